@@ -1,0 +1,203 @@
+import { existsSync } from 'node:fs';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import { asError, OddswireError } from '../domain/errors.ts';
+import { parseSecretsKeys } from '../domain/secret-keys.ts';
+import { VARIABLES, type VariableName } from './variables.ts';
+
+/** Bad configuration: `problems` names every variable that is wrong, never its value. */
+export class ConfigError extends OddswireError {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super('invalid_config', `configuration: ${problems.join('; ')}`);
+    this.problems = problems;
+  }
+}
+
+/** Adapters that exist. The default of `VENUES` is all of them. */
+export const KNOWN_VENUES = ['polymarket'] as const;
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const milliseconds = z.coerce.number().int().min(100).max(86_400_000);
+const days = z.coerce.number().int().min(1).max(36_500);
+const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
+
+function list(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+const venues = z
+  .string()
+  .transform(list)
+  .pipe(z.array(z.enum(KNOWN_VENUES, `unknown venue; known: ${KNOWN_VENUES.join(', ')}`)).min(1))
+  .transform((names) => [...new Set(names)]);
+
+const cidrs = z.string().transform((text, context) => {
+  const ranges = list(text);
+  for (const range of ranges) {
+    try {
+      ipaddr.parseCIDR(range);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `not a CIDR range: ${asError(error).message}` });
+    }
+  }
+  return ranges;
+});
+
+const retrySchedule = z
+  .string()
+  .transform(list)
+  .pipe(z.array(z.coerce.number<string>().min(0).max(604_800)).min(1).max(50));
+
+const secretsKeys = z.string().transform((text, context) => {
+  try {
+    return parseSecretsKeys(text);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: asError(error).message });
+    return z.NEVER;
+  }
+});
+
+const readableFile = z.string().refine(existsSync, 'no such file');
+
+const schema = z.object({
+  HOST: z.string().min(1),
+  PORT: port,
+  METRICS_PORT: port,
+  METRICS_HOST: z.string().min(1),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  DATA_DIR: z.string().min(1),
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  QUEUE_PREFIX: z.string().regex(/^[a-z][a-z0-9_]{0,30}$/, 'lower-case letters, digits and _, at most 31'),
+  VENUES: venues,
+  POLYMARKET_GAMMA_URL: httpUrl,
+  POLYMARKET_CLOB_URL: httpUrl,
+  POLYMARKET_DATA_URL: httpUrl,
+  POLL_MARKETS_MS: milliseconds,
+  POLL_PRICES_MS: milliseconds,
+  POLL_TRADES_MS: milliseconds,
+  POLL_BOOKS_MS: milliseconds,
+  BOOTSTRAP_API_KEY: z
+    .string()
+    .min(16, 'at least 16 characters')
+    .max(256)
+    .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
+    .optional(),
+  SECRETS_KEYS: secretsKeys,
+  WEBHOOK_RETRY_SCHEDULE: retrySchedule,
+  WEBHOOK_TIMEOUT_MS: milliseconds.max(30_000, 'at most 30000: the claim lease is 60 s'),
+  WEBHOOK_ALLOW_CIDRS: cidrs,
+  WEBHOOK_CA_FILE: readableFile.optional(),
+  OPS_PASSWORD: z.string().min(8, 'at least 8 characters').optional(),
+  RETENTION_TRADES_DAYS: days,
+  DECIMAL_FORMAT: z.enum(['number', 'string']),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+});
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Everything a process may know of its environment, parsed once and frozen. */
+export interface Config {
+  readonly http: { readonly host: string; readonly port: number };
+  readonly metrics: { readonly host: string; readonly port: number };
+  readonly databaseUrl: string;
+  readonly dataDir: string;
+  readonly queues: { readonly redisUrl?: string; readonly prefix: string };
+  readonly venues: readonly string[];
+  readonly venueUrls: {
+    readonly polymarket: { readonly gamma: string; readonly clob: string; readonly data: string };
+  };
+  readonly pollMs: {
+    readonly markets: number;
+    readonly prices: number;
+    readonly books: number;
+    readonly trades: number;
+  };
+  readonly bootstrapApiKey?: string;
+  readonly secretsKeys: ReturnType<typeof parseSecretsKeys>;
+  readonly webhooks: {
+    /** Seconds between attempts: N delays make N + 1 attempts. */
+    readonly retryScheduleSeconds: readonly number[];
+    readonly timeoutMs: number;
+    readonly allowCidrs: readonly string[];
+    readonly caFile?: string;
+  };
+  readonly opsPassword?: string;
+  readonly retention: { readonly tradesDays: number };
+  readonly decimalFormat: 'number' | 'string';
+  readonly logLevel: string;
+}
+
+/**
+ * Parses the environment. An empty variable counts as unset.
+ * @throws ConfigError naming every problem at once.
+ */
+export function loadConfig(environment: Environment): Config {
+  const input = Object.fromEntries(
+    (Object.keys(VARIABLES) as VariableName[]).map((name) => [name, environment[name] || VARIABLES[name].default]),
+  );
+  const parsed = schema.safeParse(input);
+  if (!parsed.success) throw new ConfigError(describeProblems(parsed.error, input));
+  const value = parsed.data;
+  return deepFreeze({
+    http: { host: value.HOST, port: value.PORT },
+    metrics: { host: value.METRICS_HOST, port: value.METRICS_PORT },
+    databaseUrl: value.DATABASE_URL,
+    dataDir: value.DATA_DIR,
+    queues: { prefix: value.QUEUE_PREFIX, ...(value.REDIS_URL !== undefined && { redisUrl: value.REDIS_URL }) },
+    venues: value.VENUES,
+    venueUrls: {
+      polymarket: {
+        gamma: value.POLYMARKET_GAMMA_URL,
+        clob: value.POLYMARKET_CLOB_URL,
+        data: value.POLYMARKET_DATA_URL,
+      },
+    },
+    pollMs: {
+      markets: value.POLL_MARKETS_MS,
+      prices: value.POLL_PRICES_MS,
+      books: value.POLL_BOOKS_MS,
+      trades: value.POLL_TRADES_MS,
+    },
+    ...(value.BOOTSTRAP_API_KEY !== undefined && { bootstrapApiKey: value.BOOTSTRAP_API_KEY }),
+    secretsKeys: value.SECRETS_KEYS,
+    webhooks: {
+      retryScheduleSeconds: value.WEBHOOK_RETRY_SCHEDULE,
+      timeoutMs: value.WEBHOOK_TIMEOUT_MS,
+      allowCidrs: value.WEBHOOK_ALLOW_CIDRS,
+      ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
+    },
+    ...(value.OPS_PASSWORD !== undefined && { opsPassword: value.OPS_PASSWORD }),
+    retention: { tradesDays: value.RETENTION_TRADES_DAYS },
+    decimalFormat: value.DECIMAL_FORMAT,
+    logLevel: value.LOG_LEVEL,
+  });
+}
+
+/** The table behind `npm run config`: what can be set, and what it does. */
+export function configTable(): { name: string; default: string; meaning: string }[] {
+  return Object.entries(VARIABLES).map(([name, variable]) => ({
+    name,
+    default: variable.shownDefault ?? variable.default ?? 'none',
+    meaning: variable.meaning,
+  }));
+}
+
+function describeProblems(error: z.ZodError, input: Record<string, string | undefined>): string[] {
+  return error.issues.map((issue) => {
+    const name = String(issue.path[0]);
+    return input[name] === undefined ? `${name} is required` : `${name}: ${issue.message}`;
+  });
+}
+
+function deepFreeze<T>(value: T): T {
+  if (value !== null && typeof value === 'object' && !Object.isFrozen(value) && !Buffer.isBuffer(value)) {
+    for (const item of Object.values(value)) deepFreeze(item);
+    return ArrayBuffer.isView(value) ? value : Object.freeze(value);
+  }
+  return value;
+}

@@ -1,0 +1,11 @@
+/**
+ * Database connections of each process, in one place. Beside these a process holds its queue connections (on Postgres: one
+ * LISTEN per Worker and six to query with), so one of each process needs about 80 of Postgres' usual 100.
+ */
+export const DATABASE_POOL_SIZE = {
+  api: 10,
+  poller: 8,
+  aggregator: 6,
+  alerter: 6,
+  deliverer: 16,
+} as const;

@@ -1,0 +1,54 @@
+interface Variable {
+  /** The text used when the variable is unset or empty. */
+  default?: string;
+  /** What the table shows where the default is decided elsewhere. */
+  shownDefault?: string;
+  meaning: string;
+}
+
+/** Every environment variable oddswire reads, in the order of the table (DESIGN section 3). */
+const TABLE = {
+  HOST: { default: '127.0.0.1', meaning: 'API address' },
+  PORT: { default: '8080', meaning: 'API port; 0 picks a free one' },
+  DATABASE_URL: { shownDefault: 'embedded Postgres', meaning: 'Postgres 13 or newer' },
+  DATA_DIR: { default: './.data', meaning: 'where embedded Postgres and locally made keys live' },
+  REDIS_URL: { shownDefault: 'none: queues in Postgres', meaning: 'Redis 6.2+ or Valkey for the queues' },
+  QUEUE_PREFIX: {
+    default: 'oddswire',
+    meaning: 'namespace of the queues: key prefix on Redis, schema name on Postgres',
+  },
+  VENUES: { default: 'polymarket', meaning: 'which adapters run, comma-separated' },
+  POLYMARKET_GAMMA_URL: { default: 'https://gamma-api.polymarket.com', meaning: 'Polymarket metadata host' },
+  POLYMARKET_CLOB_URL: { default: 'https://clob.polymarket.com', meaning: 'Polymarket orderbook host' },
+  POLYMARKET_DATA_URL: { default: 'https://data-api.polymarket.com', meaning: 'Polymarket trades host' },
+  POLL_MARKETS_MS: { default: '60000', meaning: 'cadence of the catalog poll, milliseconds' },
+  POLL_PRICES_MS: { default: '5000', meaning: 'cadence of the price poll, milliseconds' },
+  POLL_TRADES_MS: { default: '2000', meaning: 'cadence of the trade poll, milliseconds' },
+  POLL_BOOKS_MS: { default: '5000', meaning: 'cadence of the orderbook poll of hot markets, milliseconds' },
+  BOOTSTRAP_API_KEY: {
+    meaning:
+      'any string of 16+ characters: a key of the bootstrap account with every scope, created at start if absent',
+  },
+  SECRETS_KEYS: {
+    shownDefault: 'made once in DATA_DIR with embedded Postgres, else required',
+    meaning: 'kid:base64(32 bytes), comma list; the first encrypts, all decrypt',
+  },
+  METRICS_PORT: { default: '9464', meaning: '/metrics and /health of each process; the runner counts up from here' },
+  METRICS_HOST: { default: '127.0.0.1', meaning: 'address of /metrics and /health of each process' },
+  WEBHOOK_RETRY_SCHEDULE: {
+    default: '5,30,120,600,1800,7200,18000,36000,36000',
+    meaning: 'seconds between delivery attempts',
+  },
+  WEBHOOK_TIMEOUT_MS: { default: '15000', meaning: 'one deadline over name, connect, headers and body of an attempt' },
+  WEBHOOK_ALLOW_CIDRS: { default: '', meaning: 'private ranges deliveries may reach, comma list' },
+  WEBHOOK_CA_FILE: { meaning: 'PEM file with extra certificate authorities for receivers' },
+  OPS_PASSWORD: { shownDefault: 'none: dashboard off', meaning: 'operator login of /ops, user "ops"' },
+  RETENTION_TRADES_DAYS: { default: '3650', meaning: 'trades older than this are neither accepted nor kept' },
+  DECIMAL_FORMAT: { default: 'number', meaning: 'number or string: how decimal fields are written' },
+  LOG_LEVEL: { default: 'info', meaning: 'trace, debug, info, warn, error, fatal or silent' },
+} satisfies Record<string, Variable>;
+
+export type VariableName = keyof typeof TABLE;
+
+/** The same, seen as variables: every one may have a default or none. */
+export const VARIABLES: Readonly<Record<VariableName, Variable>> = TABLE;

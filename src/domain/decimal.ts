@@ -1,0 +1,109 @@
+/**
+ * Exact decimals as canonical text: plain notation, no exponent, no leading `+`, no superfluous zeros, `0` never negative.
+ * Postgres keeps them as `numeric`; they reach the wire digit for digit and never pass through a binary float.
+ */
+export type Decimal = string & { readonly __decimal: unique symbol };
+
+const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?$/;
+const SCIENTIFIC = /^([+-]?\d*(?:\.\d*)?)[eE]([+-]?\d{1,4})$/;
+/** numeric(…): far beyond any venue's digits, yet small enough that hostile input cannot make a megabyte of zeros. */
+const MAX_DIGITS = 400;
+
+/**
+ * The decimal a venue or a client wrote, or null when it is not one (NaN, Infinity, empty, text, absurdly long).
+ * A JSON number is taken by its shortest round-trip text, which is what the sender printed.
+ */
+export function parseDecimal(value: unknown): Decimal | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? parseDecimalText(String(value)) : null;
+  return typeof value === 'string' ? parseDecimalText(value.trim()) : null;
+}
+
+function parseDecimalText(text: string): Decimal | null {
+  if (text.length > MAX_DIGITS) return null;
+  const scientific = SCIENTIFIC.exec(text);
+  if (scientific) {
+    const exponent = Number(scientific[2]);
+    return Math.abs(exponent) > MAX_DIGITS ? null : shiftPoint(scientific[1] ?? '', exponent);
+  }
+  return canonical(text);
+}
+
+function canonical(text: string): Decimal | null {
+  const match = PLAIN.exec(text);
+  if (!match) return null;
+  const whole = match[2] ?? '';
+  const fraction = match[3] ?? '';
+  if (whole === '' && fraction === '') return null;
+  const digits = whole.replace(/^0+(?=\d)/, '') || '0';
+  const decimals = fraction.replace(/0+$/, '');
+  const magnitude = decimals === '' ? digits : `${digits}.${decimals}`;
+  return (match[1] === '-' && magnitude !== '0' ? `-${magnitude}` : magnitude) as Decimal;
+}
+
+function shiftPoint(mantissa: string, exponent: number): Decimal | null {
+  const match = PLAIN.exec(mantissa);
+  if (!match || (!match[2] && !match[3])) return null;
+  const whole = match[2] ?? '';
+  const digits = whole + (match[3] ?? '');
+  const point = whole.length + exponent;
+  const sign = match[1] ?? '';
+  if (point <= 0) return canonical(`${sign}0.${'0'.repeat(-point)}${digits}`);
+  if (point >= digits.length) return canonical(`${sign}${digits}${'0'.repeat(point - digits.length)}`);
+  return canonical(`${sign}${digits.slice(0, point)}.${digits.slice(point)}`);
+}
+
+/** Throws RangeError when `value` is no decimal: for constants and values that were validated before. */
+export function decimal(value: string | number): Decimal {
+  const parsed = parseDecimal(value);
+  if (parsed === null) throw new RangeError('not a decimal');
+  return parsed;
+}
+
+function scaled(value: Decimal, scale: number): bigint {
+  const [whole = '0', fraction = ''] = value.replace('-', '').split('.');
+  const magnitude = BigInt(whole + fraction.padEnd(scale, '0'));
+  return value.startsWith('-') ? -magnitude : magnitude;
+}
+
+function scaleOf(value: Decimal): number {
+  const point = value.indexOf('.');
+  return point === -1 ? 0 : value.length - point - 1;
+}
+
+function unscaled(value: bigint, scale: number): Decimal {
+  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
+  const sign = value < 0n ? '-' : '';
+  const text = scale === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+  return canonical(text) ?? ('0' as Decimal);
+}
+
+/** -1, 0 or 1. */
+export function compareDecimals(a: Decimal, b: Decimal): -1 | 0 | 1 {
+  const scale = Math.max(scaleOf(a), scaleOf(b));
+  const difference = scaled(a, scale) - scaled(b, scale);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+export function addDecimals(a: Decimal, b: Decimal): Decimal {
+  const scale = Math.max(scaleOf(a), scaleOf(b));
+  return unscaled(scaled(a, scale) + scaled(b, scale), scale);
+}
+
+export function subtractDecimals(a: Decimal, b: Decimal): Decimal {
+  const scale = Math.max(scaleOf(a), scaleOf(b));
+  return unscaled(scaled(a, scale) - scaled(b, scale), scale);
+}
+
+export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
+  const scaleA = scaleOf(a);
+  const scaleB = scaleOf(b);
+  return unscaled(scaled(a, scaleA) * scaled(b, scaleB), scaleA + scaleB);
+}
+
+/** Exact half: `(a + b) / 2`. */
+export function midpoint(a: Decimal, b: Decimal): Decimal {
+  return multiplyDecimals(addDecimals(a, b), '0.5' as Decimal);
+}
+
+export const ZERO = '0' as Decimal;
+export const ONE = '1' as Decimal;

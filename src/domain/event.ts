@@ -1,0 +1,5 @@
+/** What a subscription may list (spec section 6.1). `test` events are sent only on request and cannot be subscribed to. */
+export const SUBSCRIBABLE_EVENTS = ['price_alert', 'transaction', 'balance_change'] as const;
+export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
+export const EVENT_TYPES = [...SUBSCRIBABLE_EVENTS, 'test'] as const;
+export type EventType = (typeof EVENT_TYPES)[number];

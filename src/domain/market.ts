@@ -1,0 +1,77 @@
+import type { Decimal } from './decimal.ts';
+
+/** The normalized life of a market. Moves are not one-way: a closed market may open again (venues.md section 9.3). */
+export const MARKET_STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
+export type MarketStatus = (typeof MARKET_STATUSES)[number];
+
+/** One thing that can be priced and traded. Its `outcomeId` is what an alert calls `tokenMint`. */
+export interface OutcomeRecord {
+  outcomeId: string;
+  label: string;
+  /** What the outcome pays out per unit, known once the market is resolved. */
+  payout?: Decimal;
+}
+
+/**
+ * A market as an adapter yields it: the venue's own ids, unknown fields absent. All times are epoch milliseconds.
+ * Spec section 2.3, DESIGN section 4 "Market".
+ */
+export interface MarketRecord {
+  marketId: string;
+  eventId?: string;
+  title: string;
+  description: string;
+  category?: string;
+  tags: string[];
+  status: MarketStatus;
+  outcomes: OutcomeRecord[];
+  createdAtMs?: number;
+  openAtMs?: number;
+  closeAtMs?: number;
+  resolvedAtMs?: number;
+  /** `void` when nobody won. */
+  resolution?: 'outcome' | 'void';
+  winningOutcomeId?: string;
+  resolutionCriteria?: string;
+  url?: string;
+  /** Lifetime volume, 24 h volume and resting liquidity in the venue's own unit. */
+  volume?: Decimal;
+  volume24h?: Decimal;
+  liquidity?: Decimal;
+  /** Whether the venue serves an orderbook for this market. */
+  hasBook: boolean;
+}
+
+/** A price snapshot of one outcome (spec section 2.4). `asOfMs` is the venue's time when it has one, else the fetch time. */
+export interface PriceRecord {
+  outcomeId: string;
+  asOfMs: number;
+  price: Decimal;
+  bid?: Decimal;
+  ask?: Decimal;
+}
+
+export interface PriceLevel {
+  price: Decimal;
+  size: Decimal;
+  /** Aggregated orders at this level, when the venue says. */
+  count?: number;
+}
+
+/** One outcome's book (spec section 2.6): bids falling, asks rising, equal prices merged, no level of size zero. */
+export interface BookRecord {
+  outcomeId: string;
+  asOfMs: number;
+  bids: PriceLevel[];
+  asks: PriceLevel[];
+}
+
+/** One print (spec section 2.7). `tradeId` is the venue's own, or a stable hash where it has none. */
+export interface TradeRecord {
+  tradeId: string;
+  outcomeId: string;
+  tsMs: number;
+  price: Decimal;
+  size: Decimal;
+  side?: 'buy' | 'sell';
+}

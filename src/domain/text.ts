@@ -1,0 +1,26 @@
+/**
+ * Text that Postgres can store: no U+0000 and no lone surrogate (DESIGN section 4, "Text").
+ * Both are refused by `text` and `jsonb`.
+ */
+export function isStorableText(text: string): boolean {
+  return !text.includes('\u0000') && text.isWellFormed();
+}
+
+/** The same text with U+0000 and lone surrogates replaced by U+FFFD: for errors and logs, never for data. */
+export function scrubText(text: string): string {
+  return isStorableText(text) ? text : text.toWellFormed().replaceAll('\u0000', '\uFFFD');
+}
+
+/** A deep copy of JSON-like data in which every string and key is storable. */
+export function scrubData<T>(value: T): T {
+  return scrubUnknown(value) as T;
+}
+
+function scrubUnknown(value: unknown): unknown {
+  if (typeof value === 'string') return scrubText(value);
+  if (Array.isArray(value)) return value.map(scrubUnknown);
+  if (value !== null && typeof value === 'object') {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [scrubText(key), scrubUnknown(item)]));
+  }
+  return value;
+}

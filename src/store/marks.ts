@@ -1,0 +1,164 @@
+import { SHARDS, shardOf } from '../domain/shard.ts';
+import { type Queryable, sql, type Tx } from './tx.ts';
+
+/**
+ * The stages that work through marks (DESIGN section 2). What `key` and `detail` mean:
+ * - `fold-candles`: token, minute (epoch seconds) that gained a trade
+ * - `sample-snapshots`: token, minute (epoch seconds) in which its price changed
+ * - `evaluate-alerts`: token, and what happened: see `alertMark` in alert-evaluation.ts
+ */
+export const STAGES = ['fold-candles', 'sample-snapshots', 'evaluate-alerts'] as const;
+export type Stage = (typeof STAGES)[number];
+
+export interface Mark {
+  id: bigint;
+  key: bigint;
+  detail: bigint;
+}
+
+interface MarkRow {
+  id: string;
+  key: string;
+  detail: string;
+}
+
+/** Advisory lock space of shards: the first of the two lock keys. The migration lock uses another. */
+const SHARD_LOCK_SPACE = 0x6f_64_64; // "odd"
+
+const INSERT_MARKS = sql(
+  'insert_marks',
+  `INSERT INTO mark (stage, shard, key, detail)
+   SELECT $1, key % ${SHARDS}, key, detail FROM unnest($2::bigint[], $3::bigint[]) AS m (key, detail)`,
+);
+
+/** Inserts marks in the transaction that changed the state they speak of. */
+export async function insertMarks(
+  tx: Queryable,
+  stage: Stage,
+  marks: readonly { key: bigint; detail: bigint }[],
+): Promise<void> {
+  if (marks.length === 0) return;
+  await tx.query(INSERT_MARKS, [stage, marks.map((mark) => mark.key), marks.map((mark) => mark.detail)]);
+}
+
+/** The shards, hence lanes, that a set of keys falls into. */
+export function shardsOf(keys: Iterable<bigint>): number[] {
+  return [...new Set([...keys].map(shardOf))].sort((a, b) => a - b);
+}
+
+const LOCK_SHARD = sql('lock_shard', `SELECT pg_advisory_xact_lock($1, hashtext($2) # $3)`);
+
+/**
+ * Waits for the shard and holds it until the transaction ends. The statement that reads facts must come after the one that
+ * claims, which must come after this: under READ COMMITTED each statement sees what was committed when it began.
+ */
+export async function lockShard(tx: Tx, stage: Stage, shard: number): Promise<void> {
+  await tx.query(LOCK_SHARD, [SHARD_LOCK_SPACE, stage, shard]);
+}
+
+const CLAIM_OLDEST = sql(
+  'claim_marks_oldest',
+  `DELETE FROM mark WHERE (stage, shard, id) IN (
+     SELECT stage, shard, id FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id LIMIT $3)
+   RETURNING id, key, detail`,
+);
+const CLAIM_NEWEST = sql(
+  'claim_marks_newest',
+  `DELETE FROM mark WHERE (stage, shard, id) IN (
+     SELECT stage, shard, id FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id DESC LIMIT $3)
+   RETURNING id, key, detail`,
+);
+const CLAIM_THESE = sql(
+  'claim_marks_these',
+  `DELETE FROM mark WHERE stage = $1 AND shard = $2 AND id = ANY ($3::bigint[]) RETURNING id, key, detail`,
+);
+
+export interface ClaimOptions {
+  limit: number;
+  /** Newest first keeps the present fresh while a backlog is worked off. */
+  order: 'oldest' | 'newest';
+  /** Only marks whose detail is below this: for marks that are not ripe yet. */
+  detailBelow?: bigint;
+}
+
+const MAX_BIGINT = 9_223_372_036_854_775_807n;
+
+/** Takes marks out of the table, inside the transaction that does their work. Order by id. */
+export async function claimMarks(tx: Tx, stage: Stage, shard: number, options: ClaimOptions): Promise<Mark[]> {
+  const statement = options.order === 'oldest' ? CLAIM_OLDEST : CLAIM_NEWEST;
+  const rows = await tx.query<MarkRow>(statement, [stage, shard, options.limit, options.detailBelow ?? MAX_BIGINT]);
+  return inOrder(rows);
+}
+
+/** Takes exactly these marks, as far as they are still there. */
+export async function claimTheseMarks(tx: Tx, stage: Stage, shard: number, ids: readonly bigint[]): Promise<Mark[]> {
+  return inOrder(await tx.query<MarkRow>(CLAIM_THESE, [stage, shard, ids]));
+}
+
+function inOrder(rows: MarkRow[]): Mark[] {
+  const marks = rows.map((row) => ({ id: BigInt(row.id), key: BigInt(row.key), detail: BigInt(row.detail) }));
+  return marks.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+const WAITING_SHARDS = sql(
+  'waiting_shards',
+  `SELECT s AS shard FROM generate_series(0, ${SHARDS - 1}) s
+   WHERE EXISTS (SELECT FROM mark WHERE stage = $1 AND shard = s AND detail < $2)`,
+);
+
+/** Shards of a stage that have ripe marks waiting. */
+export async function waitingShards(db: Queryable, stage: Stage, detailBelow = MAX_BIGINT): Promise<number[]> {
+  const rows = await db.query<{ shard: number }>(WAITING_SHARDS, [stage, detailBelow]);
+  return rows.map((row) => row.shard);
+}
+
+const PARK_MARKS = sql(
+  'park_marks',
+  `INSERT INTO parked_mark (stage, shard, key, detail, error)
+   SELECT $1, $2, key, detail, $5 FROM unnest($3::bigint[], $4::bigint[]) AS m (key, detail)`,
+);
+
+/** Puts claimed marks aside with the reason, where an operator sees them and can release them. */
+export async function parkMarks(
+  tx: Tx,
+  stage: Stage,
+  shard: number,
+  marks: readonly Mark[],
+  error: string,
+): Promise<void> {
+  const keys = marks.map((mark) => mark.key);
+  await tx.query(PARK_MARKS, [stage, shard, keys, marks.map((mark) => mark.detail), error]);
+}
+
+const RELEASE_PARKED = sql(
+  'release_parked_marks',
+  `WITH released AS (DELETE FROM parked_mark WHERE stage = $1 RETURNING shard, key, detail)
+   INSERT INTO mark (stage, shard, key, detail) SELECT $1, shard, key, detail FROM released RETURNING id`,
+);
+
+/** Gives parked marks of a stage another try; returns how many. */
+export async function releaseParkedMarks(db: Queryable, stage: Stage): Promise<number> {
+  return (await db.query(RELEASE_PARKED, [stage])).length;
+}
+
+const COUNT_MARKS = sql(
+  'count_marks',
+  `SELECT stage, count(*)::int AS waiting, 0 AS parked FROM mark GROUP BY stage
+   UNION ALL SELECT stage, 0, count(*)::int FROM parked_mark GROUP BY stage`,
+);
+
+export interface StageBacklog {
+  stage: string;
+  waiting: number;
+  parked: number;
+}
+
+/** Waiting and parked marks per stage, for metrics and operators. */
+export async function stageBacklogs(db: Queryable): Promise<StageBacklog[]> {
+  const byStage = new Map<string, StageBacklog>();
+  for (const row of await db.query<StageBacklog>(COUNT_MARKS)) {
+    const sum = byStage.get(row.stage) ?? { stage: row.stage, waiting: 0, parked: 0 };
+    byStage.set(row.stage, { ...sum, waiting: sum.waiting + row.waiting, parked: sum.parked + row.parked });
+  }
+  return [...byStage.values()];
+}

@@ -1,0 +1,78 @@
+import type { PriceRecord } from '../domain/market.ts';
+import { SHARDS } from '../domain/shard.ts';
+import { sql, type Tx } from './tx.ts';
+
+/**
+ * Upserts latest prices guarded by the venue's time, so that a late poll never moves a price back. A changed quote leaves a
+ * history row and a snapshot mark; a changed price also an observation and a mark for the alerts.
+ */
+const UPSERT_PRICES = sql(
+  'upsert_prices',
+  `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
+   input AS MATERIALIZED (
+     SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[])
+       AS i (token_id, as_of, price, bid, ask)),
+   before AS MATERIALIZED (
+     SELECT l.* FROM latest_price l JOIN input USING (token_id) ORDER BY token_id FOR UPDATE OF l),
+   newer AS MATERIALIZED (
+     SELECT i.*, b.price IS DISTINCT FROM i.price AS moved,
+            (b.price, b.bid, b.ask) IS DISTINCT FROM (i.price, i.bid, i.ask) AS changed
+     FROM input i LEFT JOIN before b USING (token_id) WHERE b.as_of IS NULL OR i.as_of > b.as_of),
+   upserted AS (
+     INSERT INTO latest_price AS l (token_id, price, bid, ask, as_of, received_at)
+     SELECT token_id, price, bid, ask, as_of, at FROM newer, clock ORDER BY token_id
+     ON CONFLICT (token_id) DO UPDATE SET price = excluded.price, bid = excluded.bid, ask = excluded.ask,
+       as_of = excluded.as_of, received_at = excluded.received_at
+     WHERE l.as_of < excluded.as_of),
+   history AS (
+     INSERT INTO price_history AS h (token_id, received_at, as_of, price, bid, ask)
+     SELECT token_id, at, as_of, price, bid, ask FROM newer, clock WHERE changed
+     ON CONFLICT (token_id, received_at) DO UPDATE SET as_of = excluded.as_of, price = excluded.price,
+       bid = excluded.bid, ask = excluded.ask WHERE h.as_of < excluded.as_of),
+   snapshots AS (
+     INSERT INTO mark (stage, shard, key, detail)
+     SELECT 'sample-snapshots', token_id % ${SHARDS}, token_id, floor(extract(epoch FROM at) / 60)::bigint * 60
+     FROM newer, clock WHERE changed),
+   observed AS (
+     INSERT INTO observation (token_id, received_at, venue_at, price)
+     SELECT token_id, at, as_of, price FROM newer, clock WHERE moved AND $6),
+   alerts AS (
+     INSERT INTO mark (stage, shard, key, detail)
+     SELECT 'evaluate-alerts', token_id % ${SHARDS}, token_id, (extract(epoch FROM at) * 1000)::bigint
+     FROM newer, clock WHERE moved AND $6)
+   SELECT token_id, moved FROM newer`,
+);
+
+/** A price whose outcome is already known by its token. */
+export type TokenPrice = Omit<PriceRecord, 'outcomeId'> & { tokenId: bigint };
+
+export interface WrittenPrices {
+  /** Prices that were newer than what we had. */
+  newer: number;
+  /** Tokens whose price moved, for the wake-ups. */
+  movedTokenIds: bigint[];
+}
+
+/**
+ * Writes prices of distinct tokens. With `observed: false` they do not fire alerts: the payouts of a resolved market are
+ * no market price. The partitions around now must exist.
+ */
+export async function writePrices(
+  tx: Tx,
+  prices: readonly TokenPrice[],
+  options: { observed: boolean } = { observed: true },
+): Promise<WrittenPrices> {
+  if (prices.length === 0) return { newer: 0, movedTokenIds: [] };
+  const rows = await tx.query<{ token_id: string; moved: boolean }>(UPSERT_PRICES, [
+    prices.map((price) => price.tokenId),
+    prices.map((price) => new Date(price.asOfMs).toISOString()),
+    prices.map((price) => price.price),
+    prices.map((price) => price.bid ?? null),
+    prices.map((price) => price.ask ?? null),
+    options.observed,
+  ]);
+  return {
+    newer: rows.length,
+    movedTokenIds: rows.filter((row) => row.moved).map((row) => BigInt(row.token_id)),
+  };
+}

@@ -1,0 +1,63 @@
+import { STALE_OBSERVATION_MS } from '../domain/alert.ts';
+import type { TradeRecord } from '../domain/market.ts';
+import { SHARDS } from '../domain/shard.ts';
+import { ensureTokens } from './tokens.ts';
+import { sql, type Tx } from './tx.ts';
+
+/**
+ * Inserts what is new, and in the same statement the marks of the minutes that gained a trade, an observation per fresh
+ * print and the marks of their alerts. A re-read trade does none of it.
+ */
+const INSERT_TRADES = sql(
+  'insert_trades',
+  `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
+   inserted AS (
+     INSERT INTO trade (token_id, ts, trade_id, price, size, side)
+     SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[])
+       AS t (token_id, ts, trade_id, price, size, side)
+     ORDER BY token_id, ts, trade_id COLLATE "C"
+     ON CONFLICT DO NOTHING RETURNING token_id, ts, price),
+   folds AS (
+     INSERT INTO mark (stage, shard, key, detail)
+     SELECT DISTINCT 'fold-candles', token_id % ${SHARDS}, token_id, floor(extract(epoch FROM ts) / 60)::bigint * 60
+     FROM inserted),
+   observed AS (
+     INSERT INTO observation (token_id, received_at, venue_at, price)
+     SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $7 * interval '1 millisecond'
+     RETURNING token_id, received_at),
+   alerts AS (
+     INSERT INTO mark (stage, shard, key, detail)
+     SELECT DISTINCT 'evaluate-alerts', token_id % ${SHARDS}, token_id, (extract(epoch FROM received_at) * 1000)::bigint
+     FROM observed)
+   SELECT token_id, count(*)::int AS trades FROM inserted GROUP BY token_id`,
+);
+
+export interface WrittenTrades {
+  /** Trades that were new. */
+  inserted: number;
+  /** Tokens that gained any, for the wake-ups. */
+  tokenIds: bigint[];
+}
+
+/** Writes a batch of trades of one venue. Idempotent; the partitions must exist. */
+export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], currency: string): Promise<WrittenTrades> {
+  if (trades.length === 0) return { inserted: 0, tokenIds: [] };
+  const tokens = await ensureTokens(
+    tx,
+    trades.map((trade) => trade.outcomeId),
+    currency,
+  );
+  const rows = await tx.query<{ token_id: string; trades: number }>(INSERT_TRADES, [
+    trades.map((trade) => tokens.get(trade.outcomeId)),
+    trades.map((trade) => new Date(trade.tsMs).toISOString()),
+    trades.map((trade) => trade.tradeId),
+    trades.map((trade) => trade.price),
+    trades.map((trade) => trade.size),
+    trades.map((trade) => (trade.side === undefined ? null : trade.side === 'buy' ? 1 : -1)),
+    STALE_OBSERVATION_MS,
+  ]);
+  return {
+    inserted: rows.reduce((sum, row) => sum + row.trades, 0),
+    tokenIds: rows.map((row) => BigInt(row.token_id)),
+  };
+}

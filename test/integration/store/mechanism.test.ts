@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  claimMarks,
+  insertMarks,
+  lockShard,
+  type Mark,
+  releaseParkedMarks,
+  stageBacklogs,
+  waitingShards,
+} from '../../../src/store/marks.ts';
+import { workShard } from '../../../src/store/stage.ts';
+import { sql, type Tx } from '../../../src/store/tx.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { advisoryWaiters } from '../../support/postgres-lock.ts';
+
+const STAGE = 'fold-candles' as const;
+const SHARD = 1;
+const ALL = { limit: 100, order: 'oldest' as const };
+const CLEAR = sql('test_clear_marks', 'TRUNCATE mark, parked_mark');
+const ADD_FACT = sql('test_add_fact', 'INSERT INTO fact (key, value) VALUES ($1, $2)');
+const READ_FACTS = sql('test_read_facts', 'SELECT value FROM fact WHERE key = $1 ORDER BY value');
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await test.db.query(sql('test_create_fact', 'CREATE TABLE fact (key bigint, value int)'));
+});
+afterAll(() => test.drop());
+beforeEach(async () => {
+  await test.db.query(CLEAR);
+  await test.db.query(sql('test_clear_facts', 'TRUNCATE fact'));
+});
+
+async function addFact(tx: Tx, key: bigint, value: number): Promise<void> {
+  await tx.query(ADD_FACT, [key, value]);
+  await insertMarks(tx, STAGE, [{ key, detail: BigInt(value) }]);
+}
+
+async function factsOf(tx: Tx, key: bigint): Promise<number[]> {
+  return (await tx.query<{ value: number }>(READ_FACTS, [key])).map((row) => row.value);
+}
+
+/** A promise and the function that resolves it. */
+function gate(): { opened: Promise<void>; open: () => void } {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+describe('marks, claimed by shard', () => {
+  it('are gone once their work is committed, and not before', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    await expect(
+      workShard(test.db, STAGE, SHARD, ALL, async () =>
+        Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })),
+      ),
+    ).rejects.toThrow('gone');
+    expect(await waitingShards(test.db, STAGE)).toEqual([SHARD]);
+    const done = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    expect(done).toMatchObject({ claimed: 1, results: [[10]] });
+    expect(await waitingShards(test.db, STAGE)).toEqual([]);
+  });
+
+  it('a fact committed between a claim and its read is read, or leaves its mark for the next claim', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    const seen = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+      await test.db.transaction((other) => addFact(other, 1n, 20));
+      return factsOf(tx, 1n);
+    });
+    expect(seen.results).toEqual([[10, 20]]);
+    const after = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    expect(after).toMatchObject({ claimed: 1, results: [[10, 20]] });
+  });
+
+  it('a fact whose transaction ends after the read is worked off by a later claim', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    const inserted = gate();
+    const mayCommit = gate();
+    const late = test.db.transaction(async (tx) => {
+      await addFact(tx, 1n, 20);
+      inserted.open();
+      await mayCommit.opened;
+    });
+    await inserted.opened;
+    const first = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    expect(first.results).toEqual([[10]]);
+    mayCommit.open();
+    await late;
+    const second = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    expect(second).toMatchObject({ claimed: 1, results: [[10, 20]] });
+  });
+
+  it('two claimers of one shard take turns: the second sees what the first wrote', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 1));
+    const claimed = gate();
+    const mayCommit = gate();
+    const order: string[] = [];
+    const first = workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+      await tx.query(ADD_FACT, [1n, 2]);
+      claimed.open();
+      await mayCommit.opened;
+      order.push('first');
+    });
+    await claimed.opened;
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 3n }]));
+    const second = workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+      order.push('second');
+      return factsOf(tx, 1n);
+    });
+    await advisoryWaiters(test.db, 1);
+    mayCommit.open();
+    await first;
+    expect((await second).results).toEqual([[1, 2]]);
+    expect(order).toEqual(['first', 'second']);
+  });
+
+  it('shards do not wait for each other', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(tx, STAGE, [
+        { key: 1n, detail: 0n },
+        { key: 2n, detail: 0n },
+      ]),
+    );
+    const done = await workShard(test.db, STAGE, 1, ALL, async () =>
+      workShard(test.db, STAGE, 2, ALL, async (_tx, marks) => marks.length),
+    );
+    expect(done.results[0]).toMatchObject({ claimed: 1, results: [1] });
+  });
+
+  it('come back when the process holding the claim loses its connection', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    const claim = test.db.transaction(async (tx) => {
+      await lockShard(tx, STAGE, SHARD);
+      expect(await claimMarks(tx, STAGE, SHARD, ALL)).toHaveLength(1);
+      const [row] = await tx.query<{ pid: number }>(sql('test_pid', 'SELECT pg_backend_pid() AS pid'));
+      await test.db.query(sql('test_kill', 'SELECT pg_terminate_backend($1)'), [row?.pid]);
+      await tx.query(sql('test_one', 'SELECT 1'));
+    });
+    await expect(claim).rejects.toThrow();
+    const done = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    expect(done).toMatchObject({ claimed: 1, results: [[10]] });
+  });
+
+  it('that are not ripe stay', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(tx, STAGE, [
+        { key: 1n, detail: 60n },
+        { key: 1n, detail: 120n },
+      ]),
+    );
+    const claim = { ...ALL, detailBelow: 120n };
+    const done = await workShard(test.db, STAGE, SHARD, claim, async (_tx, marks) => marks.map((mark) => mark.detail));
+    expect(done.results).toEqual([[60n]]);
+    expect(await waitingShards(test.db, STAGE, 120n)).toEqual([]);
+    expect(await waitingShards(test.db, STAGE, 121n)).toEqual([SHARD]);
+  });
+});
+
+describe('a poison key', () => {
+  const keys = [1n, 17n, 33n, 49n, 65n];
+  const failOn = (poison: bigint) => async (tx: Tx, marks: readonly Mark[]) => {
+    for (const mark of marks) {
+      await tx.query(ADD_FACT, [mark.key, mark.key === poison ? '99999999999' : 1]);
+    }
+    return marks.map((mark) => mark.key);
+  };
+
+  it('is parked with its reason while its neighbours go through', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(
+        tx,
+        STAGE,
+        keys.map((key) => ({ key, detail: 0n })),
+      ),
+    );
+    const done = await workShard(test.db, STAGE, SHARD, ALL, failOn(33n));
+    expect(done.claimed).toBe(5);
+    expect(done.parked.flatMap(({ marks }) => marks.map((mark) => mark.key))).toEqual([33n]);
+    expect(done.results.flat().sort()).toEqual([1n, 17n, 49n, 65n]);
+    expect(await stageBacklogs(test.db)).toEqual([{ stage: STAGE, waiting: 0, parked: 1 }]);
+    const [parked] = await test.db.query<{ error: string }>(sql('test_parked', 'SELECT error FROM parked_mark'));
+    expect(parked?.error).toContain('out of range');
+  });
+
+  it('can be released and worked again', async () => {
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
+    await workShard(test.db, STAGE, SHARD, ALL, failOn(33n));
+    expect(await releaseParkedMarks(test.db, STAGE)).toBe(1);
+    const done = await workShard(test.db, STAGE, SHARD, ALL, failOn(0n));
+    expect(done).toMatchObject({ claimed: 1, parked: [] });
+  });
+
+  it('is not blamed for a broken statement or an absent database', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(
+        tx,
+        STAGE,
+        keys.map((key) => ({ key, detail: 0n })),
+      ),
+    );
+    const broken = workShard(test.db, STAGE, SHARD, ALL, (tx) => tx.query(sql('test_broken', 'SELECT * FROM nowhere')));
+    await expect(broken).rejects.toThrow('nowhere');
+    expect(await stageBacklogs(test.db)).toEqual([{ stage: STAGE, waiting: 5, parked: 0 }]);
+  });
+});

@@ -1,0 +1,58 @@
+import { execFileSync } from 'node:child_process';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { createLogger } from '../../src/observe/logger.ts';
+import { createQueueBackend } from '../../src/queues/backend.ts';
+import { createDataSource } from '../../src/store/data-source.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { TEMPLATE_DATABASE } from './database.ts';
+import { startTestRedis } from './redis.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Superuser URL of the run's throwaway Postgres cluster. */
+    adminUrl: string;
+    /** The run's Redis, or null when there is neither REDIS_URL nor a redis-server on PATH. */
+    redisUrl: string | null;
+  }
+}
+
+/** One Postgres cluster and one Redis for the whole run; every test file takes its own database and key prefix. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // End-to-end tests start real processes from the build.
+  if (!process.env['NO_BUILD']) execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  const [cluster, redis] = await Promise.all([testCluster(), startTestRedis()]);
+  await createTemplate(cluster.adminUrl);
+  project.provide('adminUrl', cluster.adminUrl);
+  project.provide('redisUrl', redis?.url ?? null);
+  return async () => {
+    await redis?.stop();
+    await cluster.stop();
+  };
+}
+
+/** A throwaway cluster, or the server of TEST_DATABASE_URL (a superuser's), to run the suite on another Postgres. */
+async function testCluster(): Promise<{ adminUrl: string; stop(): Promise<void> }> {
+  const given = process.env['TEST_DATABASE_URL'];
+  if (given) return { adminUrl: given, stop: async () => undefined };
+  const { startTestCluster } = await import('./embedded-cluster.ts');
+  return startTestCluster();
+}
+
+async function createTemplate(adminUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE_DATABASE}`);
+  await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`);
+  await client.end();
+  const url = new URL(adminUrl);
+  url.pathname = `/${TEMPLATE_DATABASE}`;
+  const log = createLogger({ process: 'test', level: 'silent' });
+  const dataSource = createDataSource({ databaseUrl: url.href, poolSize: 1, applicationName: 'template', log });
+  await dataSource.initialize();
+  await migrate(dataSource);
+  await dataSource.destroy();
+  const backend = createQueueBackend({ databaseUrl: url.href, prefix: 'test', workers: 0, log });
+  await backend.migrate();
+  await backend.close();
+}

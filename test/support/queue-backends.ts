@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { inject } from 'vitest';
+import { createLogger } from '../../src/observe/logger.ts';
+import { createQueueBackend, type QueueBackend } from '../../src/queues/backend.ts';
+import { createTestDatabase } from './database.ts';
+
+export interface TestBackend {
+  backend: QueueBackend;
+  /** A second one on the same store, as another process would have. */
+  another(): Promise<QueueBackend>;
+  /** Throws the queue store's content away, the way an operator's accident would. */
+  wipe(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const BACKENDS = ['postgres', 'redis'] as const;
+export type BackendKind = (typeof BACKENDS)[number];
+
+/** Whether this run can test a backend; redis needs a server (see redis.ts, which says so aloud). */
+export function isAvailable(kind: BackendKind): boolean {
+  return kind === 'postgres' || inject('redisUrl') !== null;
+}
+
+export async function createTestBackend(kind: BackendKind, workers = 2): Promise<TestBackend> {
+  const test = await createTestDatabase({ poolSize: 2 });
+  const redisUrl = inject('redisUrl');
+  const prefix = `t${randomBytes(6).toString('hex')}`;
+  const log = createLogger({ process: 'test', level: 'silent' });
+  const made: QueueBackend[] = [];
+  const another = async () => {
+    const backend = createQueueBackend({
+      databaseUrl: test.url,
+      ...(kind === 'redis' && redisUrl !== null && { redisUrl }),
+      prefix,
+      workers,
+      log,
+    });
+    await backend.migrate();
+    made.push(backend);
+    return backend;
+  };
+  const backend = await another();
+  return {
+    backend,
+    another,
+    async wipe() {
+      if (kind === 'postgres') {
+        await test.db.dataSource.query('DROP SCHEMA bullmq CASCADE');
+        return;
+      }
+      const { Redis } = await import('ioredis');
+      const redis = new Redis(redisUrl ?? '');
+      const keys = await redis.keys(`{${prefix}}:*`);
+      if (keys.length > 0) await redis.del(...keys);
+      redis.disconnect();
+    },
+    async close() {
+      for (const item of made) await item.close();
+      await test.drop();
+    },
+  };
+}
