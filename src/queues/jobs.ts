@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { SHARDS } from '../domain/shard.ts';
+
+/** The processes that run jobs. `api` only enqueues. */
+export const ROLES = ['poller', 'aggregator', 'alerter', 'deliverer'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * Wake-ups of a stage go out per lane, a lane being every LANES-th shard: enough to keep two processes of a role busy,
+ * few enough that a batch touching all shards costs four jobs, not sixteen.
+ */
+export const LANES = 4;
+
+/** The lane that works a shard. */
+export function laneOf(shard: number): number {
+  return shard % LANES;
+}
+
+export const ALL_LANES: readonly number[] = Array.from({ length: LANES }, (_, lane) => lane);
+
+const venueData = z.strictObject({ venue: z.string() });
+const laneData = z.strictObject({
+  lane: z
+    .number()
+    .int()
+    .min(0)
+    .max(Math.min(LANES, SHARDS) - 1),
+});
+const everyLane = z.strictObject({});
+const subscriptionData = z.strictObject({ subscriptionPk: z.string().regex(/^\d{1,19}$/) });
+
+/** What the contract says of one kind of job: where it waits, what it may carry (ids only), who runs it. */
+interface JobContract<Schema extends z.ZodType> {
+  readonly queue: (data: z.infer<Schema>) => string;
+  readonly data: Schema;
+  readonly role: Role;
+  /** At most one active and one waiting per id; absent: never deduplicated. */
+  readonly deduplicationId?: (data: z.infer<Schema>) => string;
+  /** The job's own limit; the signal it gets is aborted then. */
+  readonly deadlineMs: number;
+}
+
+function job<Schema extends z.ZodType>(contract: JobContract<Schema>): JobContract<Schema> {
+  return contract;
+}
+
+/** The queue of one venue: a slow venue never holds up another. */
+export function venueQueue(venue: string): string {
+  return `venue-${venue}`;
+}
+
+const poll = job({
+  queue: ({ venue }) => venueQueue(venue),
+  data: venueData,
+  role: 'poller',
+  deadlineMs: 60_000,
+});
+
+/** Every job there is. Producers and workers both read this table; nobody writes a queue name elsewhere. */
+export const JOBS = {
+  'poll-markets': poll,
+  'poll-prices': poll,
+  'poll-books': poll,
+  'poll-trades': poll,
+  'fold-candles': job({
+    queue: () => 'candles',
+    data: laneData,
+    role: 'aggregator',
+    deduplicationId: ({ lane }) => `fold-candles-${lane}`,
+    deadlineMs: 120_000,
+  }),
+  'sample-snapshots': job({
+    queue: () => 'candles',
+    data: everyLane,
+    role: 'aggregator',
+    deduplicationId: () => 'sample-snapshots',
+    deadlineMs: 120_000,
+  }),
+  'maintain-storage': job({
+    queue: () => 'candles',
+    data: everyLane,
+    role: 'aggregator',
+    deduplicationId: () => 'maintain-storage',
+    deadlineMs: 300_000,
+  }),
+  'evaluate-alerts': job({
+    queue: () => 'alerts',
+    data: laneData,
+    role: 'alerter',
+    deduplicationId: ({ lane }) => `evaluate-alerts-${lane}`,
+    deadlineMs: 120_000,
+  }),
+  'deliver-webhook': job({
+    queue: () => 'deliveries',
+    data: subscriptionData,
+    role: 'deliverer',
+    deduplicationId: ({ subscriptionPk }) => `deliver-webhook-${subscriptionPk}`,
+    deadlineMs: 3_600_000,
+  }),
+} as const;
+
+export type JobName = keyof typeof JOBS;
+export type JobData<Name extends JobName> = z.infer<(typeof JOBS)[Name]['data']>;
+export const JOB_NAMES = Object.keys(JOBS) as JobName[];
+
+/** The queues that exist for these venues. */
+export function queueNames(venues: readonly string[]): string[] {
+  return [...venues.map(venueQueue), 'candles', 'alerts', 'deliveries'];
+}
+
+/** The queues a role takes jobs from. */
+export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
+  switch (role) {
+    case 'poller':
+      return venues.map(venueQueue);
+    case 'aggregator':
+      return ['candles'];
+    case 'alerter':
+      return ['alerts'];
+    case 'deliverer':
+      return ['deliveries'];
+  }
+}
+
+/** Jobs of one queue that run at once in one process. */
+export function concurrencyOf(queue: string): number {
+  if (queue === 'deliveries') return 64;
+  return queue.startsWith('venue-') ? 6 : LANES + 1;
+}

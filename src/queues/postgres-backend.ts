@@ -1,0 +1,83 @@
+import {
+  createPostgresBackend,
+  type PostgresConnectionOptions,
+  type Queue,
+  runMigrations,
+  type Worker,
+  withBackend,
+} from 'bullmq';
+import pg from 'pg';
+import type { QueueBackend, QueueBackendOptions } from './backend.ts';
+import { JOB_RETENTION, WORKER_SETTINGS } from './settings.ts';
+
+/** BullMQ's fixed schema for a pool that we own. */
+const QUEUE_SCHEMA = 'bullmq';
+
+/** Queries beside the LISTEN connections: with no slot left over, every Worker would wait for ever. */
+const SPARE_CONNECTIONS = 6;
+
+/**
+ * Queues in Postgres. In native ESM BullMQ cannot load `pg` itself, so it gets our pool; its SQL is unqualified, hence the
+ * search path.
+ */
+export function createPostgresQueues(options: QueueBackendOptions): QueueBackend {
+  const pool = new pg.Pool({
+    connectionString: options.databaseUrl,
+    max: options.workers + SPARE_CONNECTIONS,
+    options: `-c search_path=${QUEUE_SCHEMA},public`,
+    application_name: 'oddswire-queues',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  });
+  pool.setMaxListeners(0);
+  pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));
+  // pg's own typing of `connect` is an overload BullMQ's structural type does not spell out.
+  const connection = pool as unknown as PostgresConnectionOptions;
+  const bull = withBackend(createPostgresBackend);
+
+  async function migrate(): Promise<void> {
+    const client = await pool.connect();
+    try {
+      await runMigrations(client, QUEUE_SCHEMA);
+    } finally {
+      client.release();
+    }
+  }
+
+  return {
+    kind: 'postgres',
+    migrate,
+    async restore() {
+      const { rows } = await pool.query<{ is_there: boolean }>(
+        `SELECT to_regclass('${QUEUE_SCHEMA}.job') IS NOT NULL AS is_there`,
+      );
+      if (rows[0]?.is_there) return false;
+      await migrate();
+      return true;
+    },
+    async ping() {
+      await pool.query('SELECT 1');
+    },
+    queue(name) {
+      const queue = new bull.Queue(name, {
+        connection,
+        defaultJobOptions: JOB_RETENTION,
+        skipMetasUpdate: true,
+      });
+      queue.on('error', (error) => options.log.warn({ err: error, queue: name }, 'queue error'));
+      return queue as unknown as Queue;
+    },
+    worker(name, processor, concurrency) {
+      const worker = new bull.Worker(name, processor, {
+        connection,
+        concurrency,
+        autorun: false,
+        ...WORKER_SETTINGS,
+      });
+      return worker as unknown as Worker;
+    },
+    async close() {
+      await pool.end();
+    },
+  };
+}

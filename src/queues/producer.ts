@@ -1,0 +1,98 @@
+import type { JobsOptions, Queue } from 'bullmq';
+import { asError } from '../domain/errors.ts';
+import { scrubData } from '../domain/text.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { QueueBackend } from './backend.ts';
+import { JOBS, type JobData, type JobName, laneOf } from './jobs.ts';
+
+/** The stages whose wake-ups go out per lane. */
+export type LaneJob = 'fold-candles' | 'evaluate-alerts';
+
+/**
+ * Enqueues wake-ups. A wake-up is never the only copy of anything: when the queue store is away the call is logged and
+ * counted, and the timer of the process that owns the stage enqueues it again (DESIGN section 2, point 4).
+ */
+export interface Producer {
+  /** Enqueues one job and waits for the queue store's word. @throws when the queue store refuses. */
+  enqueue<Name extends JobName>(name: Name, data: JobData<Name>, options?: { delayMs?: number }): Promise<void>;
+  /** Tells a stage that marks of these shards were committed. Never throws, never waits. */
+  wakeStage(name: LaneJob, shards: readonly number[]): void;
+  /** Tells the deliverer that a subscription has, or will in `delayMs` have, due rows. Never throws, never waits. */
+  wakeDeliveries(subscriptionPks: readonly bigint[], delayMs?: number): void;
+  /** The queue object, for schedulers and dashboards. */
+  queue(name: string): Queue;
+  /** Resolves when every wake-up under way has been answered. */
+  idle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ProducerOptions {
+  backend: QueueBackend;
+  log: Logger;
+  /** Called for each wake-up that could not be enqueued. */
+  onWakeFailure?: (job: JobName) => void;
+}
+
+export function createProducer({ backend, log, onWakeFailure }: ProducerOptions): Producer {
+  const queues = new Map<string, Queue>();
+  const underWay = new Set<Promise<void>>();
+
+  function queue(name: string): Queue {
+    const known = queues.get(name);
+    if (known) return known;
+    const made = backend.queue(name);
+    queues.set(name, made);
+    return made;
+  }
+
+  async function enqueue<Name extends JobName>(
+    name: Name,
+    data: JobData<Name>,
+    options: { delayMs?: number } = {},
+  ): Promise<void> {
+    const contract = JOBS[name] as unknown as {
+      queue: (data: JobData<Name>) => string;
+      data: { parse(data: unknown): JobData<Name> };
+      deduplicationId?: (data: JobData<Name>) => string;
+    };
+    const checked = scrubData(contract.data.parse(data));
+    const id = contract.deduplicationId?.(checked);
+    const jobOptions: JobsOptions = {};
+    // A delayed wake-up must not swallow the prompt one that comes meanwhile: it has an id of its own.
+    if (id !== undefined && options.delayMs === undefined) jobOptions.deduplication = { id, keepLastIfActive: true };
+    if (options.delayMs !== undefined) {
+      jobOptions.delay = options.delayMs;
+      if (id !== undefined) jobOptions.deduplication = { id: `${id}-later` };
+    }
+    await queue(contract.queue(checked)).add(name, checked, jobOptions);
+  }
+
+  function wake<Name extends JobName>(name: Name, data: JobData<Name>, options?: { delayMs?: number }): void {
+    const call = enqueue(name, data, options).catch((thrown: unknown) => {
+      onWakeFailure?.(name);
+      log.warn({ err: asError(thrown), job: name }, 'wake-up not enqueued; the timer will');
+    });
+    underWay.add(call);
+    void call.finally(() => underWay.delete(call));
+  }
+
+  return {
+    enqueue,
+    queue,
+    wakeStage(name, shards) {
+      for (const lane of new Set(shards.map(laneOf))) wake(name, { lane });
+    },
+    wakeDeliveries(subscriptionPks, delayMs) {
+      for (const pk of new Set(subscriptionPks)) {
+        wake('deliver-webhook', { subscriptionPk: String(pk) }, delayMs === undefined ? undefined : { delayMs });
+      }
+    },
+    async idle() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+    async close() {
+      await this.idle();
+      await Promise.all([...queues.values()].map((item) => item.close()));
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import type { Config } from '../config/config.ts';
+import { JOBS, type JobData, type JobName, type Role } from './jobs.ts';
+import type { Producer } from './producer.ts';
+
+/** A job that runs again and again. The id is `job.venue`, or the job where there is no venue. */
+export interface Schedule {
+  id: string;
+  job: JobName;
+  data: JobData<JobName>;
+  everyMs: number;
+}
+
+const MINUTE_MS = 60_000;
+/** Ticks make room for what a client waits for: BullMQ runs jobs without a priority first. */
+const SCHEDULED_PRIORITY = 10;
+
+/** The schedules that the processes of a role keep alive. */
+export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'>): Schedule[] {
+  if (role === 'aggregator') {
+    return [
+      { id: 'sample-snapshots', job: 'sample-snapshots', data: {}, everyMs: MINUTE_MS },
+      { id: 'maintain-storage', job: 'maintain-storage', data: {}, everyMs: 60 * MINUTE_MS },
+    ];
+  }
+  if (role !== 'poller') return [];
+  return config.venues.flatMap((venue) => [
+    { id: `poll-markets.${venue}`, job: 'poll-markets' as const, data: { venue }, everyMs: config.pollMs.markets },
+    { id: `poll-prices.${venue}`, job: 'poll-prices' as const, data: { venue }, everyMs: config.pollMs.prices },
+    { id: `poll-books.${venue}`, job: 'poll-books' as const, data: { venue }, everyMs: config.pollMs.books },
+    { id: `poll-trades.${venue}`, job: 'poll-trades' as const, data: { venue }, everyMs: config.pollMs.trades },
+  ]);
+}
+
+/** A chain whose next run lies this many intervals (and at least 5 s) in the past has stopped. */
+const STOPPED_AFTER_INTERVALS = 2;
+const STOPPED_AFTER_MS = 5_000;
+
+/**
+ * Makes the queue store's schedulers what the table says: missing, changed or stopped ones are made again, healthy ones are
+ * left alone. Returns the ids it mended. Called at boot and by the restoring timer.
+ */
+export async function reconcileSchedules(
+  producer: Producer,
+  schedules: readonly Schedule[],
+  nowMs: number,
+): Promise<string[]> {
+  const mended: string[] = [];
+  for (const schedule of schedules) {
+    const queueOf = JOBS[schedule.job].queue as (data: Schedule['data']) => string;
+    const queue = producer.queue(queueOf(schedule.data));
+    const current = await queue.getJobScheduler(schedule.id);
+    const overdueMs = nowMs - (current?.next ?? 0);
+    const limitMs = Math.max(STOPPED_AFTER_MS, STOPPED_AFTER_INTERVALS * schedule.everyMs);
+    const isStopped = overdueMs > limitMs;
+    if (current && current.every === schedule.everyMs && !isStopped) continue;
+    if (current && isStopped) await queue.removeJobScheduler(schedule.id);
+    await queue.upsertJobScheduler(
+      schedule.id,
+      { every: schedule.everyMs },
+      { name: schedule.job, data: schedule.data, opts: { priority: SCHEDULED_PRIORITY } },
+    );
+    mended.push(schedule.id);
+  }
+  return mended;
+}

@@ -1,0 +1,27 @@
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import { createLogger, type Logger } from '../observe/logger.ts';
+import { EXIT_CONFIG, runProcess } from './lifecycle.ts';
+
+export interface BootOptions {
+  /** Shown in logs, metrics and messages. */
+  name: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  exit(code: number): void;
+  say(line: string): void;
+  start(config: Config, log: Logger, signal: AbortSignal): Promise<{ stop(): Promise<void> }>;
+}
+
+/** What every oddswire process does first: read the configuration, name every problem or make a logger, and live. */
+export async function bootProcess({ name, environment, exit, say, start }: BootOptions): Promise<void> {
+  let config: Config;
+  try {
+    config = loadConfig(environment);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    for (const problem of error.problems) say(`configuration: ${problem}`);
+    exit(EXIT_CONFIG);
+    return;
+  }
+  const log = createLogger({ process: name, level: config.logLevel });
+  await runProcess({ log, exit, say, start: (signal) => start(config, log, signal) });
+}

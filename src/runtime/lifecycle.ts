@@ -1,0 +1,91 @@
+import { asError, OddswireError } from '../domain/errors.ts';
+import type { Logger } from '../observe/logger.ts';
+
+/** sysexits(3) EX_CONFIG: the runner gives up at once instead of restarting into the same fault. */
+export const EXIT_CONFIG = 78;
+/** A process is gone this long after the first signal, whatever hangs. */
+const STOP_LIMIT_MS = 19_000;
+
+/** A fault that a restart cannot mend: bad configuration, a taken port, the wrong key ring. */
+export class StartupError extends OddswireError {
+  constructor(message: string, cause?: unknown) {
+    super('startup', message, { cause });
+  }
+}
+
+export interface ProcessOptions {
+  log: Logger;
+  /** Brings the process up. The signal fires when it is told to stop while still starting. */
+  start(signal: AbortSignal): Promise<{ stop(): Promise<void> }>;
+  /** `process.exit`, given by the executable: a library does not end its caller. */
+  exit(code: number): void;
+  /** Where a start-up fault is told in one line. */
+  say(line: string): void;
+}
+
+/**
+ * The life of one process: start, run until told to stop, stop in order, end. SIGTERM, SIGINT and the loss of the runner
+ * (IPC disconnect) all mean the same; a repeated signal changes nothing, because a terminal signals the whole group and npm
+ * forwards it again (DESIGN section 9).
+ */
+export async function runProcess(options: ProcessOptions): Promise<void> {
+  const { log, exit } = options;
+  const stopping = new AbortController();
+  const told = new Promise<void>((resolve) => {
+    stopping.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  const stop = (reason: string) => {
+    if (stopping.signal.aborted) return;
+    log.info({ reason }, 'stopping');
+    setTimeout(() => {
+      log.error('not stopped in time');
+      exit(1);
+    }, STOP_LIMIT_MS).unref();
+    stopping.abort();
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  process.once('disconnect', () => stop('runner gone'));
+  const die = (error: unknown) => {
+    log.fatal({ err: asError(error) }, 'unexpected error');
+    exit(1);
+  };
+  process.on('uncaughtException', die);
+  process.on('unhandledRejection', die);
+
+  try {
+    const running = await options.start(stopping.signal);
+    log.info('started');
+    await told;
+    await running.stop();
+    log.info('stopped');
+    exit(0);
+  } catch (error) {
+    if (stopping.signal.aborted) {
+      log.info({ err: asError(error) }, 'stopped while starting');
+      exit(0);
+    } else if (error instanceof StartupError) {
+      options.say(error.message);
+      exit(EXIT_CONFIG);
+    } else {
+      die(error);
+    }
+  }
+}
+
+/**
+ * Runs steps in order, each even if one before it failed, and throws the first failure at the end: a connection that will
+ * not close must not keep the others open.
+ */
+export async function stopInOrder(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const failures: Error[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(asError(error));
+    }
+  }
+  const [first] = failures;
+  if (first) throw first;
+}

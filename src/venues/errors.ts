@@ -1,0 +1,30 @@
+import { OddswireError } from '../domain/errors.ts';
+
+export type VenueErrorCode =
+  | 'timeout'
+  | 'network'
+  | 'http_status'
+  | 'rate_limited'
+  | 'invalid_payload'
+  | 'circuit_open'
+  | 'response_too_large'
+  | 'aborted';
+
+/** A call to a venue that failed as a whole. `retryAfterMs` is what the venue asked for, when it did. */
+export class VenueError extends OddswireError {
+  readonly venue: string;
+  readonly statusCode?: number;
+  readonly retryAfterMs?: number;
+
+  constructor(
+    venue: string,
+    code: VenueErrorCode,
+    message: string,
+    options: { retryable: boolean; statusCode?: number; retryAfterMs?: number; cause?: unknown },
+  ) {
+    super(code, message, { retryable: options.retryable, cause: options.cause });
+    this.venue = venue;
+    if (options.statusCode !== undefined) this.statusCode = options.statusCode;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+  }
+}

@@ -1,0 +1,42 @@
+import type { VenueErrorCode } from './errors.ts';
+import type { PollKind } from './port.ts';
+
+export type BreakerState = 'closed' | 'half_open' | 'open';
+
+/** One HTTP attempt that ended; a retried call makes several. `route` is a fixed label, never a path with ids in it. */
+export interface RequestEvent {
+  venue: string;
+  host: string;
+  route: string;
+  outcome: 'ok' | VenueErrorCode;
+  statusCode?: number;
+  durationMs: number;
+}
+
+export interface BreakerEvent {
+  venue: string;
+  host: string;
+  state: BreakerState;
+}
+
+/** A venue state or field form that is not known; it was mapped to the nearest safe one. `value` is at most 100 characters. */
+export interface UnknownValueEvent {
+  venue: string;
+  field: string;
+  value: string;
+}
+
+/** A walk that could not see everything it should have: what it left out may be missing for good. */
+export interface TruncationEvent {
+  venue: string;
+  kind: PollKind;
+  detail: string;
+}
+
+/** What metrics and venue health listen to. Listeners must not throw. */
+export interface VenueObserver {
+  onRequest?(event: RequestEvent): void;
+  onBreaker?(event: BreakerEvent): void;
+  onUnknown?(event: UnknownValueEvent): void;
+  onTruncated?(event: TruncationEvent): void;
+}

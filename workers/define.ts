@@ -1,0 +1,62 @@
+import { type Job, type Processor, UnrecoverableError } from 'bullmq';
+import { asError } from '../src/domain/errors.ts';
+import { scrubText } from '../src/domain/text.ts';
+import type { Logger } from '../src/observe/logger.ts';
+import { JOBS, type JobData, type JobName } from '../src/queues/jobs.ts';
+import type { WorkerDeps } from './deps.ts';
+
+/** What a job gets beside its data. */
+export interface JobContext extends WorkerDeps {
+  /** Fires at the job's deadline, when the process stops, and when the job is cancelled: take no more work then. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Fields for the job's one log line. */
+export type JobReport = Record<string, string | number | boolean>;
+
+export interface DefinedJob {
+  readonly name: JobName;
+  run(data: unknown, context: JobContext): Promise<JobReport>;
+}
+
+/** A job of the contract with its processor. Data is validated against the contract before `run` sees it. */
+export function defineJob<Name extends JobName>(
+  name: Name,
+  run: (data: JobData<Name>, context: JobContext) => Promise<JobReport>,
+): DefinedJob {
+  return {
+    name,
+    run: (data, context) => run(JOBS[name].data.parse(data) as JobData<Name>, context),
+  };
+}
+
+/**
+ * The one wrapper around every job: deadline, log line, metric, error mapping. A failed job is not retried by BullMQ: it
+ * was a wake-up, and the timer makes another while there is work (DESIGN section 2).
+ */
+export function createProcessor(jobs: readonly DefinedJob[], deps: WorkerDeps): Processor {
+  const byName = new Map(jobs.map((job) => [job.name as string, job]));
+  return async (job: Job, _token?: string, cancelled?: AbortSignal): Promise<JobReport> => {
+    const defined = byName.get(job.name);
+    if (!defined) throw new UnrecoverableError(`no processor for job ${scrubText(job.name)}`);
+    const log = deps.log.child({ job: job.name, jobId: job.id });
+    const signals = [deps.stopping, AbortSignal.timeout(JOBS[defined.name].deadlineMs)];
+    const signal = AbortSignal.any(cancelled ? [...signals, cancelled] : signals);
+    const startedMs = performance.now();
+    try {
+      const report = await defined.run(job.data, { ...deps, signal, log });
+      const durationMs = Math.round(performance.now() - startedMs);
+      deps.metrics.jobs.observe({ job: job.name, outcome: 'done' }, durationMs / 1000);
+      log.debug({ durationMs, ...report }, 'job done');
+      return report;
+    } catch (thrown) {
+      const error = asError(thrown);
+      const durationMs = Math.round(performance.now() - startedMs);
+      deps.metrics.jobs.observe({ job: job.name, outcome: 'failed' }, durationMs / 1000);
+      log.warn({ durationMs, err: error }, 'job failed');
+      // Postgres cannot store U+0000 or lone surrogates: such a message would make the job impossible to fail.
+      throw new Error(scrubText(error.message).slice(0, 1_000));
+    }
+  };
+}

@@ -1,0 +1,22 @@
+import { ROLES, type Role } from '../src/queues/jobs.ts';
+import { bootProcess } from '../src/runtime/boot.ts';
+import { StartupError } from '../src/runtime/lifecycle.ts';
+import { startWorker } from './start-worker.ts';
+
+function isRole(text: string | undefined): text is Role {
+  return ROLES.some((role) => role === text);
+}
+
+const role = process.argv[2];
+const name = isRole(role) ? role : 'worker';
+
+await bootProcess({
+  name,
+  environment: process.env,
+  exit: (code) => process.exit(code),
+  say: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
+  async start(config, log, signal) {
+    if (!isRole(role)) throw new StartupError(`usage: workers/main.js ${ROLES.join('|')}`);
+    return startWorker(role, config, log, signal);
+  },
+});

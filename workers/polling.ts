@@ -1,0 +1,131 @@
+import { asError, OddswireError } from '../src/domain/errors.ts';
+import { newToken } from '../src/domain/ids.ts';
+import {
+  abandonPollLease,
+  acquirePollLease,
+  advancePoll,
+  POLL_LEASE_SECONDS,
+  type PollLease,
+  releasePollLease,
+  renewPollLease,
+} from '../src/store/poll-state.ts';
+import { quarantine } from '../src/store/quarantine.ts';
+import { isDatabaseUnavailable, type Tx } from '../src/store/tx.ts';
+import { VenueError } from '../src/venues/errors.ts';
+import type { CallContext, Page, PollKind, RejectedRecord, VenueAdapter } from '../src/venues/port.ts';
+import type { JobContext, JobReport } from './define.ts';
+
+/** What one page came to: told after its commit. */
+export interface WrittenPage {
+  /** Records that changed something. */
+  written: number;
+  /** Wake-ups of the next stages. */
+  wake(): void;
+}
+
+export interface Poll<R> {
+  venue: string;
+  kind: PollKind;
+  /** The next page after `position`. Runs outside any transaction. */
+  fetch(adapter: VenueAdapter, position: unknown, call: CallContext): Promise<Page<R>>;
+  /** Partitions and the like, before the transaction. */
+  prepare?(records: readonly R[]): Promise<void>;
+  /** Writes the page, in the transaction that moves the position. */
+  write(tx: Tx, records: readonly R[], adapter: VenueAdapter): Promise<WrittenPage>;
+}
+
+/** The lease was taken over: the process had been frozen, and somebody else polls now. */
+class LeaseLostError extends OddswireError {
+  constructor(venue: string, kind: string) {
+    super('lease_lost', `the ${kind} poll of ${venue} was taken over`, { retryable: true });
+  }
+}
+
+/** Pages of one poll before it makes room for the next tick. */
+const MAX_PAGES = 500;
+
+/**
+ * One poll: take the lease, then page by page fetch, write and advance, until the venue has no more or the signal fires.
+ * Every page is one transaction, so dying anywhere resumes at the last page that was committed. Without the lease there is
+ * nothing to do: another poll of this kind is under way, and a slow one does not pile up.
+ */
+export async function runPoll<R>(context: JobContext, poll: Poll<R>): Promise<JobReport> {
+  const { venue, kind } = poll;
+  const adapter = context.adapters.get(venue);
+  if (!adapter) return { skipped: 'venue not enabled' };
+  const lease = await acquirePollLease(context.db, venue, kind, newToken());
+  if (!lease) return { skipped: 'under way' };
+  const heartbeat = setInterval(
+    () => {
+      renewPollLease(context.db, lease).catch((error: unknown) =>
+        context.log.warn({ err: error }, 'lease not renewed'),
+      );
+    },
+    (POLL_LEASE_SECONDS * 1000) / 3,
+  );
+  try {
+    const report = await walk(context, poll, adapter, lease);
+    await releasePollLease(context.db, lease, null);
+    return report;
+  } catch (error) {
+    await endFailedPoll(context, lease, error);
+    return { failed: asError(error).message };
+  } finally {
+    clearInterval(heartbeat);
+  }
+}
+
+async function walk<R>(
+  context: JobContext,
+  poll: Poll<R>,
+  adapter: VenueAdapter,
+  lease: PollLease,
+): Promise<JobReport> {
+  const { venue, kind } = poll;
+  const report = { pages: 0, records: 0, written: 0, rejected: 0 };
+  let position = lease.position;
+  while (report.pages < MAX_PAGES && !context.signal.aborted) {
+    const page = await poll.fetch(adapter, position, { signal: context.signal, now: context.now });
+    await poll.prepare?.(page.records);
+    const written = await context.db.transaction(async (tx) => {
+      if (!(await advancePoll(tx, lease, page.position))) throw new LeaseLostError(venue, kind);
+      await quarantine(tx, venue, page.rejected);
+      return poll.write(tx, page.records, adapter);
+    });
+    written.wake();
+    count(context, venue, kind, written.written, page.rejected);
+    position = page.position;
+    report.pages += 1;
+    report.records += page.records.length;
+    report.written += written.written;
+    report.rejected += page.rejected.length;
+    if (!page.more) break;
+  }
+  return report;
+}
+
+function count(
+  context: JobContext,
+  venue: string,
+  kind: PollKind,
+  written: number,
+  rejected: readonly RejectedRecord[],
+): void {
+  context.metrics.ingestedRows.inc({ venue, kind }, written);
+  for (const record of rejected) context.metrics.rejectedRecords.inc({ venue, kind, reason: record.reason });
+}
+
+/** A venue that is down is a state, shown by venue health, not a failed job for each tick: the log says it now and then. */
+async function endFailedPoll(context: JobContext, lease: PollLease, thrown: unknown): Promise<void> {
+  const error = asError(thrown);
+  if (isDatabaseUnavailable(thrown)) throw error;
+  if (context.stopping.aborted) return abandonPollLease(context.db, lease);
+  const failures = await releasePollLease(context.db, lease, error.message.slice(0, 500));
+  if (!(thrown instanceof VenueError) && !(thrown instanceof LeaseLostError)) throw error;
+  const { venue, kind } = lease;
+  if (isPowerOfTwo(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
+}
+
+function isPowerOfTwo(count: number): boolean {
+  return count > 0 && (count & (count - 1)) === 0;
+}

@@ -1,0 +1,38 @@
+import { OddswireError } from '../src/domain/errors.ts';
+import { JOB_NAMES, JOBS, type Role } from '../src/queues/jobs.ts';
+import type { DefinedJob } from './define.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
+import { evaluateAlertsJob } from './evaluate-alerts.ts';
+import { foldCandlesJob } from './fold-candles.ts';
+import { maintainStorage } from './maintain-storage.ts';
+import { pollBooks } from './poll-books.ts';
+import { pollMarkets } from './poll-markets.ts';
+import { pollPrices } from './poll-prices.ts';
+import { pollTrades } from './poll-trades.ts';
+import { sampleSnapshotsJob } from './sample-snapshots.ts';
+
+const PROCESSORS: readonly DefinedJob[] = [
+  pollMarkets,
+  pollPrices,
+  pollBooks,
+  pollTrades,
+  foldCandlesJob,
+  sampleSnapshotsJob,
+  maintainStorage,
+  evaluateAlertsJob,
+  deliverWebhook,
+];
+
+/**
+ * The processors of a role.
+ * @throws OddswireError when any job of the contract has no processor, or two.
+ */
+export function processorsOf(role: Role, processors: readonly DefinedJob[] = PROCESSORS): DefinedJob[] {
+  const problems = JOB_NAMES.flatMap((name) => {
+    const found = processors.filter((processor) => processor.name === name).length;
+    return found === 1 ? [] : [`${name} has ${found}`];
+  });
+  if (problems.length > 0)
+    throw new OddswireError('processors', `each job needs one processor: ${problems.join(', ')}`);
+  return processors.filter((processor) => JOBS[processor.name].role === role);
+}

@@ -1,0 +1,14 @@
+import { currentMinute, sampleSnapshots } from '../src/store/snapshots.ts';
+import { defineJob } from './define.ts';
+import { runStage } from './staging.ts';
+
+const CLAIM_LIMIT = 5_000;
+
+/** Price history to snapshots, for the minutes that are over. */
+export const sampleSnapshotsJob = defineJob('sample-snapshots', async (_data, context) =>
+  runStage(context, {
+    stage: 'sample-snapshots',
+    claim: { limit: CLAIM_LIMIT, order: 'oldest', detailBelow: await currentMinute(context.db) },
+    work: sampleSnapshots,
+  }),
+);
