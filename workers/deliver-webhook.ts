@@ -1,5 +1,6 @@
 import { asError } from '../src/domain/errors.ts';
 import type { EventType } from '../src/domain/event.ts';
+import { InvalidSecretError } from '../src/domain/signature.ts';
 import {
   type ClaimedDelivery,
   type ClaimedSubscription,
@@ -122,8 +123,8 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
     });
     return { outcome, decision };
   } catch (error) {
-    // No wait mends a sealed secret that no key opens: the delivery ends, its owner rotates the secret and retries.
-    if (error instanceof SecretCorruptError) {
+    // No wait mends a secret that no key opens or that cannot sign: the delivery ends, its owner rotates it and retries.
+    if (error instanceof SecretCorruptError || error instanceof InvalidSecretError) {
       const outcome: AttemptOutcome = { kind: 'failed', errorCode: 'protocol_error', durationMs: 0 };
       return { outcome, decision: { state: 'failed', reason: 'protocol_error' } };
     }

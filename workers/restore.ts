@@ -1,5 +1,5 @@
-import type { QueueBackend } from '../src/queues/backend.ts';
 import type { Role } from '../src/queues/jobs.ts';
+import type { QueueBackend } from '../src/queues/port.ts';
 import { reconcileSchedules, schedulesOf } from '../src/queues/schedules.ts';
 import { dueSubscriptions, oldestOverdueSeconds } from '../src/store/deliveries.ts';
 import { stageBacklogs, waitingShards } from '../src/store/marks.ts';

@@ -3,7 +3,6 @@ import type { Worker } from 'bullmq';
 import type { Config } from '../src/config/config.ts';
 import { DATABASE_POOL_SIZE } from '../src/config/pools.ts';
 import { VERSION } from '../src/config/version.ts';
-import { parseCidrs } from '../src/domain/address-policy.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../src/observe/metrics.ts';
 import { createProbeServer } from '../src/observe/probe-server.ts';
@@ -132,7 +131,7 @@ async function senderOf(config: Config) {
   return createSender({
     version: VERSION,
     deadlineMs: timeoutMs,
-    allow: parseCidrs(allowCidrs.join(',')),
+    allow: allowCidrs,
     ...(caFile !== undefined && { extraCaPem: await readFile(caFile, 'utf8') }),
   });
 }

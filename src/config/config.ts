@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { type Cidr, parseCidrs } from '../domain/address-policy.ts';
 import { asError, OddswireError } from '../domain/errors.ts';
-import { parseSecretsKeys } from '../domain/secret-keys.ts';
+import { parseRetrySchedule } from '../domain/retry-schedule.ts';
+import { parseSecretsKeys, type SecretKey } from '../domain/secret-keys.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
 
 /** Bad configuration: `problems` names every variable that is wrong, never its value. */
@@ -36,31 +37,17 @@ const venues = z
   .pipe(z.array(z.enum(KNOWN_VENUES, `unknown venue; known: ${KNOWN_VENUES.join(', ')}`)).min(1))
   .transform((names) => [...new Set(names)]);
 
-const cidrs = z.string().transform((text, context) => {
-  const ranges = list(text);
-  for (const range of ranges) {
+/** A text with a parser of its own: what the parser throws is the problem that is shown. */
+function parsedBy<T>(parse: (text: string) => T) {
+  return z.string().transform((text, context) => {
     try {
-      ipaddr.parseCIDR(range);
+      return parse(text);
     } catch (error) {
-      context.addIssue({ code: 'custom', message: `not a CIDR range: ${asError(error).message}` });
+      context.addIssue({ code: 'custom', message: asError(error).message });
+      return z.NEVER;
     }
-  }
-  return ranges;
-});
-
-const retrySchedule = z
-  .string()
-  .transform(list)
-  .pipe(z.array(z.coerce.number<string>().min(0).max(604_800)).min(1).max(50));
-
-const secretsKeys = z.string().transform((text, context) => {
-  try {
-    return parseSecretsKeys(text);
-  } catch (error) {
-    context.addIssue({ code: 'custom', message: asError(error).message });
-    return z.NEVER;
-  }
-});
+  });
+}
 
 const readableFile = z.string().refine(existsSync, 'no such file');
 
@@ -87,10 +74,10 @@ const schema = z.object({
     .max(256)
     .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
     .optional(),
-  SECRETS_KEYS: secretsKeys,
-  WEBHOOK_RETRY_SCHEDULE: retrySchedule,
+  SECRETS_KEYS: parsedBy(parseSecretsKeys),
+  WEBHOOK_RETRY_SCHEDULE: parsedBy(parseRetrySchedule),
   WEBHOOK_TIMEOUT_MS: milliseconds.max(30_000, 'at most 30000: the claim lease is 60 s'),
-  WEBHOOK_ALLOW_CIDRS: cidrs,
+  WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_CA_FILE: readableFile.optional(),
   OPS_PASSWORD: z.string().min(8, 'at least 8 characters').optional(),
   RETENTION_TRADES_DAYS: days,
@@ -118,12 +105,12 @@ export interface Config {
     readonly trades: number;
   };
   readonly bootstrapApiKey?: string;
-  readonly secretsKeys: ReturnType<typeof parseSecretsKeys>;
+  readonly secretsKeys: readonly SecretKey[];
   readonly webhooks: {
     /** Seconds between attempts: N delays make N + 1 attempts. */
     readonly retryScheduleSeconds: readonly number[];
     readonly timeoutMs: number;
-    readonly allowCidrs: readonly string[];
+    readonly allowCidrs: readonly Cidr[];
     readonly caFile?: string;
   };
   readonly opsPassword?: string;

@@ -7,7 +7,7 @@ import {
   withBackend,
 } from 'bullmq';
 import pg from 'pg';
-import type { QueueBackend, QueueBackendOptions } from './backend.ts';
+import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { JOB_RETENTION, WORKER_SETTINGS } from './settings.ts';
 
 /** BullMQ's fixed schema for a pool that we own. */

@@ -2,8 +2,8 @@ import type { JobsOptions, Queue } from 'bullmq';
 import { asError } from '../domain/errors.ts';
 import { scrubData } from '../domain/text.ts';
 import type { Logger } from '../observe/logger.ts';
-import type { QueueBackend } from './backend.ts';
 import { JOBS, type JobData, type JobName, laneOf } from './jobs.ts';
+import type { QueueBackend } from './port.ts';
 
 /** The stages whose wake-ups go out per lane. */
 export type LaneJob = 'fold-candles' | 'evaluate-alerts';

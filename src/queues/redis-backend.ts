@@ -1,6 +1,6 @@
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import type { QueueBackend, QueueBackendOptions } from './backend.ts';
+import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { JOB_RETENTION, WORKER_SETTINGS } from './settings.ts';
 
 /** Waits 1 s to 20 s between connection attempts, for ever. */

@@ -1,0 +1,55 @@
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+
+/** What a key may be used for (DESIGN section 4, "Auth"). */
+export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const ID_LENGTH = 12;
+/** 36 characters of 62: 214 bits, so a plain sha256 is as good as a slow hash. */
+const SECRET_LENGTH = 36;
+const MADE_KEY = /^ow_live_([0-9A-Za-z]{1,32})_[0-9A-Za-z]{16,128}$/;
+/** What a header can carry without doubt about its encoding. */
+const PRESENTABLE = /^[\x21-\x7e]{1,256}$/;
+
+/** A key as it is shown once, and what is kept of it. */
+export interface NewApiKey {
+  id: string;
+  /** `ow_live_<id>_<secret>`: show it, never store it. */
+  key: string;
+  hash: Buffer;
+}
+
+function randomText(length: number): string {
+  return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+}
+
+/** A new random key. */
+export function generateApiKey(): NewApiKey {
+  const id = randomText(ID_LENGTH);
+  const key = `ow_live_${id}_${randomText(SECRET_LENGTH)}`;
+  return { id, key, hash: hashApiKey(key) };
+}
+
+/** What is stored of a key: its sha256. */
+export function hashApiKey(key: string): Buffer {
+  return createHash('sha256').update(key, 'utf8').digest();
+}
+
+/** Whether text may be a key at all: 1 to 256 printable ASCII characters without spaces. */
+export function isPresentableKey(text: string): boolean {
+  return PRESENTABLE.test(text);
+}
+
+/**
+ * The id of a key: the one it carries, or for a key that somebody chose (BOOTSTRAP_API_KEY) one made of its hash, which
+ * gives nothing of the key away.
+ */
+export function apiKeyId(key: string): string {
+  return MADE_KEY.exec(key)?.[1] ?? `chosen-${hashApiKey(key).toString('hex').slice(0, 16)}`;
+}
+
+/** Whether a stored hash is that of the offered key, in constant time. */
+export function isSameHash(stored: Uint8Array, offered: Uint8Array): boolean {
+  return stored.length === offered.length && timingSafeEqual(stored, offered);
+}

@@ -1,0 +1,55 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { OddswireError } from './errors.ts';
+
+const VERSION = 1;
+/** 128 bits: nobody guesses one, and a cursor stays short. */
+const MAC_BYTES = 16;
+const MAX_CURSOR_LENGTH = 1024;
+
+/** A cursor that we did not make for this route and these filters: altered, foreign, cut, or of another version. */
+export class InvalidCursorError extends OddswireError {
+  constructor() {
+    super('invalid_cursor', 'the cursor is not one that this route gave out for these filters');
+  }
+}
+
+/** The sort key of the last row of a page, as texts: the next page starts behind it. */
+export type CursorPosition = readonly string[];
+
+/**
+ * Makes and reads cursors: base64url of version, MAC and position. `scope` names the route and every filter that shapes the
+ * list; it is under the MAC but not in the cursor. The same position always gives the same text.
+ */
+export interface CursorCodec {
+  encode(scope: string, position: CursorPosition): string;
+  /** @throws InvalidCursorError */
+  decode(scope: string, cursor: string): CursorPosition;
+}
+
+/** A codec over one secret key of at least 32 bytes. */
+export function createCursorCodec(key: Uint8Array): CursorCodec {
+  function macOf(scope: string, payload: Buffer): Buffer {
+    const scopeBytes = Buffer.from(scope, 'utf8');
+    // The length keeps a byte from moving between scope and payload unseen.
+    const head = Buffer.from(`${VERSION}.${scopeBytes.length}.`, 'utf8');
+    return createHmac('sha256', key).update(head).update(scopeBytes).update(payload).digest().subarray(0, MAC_BYTES);
+  }
+
+  return {
+    encode(scope, position) {
+      const payload = Buffer.from(JSON.stringify(position), 'utf8');
+      return Buffer.concat([Buffer.from([VERSION]), macOf(scope, payload), payload]).toString('base64url');
+    },
+
+    decode(scope, cursor) {
+      if (cursor.length > MAX_CURSOR_LENGTH) throw new InvalidCursorError();
+      const bytes = Buffer.from(cursor, 'base64url');
+      // Node skips what is not base64url and ignores spare bits: only the text we would print is a cursor.
+      if (bytes.toString('base64url') !== cursor) throw new InvalidCursorError();
+      if (bytes.length <= 1 + MAC_BYTES || bytes[0] !== VERSION) throw new InvalidCursorError();
+      const payload = bytes.subarray(1 + MAC_BYTES);
+      if (!timingSafeEqual(bytes.subarray(1, 1 + MAC_BYTES), macOf(scope, payload))) throw new InvalidCursorError();
+      return JSON.parse(payload.toString('utf8')) as CursorPosition;
+    },
+  };
+}

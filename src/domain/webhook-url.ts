@@ -1,0 +1,74 @@
+import { isIP } from 'node:net';
+import { type Cidr, isLoopbackAddress, isPublicAddress } from './address-policy.ts';
+
+const MAX_URL_LENGTH = 2048;
+const HTTPS_PORT = 443;
+/** Below this only 443: the other well-known ports are mail, shells and databases, not receivers. */
+const FIRST_UNPRIVILEGED_PORT = 1024;
+const NOT_ALLOWED = 'the destination address is not allowed';
+
+/** Why a URL is refused. `blocked` means well formed but pointing where deliveries may not go. */
+export interface UrlProblem {
+  readonly kind: 'invalid' | 'blocked';
+  readonly message: string;
+}
+
+/**
+ * What is wrong with a webhook URL as far as the text alone can tell, or null (DESIGN section 8). Names are not
+ * resolved: that is done when sending, where it counts. `allow` holds the operator's WEBHOOK_ALLOW_CIDRS.
+ */
+export function webhookUrlProblem(url: string, allow: readonly Cidr[] = []): string | null {
+  return inspectWebhookUrl(url, allow)?.message ?? null;
+}
+
+/** As `webhookUrlProblem`, telling a malformed URL from a forbidden destination. */
+export function inspectWebhookUrl(url: string, allow: readonly Cidr[] = []): UrlProblem | null {
+  if (url.length > MAX_URL_LENGTH) return invalid(`must have at most ${MAX_URL_LENGTH} characters`);
+  // The WHATWG parser drops or rewrites these silently: what is stored would not be what is called.
+  if (/[\s\\\p{Cc}]/u.test(url)) return invalid('must not contain spaces, control characters or backslashes');
+  if (!/^https:\/\/[^/]/i.test(url)) return invalid('must be an https:// URL');
+  if (!URL.canParse(url)) return invalid('is not a valid URL');
+  const parsed = new URL(url);
+  if (parsed.href.length > MAX_URL_LENGTH) {
+    return invalid(`must have at most ${MAX_URL_LENGTH} characters when percent-encoded`);
+  }
+  const [authority = ''] = url.slice('https://'.length).split(/[/?#]/);
+  if (authority.includes('@')) return invalid('must not contain a user name or password');
+  const port = parsed.port === '' ? HTTPS_PORT : Number(parsed.port);
+  if (port !== HTTPS_PORT && port < FIRST_UNPRIVILEGED_PORT) {
+    return invalid(`must use port ${HTTPS_PORT} or a port from ${FIRST_UNPRIVILEGED_PORT} up`);
+  }
+  return hostProblem(bareHostname(parsed), allow);
+}
+
+/** The host of a URL as sockets want it: without the brackets of an IPv6 literal. */
+export function bareHostname(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Names that mean this machine without any DNS (RFC 6761 section 6.3 and the usual /etc/hosts entries). */
+export function isLocalhostName(hostname: string): boolean {
+  return /^(.+\.)?(localhost|localhost\.localdomain|ip6-localhost|ip6-loopback)$/i.test(hostname);
+}
+
+/** The parser has folded every spelling by now (`0x7f.1`, `2130706433`, full-width digits) into one literal or name. */
+function hostProblem(host: string, allow: readonly Cidr[]): UrlProblem | null {
+  if (isIP(host) !== 0) return isPublicAddress(host, allow) ? null : blocked();
+  if (host.endsWith('.')) return invalid('must not have a host that ends in a dot');
+  if (isLocalhostName(host)) return isPublicAddress('127.0.0.1', allow) ? null : blocked();
+  // Intranet names make sense only for an operator who opened an intranet range; the address still decides at sending.
+  if (/\.(local|internal)$/i.test(host) && !allow.some(reachesBeyondLoopback)) return blocked();
+  return null;
+}
+
+function reachesBeyondLoopback(range: Cidr): boolean {
+  return !isLoopbackAddress(range.network.toString());
+}
+
+function invalid(message: string): UrlProblem {
+  return { kind: 'invalid', message };
+}
+
+function blocked(): UrlProblem {
+  return { kind: 'blocked', message: NOT_ALLOWED };
+}

@@ -1,0 +1,26 @@
+import type { Processor, Queue, Worker } from 'bullmq';
+import type { Logger } from '../observe/logger.ts';
+
+/** BullMQ on one of its two stores. */
+export interface QueueBackend {
+  readonly kind: 'postgres' | 'redis';
+  /** Makes the queue store ready. Call inside the boot lock, before anything is constructed. */
+  migrate(): Promise<void>;
+  /** Re-creates the queue store if it was dropped under us; says whether it had to. Cheap when all is well. */
+  restore(): Promise<boolean>;
+  /** Rejects when the queue store does not answer. */
+  ping(): Promise<void>;
+  queue(name: string): Queue;
+  worker(name: string, processor: Processor, concurrency: number): Worker;
+  /** Closes connections. Workers and queues must be closed before. */
+  close(): Promise<void>;
+}
+
+export interface QueueBackendOptions {
+  databaseUrl: string;
+  redisUrl?: string;
+  prefix: string;
+  /** Workers this process will start: each holds a LISTEN connection on Postgres. */
+  workers: number;
+  log: Logger;
+}

@@ -1,0 +1,55 @@
+import type { EventType } from '../domain/event.ts';
+
+/** Why an attempt failed. Stable: stored with the attempt, shown to clients and used as a metric label. */
+export const ATTEMPT_ERROR_CODES = [
+  'dns_error',
+  'connect_timeout',
+  'connection_refused',
+  'connection_reset',
+  'timeout',
+  'tls_error',
+  'header_overflow',
+  'blocked_address',
+  'invalid_url',
+  'redirect',
+  'http_status',
+  'protocol_error',
+] as const;
+export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
+
+/** One attempt to make. */
+export interface OutgoingDelivery {
+  readonly url: string;
+  /** Plain secrets, the current one first; the others are being rotated out and sign `webhook-signature` only. */
+  readonly secrets: readonly [string, ...string[]];
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly eventType: EventType;
+  readonly deliveryId: string;
+  /** 1 for the first attempt. */
+  readonly attemptNumber: number;
+  /** The stored text of the event: these very bytes (UTF-8) are signed and sent. */
+  readonly body: string;
+}
+
+/** The receiver answered 2xx. */
+export interface DeliveredOutcome {
+  readonly kind: 'delivered';
+  readonly statusCode: number;
+  readonly durationMs: number;
+  /** The first 4 KiB of the response body, as bytes: it may hold anything, U+0000 included. */
+  readonly responseExcerpt: Uint8Array;
+}
+
+/** Anything else. `statusCode` and `responseExcerpt` are there when the receiver answered. */
+export interface FailedOutcome {
+  readonly kind: 'failed';
+  readonly errorCode: AttemptErrorCode;
+  readonly statusCode?: number;
+  /** What a `Retry-After` header asked for, never negative. */
+  readonly retryAfterSeconds?: number;
+  readonly durationMs: number;
+  readonly responseExcerpt?: Uint8Array;
+}
+
+export type AttemptOutcome = DeliveredOutcome | FailedOutcome;

@@ -1,0 +1,81 @@
+import type { Dispatcher } from 'undici';
+import { DeadlineError } from './attempt-errors.ts';
+
+/** The connection is given up once this much of the response body has come. */
+const MAX_READ_BYTES = 16 * 1024;
+const EXCERPT_BYTES = 4 * 1024;
+
+export interface PostRequest {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** What came of one POST: a status with the start of its body, or the error that came before any status. */
+export type Exchange =
+  | { readonly statusCode: number; readonly retryAfter?: string; readonly excerpt: Uint8Array }
+  | { readonly error: Error };
+
+/**
+ * Sends one POST and reads the answer under one absolute deadline. Never follows, retries, decompresses or rejects.
+ * A status that has come stands, whatever happens to the body after it.
+ *
+ * It drives the dispatcher directly: undici's `request` ignores its abort signal until a connection exists, and
+ * would then still send what was given up.
+ */
+export function exchange(dispatcher: Dispatcher, request: PostRequest, deadlineMs: number): Promise<Exchange> {
+  return new Promise((resolve) => {
+    const kept: Buffer[] = [];
+    let readBytes = 0;
+    let answer: { statusCode: number; retryAfter?: string } | undefined;
+    let controller: Dispatcher.DispatchController | undefined;
+    let settled = false;
+
+    const settle = (error: Error) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      resolve(
+        answer === undefined ? { error } : { ...answer, excerpt: Buffer.concat(kept).subarray(0, EXCERPT_BYTES) },
+      );
+    };
+    const giveUp = (error: Error) => {
+      settle(error);
+      controller?.abort(error);
+    };
+    const timer = setTimeout(() => giveUp(new DeadlineError()), deadlineMs);
+
+    dispatcher.dispatch(
+      {
+        origin: request.url.origin,
+        path: request.url.pathname + request.url.search,
+        method: 'POST',
+        headers: request.headers,
+        body: request.body,
+      },
+      {
+        onRequestStart(started) {
+          controller = started;
+          // The deadline passed while the request waited for its connection: it must not be sent any more.
+          if (settled) started.abort(new DeadlineError());
+        },
+        onResponseStart(_controller, statusCode, headers) {
+          if (statusCode < 200) return;
+          const retryAfter = headers['retry-after'];
+          answer = typeof retryAfter === 'string' ? { statusCode, retryAfter } : { statusCode };
+        },
+        onResponseData(_controller, chunk) {
+          if (readBytes < EXCERPT_BYTES) kept.push(chunk.subarray(0, EXCERPT_BYTES - readBytes));
+          readBytes += chunk.length;
+          if (readBytes > MAX_READ_BYTES) giveUp(new Error('the rest of the response is not wanted'));
+        },
+        onResponseEnd() {
+          settle(new Error('the response ended without a status'));
+        },
+        onResponseError(_controller, error) {
+          settle(error);
+        },
+      },
+    );
+  });
+}

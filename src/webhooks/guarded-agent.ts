@@ -1,0 +1,130 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP, type LookupFunction } from 'node:net';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { Agent, buildConnector } from 'undici';
+import { type Cidr, isPublicAddress } from '../domain/address-policy.ts';
+import { OddswireError } from '../domain/errors.ts';
+import type { NameResolver } from './resolver.ts';
+
+/** Response headers beyond this end the connection. */
+const MAX_HEADER_BYTES = 16 * 1024;
+const KEEP_ALIVE_MS = 10_000;
+/** A receiver's own keep-alive hint may stretch the above to this. */
+const KEEP_ALIVE_MAX_MS = 60_000;
+/** Time for one of several addresses before the next is tried too; Node's 250 ms is less than some handshakes. */
+const NEXT_ADDRESS_MS = 1000;
+/** Addresses tried per connection. All answers are checked, however many there are. */
+const MAX_ADDRESSES = 8;
+
+/** The destination is, or resolves to, an address deliveries may not reach. Names no address on purpose. */
+export class BlockedAddressError extends OddswireError {
+  constructor() {
+    super('blocked_address', 'the destination address is not allowed');
+  }
+}
+
+/** The destination's name could not be resolved. */
+export class NameResolutionError extends OddswireError {
+  constructor(cause: unknown) {
+    super('dns_error', 'the destination name cannot be resolved', { retryable: true, cause });
+  }
+}
+
+export interface GuardedAgentOptions {
+  readonly resolver: NameResolver;
+  /** The operator's exceptions to the address policy. */
+  readonly allow?: readonly Cidr[];
+  /** PEM certificates trusted beside the usual roots. */
+  readonly extraCaPem?: string;
+  /** Over name look-up, TCP and TLS. */
+  readonly connectTimeoutMs: number;
+  /** Undici queues a request when all are busy and that wait counts against the deadline: keep above the callers' cap. */
+  readonly connectionsPerOrigin: number;
+}
+
+/**
+ * An undici Agent that connects to public addresses only (DESIGN section 8): IP literals, every DNS answer and the
+ * connected socket are checked. A guard in the look-up alone is bypassed by `https://127.0.0.1/`, which has none.
+ * Failure policy: closed. The host name is kept for SNI and for checking the certificate.
+ * Throws TypeError when `extraCaPem` holds no certificate or a broken one.
+ */
+export function createGuardedAgent(options: GuardedAgentOptions): Agent {
+  const allow = options.allow ?? [];
+  const connectTls = buildConnector({
+    secureContext: secureContext(options.extraCaPem),
+    rejectUnauthorized: true,
+    timeout: options.connectTimeoutMs,
+    allowH2: false,
+    lookup: guardedLookup(options.resolver, allow),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
+  });
+
+  const connect: buildConnector.connector = (target, callback) => {
+    if (isIP(target.hostname) !== 0 && !isPublicAddress(target.hostname, allow)) {
+      queueMicrotask(() => callback(new BlockedAddressError(), null));
+      return;
+    }
+    connectTls(target, (error, socket) => {
+      if (error !== null) {
+        callback(error, null);
+      } else if (isPublicAddress(socket.remoteAddress ?? '', allow)) {
+        callback(null, socket);
+      } else {
+        socket.destroy();
+        callback(new BlockedAddressError(), null);
+      }
+    });
+  };
+
+  return new Agent({
+    connect,
+    connections: options.connectionsPerOrigin,
+    pipelining: 1,
+    allowH2: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+    // The caller holds one absolute deadline; undici's own timers restart with every byte.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+/** Built once: parsing some 140 roots for every connection costs more than the handshake. */
+function secureContext(extraCaPem: string | undefined): SecureContext {
+  if (extraCaPem === undefined) return createSecureContext({ minVersion: 'TLSv1.2' });
+  return createSecureContext({ minVersion: 'TLSv1.2', ca: [...rootCertificates, ...certificatesOf(extraCaPem)] });
+}
+
+/** Node ignores text without a certificate without a word, so each block is parsed here. */
+function certificatesOf(pem: string): string[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length === 0) throw new TypeError('the extra CA text holds no PEM certificate');
+  return blocks.map((block) => {
+    try {
+      return new X509Certificate(block).toString();
+    } catch (cause) {
+      throw new TypeError('the extra CA text holds a certificate that cannot be read', { cause });
+    }
+  });
+}
+
+function guardedLookup(resolver: NameResolver, allow: readonly Cidr[]): LookupFunction {
+  return (hostname, options, callback) => {
+    resolver.resolve(hostname).then(
+      (addresses) => {
+        const [first] = addresses;
+        // One forbidden answer condemns the name: a rebinding name mixes both kinds.
+        if (first === undefined || addresses.some(({ address }) => !isPublicAddress(address, allow))) {
+          callback(new BlockedAddressError(), '');
+        } else if (options.all === true) {
+          callback(null, addresses.slice(0, MAX_ADDRESSES));
+        } else {
+          callback(null, first.address, first.family);
+        }
+      },
+      (error: unknown) => callback(new NameResolutionError(error), ''),
+    );
+  };
+}

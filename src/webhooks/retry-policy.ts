@@ -1,0 +1,57 @@
+import type { AttemptErrorCode, AttemptOutcome, FailedOutcome } from './attempt.ts';
+
+/** Each delay is spread by this part of itself, so that a receiver's return is not met by everyone at once. */
+const JITTER = 0.2;
+const MIN_DELAY_SECONDS = 1;
+/** Retry-After may stretch a planned delay to twice itself or to this, whichever is longer. */
+const RETRY_AFTER_CAP_SECONDS = 3600;
+/** A forbidden address may be a DNS mistake being repaired, but is not worth a day of tries. */
+const MAX_BLOCKED_ATTEMPTS = 3;
+
+export interface RetryInput {
+  readonly outcome: AttemptOutcome;
+  /** Number of the attempt that had this outcome, from 1. */
+  readonly attemptNumber: number;
+  readonly schedule: readonly number[];
+  /** Fewer attempts than the schedule allows: 1 for a test event. */
+  readonly maxAttempts?: number;
+  /** Uniform in [0, 1), as Math.random. */
+  readonly random: () => number;
+}
+
+export type FailureReason = AttemptErrorCode | 'gone';
+
+/** What becomes of the delivery. `pauseSubscription` asks for the subscription to be paused with that reason. */
+export type RetryDecision =
+  | { readonly state: 'delivered' }
+  | { readonly state: 'retry'; readonly delaySeconds: number }
+  | { readonly state: 'failed'; readonly reason: FailureReason; readonly pauseSubscription?: 'gone' };
+
+/** The rules of DESIGN section 8. Our own faults never come here: they throw, and use up no attempt. */
+export function decide(input: RetryInput): RetryDecision {
+  const { outcome, attemptNumber, schedule } = input;
+  if (outcome.kind === 'delivered') return { state: 'delivered' };
+  if (outcome.statusCode === 410) return { state: 'failed', reason: 'gone', pauseSubscription: 'gone' };
+  const plannedSeconds = schedule[attemptNumber - 1];
+  if (plannedSeconds === undefined || attemptNumber >= attemptLimit(outcome, input.maxAttempts)) {
+    return { state: 'failed', reason: outcome.errorCode };
+  }
+  return { state: 'retry', delaySeconds: delaySeconds(outcome, plannedSeconds, input.random) };
+}
+
+function attemptLimit(outcome: FailedOutcome, maxAttempts = Number.POSITIVE_INFINITY): number {
+  // No repetition makes a malformed URL a good one; its owner changes it and retries by hand.
+  if (outcome.errorCode === 'invalid_url') return 1;
+  return outcome.errorCode === 'blocked_address' ? Math.min(maxAttempts, MAX_BLOCKED_ATTEMPTS) : maxAttempts;
+}
+
+function delaySeconds(outcome: FailedOutcome, plannedSeconds: number, random: () => number): number {
+  const { retryAfterSeconds, statusCode } = outcome;
+  if (retryAfterSeconds !== undefined && (statusCode === 429 || statusCode === 503)) {
+    const capSeconds = Math.max(2 * plannedSeconds, RETRY_AFTER_CAP_SECONDS);
+    const askedSeconds = Math.min(Math.max(retryAfterSeconds, plannedSeconds), capSeconds);
+    // Upwards only: coming back sooner than asked would be refused again.
+    return Math.max(MIN_DELAY_SECONDS, askedSeconds * (1 + JITTER * random()));
+  }
+  return Math.max(MIN_DELAY_SECONDS, plannedSeconds * (1 - JITTER + 2 * JITTER * random()));
+}

@@ -1,0 +1,74 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { OddswireError } from '../domain/errors.ts';
+import type { SecretKey } from '../domain/secret-keys.ts';
+
+const CIPHER = 'aes-256-gcm';
+const VERSION = 'v1';
+/** 96 bits, the size GCM is defined for; random, so at most 2^32 values may be sealed with one key (NIST SP 800-38D). */
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_BYTES = 32;
+
+/** The ring lacks the key a value was sealed with. Our own fault: the delivery waits and uses up no attempt. */
+export class SecretKeyMissingError extends OddswireError {
+  readonly kid: string;
+
+  constructor(kid: string) {
+    super('secret_key_missing', `the key ring has no key "${kid}"`, { retryable: true });
+    this.kid = kid;
+  }
+}
+
+/** A sealed value that no key opens: cut, altered, moved to another row, or sealed with other key bytes. */
+export class SecretCorruptError extends OddswireError {
+  constructor(cause?: unknown) {
+    super('secret_corrupt', 'a sealed secret cannot be opened', { cause });
+  }
+}
+
+/** Seals and opens secrets at rest. `aad` is the id of the row that owns the value; opening needs the same one. */
+export interface SecretBox {
+  /** `v1.<kid>.<iv>.<tag>.<ciphertext>`, the last three base64url. */
+  readonly seal: (plain: string, aad: string) => string;
+  /** The plain text. Throws SecretKeyMissingError (retryable) or SecretCorruptError (not). */
+  readonly open: (sealed: string, aad: string) => string;
+}
+
+/** A box over a key ring (DESIGN section 8): the first key seals, every key opens. Throws TypeError on a bad ring. */
+export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
+  const [current] = keys;
+  if (current === undefined) throw new TypeError('a secret box needs at least one key');
+  if (keys.some(({ key }) => key.length !== KEY_BYTES)) throw new TypeError(`keys must have ${KEY_BYTES} bytes`);
+  const ring = new Map(keys.map(({ kid, key }) => [kid, key]));
+
+  return {
+    seal(plain, aad) {
+      const iv = randomBytes(IV_BYTES);
+      const cipher = createCipheriv(CIPHER, current.key, iv, { authTagLength: TAG_BYTES });
+      cipher.setAAD(Buffer.from(aad, 'utf8'));
+      const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      const parts = [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64url'));
+      return [VERSION, current.kid, ...parts].join('.');
+    },
+
+    open(sealed, aad) {
+      const [version, kid, ivText, tagText, ciphertextText, ...rest] = sealed.split('.');
+      if (version !== VERSION || kid === undefined || ciphertextText === undefined || rest.length > 0) {
+        throw new SecretCorruptError();
+      }
+      const iv = Buffer.from(ivText ?? '', 'base64url');
+      const tag = Buffer.from(tagText ?? '', 'base64url');
+      if (iv.length !== IV_BYTES || tag.length !== TAG_BYTES) throw new SecretCorruptError();
+      const key = ring.get(kid);
+      if (key === undefined) throw new SecretKeyMissingError(kid);
+      try {
+        const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
+        decipher.setAAD(Buffer.from(aad, 'utf8')).setAuthTag(tag);
+        const plain = Buffer.concat([decipher.update(Buffer.from(ciphertextText, 'base64url')), decipher.final()]);
+        return plain.toString('utf8');
+      } catch (error) {
+        throw new SecretCorruptError(error);
+      }
+    },
+  };
+}

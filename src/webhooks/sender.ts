@@ -1,0 +1,120 @@
+import type { Cidr } from '../domain/address-policy.ts';
+import { signBody, standardSignature } from '../domain/signature.ts';
+import { inspectWebhookUrl } from '../domain/webhook-url.ts';
+import type { AttemptErrorCode, AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
+import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
+import { type Exchange, exchange } from './exchange.ts';
+import { createGuardedAgent } from './guarded-agent.ts';
+import { createResolver, type NameResolver } from './resolver.ts';
+import { parseRetryAfter } from './retry-after.ts';
+
+const DEFAULT_DEADLINE_MS = 15_000;
+const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
+/** Well above the eight deliveries in flight per subscription, because many subscriptions may share one host. */
+const DEFAULT_CONNECTIONS_PER_ORIGIN = 64;
+
+export interface SenderOptions {
+  /** Of oddswire, for the User-Agent. */
+  readonly version: string;
+  /** WEBHOOK_TIMEOUT_MS: one deadline over name look-up, connection, headers and body. Default 15 000. */
+  readonly deadlineMs?: number;
+  /** Over name look-up, TCP and TLS, within the deadline. Default 5000. */
+  readonly connectTimeoutMs?: number;
+  /** WEBHOOK_ALLOW_CIDRS. Default: public addresses only. */
+  readonly allow?: readonly Cidr[];
+  /** The text of WEBHOOK_CA_FILE: PEM certificates trusted beside the usual roots. */
+  readonly extraCaPem?: string;
+  /** Connections kept per origin. Default 64. */
+  readonly connectionsPerOrigin?: number;
+  /** Default: DNS. A resolver given here is closed by `close` too. */
+  readonly resolver?: NameResolver;
+  /** Wall clock, epoch milliseconds. */
+  readonly now?: () => number;
+}
+
+export interface Sender {
+  /**
+   * Makes exactly one HTTP attempt. Whatever the receiver, its name servers or the network do is an outcome. Throws
+   * SenderFaultError (retryable) when this machine could not make the attempt, InvalidSecretError on an unusable
+   * secret, and undici's argument errors when an id cannot stand in a header.
+   */
+  readonly send: (delivery: OutgoingDelivery) => Promise<AttemptOutcome>;
+  /** Takes no more deliveries, waits for those in flight (at most one deadline), then closes every connection. */
+  readonly close: () => Promise<void>;
+}
+
+/** A sender with its own connections. Throws TypeError when `extraCaPem` holds no usable certificate. */
+export function createSender(options: SenderOptions): Sender {
+  const { version, allow = [], deadlineMs = DEFAULT_DEADLINE_MS, now = Date.now } = options;
+  const resolver = options.resolver ?? createResolver();
+  const agent = createGuardedAgent({
+    resolver,
+    allow,
+    connectTimeoutMs: options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS,
+    connectionsPerOrigin: options.connectionsPerOrigin ?? DEFAULT_CONNECTIONS_PER_ORIGIN,
+    ...(options.extraCaPem === undefined ? {} : { extraCaPem: options.extraCaPem }),
+  });
+  const inFlight = new Set<Promise<unknown>>();
+  let closed = false;
+
+  async function attempt(delivery: OutgoingDelivery): Promise<AttemptOutcome> {
+    const startedMs = performance.now();
+    const durationMs = () => Math.round(performance.now() - startedMs);
+    const problem = inspectWebhookUrl(delivery.url, allow);
+    if (problem !== null) {
+      const errorCode = problem.kind === 'blocked' ? 'blocked_address' : 'invalid_url';
+      return { kind: 'failed', errorCode, durationMs: durationMs() };
+    }
+    const body = Buffer.from(delivery.body, 'utf8');
+    const headers = attemptHeaders(delivery, body, Math.floor(now() / 1000), version);
+    const result = await exchange(agent, { url: new URL(delivery.url), headers, body }, deadlineMs);
+    return outcomeOf(result, durationMs(), now());
+  }
+
+  return {
+    async send(delivery) {
+      if (closed) throw new SenderFaultError('the sender is closed');
+      const sending = attempt(delivery);
+      inFlight.add(sending);
+      try {
+        return await sending;
+      } finally {
+        inFlight.delete(sending);
+      }
+    },
+
+    async close() {
+      closed = true;
+      await Promise.allSettled(inFlight);
+      resolver.close();
+      await agent.destroy();
+    },
+  };
+}
+
+/** Both signatures over one buffer (DESIGN section 8). No Accept-Encoding: nothing is ever decompressed. */
+function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSeconds: number, version: string) {
+  const [currentSecret] = delivery.secrets;
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': `oddswire/${version}`,
+    'X-Webhook-Signature': signBody(currentSecret, body),
+    'X-Webhook-Id': delivery.webhookId,
+    'X-Webhook-Event': delivery.eventType,
+    'X-Webhook-Delivery': delivery.deliveryId,
+    'X-Webhook-Attempt': String(delivery.attemptNumber),
+    'webhook-id': delivery.eventId,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': standardSignature(delivery.secrets, delivery.eventId, timestampSeconds, body),
+  };
+}
+
+function outcomeOf(result: Exchange, durationMs: number, nowMs: number): AttemptOutcome {
+  if ('error' in result) return { kind: 'failed', errorCode: attemptErrorCode(result.error), durationMs };
+  const { statusCode, retryAfter, excerpt: responseExcerpt } = result;
+  if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered', statusCode, durationMs, responseExcerpt };
+  const errorCode: AttemptErrorCode = statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http_status';
+  const failed: FailedOutcome = { kind: 'failed', errorCode, statusCode, durationMs, responseExcerpt };
+  const retryAfterSeconds = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, nowMs);
+  return retryAfterSeconds === undefined ? failed : { ...failed, retryAfterSeconds };
+}

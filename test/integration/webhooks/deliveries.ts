@@ -1,0 +1,43 @@
+import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import type { OutgoingDelivery } from '../../../src/webhooks/attempt.ts';
+import type { NameResolver } from '../../../src/webhooks/resolver.ts';
+import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';
+import { testAuthority } from '../../support/tls.ts';
+
+export const SECRET = 'correct horse battery staple';
+export const LOOPBACK = parseCidrs('127.0.0.0/8');
+/** Far beyond what any loopback answer takes: a test that meets it has failed. */
+const PATIENT_MS = 15_000;
+
+/** A delivery as the database would give it, to `url`. */
+export function delivery(url: string, more: Partial<OutgoingDelivery> = {}): OutgoingDelivery {
+  return {
+    url,
+    secrets: [SECRET],
+    webhookId: 'wh_1',
+    eventId: 'evt_1',
+    eventType: 'price_alert',
+    deliveryId: 'dlv_1',
+    attemptNumber: 1,
+    body: '{"id":"evt_1","type":"price_alert","data":{}}',
+    ...more,
+  };
+}
+
+/** A sender that may reach loopback and trusts the test authority. */
+export async function testSender(more: Partial<SenderOptions> = {}): Promise<Sender> {
+  const { caPem } = await testAuthority();
+  return createSender({ version: '1.2.3', deadlineMs: PATIENT_MS, allow: LOOPBACK, extraCaPem: caPem, ...more });
+}
+
+/** Names and their addresses; what is not listed has none. */
+export function fixedResolver(names: Readonly<Record<string, readonly string[]>>): NameResolver {
+  return {
+    async resolve(hostname) {
+      const addresses = names[hostname];
+      if (addresses === undefined) throw new Error('queryA ENOTFOUND');
+      return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    },
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,311 @@
+import type { TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createAuthority } from '../../../sim/receiver-tls.ts';
+import type { AttemptOutcome } from '../../../src/webhooks/attempt.ts';
+import type { NameResolver } from '../../../src/webhooks/resolver.ts';
+import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';
+import {
+  closedPort,
+  type RawServer,
+  startTcpServer,
+  startTlsServer,
+  type TlsServerOptions,
+  testAuthority,
+} from '../../support/tls.ts';
+import { delivery, fixedResolver, LOOPBACK, testSender } from './deliveries.ts';
+
+/** For receivers that never finish: only the deadline can end the attempt. */
+const SHORT_MS = 800;
+const OK_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n';
+
+const open: { close: () => Promise<void> }[] = [];
+afterEach(async () => {
+  for (const thing of open.splice(0).reverse()) await thing.close();
+});
+
+function track<T extends { close: () => Promise<void> }>(thing: T): T {
+  open.push(thing);
+  return thing;
+}
+
+async function sender(more: Partial<SenderOptions> = {}): Promise<Sender> {
+  return track(await testSender(more));
+}
+
+/** One attempt against a server that answers with whatever `answer` writes. */
+async function attempt(
+  answer: TlsServerOptions['onRequest'],
+  more: Partial<SenderOptions> = {},
+): Promise<{ outcome: AttemptOutcome; server: RawServer }> {
+  const server = track(await startTlsServer({ onRequest: answer }));
+  const sending = await sender(more);
+  return { outcome: await sending.send(delivery(server.url)), server };
+}
+
+function answerOk(socket: TLSSocket): void {
+  socket.write(`${OK_HEAD}content-length: 0\r\n\r\n`);
+}
+
+/** Writes `chunk` every 20 ms until the other side hangs up. */
+function drip(socket: TLSSocket, chunk: string): void {
+  const timer = setInterval(() => socket.write(chunk), 20);
+  socket.once('close', () => clearInterval(timer));
+}
+
+describe('receivers that are slow', () => {
+  it('silence after the request is a timeout', async () => {
+    const { outcome, server } = await attempt(() => undefined, { deadlineMs: SHORT_MS });
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
+    expect(outcome).not.toHaveProperty('statusCode');
+    await server.idle();
+  });
+
+  it('dripping headers are a timeout', async () => {
+    const { outcome, server } = await attempt(
+      (socket) => {
+        socket.write(OK_HEAD);
+        drip(socket, 'x-drip: 1\r\n');
+      },
+      { deadlineMs: SHORT_MS },
+    );
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
+    await server.idle();
+  });
+
+  it('endless 1xx answers are a timeout', async () => {
+    const { outcome } = await attempt((socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'), {
+      deadlineMs: SHORT_MS,
+    });
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
+  });
+
+  it('a dripping body after 200 is delivered, and the connection is let go', async () => {
+    const { outcome, server } = await attempt(
+      (socket) => {
+        socket.write(`${OK_HEAD}content-length: 100000\r\n\r\n`);
+        drip(socket, '.');
+      },
+      { deadlineMs: SHORT_MS },
+    );
+    expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
+    expect(Buffer.from(outcome.responseExcerpt ?? []).toString()).toMatch(/^\.+$/);
+    await server.idle();
+  });
+
+  it('a stalled body after 500 is that status, not a timeout', async () => {
+    const { outcome } = await attempt((socket) => socket.write('HTTP/1.1 500 Oops\r\ncontent-length: 50\r\n\r\nhalf'), {
+      deadlineMs: SHORT_MS,
+    });
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'http_status', statusCode: 500 });
+  });
+
+  it('a handshake that never ends is a timeout', async () => {
+    const server = track(await startTcpServer(() => undefined));
+    const sending = await sender({ deadlineMs: SHORT_MS });
+    expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
+  });
+
+  it('or a connect timeout, when that is the shorter', async () => {
+    const server = track(await startTcpServer(() => undefined));
+    const sending = await sender({ connectTimeoutMs: 300 });
+    expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'connect_timeout' });
+    await server.idle();
+  });
+
+  it('a request given up while it waited for its connection is never sent later', async () => {
+    const server = track(await startTlsServer({ hosts: ['slow.test'], onRequest: answerOk }));
+    const names = fixedResolver({ 'slow.test': ['127.0.0.1'] });
+    let nameIsKnown = (): void => undefined;
+    const known = new Promise<void>((resolve) => {
+      nameIsKnown = resolve;
+    });
+    const resolver: NameResolver = { close: names.close, resolve: (name) => known.then(() => names.resolve(name)) };
+    const sending = await sender({ deadlineMs: SHORT_MS, resolver });
+    const url = `https://slow.test:${server.port}/`;
+    expect(await sending.send(delivery(url))).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
+    nameIsKnown();
+    // The connection is made now, for a request nobody waits for; the next one shows that it would have been usable.
+    await expect.poll(() => server.connections()).toBe(1);
+    expect(await sending.send(delivery(url))).toMatchObject({ kind: 'delivered' });
+    expect(server.requests()).toBe(1);
+  });
+});
+
+describe('receivers that send too much', () => {
+  it('an endless body is cut early and delivered', async () => {
+    let writtenBytes = 0;
+    const { outcome, server } = await attempt((socket) => {
+      socket.write(`${OK_HEAD}\r\n`);
+      const block = Buffer.alloc(64 * 1024, 'x');
+      const pump = () => {
+        if (socket.destroyed) return;
+        writtenBytes += block.length;
+        if (socket.write(block)) setImmediate(pump);
+        else socket.once('drain', pump);
+      };
+      pump();
+    });
+    expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
+    expect(outcome.responseExcerpt).toHaveLength(4096);
+    await server.idle();
+    // The rest sat in socket buffers of the two ends of a loopback connection.
+    expect(writtenBytes).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('a gzip bomb is not inflated', async () => {
+    const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));
+    const { outcome } = await attempt((socket) => {
+      socket.write(`${OK_HEAD}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`);
+      socket.write(bomb);
+    });
+    expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
+    expect(Buffer.from(outcome.responseExcerpt ?? []).equals(bomb.subarray(0, 4096))).toBe(true);
+  });
+
+  it('a flood of headers is an overflow', async () => {
+    const { outcome, server } = await attempt((socket) => {
+      socket.write(OK_HEAD);
+      socket.write(`x-flood: ${'x'.repeat(1000)}\r\n`.repeat(40));
+    });
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'header_overflow' });
+    await server.idle();
+  });
+});
+
+describe('receivers that are broken', () => {
+  it('a closed port is refused', async () => {
+    const sending = await sender();
+    const outcome = await sending.send(delivery(`https://127.0.0.1:${await closedPort()}/`));
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connection_refused' });
+  });
+
+  it('a closed port behind several addresses is refused', async () => {
+    const resolver = fixedResolver({ 'hooks.test': ['127.0.0.1', '127.0.0.2'] });
+    const sending = await sender({ resolver });
+    const outcome = await sending.send(delivery(`https://hooks.test:${await closedPort()}/`));
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connection_refused' });
+  });
+
+  it('a dead first address does not hide a living second one', async () => {
+    const server = track(
+      await startTlsServer({
+        hosts: ['hooks.test'],
+        onRequest: answerOk,
+      }),
+    );
+    const sending = await sender({ resolver: fixedResolver({ 'hooks.test': ['127.0.0.2', '127.0.0.1'] }) });
+    const outcome = await sending.send(delivery(`https://hooks.test:${server.port}/`));
+    expect(outcome).toMatchObject({ kind: 'delivered' });
+  });
+
+  it.each<[string, TlsServerOptions['onRequest']]>([
+    ['a reset', (_socket, reset) => reset()],
+    ['a hang-up', (socket) => socket.destroy()],
+    [
+      'an upgrade nobody asked for',
+      (socket) => socket.write('HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+    ],
+  ])('%s instead of an answer is connection_reset', async (_name, onRequest) => {
+    const { outcome } = await attempt(onRequest);
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connection_reset' });
+  });
+
+  it('a reset in the handshake is connection_reset', async () => {
+    const server = track(await startTcpServer((socket) => socket.resetAndDestroy()));
+    const sending = await sender();
+    expect(await sending.send(delivery(server.url))).toMatchObject({ errorCode: 'connection_reset' });
+  });
+
+  it('a reset in the middle of a body changes nothing about a 200', async () => {
+    const { outcome } = await attempt((socket) =>
+      socket.write(`${OK_HEAD}content-length: 10\r\n\r\nhal`, () => socket.destroy()),
+    );
+    expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
+    expect(Buffer.from(outcome.responseExcerpt ?? []).toString()).toBe('hal');
+  });
+
+  it.each([
+    ['garbage', 'this is no HTTP\r\n\r\n'],
+    ['a bad status', 'HTTP/1.1 abc OK\r\n\r\n'],
+    ['a bad chunk', `${OK_HEAD.replace('200', '9')}\r\n\r\n`],
+  ])('%s is a protocol error', async (_name, answer) => {
+    const { outcome } = await attempt((socket) => socket.write(answer));
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'protocol_error' });
+  });
+
+  it('a name without an address is a DNS error', async () => {
+    const sending = await sender({ resolver: fixedResolver({}) });
+    expect(await sending.send(delivery('https://nowhere.test/'))).toMatchObject({ errorCode: 'dns_error' });
+  });
+
+  it('one dead receiver does not hold up another', async () => {
+    const dead = track(await startTlsServer({ onRequest: () => undefined }));
+    const alive = track(await startTlsServer({ onRequest: answerOk }));
+    const sending = await sender();
+    let deadEnded = 0;
+    const stuck = Array.from({ length: 64 }, () =>
+      sending.send(delivery(dead.url)).finally(() => {
+        deadEnded += 1;
+      }),
+    );
+    const outcomes = await Promise.all(Array.from({ length: 50 }, () => sending.send(delivery(alive.url))));
+    expect(outcomes.every(({ kind }) => kind === 'delivered')).toBe(true);
+    expect(deadEnded).toBe(0);
+    await dead.close();
+    open.splice(open.indexOf(dead), 1);
+    await Promise.all(stuck);
+  });
+});
+
+describe('receivers whose TLS is not in order', () => {
+  async function outcomeOf(options: Partial<TlsServerOptions>, more: Partial<SenderOptions> = {}) {
+    const server = track(await startTlsServer({ onRequest: answerOk, ...options }));
+    const sending = await sender(more);
+    const outcome = await sending.send(delivery(server.url));
+    expect(server.requests()).toBe(0);
+    return outcome;
+  }
+
+  it('an unknown authority', async () => {
+    const stranger = await (await createAuthority()).issue(['127.0.0.1']);
+    expect(await outcomeOf(stranger)).toMatchObject({ kind: 'failed', errorCode: 'tls_error' });
+  });
+
+  it('our own authority when it was not given', async () => {
+    const server = track(await startTlsServer({ onRequest: answerOk }));
+    const sending = track(createSender({ version: '1', allow: LOOPBACK }));
+    expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'tls_error' });
+    expect(server.requests()).toBe(0);
+  });
+
+  it('the wrong name', async () =>
+    expect(await outcomeOf({ hosts: ['elsewhere.test', '127.0.0.2'] })).toMatchObject({ errorCode: 'tls_error' }));
+
+  it('an expired certificate', async () => {
+    const ca = await testAuthority();
+    const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2020-02-01') };
+    expect(await outcomeOf(await ca.issue(['127.0.0.1'], validity))).toMatchObject({ errorCode: 'tls_error' });
+  });
+
+  it('TLS older than 1.2', async () =>
+    expect(
+      await outcomeOf({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT:@SECLEVEL=0' }),
+    ).toMatchObject({ errorCode: 'tls_error' }));
+
+  it('no TLS at all: nothing is said in the clear', async () => {
+    let heard = '';
+    const server = track(
+      await startTcpServer((socket) => {
+        socket.on('data', (chunk) => {
+          heard += chunk.toString('latin1');
+          socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n');
+        });
+      }),
+    );
+    const sending = await sender();
+    expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'tls_error' });
+    expect(heard).not.toContain('POST');
+    expect(heard).not.toContain('evt_1');
+  });
+});

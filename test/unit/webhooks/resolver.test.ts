@@ -1,0 +1,101 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createResolver, type DnsClient } from '../../../src/webhooks/resolver.ts';
+
+/** A DNS client whose answers are given by hand; counts the names asked for. */
+function fakeClient(answer: (name: string, family: 4 | 6) => Promise<string[]>) {
+  const asked: string[] = [];
+  const client: DnsClient = {
+    resolve4(name) {
+      asked.push(name);
+      return answer(name, 4);
+    },
+    resolve6: (name) => answer(name, 6),
+    cancel: () => undefined,
+  };
+  return { client, asked };
+}
+
+const notFound = () => Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
+
+describe('resolver', () => {
+  it('joins both families, IPv4 first', async () => {
+    const { client } = fakeClient(async (_name, family) => (family === 4 ? ['192.0.2.1'] : ['2001:db8::1']));
+    expect(await createResolver({ client }).resolve('example.com')).toEqual([
+      { address: '192.0.2.1', family: 4 },
+      { address: '2001:db8::1', family: 6 },
+    ]);
+  });
+
+  it.each([4, 6] as const)('answers with one family when the other fails (only IPv%i there)', async (there) => {
+    const { client } = fakeClient((_name, family) => (family === there ? Promise.resolve(['192.0.2.1']) : notFound()));
+    expect(await createResolver({ client }).resolve('example.com')).toEqual([{ address: '192.0.2.1', family: there }]);
+  });
+
+  it('rejects when there is no address, by failure or by emptiness', async () => {
+    await expect(createResolver(fakeClient(notFound)).resolve('a.test')).rejects.toThrow('ENOTFOUND');
+    await expect(createResolver(fakeClient(async () => [])).resolve('a.test')).rejects.toThrow('no address');
+  });
+
+  it('asks once for a name while it is cached, in any case, and again after', async () => {
+    const { client, asked } = fakeClient(async () => ['192.0.2.1']);
+    const resolver = createResolver({ client, cacheMs: 30_000 });
+    await resolver.resolve('example.com');
+    await resolver.resolve('EXAMPLE.com');
+    expect(asked).toEqual(['example.com']);
+
+    const brief = createResolver({ client, cacheMs: 1 });
+    await brief.resolve('brief.test');
+    while (asked.length < 3) {
+      await nextTurn();
+      await brief.resolve('brief.test');
+    }
+    expect(asked.slice(1)).toEqual(['brief.test', 'brief.test']);
+  });
+
+  it('does not cache a failure', async () => {
+    let broken = true;
+    const { client, asked } = fakeClient(() => (broken ? notFound() : Promise.resolve(['192.0.2.1'])));
+    const resolver = createResolver({ client });
+    await expect(resolver.resolve('a.test')).rejects.toThrow();
+    broken = false;
+    expect(await resolver.resolve('a.test')).toHaveLength(2);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('shares one look-up among all who ask for the name at once', async () => {
+    const { client, asked } = fakeClient(async () => ['192.0.2.1']);
+    const resolver = createResolver({ client });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => resolver.resolve('example.com')));
+    expect(asked).toHaveLength(1);
+    expect(new Set(answers.map((answer) => answer[0]?.address))).toEqual(new Set(['192.0.2.1']));
+  });
+
+  it('bounds the names in flight and lets the others follow, failures included', async () => {
+    let inFlight = 0;
+    let most = 0;
+    const { client, asked } = fakeClient(async (name, family) => {
+      if (family === 6) return notFound();
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      await nextTurn();
+      inFlight -= 1;
+      return name.startsWith('bad') ? notFound() : ['192.0.2.1'];
+    });
+    const resolver = createResolver({ client, maxInFlight: 3 });
+    const names = Array.from({ length: 20 }, (_, index) => `${index % 3 === 0 ? 'bad' : 'good'}${index}.test`);
+    const results = await Promise.allSettled(names.map((name) => resolver.resolve(name)));
+    expect(most).toBe(3);
+    expect(asked).toHaveLength(20);
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(7);
+  });
+
+  it.each(['localhost', 'LOCALHOST', 'a.localhost', 'localhost.localdomain', 'ip6-localhost'])(
+    'answers %s without DNS',
+    async (name) => {
+      const { client, asked } = fakeClient(async () => ['8.8.8.8']);
+      expect(await createResolver({ client }).resolve(name)).toEqual([{ address: '127.0.0.1', family: 4 }]);
+      expect(asked).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ATTEMPT_ERROR_CODES, type FailedOutcome } from '../../../src/webhooks/attempt.ts';
+import { parseRetryAfter } from '../../../src/webhooks/retry-after.ts';
+import { parseRetrySchedule, RetryScheduleError } from '../../../src/domain/retry-schedule.ts';
+import { decide } from '../../../src/webhooks/retry-policy.ts';
+
+const DEFAULT_SCHEDULE = [5, 30, 120, 600, 1800, 7200, 18000, 36000, 36000];
+const NO_JITTER = () => 0.5;
+
+function failed(more: Partial<FailedOutcome> = {}): FailedOutcome {
+  return { kind: 'failed', errorCode: 'http_status', statusCode: 500, durationMs: 3, ...more };
+}
+
+function delayAfter(outcome: FailedOutcome, plannedSeconds: number, random: () => number): number {
+  const decision = decide({ outcome, attemptNumber: 1, schedule: [plannedSeconds], random });
+  if (decision.state !== 'retry') throw new Error(`decided ${decision.state}`);
+  return decision.delaySeconds;
+}
+
+describe('decide', () => {
+  const schedule = DEFAULT_SCHEDULE;
+
+  it('a 2xx is delivered', () => {
+    const outcome = { kind: 'delivered', statusCode: 204, durationMs: 1, responseExcerpt: new Uint8Array() } as const;
+    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({ state: 'delivered' });
+  });
+
+  it('follows the schedule to its end: nine delays, ten attempts', () => {
+    const decisions = DEFAULT_SCHEDULE.map((_, index) =>
+      decide({ outcome: failed(), attemptNumber: index + 1, schedule, random: NO_JITTER }),
+    );
+    expect(decisions).toEqual(DEFAULT_SCHEDULE.map((delaySeconds) => ({ state: 'retry', delaySeconds })));
+    expect(decide({ outcome: failed(), attemptNumber: 10, schedule, random: NO_JITTER })).toEqual({
+      state: 'failed',
+      reason: 'http_status',
+    });
+  });
+
+  it('410 fails at once and asks for the subscription to be paused', () => {
+    const outcome = failed({ statusCode: 410 });
+    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
+      state: 'failed',
+      reason: 'gone',
+      pauseSubscription: 'gone',
+    });
+  });
+
+  it.each([400, 401, 404, 409, 429, 500, 503])('%i is retried', (statusCode) =>
+    expect(decide({ outcome: failed({ statusCode }), attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe(
+      'retry',
+    ),
+  );
+
+  it.each(ATTEMPT_ERROR_CODES.filter((code) => code !== 'invalid_url'))('%s is retried', (errorCode) => {
+    const outcome: FailedOutcome = { kind: 'failed', errorCode, durationMs: 3 };
+    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe('retry');
+  });
+
+  it('a malformed URL fails at once', () => {
+    const outcome: FailedOutcome = { kind: 'failed', errorCode: 'invalid_url', durationMs: 0 };
+    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
+      state: 'failed',
+      reason: 'invalid_url',
+    });
+  });
+
+  it('a blocked address has three attempts, or fewer if fewer are allowed', () => {
+    const outcome: FailedOutcome = { kind: 'failed', errorCode: 'blocked_address', durationMs: 0 };
+    const state = (attemptNumber: number, maxAttempts = 10) =>
+      decide({ outcome, attemptNumber, schedule, maxAttempts, random: NO_JITTER }).state;
+    expect([1, 2, 3, 4].map((attempt) => state(attempt))).toEqual(['retry', 'retry', 'failed', 'failed']);
+    expect(state(1, 1)).toBe('failed');
+  });
+
+  it('maxAttempts cuts the schedule short and never lengthens it', () => {
+    const state = (attemptNumber: number, maxAttempts: number) =>
+      decide({ outcome: failed(), attemptNumber, schedule: [1, 1], maxAttempts, random: NO_JITTER }).state;
+    expect(state(1, 1)).toBe('failed');
+    expect(state(1, 2)).toBe('retry');
+    expect(state(2, 2)).toBe('failed');
+    expect(state(3, 99)).toBe('failed');
+  });
+});
+
+describe('delays', () => {
+  it('spread by a fifth either way and never fall below a second', () => {
+    expect(delayAfter(failed(), 100, () => 0)).toBeCloseTo(80);
+    expect(delayAfter(failed(), 100, () => 0.5)).toBeCloseTo(100);
+    expect(delayAfter(failed(), 100, () => 0.999999)).toBeCloseTo(120, 3);
+    expect(delayAfter(failed(), 1, () => 0)).toBe(1);
+    expect(delayAfter(failed(), 0, () => 0.9)).toBe(1);
+  });
+
+  it.each([
+    [60, 5, 60],
+    [2, 5, 5],
+    [0, 5, 5],
+    [3600, 5, 3600],
+    [9999, 5, 3600],
+    [1e9, 5, 3600],
+    [9999, 7200, 9999],
+    [1e9, 7200, 14400],
+    [12.5, 5, 12.5],
+  ])('Retry-After %d on a planned %d s waits %d s', (retryAfterSeconds, planned, expected) => {
+    for (const statusCode of [429, 503]) {
+      expect(delayAfter(failed({ statusCode, retryAfterSeconds }), planned, () => 0)).toBeCloseTo(expected);
+    }
+  });
+
+  it('Retry-After counts on 429 and 503 only', () => {
+    for (const statusCode of [500, 502, 504, 404, 301]) {
+      expect(delayAfter(failed({ statusCode, retryAfterSeconds: 1000 }), 5, NO_JITTER)).toBe(5);
+    }
+  });
+
+  const delays = fc.double({ min: 0, max: 50_000, noNaN: true });
+  const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+  it('law: within a fifth of the plan, floor one second', () => {
+    fc.assert(
+      fc.property(delays, random, (planned, r) => {
+        const delay = delayAfter(failed(), planned, () => r);
+        expect(delay).toBeGreaterThanOrEqual(Math.max(1, planned * 0.8 - 1e-9));
+        expect(delay).toBeLessThanOrEqual(Math.max(1, planned * 1.2 + 1e-9));
+      }),
+    );
+  });
+
+  it('law: never sooner than Retry-After asks up to its cap, never later than a fifth beyond it', () => {
+    fc.assert(
+      fc.property(delays, delays, random, (planned, retryAfterSeconds, r) => {
+        const delay = delayAfter(failed({ statusCode: 429, retryAfterSeconds }), planned, () => r);
+        const cap = Math.max(2 * planned, 3600);
+        expect(delay).toBeGreaterThanOrEqual(Math.min(retryAfterSeconds, cap));
+        expect(delay).toBeGreaterThanOrEqual(planned);
+        expect(delay).toBeLessThanOrEqual(
+          Math.max(1, Math.max(planned, Math.min(retryAfterSeconds, cap)) * 1.2) + 1e-6,
+        );
+      }),
+    );
+  });
+
+  it('law: a delivery that always fails ends after exactly its attempts', () => {
+    const outcomes = fc.record({
+      errorCode: fc.constantFrom(...ATTEMPT_ERROR_CODES),
+      statusCode: fc.constantFrom(301, 404, 410, 429, 500, 503),
+      retryAfterSeconds: delays,
+    });
+    fc.assert(
+      fc.property(
+        fc.array(delays, { maxLength: 12 }),
+        fc.integer({ min: 1, max: 15 }),
+        outcomes,
+        random,
+        (...drawn) => {
+          const [schedule, maxAttempts, details, r] = drawn;
+          const outcome = failed(details);
+          let attemptNumber = 1;
+          const next = () => decide({ outcome, attemptNumber, schedule, maxAttempts, random: () => r });
+          while (next().state === 'retry') attemptNumber += 1;
+          expect(next().state).toBe('failed');
+          const gone = details.statusCode === 410 || details.errorCode === 'invalid_url';
+          const blocked = details.errorCode === 'blocked_address' ? 3 : Number.POSITIVE_INFINITY;
+          expect(attemptNumber).toBe(gone ? 1 : Math.min(schedule.length + 1, maxAttempts, blocked));
+        },
+      ),
+    );
+  });
+});
+
+describe('parseRetrySchedule', () => {
+  it.each([
+    ['5,30,120,600,1800,7200,18000,36000,36000', DEFAULT_SCHEDULE],
+    ['1', [1]],
+    [' 1 , 0.5,0 ', [1, 0.5, 0]],
+  ])('%j', (text, expected) => expect(parseRetrySchedule(text)).toEqual(expected));
+
+  it.each([
+    '',
+    ' ',
+    ',',
+    '1,',
+    '5s',
+    '-1',
+    '1;2',
+    'Infinity',
+    'NaN',
+    '1e3',
+    '0x10',
+    '9999999',
+    '1,,2',
+    '1,'.repeat(60),
+  ])('refuses %j', (text) => expect(() => parseRetrySchedule(text)).toThrow(RetryScheduleError));
+
+  it('names every bad delay', () => expect(() => parseRetrySchedule('1,x,2,-3')).toThrow('"x", "-3"'));
+});
+
+describe('parseRetryAfter', () => {
+  const nowMs = Date.parse('2026-01-02T03:04:05.000Z');
+
+  it.each([
+    ['0', 0],
+    ['120', 120],
+    [' 7 ', 7],
+    ['1.5', 1.5],
+    ['1000000000', 1e9],
+    ['Fri, 02 Jan 2026 03:05:05 GMT', 60],
+    ['Friday, 02-Jan-26 03:05:05 GMT', 60],
+    ['Fri Jan  2 03:05:05 2026', 60],
+    ['Wed, 21 Oct 2015 07:28:00 GMT', 0],
+  ])('%j is %d s', (value, seconds) => expect(parseRetryAfter(value, nowMs)).toBe(seconds));
+
+  it.each([
+    '',
+    'soon',
+    '-5',
+    '+5',
+    '5s',
+    '1e3',
+    '0x10',
+    'Infinity',
+    '3 apples',
+    '2026-01-02',
+    '2026-01-02T03:05:05Z',
+    'Fri, 99 Foo 2026 99:99:99 GMT',
+    '9'.repeat(40),
+  ])('%j is ignored', (value) => expect(parseRetryAfter(value, nowMs)).toBeUndefined());
+});
