@@ -1,0 +1,62 @@
+import { parseArgs } from 'node:util';
+import type { ExchangeOptions } from './options.ts';
+
+export const USAGE = `sim [--port N] [--seed N] [--markets N] [--live-markets N] [--history-hours N] [--speed N]
+    [--rolling-seconds N] [--host ADDRESS] [--recorded DIR]
+SIM_PORT is the port when --port is absent; 0 or neither takes a free one.`;
+
+/** A flag that does not exist or a value that is not what it should be. */
+export class UsageError extends Error {
+  readonly code = 'usage';
+  readonly retryable = false;
+}
+
+/** Reads the command line. @throws UsageError */
+export function parseCommandLine(args: readonly string[], simPort: string | undefined): ExchangeOptions {
+  const values = parse(args);
+  return {
+    host: values.host,
+    recorded: values.recorded,
+    port: numeric('port', values.port ?? simPort, 65_535),
+    seed: numeric('seed', values.seed, 4_294_967_295),
+    markets: numeric('markets', values.markets, 100_000),
+    liveMarkets: numeric('live-markets', values['live-markets'], 100_000),
+    historyHours: numeric('history-hours', values['history-hours'], 24 * 31),
+    speed: numeric('speed', values.speed, 1000),
+    rollingSeconds: numeric('rolling-seconds', values['rolling-seconds'], 86_400),
+  };
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        host: text,
+        port: text,
+        seed: text,
+        markets: text,
+        'live-markets': text,
+        'history-hours': text,
+        speed: text,
+        'rolling-seconds': text,
+        recorded: text,
+      },
+    });
+    return values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const FRACTIONS = new Set(['speed', 'history-hours']);
+
+function numeric(name: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  const value = Number(text);
+  const isFine =
+    Number.isFinite(value) && value >= 0 && value <= most && (FRACTIONS.has(name) || Number.isInteger(value));
+  if (!isFine) throw new UsageError(`--${name} must be a number from 0 to ${most}, got ${text}`);
+  return value;
+}

@@ -1,0 +1,242 @@
+import { SimControlError } from './errors.ts';
+import type { Fault, FaultRequest } from './faults.ts';
+import type { LiveClock } from './live-clock.ts';
+import type { RequestRecord } from './server/request-log.ts';
+import { formatScaled, parseScaled } from './wire/decimal-text.ts';
+import { tokenQuote } from './wire/prices.ts';
+import { forcePrice } from './world/forced-price.ts';
+import { transactionHashOf, walletOf } from './world/identity.ts';
+import { type Market, type MarketPhase, UNITS } from './world/market.ts';
+import { visibleMarket } from './world/quiet-market.ts';
+import type { Intent, Trade } from './world/trade-tape.ts';
+import type { World } from './world/world.ts';
+
+/** One outcome as the control routes show it; prices are decimal text, absent when there is none. */
+export interface OutcomeState {
+  readonly tokenId: string;
+  readonly label: string;
+  readonly bestBid?: string | undefined;
+  readonly bestAsk?: string | undefined;
+  readonly last?: string | undefined;
+}
+
+export interface MarketState {
+  readonly id: string;
+  readonly conditionId: string;
+  readonly slug: string;
+  readonly phase: MarketPhase;
+  readonly tickSize: string;
+  readonly negRisk: boolean;
+  readonly hasTraders: boolean;
+  readonly trades: number;
+  readonly volume: string;
+  readonly winner?: number | undefined;
+  readonly outcomes: readonly [OutcomeState, OutcomeState];
+}
+
+/** Markets that can be seen from outside; cut to the first 500 in an answer over HTTP. */
+export interface ExchangeState {
+  readonly mode: 'simulated' | 'recorded';
+  readonly seed: number;
+  readonly paused: boolean;
+  readonly steps: number;
+  /** Simulated now, epoch seconds. */
+  readonly second: number;
+  readonly trades: { readonly total: number; readonly kept: number; readonly firstIndex: number };
+  readonly marketCount: number;
+  readonly markets: readonly MarketState[];
+}
+
+/** One fill of the engine, for test oracles: the taker's view, and the maker's of the same fill. */
+export interface LedgerRow {
+  readonly index: number;
+  readonly timestamp: number;
+  readonly conditionId: string;
+  readonly tokenId: string;
+  readonly outcomeIndex: number;
+  readonly side: 'BUY' | 'SELL';
+  readonly price: string;
+  readonly size: string;
+  readonly transactionHash: string;
+  readonly proxyWallet: string;
+  readonly maker: {
+    readonly tokenId: string;
+    readonly side: 'BUY' | 'SELL';
+    readonly price: string;
+    readonly proxyWallet: string;
+  };
+}
+
+/** `firstIndex` is the oldest row still kept: a `since` below it has lost rows. */
+export interface LedgerPage {
+  readonly firstIndex: number;
+  readonly nextIndex: number;
+  readonly trades: readonly LedgerRow[];
+}
+
+export interface PriceRequest {
+  readonly tokenId: string;
+  /** Decimal text or number on the market's tick grid. */
+  readonly price: string | number;
+  /** How long random traders stay away and a strong maker holds the level. Default 10,000. */
+  readonly holdMs?: number | undefined;
+}
+
+export interface ForcedPrice {
+  readonly tokenId: string;
+  readonly price: string;
+  readonly fills: number;
+  readonly nextIndex: number;
+  readonly second: number;
+  readonly holdUntilSecond: number;
+}
+
+/** What tests and the control routes can do; both speak to the same object. */
+export interface ExchangeControl {
+  state(): ExchangeState;
+  /** Fills from index `since` on, at most `limit` (default all). */
+  ledger(since?: number, limit?: number): LedgerPage;
+  /** @throws SimControlError for an unknown token, a price off the grid, a market that does not trade. */
+  forcePrice(request: PriceRequest): ForcedPrice;
+  pause(): void;
+  resume(): void;
+  /** Plays seconds by hand, paused or not. */
+  step(steps: number): void;
+  /** Moves the clock on without anyone trading. Phases that fall due come with the next step. */
+  idle(seconds: number): void;
+  addFault(request: FaultRequest): Fault;
+  faults(): Fault[];
+  clearFaults(id?: number): number;
+  /** The latest requests to the three hosts, oldest first. */
+  requests(): readonly RequestRecord[];
+}
+
+type EngineControl = Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'>;
+
+const DEFAULT_HOLD_MS = 10_000;
+const MAX_STEPS = 1_000_000;
+
+/** Control of a running engine. */
+export function engineControl(world: World, clock: LiveClock): EngineControl {
+  return {
+    state: () => {
+      clock.catchUp();
+      return stateOf(world, clock);
+    },
+    ledger: (since = 0, limit = Number.POSITIVE_INFINITY) => {
+      clock.catchUp();
+      const { firstIndex, nextIndex } = world.tape;
+      return { firstIndex, nextIndex, trades: world.tape.from(since, limit).map((trade) => ledgerRow(world, trade)) };
+    },
+    forcePrice: (request) => {
+      clock.catchUp();
+      return force(world, request);
+    },
+    pause: () => clock.pause(),
+    resume: () => clock.resume(),
+    step: (steps) => {
+      if (!Number.isInteger(steps) || steps < 1 || steps > MAX_STEPS) {
+        throw new SimControlError(400, 'invalid_steps', `steps must be a whole number from 1 to ${MAX_STEPS}`);
+      }
+      for (let at = 0; at < steps; at += 1) world.step();
+    },
+    idle: (seconds) => {
+      if (!Number.isInteger(seconds) || seconds < 1) {
+        throw new SimControlError(400, 'invalid_seconds', 'seconds must be a positive whole number');
+      }
+      world.skipTo(world.second + seconds);
+    },
+  };
+}
+
+/** The full text of the tape: equal for equal seed, start and number of steps. */
+export function ledgerRow(world: World, trade: Trade): LedgerRow {
+  const market = world.markets[trade.marketNo];
+  if (market === undefined) throw new RangeError(`no market ${trade.marketNo}`);
+  const { seed } = world.options;
+  const priceOf = (intent: Intent) =>
+    formatScaled(market.yesTicks(trade.ticks, intent.outcomeIndex), market.spec.ticksPerUnit);
+  return {
+    index: trade.index,
+    timestamp: trade.second,
+    conditionId: market.spec.conditionId,
+    tokenId: market.spec.tokenIds[trade.takerIntent.outcomeIndex],
+    outcomeIndex: trade.takerIntent.outcomeIndex,
+    side: trade.takerIntent.side,
+    price: priceOf(trade.takerIntent),
+    size: formatScaled(trade.size, UNITS),
+    transactionHash: transactionHashOf(seed, trade.orderNo),
+    proxyWallet: walletOf(seed, trade.taker).address,
+    maker: {
+      tokenId: market.spec.tokenIds[trade.makerIntent.outcomeIndex],
+      side: trade.makerIntent.side,
+      price: priceOf(trade.makerIntent),
+      proxyWallet: walletOf(seed, trade.maker).address,
+    },
+  };
+}
+
+function stateOf(world: World, clock: LiveClock): ExchangeState {
+  const { tape, options } = world;
+  const visible = world.markets.filter((market) => market.phase !== 'scheduled');
+  return {
+    mode: 'simulated',
+    seed: options.seed,
+    paused: clock.isPaused,
+    steps: world.steps,
+    second: world.second,
+    trades: { total: tape.nextIndex, kept: tape.length, firstIndex: tape.firstIndex },
+    marketCount: visible.length,
+    markets: visible.map((market) => marketState(market, options.seed)),
+  };
+}
+
+function marketState(market: Market, seed: number): MarketState {
+  const shown = visibleMarket(market, seed);
+  const { spec } = market;
+  const outcome = (index: 0 | 1): OutcomeState => {
+    const { bid, ask } = tokenQuote(shown, index);
+    const text = (ticks: number | undefined) =>
+      ticks === undefined ? undefined : formatScaled(ticks, spec.ticksPerUnit);
+    const last = text(market.lastByToken[index]?.ticks);
+    return { tokenId: spec.tokenIds[index], label: spec.outcomes[index], bestBid: text(bid), bestAsk: text(ask), last };
+  };
+  return {
+    id: spec.id,
+    conditionId: spec.conditionId,
+    slug: spec.slug,
+    phase: market.phase,
+    tickSize: formatScaled(1, spec.ticksPerUnit),
+    negRisk: market.event.negRiskId !== undefined,
+    hasTraders: spec.hasTraders,
+    trades: market.tradeCount,
+    volume: formatScaled(market.volumeMicroUsd, UNITS),
+    winner: market.phase === 'resolved' ? market.winner : undefined,
+    outcomes: [outcome(0), outcome(1)],
+  };
+}
+
+function force(world: World, request: PriceRequest): ForcedPrice {
+  const market = world.markets.find(({ spec }) => spec.tokenIds.includes(request.tokenId));
+  if (market === undefined) throw new SimControlError(404, 'token_not_found', `no token ${request.tokenId}`);
+  if (!market.isTrading) throw new SimControlError(409, 'market_not_trading', `market is ${market.phase}`);
+  if (!market.spec.hasTraders) throw new SimControlError(409, 'market_not_trading', 'market has no live traders');
+  const { ticksPerUnit, tokenIds } = market.spec;
+  const ticks = parseScaled(String(request.price), ticksPerUnit);
+  if (ticks === undefined || ticks < 1 || ticks >= ticksPerUnit) {
+    const tick = formatScaled(1, ticksPerUnit);
+    throw new SimControlError(400, 'invalid_price', `price must be a multiple of ${tick} between 0 and 1`);
+  }
+  const holdMs = request.holdMs ?? DEFAULT_HOLD_MS;
+  if (!Number.isFinite(holdMs) || holdMs < 0) throw new SimControlError(400, 'invalid_hold', 'holdMs must be >= 0');
+  const holdSeconds = Math.ceil(holdMs / 1000);
+  const fills = forcePrice(world, market, tokenIds[0] === request.tokenId ? 0 : 1, ticks, holdSeconds);
+  return {
+    tokenId: request.tokenId,
+    price: formatScaled(ticks, ticksPerUnit),
+    fills,
+    nextIndex: world.tape.nextIndex,
+    second: world.second,
+    holdUntilSecond: world.second + holdSeconds,
+  };
+}

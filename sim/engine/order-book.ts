@@ -1,0 +1,162 @@
+import { type Level, PriceLevels, type RestingOrder } from './price-levels.ts';
+
+export type BookSide = 'bid' | 'ask';
+
+/**
+ * An order on the axis of the first outcome: `ticks` counts ticks of its price, `size` whole millionths of a share.
+ * A buy of the second outcome at `1 - p` is an ask here at `p`; `note` carries what the trader really asked for.
+ */
+export interface OrderRequest<Note> {
+  readonly owner: number;
+  readonly side: BookSide;
+  /** The worst acceptable price, in ticks, `1..ticksPerUnit-1`. */
+  readonly ticks: number;
+  readonly size: number;
+  /** `rest` leaves the unfilled part in the book, `drop` cancels it (a market order is `drop` at the far end). */
+  readonly remainder: 'rest' | 'drop';
+  readonly note: Note;
+}
+
+export interface Fill<Note> {
+  readonly makerOrderId: number;
+  readonly makerOwner: number;
+  readonly makerNote: Note;
+  readonly ticks: number;
+  readonly size: number;
+}
+
+/** `size` of the request equals the sum of fills + `resting` + `dropped`. */
+export interface Placement<Note> {
+  readonly orderId: number;
+  readonly fills: readonly Fill<Note>[];
+  readonly resting: number;
+  readonly dropped: number;
+}
+
+export interface DepthLevel {
+  readonly ticks: number;
+  readonly size: number;
+}
+
+export class InvalidOrderError extends Error {
+  readonly code = 'invalid_order';
+  readonly retryable = false;
+}
+
+/** Price-time-priority matching of one market. Integers only; never crossed after a call returns. */
+export class OrderBook<Note> {
+  readonly ticksPerUnit: number;
+  private readonly bids: PriceLevels<Note>;
+  private readonly asks: PriceLevels<Note>;
+  private readonly orders = new Map<number, { side: BookSide; order: RestingOrder<Note> }>();
+  private readonly ordersByOwner = new Map<number, Set<number>>();
+  private nextOrderId = 1;
+  private changes = 0;
+
+  constructor(ticksPerUnit: number) {
+    this.ticksPerUnit = ticksPerUnit;
+    this.bids = new PriceLevels(ticksPerUnit, 'highest');
+    this.asks = new PriceLevels(ticksPerUnit, 'lowest');
+  }
+
+  /** Grows by at least one with every change of what rests in the book. */
+  get version(): number {
+    return this.changes;
+  }
+
+  get bestBid(): number | undefined {
+    return this.bids.best;
+  }
+
+  get bestAsk(): number | undefined {
+    return this.asks.best;
+  }
+
+  /** Matches, then rests or drops the remainder. @throws InvalidOrderError on a price off the grid or an empty size. */
+  place(request: OrderRequest<Note>): Placement<Note> {
+    this.check(request);
+    const orderId = this.nextOrderId;
+    this.nextOrderId += 1;
+    const fills: Fill<Note>[] = [];
+    let open = request.size;
+    const opposite = request.side === 'bid' ? this.asks : this.bids;
+    while (open > 0) {
+      const best = opposite.best;
+      if (best === undefined) break;
+      if (request.side === 'bid' ? best > request.ticks : best < request.ticks) break;
+      const maker = opposite.front(best);
+      if (maker === undefined) break;
+      const size = Math.min(open, maker.remaining);
+      opposite.reduce(maker, size);
+      open -= size;
+      fills.push({ makerOrderId: maker.id, makerOwner: maker.owner, makerNote: maker.note, ticks: best, size });
+      if (maker.remaining === 0) this.forget(maker);
+    }
+    const resting = request.remainder === 'rest' ? open : 0;
+    if (resting > 0) this.rest(orderId, request, resting);
+    if (fills.length > 0 || resting > 0) this.changes += 1;
+    return { orderId, fills, resting, dropped: open - resting };
+  }
+
+  /** Takes a resting order out; returns the size it still had, or undefined when it is no longer there. */
+  cancel(orderId: number): number | undefined {
+    const entry = this.orders.get(orderId);
+    if (entry === undefined) return undefined;
+    const { remaining } = entry.order;
+    (entry.side === 'bid' ? this.bids : this.asks).reduce(entry.order, remaining);
+    this.forget(entry.order);
+    this.changes += 1;
+    return remaining;
+  }
+
+  /** Cancels every resting order of one owner; returns how many there were. */
+  cancelOwner(owner: number): number {
+    const ids = this.ordersByOwner.get(owner);
+    if (ids === undefined) return 0;
+    const all = [...ids];
+    for (const id of all) this.cancel(id);
+    return all.length;
+  }
+
+  /** Empties the book, as at the end of a market. */
+  clear(): void {
+    for (const id of [...this.orders.keys()]) this.cancel(id);
+  }
+
+  /** Levels from the best price outwards. */
+  depth(side: BookSide): DepthLevel[] {
+    return (side === 'bid' ? this.bids : this.asks).levels().map((level: Level<Note>) => ({
+      ticks: level.ticks,
+      size: level.size,
+    }));
+  }
+
+  /** How many orders rest in the book. */
+  get orderCount(): number {
+    return this.orders.size;
+  }
+
+  private rest(orderId: number, request: OrderRequest<Note>, remaining: number): void {
+    const { owner, side, ticks, note } = request;
+    const order = (side === 'bid' ? this.bids : this.asks).append({ id: orderId, owner, ticks, remaining, note });
+    this.orders.set(orderId, { side, order });
+    const owned = this.ordersByOwner.get(owner);
+    if (owned === undefined) this.ordersByOwner.set(owner, new Set([orderId]));
+    else owned.add(orderId);
+  }
+
+  private forget(order: RestingOrder<Note>): void {
+    this.orders.delete(order.id);
+    const owned = this.ordersByOwner.get(order.owner);
+    owned?.delete(order.id);
+    if (owned?.size === 0) this.ordersByOwner.delete(order.owner);
+  }
+
+  private check(request: OrderRequest<Note>): void {
+    const { ticks, size } = request;
+    if (!Number.isInteger(ticks) || ticks < 1 || ticks >= this.ticksPerUnit) {
+      throw new InvalidOrderError(`price of ${ticks} ticks is not on the grid 1..${this.ticksPerUnit - 1}`);
+    }
+    if (!Number.isSafeInteger(size) || size <= 0) throw new InvalidOrderError(`size ${size} is not a positive integer`);
+  }
+}

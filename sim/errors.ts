@@ -1,0 +1,28 @@
+/** A control request that cannot be done; `status` is what the control route answers. */
+export class SimControlError extends Error {
+  readonly code: string;
+  readonly status: number;
+  readonly retryable = false;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/** The port asked for is taken by another program. */
+export class PortTakenError extends Error {
+  readonly code = 'port_taken';
+  readonly retryable = false;
+
+  constructor(host: string, port: number) {
+    super(`port ${port} on ${host} is taken: choose another with --port or SIM_PORT`);
+  }
+}
+
+/** The folder of recordings is not there or cannot be read. */
+export class RecordingsError extends Error {
+  readonly code = 'recordings_unreadable';
+  readonly retryable = false;
+}

@@ -1,0 +1,117 @@
+import { type ExchangeControl, engineControl } from './control.ts';
+import { FaultBoard } from './faults.ts';
+import { LiveClock } from './live-clock.ts';
+import { type ExchangeOptions, worldOptions } from './options.ts';
+import { recordedControl } from './recorded/recorded-control.ts';
+import { recordedSource } from './recorded/recorded-source.ts';
+import { loadRecordings } from './recorded/recordings.ts';
+import { clobRoutes } from './server/clob-routes.ts';
+import { controlRoutes } from './server/control-routes.ts';
+import { dataRoutes } from './server/data-routes.ts';
+import { gammaRoutes } from './server/gamma-routes.ts';
+import { listen } from './server/http-server.ts';
+import { RequestLog } from './server/request-log.ts';
+import type { VenueSource } from './source.ts';
+import { liveSource } from './world/live-source.ts';
+import { World } from './world/world.ts';
+
+export type {
+  ExchangeControl,
+  ExchangeState,
+  ForcedPrice,
+  LedgerPage,
+  LedgerRow,
+  MarketState,
+  PriceRequest,
+} from './control.ts';
+export { PortTakenError, RecordingsError, SimControlError } from './errors.ts';
+export type { Fault, FaultRequest } from './faults.ts';
+export type { ExchangeOptions } from './options.ts';
+export type { RequestRecord } from './server/request-log.ts';
+
+/** A running simulated exchange: three hosts under prefixes of one address, and the control methods. */
+export interface Exchange extends ExchangeControl {
+  readonly url: string;
+  readonly port: number;
+  readonly gammaUrl: string;
+  readonly clobUrl: string;
+  readonly dataUrl: string;
+  readonly seed: number;
+  close(): Promise<void>;
+}
+
+interface Backend {
+  readonly source: VenueSource;
+  readonly control: Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'>;
+  start(): void;
+  stop(): void;
+  beforeAnswer(): void;
+}
+
+/**
+ * Plays the history (or reads the recordings), then listens.
+ * @throws PortTakenError when the port is in use, RecordingsError when the folder of recordings cannot be read
+ */
+export async function startExchange(options: ExchangeOptions = {}): Promise<Exchange> {
+  const host = options.host ?? '127.0.0.1';
+  const seed = options.seed ?? 1;
+  const backend = options.recorded === undefined ? liveBackend(options) : await recordedBackend(options.recorded, seed);
+  const faults = new FaultBoard(seed);
+  const log = new RequestLog();
+  const control: ExchangeControl = {
+    ...backend.control,
+    addFault: (request) => faults.add(request),
+    faults: () => faults.list(),
+    clearFaults: (id) => faults.clear(id),
+    requests: () => log.list(),
+  };
+  const routes = {
+    gamma: gammaRoutes(backend.source.gamma),
+    clob: clobRoutes(backend.source.clob),
+    data: dataRoutes(backend.source.trades, options.offsetCap ?? 'empty'),
+    _sim: controlRoutes(control),
+  };
+  const server = await listen({ routes, faults, log, beforeAnswer: backend.beforeAnswer }, host, options.port ?? 0);
+  backend.start();
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+  return {
+    ...control,
+    url,
+    port: server.port,
+    gammaUrl: `${url}/gamma`,
+    clobUrl: `${url}/clob`,
+    dataUrl: `${url}/data`,
+    seed,
+    close: async () => {
+      backend.stop();
+      await server.close();
+    },
+  };
+}
+
+function liveBackend(options: ExchangeOptions): Backend {
+  const wallMs = () => Date.now();
+  const world = new World(worldOptions(options, Math.floor(wallMs() / 1000)));
+  world.playHistory();
+  const clock = new LiveClock(world, wallMs);
+  if (options.paused) clock.hold();
+  return {
+    source: liveSource(world),
+    control: engineControl(world, clock),
+    start: () => clock.start(),
+    stop: () => clock.stop(),
+    beforeAnswer: () => clock.catchUp(),
+  };
+}
+
+async function recordedBackend(folder: string, seed: number): Promise<Backend> {
+  const recordings = await loadRecordings(folder);
+  const idle = (): void => undefined;
+  return {
+    source: recordedSource(recordings),
+    control: recordedControl(recordings, seed),
+    start: idle,
+    stop: idle,
+    beforeAnswer: idle,
+  };
+}

@@ -1,0 +1,111 @@
+import { SimControlError } from './errors.ts';
+import { RandomStream } from './random.ts';
+
+export const FAULT_KINDS = ['latency', 'status429', 'status500', 'truncate', 'rename_field', 'reset'] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+export const FAULT_HOSTS = ['gamma', 'clob', 'data', '*'] as const;
+export type FaultHost = (typeof FAULT_HOSTS)[number];
+
+/** What to break, where and how often. Without `count` it lasts until cleared; `probability` is 0..1, default 1. */
+export interface FaultRequest {
+  readonly host: FaultHost;
+  /** Only paths that begin so, without the host prefix: `/books`. */
+  readonly path?: string | undefined;
+  readonly kind: FaultKind;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly latencyMs?: number | undefined;
+  readonly field?: { readonly from: string; readonly to: string } | undefined;
+  readonly count?: number | undefined;
+  readonly probability?: number | undefined;
+  /** Truncate only: the length that is announced, that of the cut body or of the full one. Default `cut`. */
+  readonly contentLength?: 'cut' | 'full' | undefined;
+}
+
+export interface Fault extends FaultRequest {
+  readonly id: number;
+  /** How many requests it has hit. */
+  readonly applied: number;
+}
+
+interface ActiveFault {
+  readonly id: number;
+  readonly request: FaultRequest;
+  applied: number;
+}
+
+const FAULT_DOMAIN = 61;
+
+/** The faults in force. Which requests a probability hits depends on the seed and the order of requests only. */
+export class FaultBoard {
+  private readonly random: RandomStream;
+  private active: ActiveFault[] = [];
+  private nextId = 1;
+
+  constructor(seed: number) {
+    this.random = new RandomStream(seed, FAULT_DOMAIN);
+  }
+
+  /** @throws SimControlError when the request makes no sense. */
+  add(request: FaultRequest): Fault {
+    check(request);
+    const fault = { id: this.nextId, request, applied: 0 };
+    this.nextId += 1;
+    this.active.push(fault);
+    return view(fault);
+  }
+
+  list(): Fault[] {
+    return this.active.map(view);
+  }
+
+  /** Clears one fault, or all; returns how many there were. */
+  clear(id?: number): number {
+    const before = this.active.length;
+    this.active = id === undefined ? [] : this.active.filter((fault) => fault.id !== id);
+    return before - this.active.length;
+  }
+
+  /** The faults that hit this request; counts them. Used-up ones leave. */
+  take(host: string, path: string): FaultRequest[] {
+    const hits: FaultRequest[] = [];
+    for (const fault of this.active) {
+      const { request } = fault;
+      if (request.host !== '*' && request.host !== host) continue;
+      if (request.path !== undefined && !path.startsWith(request.path)) continue;
+      if (request.probability !== undefined && !this.random.chance(Math.round(request.probability * 1_000_000)))
+        continue;
+      fault.applied += 1;
+      hits.push(request);
+    }
+    this.active = this.active.filter(({ request, applied }) => request.count === undefined || applied < request.count);
+    return hits;
+  }
+}
+
+function view(fault: ActiveFault): Fault {
+  return { id: fault.id, ...fault.request, applied: fault.applied };
+}
+
+function check(request: FaultRequest): void {
+  const refuse = (message: string) => new SimControlError(400, 'invalid_fault', message);
+  if (!FAULT_KINDS.includes(request.kind)) throw refuse(`kind must be one of ${FAULT_KINDS.join(' ')}`);
+  if (!FAULT_HOSTS.includes(request.host)) throw refuse(`host must be one of ${FAULT_HOSTS.join(' ')}`);
+  const { latencyMs, count, probability, retryAfterSeconds, field } = request;
+  if (request.kind === 'latency' && !(latencyMs !== undefined && latencyMs >= 0))
+    throw refuse('latency needs latencyMs');
+  if (request.kind === 'rename_field' && (!field?.from || !field.to))
+    throw refuse('rename_field needs field {from, to}');
+  if (count !== undefined && !(Number.isInteger(count) && count > 0)) throw refuse('count must be a positive integer');
+  if (probability !== undefined && !(probability >= 0 && probability <= 1)) throw refuse('probability must be 0..1');
+  if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');
+}
+
+/** Renames a key wherever it occurs in a JSON text. */
+export function renameField(text: string, from: string, to: string): string {
+  return JSON.stringify(
+    JSON.parse(text, (_key, value: unknown) => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value) || !(from in value)) return value;
+      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key === from ? to : key, inner]));
+    }),
+  );
+}

@@ -1,0 +1,64 @@
+import type { World } from './world/world.ts';
+
+/** A machine that slept does not owe the market every second it slept through. */
+const MAX_CATCH_UP_SECONDS = 60;
+const TICK_MS = 250;
+
+/**
+ * Ties simulated seconds to the wall clock: whoever asks first after a second has begun gets it played. A pause stops
+ * simulated time; after it the clock jumps to the wall's second, or keeps its lead when steps by hand ran ahead.
+ */
+export class LiveClock {
+  private readonly world: World;
+  private readonly nowMs: () => number;
+  private timer: NodeJS.Timeout | undefined;
+  private leadSeconds = 0;
+  private paused = false;
+
+  constructor(world: World, nowMs: () => number) {
+    this.world = world;
+    this.nowMs = nowMs;
+  }
+
+  get isPaused(): boolean {
+    return this.paused;
+  }
+
+  start(): void {
+    this.leadSeconds = Math.max(0, this.world.second - this.wallSecond());
+    this.timer = setInterval(() => this.catchUp(), TICK_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Stops time where it stands, without playing what the wall clock owes. */
+  hold(): void {
+    this.paused = true;
+  }
+
+  pause(): void {
+    this.catchUp();
+    this.hold();
+  }
+
+  resume(): void {
+    if (!this.paused) return;
+    this.paused = false;
+    this.leadSeconds = Math.max(0, this.world.second - this.wallSecond());
+    this.world.skipTo(this.wallSecond());
+  }
+
+  /** Plays the seconds that have begun since the last call. */
+  catchUp(): void {
+    if (this.paused) return;
+    const target = this.wallSecond() + this.leadSeconds;
+    this.world.skipTo(target - MAX_CATCH_UP_SECONDS);
+    while (this.world.second < target) this.world.step();
+  }
+
+  private wallSecond(): number {
+    return Math.floor(this.nowMs() / 1000);
+  }
+}

@@ -1,0 +1,28 @@
+import { parseCommandLine, USAGE, UsageError } from './cli.ts';
+import { PortTakenError, RecordingsError, startExchange } from './exchange.ts';
+
+try {
+  const exchange = await startExchange(parseCommandLine(process.argv.slice(2), process.env['SIM_PORT']));
+  console.log(`sim: Polymarket simulator ready at ${exchange.url} (seed ${exchange.seed})`);
+  let isEnding = false;
+  const end = (): void => {
+    if (isEnding) return;
+    isEnding = true;
+    exchange.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(`sim: ${String(error)}`);
+        process.exit(1);
+      },
+    );
+  };
+  process.once('SIGTERM', end);
+  process.once('SIGINT', end);
+  // The parent is gone: nobody would ever stop us.
+  process.once('disconnect', end);
+} catch (error) {
+  if (error instanceof UsageError) console.error(`sim: ${error.message}\n${USAGE}`);
+  else if (error instanceof PortTakenError || error instanceof RecordingsError) console.error(`sim: ${error.message}`);
+  else console.error(error);
+  process.exit(1);
+}

@@ -1,0 +1,53 @@
+import type { OffsetCap } from './server/data-routes.ts';
+
+/** Everything has a default; the same seed, `nowSecond` and number of steps give the same tape byte for byte. */
+export interface ExchangeOptions {
+  /** 0 (the default) takes a free port. */
+  readonly port?: number | undefined;
+  /** Default 127.0.0.1. */
+  readonly host?: string | undefined;
+  /** Default 1. */
+  readonly seed?: number | undefined;
+  /** Markets that exist or are planned at the start, the rolling series included. Default 24, up to 100,000. */
+  readonly markets?: number | undefined;
+  /** How many of them have live traders. Default: all, at most 48. */
+  readonly liveMarkets?: number | undefined;
+  /** Hours of history played at the start. Default 6. */
+  readonly historyHours?: number | undefined;
+  /** Multiplies how often traders act in live time. Default 1. */
+  readonly speed?: number | undefined;
+  /** Length of the rolling up-or-down markets in seconds, 0 for none. Default 900. */
+  readonly rollingSeconds?: number | undefined;
+  /** The second at which history ends and live time begins. Default: the wall clock's. */
+  readonly nowSecond?: number | undefined;
+  /** Start with the clock stopped: time moves by `step` only. Default false. */
+  readonly paused?: boolean | undefined;
+  /** Trades kept in all, and per market. Default 200,000 and 20,000. */
+  readonly tapeCapacity?: number | undefined;
+  readonly perMarketCapacity?: number | undefined;
+  /** What a too deep `offset` on the Data API does. Default `empty`. */
+  readonly offsetCap?: OffsetCap | undefined;
+  /** Serve this folder of recorded payloads instead of the engine. */
+  readonly recorded?: string | undefined;
+}
+
+/** At the start four rolling markets have begun: three are over, one is open. */
+const ROLLING_AT_START = 4;
+
+/** The world's options, defaults filled in. */
+export function worldOptions(options: ExchangeOptions, wallSecond: number) {
+  const rollingSeconds = options.rollingSeconds ?? 900;
+  const total = options.markets ?? 24;
+  const planned = rollingSeconds > 0 ? Math.max(1, total - ROLLING_AT_START) : total;
+  return {
+    seed: options.seed ?? 1,
+    nowSecond: options.nowSecond ?? wallSecond,
+    historySeconds: Math.round((options.historyHours ?? 6) * 3600),
+    markets: planned,
+    liveMarkets: Math.min(planned, options.liveMarkets ?? 48),
+    speed: options.speed ?? 1,
+    rollingSeconds,
+    tapeCapacity: options.tapeCapacity ?? 200_000,
+    perMarketCapacity: options.perMarketCapacity ?? 20_000,
+  };
+}

@@ -1,0 +1,31 @@
+import type { ExchangeControl } from '../control.ts';
+import { SimControlError } from '../errors.ts';
+import type { Recordings } from './recordings.ts';
+
+/** Recordings stand still: they can be counted, not steered. */
+export function recordedControl(
+  recordings: Recordings,
+  seed: number,
+): Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'> {
+  const refuse = (): never => {
+    throw new SimControlError(409, 'recorded_mode', 'recordings cannot be steered: start without --recorded');
+  };
+  return {
+    state: () => ({
+      mode: 'recorded',
+      seed,
+      paused: true,
+      steps: 0,
+      second: Math.floor(Date.now() / 1000),
+      trades: { total: recordings.trades.length, kept: recordings.trades.length, firstIndex: 0 },
+      marketCount: recordings.gammaMarkets.length,
+      markets: [],
+    }),
+    ledger: refuse,
+    forcePrice: refuse,
+    pause: refuse,
+    resume: refuse,
+    step: refuse,
+    idle: refuse,
+  };
+}

@@ -1,0 +1,169 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { PortTakenError } from '../errors.ts';
+import { type FaultBoard, type FaultRequest, renameField } from '../faults.ts';
+import { json, plainError, type Reply, type SimHost, type SimRequest } from './reply.ts';
+import type { RequestLog, RequestRecord } from './request-log.ts';
+
+export type HostRoutes = Record<SimHost, (request: SimRequest) => Reply | undefined>;
+
+export interface SimServerParts {
+  readonly routes: HostRoutes;
+  readonly faults: FaultBoard;
+  readonly log: RequestLog;
+  /** Called before a request to a venue host is answered. */
+  readonly beforeAnswer: () => void;
+}
+
+export interface SimServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** Longer than clients keep idle sockets, so that a reused one is never just being closed. */
+const KEEP_ALIVE_MS = 65_000;
+
+/** Listens and answers. @throws PortTakenError */
+export async function listen(parts: SimServerParts, host: string, port: number): Promise<SimServer> {
+  const closing = new AbortController();
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, response) => {
+    handle(parts, incoming, response, closing.signal).catch((error: unknown) => {
+      if (closing.signal.aborted || incoming.destroyed) response.destroy();
+      else send(response, plainError(500, error instanceof Error ? error.message : 'unknown error'));
+    });
+  });
+  await bind(server, host, port);
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve, reject) => {
+        closing.abort();
+        server.close((error) => (error === undefined ? resolve() : reject(error)));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function bind(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(error.code === 'EADDRINUSE' ? new PortTakenError(host, port) : error);
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+async function handle(
+  parts: SimServerParts,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  closing: AbortSignal,
+): Promise<void> {
+  const body = await bodyOf(incoming);
+  if (body === undefined) {
+    send(response, plainError(413, 'payload too large'));
+    return;
+  }
+  const request = requestOf(incoming, body);
+  if (request === undefined) {
+    send(response, plainError(404, 'not found'));
+    return;
+  }
+  if (request.host === '_sim') {
+    send(response, parts.routes._sim(request) ?? plainError(404, 'not found'));
+    return;
+  }
+  const hits = parts.faults.take(request.host, request.path);
+  const record = recordOf(request, hits);
+  parts.log.add(record);
+  response.once('close', () => {
+    record.endedAtMs = Date.now();
+    if (response.headersSent) record.status = response.statusCode;
+  });
+  const delayMs = hits.reduce((sum, hit) => sum + (hit.kind === 'latency' ? (hit.latencyMs ?? 0) : 0), 0);
+  if (delayMs > 0) await wait(delayMs, undefined, { signal: closing });
+  if (hits.some((hit) => hit.kind === 'reset')) {
+    incoming.socket.resetAndDestroy();
+    return;
+  }
+  parts.beforeAnswer();
+  const refusal = hits.find((hit) => hit.kind === 'status429' || hit.kind === 'status500');
+  if (refusal !== undefined) {
+    refuse(response, refusal);
+    return;
+  }
+  const reply = parts.routes[request.host](request) ?? notFound(request);
+  answer(response, reply, hits);
+}
+
+/** Lays the faults that change a body over a good answer. */
+function answer(response: ServerResponse, reply: Reply, hits: readonly FaultRequest[]): void {
+  let { body } = reply;
+  for (const { kind, field } of hits) {
+    if (kind === 'rename_field' && field !== undefined) body = renameField(body, field.from, field.to);
+  }
+  const cut = hits.find((hit) => hit.kind === 'truncate');
+  if (cut === undefined) {
+    send(response, { status: reply.status, body });
+    return;
+  }
+  const full = Buffer.from(body);
+  const half = full.subarray(0, Math.floor(full.length / 2));
+  response.writeHead(reply.status, {
+    'content-type': 'application/json',
+    'content-length': cut.contentLength === 'full' ? full.length : half.length,
+  });
+  if (cut.contentLength !== 'full') response.end(half);
+  // The rest never comes: the connection ends in the middle of the body.
+  else response.write(half, () => response.destroy());
+}
+
+function refuse(response: ServerResponse, fault: FaultRequest): void {
+  if (fault.kind === 'status500') {
+    send(response, plainError(500, 'Internal server error'));
+    return;
+  }
+  if (fault.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(fault.retryAfterSeconds));
+  send(response, plainError(429, 'Too Many Requests'));
+}
+
+function notFound({ host, path }: SimRequest): Reply {
+  return host === 'gamma'
+    ? json({ type: 'not found error', error: 'not found' }, 404)
+    : plainError(404, `${path} not found`);
+}
+
+function send(response: ServerResponse, reply: Reply): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(reply.status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(reply.body),
+  });
+  response.end(reply.body);
+}
+
+function requestOf(incoming: IncomingMessage, body: string): SimRequest | undefined {
+  const url = new URL(incoming.url ?? '/', 'http://sim.invalid');
+  const [, host, ...rest] = url.pathname.split('/');
+  if (host !== 'gamma' && host !== 'clob' && host !== 'data' && host !== '_sim') return undefined;
+  const path = `/${rest.join('/')}`.replace(/(?<=.)\/$/, '');
+  return { method: incoming.method ?? 'GET', host, path, query: url.searchParams, headers: incoming.headers, body };
+}
+
+function recordOf(request: SimRequest, hits: readonly FaultRequest[]): RequestRecord {
+  const { host, method, path, query } = request;
+  return { startedAtMs: Date.now(), host, method, path, query: query.toString(), faults: hits.map((hit) => hit.kind) };
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

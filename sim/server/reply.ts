@@ -1,0 +1,44 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** One request as the routes see it: the path is without the host prefix. */
+export interface SimRequest {
+  readonly method: string;
+  readonly host: SimHost;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export type SimHost = 'gamma' | 'clob' | 'data' | '_sim';
+
+/** A JSON answer before any fault is laid over it. */
+export interface Reply {
+  readonly status: number;
+  readonly body: string;
+}
+
+export function jsonText(text: string, status = 200): Reply {
+  return { status, body: text };
+}
+
+export function json(value: unknown, status = 200): Reply {
+  return { status, body: JSON.stringify(value) };
+}
+
+/** Gamma's error shape. */
+export function gammaError(status: number, error: string): Reply {
+  const type = status === 404 ? 'not found error' : 'validation error';
+  return json({ type, error }, status);
+}
+
+/** The error shape of the CLOB and of the Data API. */
+export function plainError(status: number, error: string): Reply {
+  return json({ error }, status);
+}
+
+/** A whole number of a query: undefined when absent, null when it is not one. */
+export function wholeNumber(text: string | null): number | undefined | null {
+  if (text === null || text === '') return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,31 @@
+import type { FaultKind } from '../faults.ts';
+import { BoundedLog } from '../world/bounded-log.ts';
+
+/** One request to a venue host, for tests that count, order or time them. */
+export interface RequestRecord {
+  readonly startedAtMs: number;
+  /** Absent while the answer is on its way. */
+  endedAtMs?: number;
+  readonly host: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  status?: number;
+  readonly faults: readonly FaultKind[];
+}
+
+const KEPT_REQUESTS = 2000;
+
+/** The latest requests; the oldest go first. */
+export class RequestLog {
+  private readonly log = new BoundedLog<RequestRecord>(KEPT_REQUESTS);
+
+  add(record: RequestRecord): void {
+    this.log.push(record);
+  }
+
+  /** Oldest first. */
+  list(): RequestRecord[] {
+    return [...this.log.newestFirst()].reverse();
+  }
+}

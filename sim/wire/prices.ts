@@ -1,0 +1,63 @@
+import type { Market } from '../world/market.ts';
+import { formatScaled } from './decimal-text.ts';
+
+/** What the venue shows as the price: the middle, unless the spread is over 0.10, then the last trade. */
+const WIDEST_SPREAD_PERCENT = 10;
+
+export interface TokenQuote {
+  readonly bid: number | undefined;
+  readonly ask: number | undefined;
+}
+
+/** Best bid and ask of one outcome, in its own ticks. */
+export function tokenQuote(market: Market, outcomeIndex: number): TokenQuote {
+  const { bestBid, bestAsk } = market.book;
+  if (outcomeIndex === 0) return { bid: bestBid, ask: bestAsk };
+  return {
+    bid: bestAsk === undefined ? undefined : market.yesTicks(bestAsk, 1),
+    ask: bestBid === undefined ? undefined : market.yesTicks(bestBid, 1),
+  };
+}
+
+/** Twice the shown price of the first outcome in ticks (a middle may fall between two ticks). */
+export function shownDoubleTicks(market: Market): number | undefined {
+  const { bestBid, bestAsk } = market.book;
+  const last = market.lastYesTicks;
+  if (bestBid === undefined || bestAsk === undefined) return last === undefined ? undefined : last * 2;
+  const isWide = (bestAsk - bestBid) * 100 > WIDEST_SPREAD_PERCENT * market.spec.ticksPerUnit;
+  return isWide && last !== undefined ? last * 2 : bestBid + bestAsk;
+}
+
+/** Prices of both outcomes as the venue writes them; final ones are `1` and `0`, unknown ones absent. */
+export function outcomePrices(market: Market): [string, string] | undefined {
+  if (market.phase === 'resolved' && market.winner !== undefined) {
+    return market.winner === 0 ? ['1', '0'] : ['0', '1'];
+  }
+  const double = shownDoubleTicks(market);
+  if (double === undefined) return undefined;
+  const grid = 2 * market.spec.ticksPerUnit;
+  return [formatScaled(double, grid), formatScaled(grid - double, grid)];
+}
+
+/** The middle of one outcome's book as text; none when a side is empty. */
+export function midpointText(market: Market, outcomeIndex: number): string | undefined {
+  const { bid, ask } = tokenQuote(market, outcomeIndex);
+  if (bid === undefined || ask === undefined) return undefined;
+  return formatScaled(bid + ask, 2 * market.spec.ticksPerUnit);
+}
+
+/** Ask minus bid as text; none when a side is empty. */
+export function spreadText(market: Market, outcomeIndex: number): string | undefined {
+  const { bid, ask } = tokenQuote(market, outcomeIndex);
+  if (bid === undefined || ask === undefined) return undefined;
+  return formatScaled(ask - bid, market.spec.ticksPerUnit);
+}
+
+/** Dollars resting in the book, in millionths: bids at their price, asks at the price of the other outcome. */
+export function restingMicroUsd(market: Market): number {
+  const grid = market.spec.ticksPerUnit;
+  let sum = 0;
+  for (const level of market.book.depth('bid')) sum += Math.floor((level.size * level.ticks) / grid);
+  for (const level of market.book.depth('ask')) sum += Math.floor((level.size * (grid - level.ticks)) / grid);
+  return sum;
+}

@@ -1,0 +1,23 @@
+import type { WorldOptions } from './world-options.ts';
+
+/** Chances per market and simulated second, in millionths; orders may exceed a million (several a second). */
+export interface Activity {
+  readonly requotesPerMillion: number;
+  readonly ordersPerMillion: number;
+}
+
+/** A market-second costs nothing, an order does: about so many keep the start under two seconds. */
+const HISTORY_ORDERS = 12_000;
+
+/** How busy an average market is. The history is thinned, so that it costs the same for many markets or hours. */
+export function activityOf(time: 'history' | 'live', options: WorldOptions): Activity {
+  if (time === 'live') {
+    return {
+      requotesPerMillion: Math.min(1_000_000, Math.floor(200_000 * Math.max(1, options.speed))),
+      ordersPerMillion: Math.floor(200_000 * options.speed),
+    };
+  }
+  const marketSeconds = Math.max(1, Math.min(options.markets, options.liveMarkets) * options.historySeconds);
+  const perMillion = Math.min(100_000, Math.floor((HISTORY_ORDERS * 1_000_000) / marketSeconds));
+  return { requotesPerMillion: perMillion, ordersPerMillion: perMillion };
+}

@@ -1,0 +1,78 @@
+import { hashHex, hashWord } from '../random.ts';
+
+/** Ids shaped like the venue's own, each a pure function of the seed and a running number. */
+
+const DOMAIN = { condition: 11, token: 12, question: 13, wallet: 14, transaction: 15, book: 16, name: 17, group: 18 };
+const TOKEN_FLOOR = 10n ** 76n;
+
+/** `0x` + 64 hex. */
+export function conditionIdOf(seed: number, marketNo: number): string {
+  return `0x${hashHex(8, seed, DOMAIN.condition, marketNo)}`;
+}
+
+/** A uint256 in decimal, 77 digits. */
+export function tokenIdOf(seed: number, marketNo: number, outcomeIndex: number): string {
+  const raw = BigInt(`0x${hashHex(8, seed, DOMAIN.token, marketNo, outcomeIndex)}`);
+  return (TOKEN_FLOOR + (raw % (9n * TOKEN_FLOOR))).toString();
+}
+
+/** `0x` + 64 hex. */
+export function questionIdOf(seed: number, marketNo: number): string {
+  return `0x${hashHex(8, seed, DOMAIN.question, marketNo)}`;
+}
+
+/** The id that the markets of one negative-risk event share; its last byte is 00 as on chain. */
+export function negRiskIdOf(seed: number, eventNo: number): string {
+  return `0x${hashHex(8, seed, DOMAIN.group, eventNo).slice(0, 62)}00`;
+}
+
+/** Digits only, growing with the market's number. */
+export function gammaIdOf(seed: number, marketNo: number): string {
+  return String(2_400_000 + marketNo * 7 + (hashWord(seed, DOMAIN.condition, marketNo) % 7));
+}
+
+export function eventIdOf(eventNo: number): string {
+  return String(90_000 + eventNo * 3);
+}
+
+/** One hash per taker order: all its fills share it. */
+export function transactionHashOf(seed: number, orderNo: number): string {
+  return `0x${hashHex(8, seed, DOMAIN.transaction, orderNo)}`;
+}
+
+/** 40 hex, a new one with every change of the book. */
+export function bookHashOf(seed: number, marketNo: number, outcomeIndex: number, version: number): string {
+  return hashHex(5, seed, DOMAIN.book, marketNo, outcomeIndex, version);
+}
+
+export interface Wallet {
+  readonly address: string;
+  readonly name: string;
+  readonly pseudonym: string;
+}
+
+const ADJECTIVES = ['Frozen', 'Agitated', 'Spicy', 'Quiet', 'Brisk', 'Golden', 'Distant', 'Patient', 'Hollow', 'Rapid'];
+const NOUNS = [
+  'Technician',
+  'Neighbour',
+  'Harbor',
+  'Falcon',
+  'Ledger',
+  'Meadow',
+  'Pilot',
+  'Anchor',
+  'Lantern',
+  'Drummer',
+];
+const HANDLES = ['baguette', 'moose', 'tidewater', 'quant', 'otter', 'parlay', 'granite', 'sundial', 'kite', 'walnut'];
+
+/** A proxy wallet and its public names; a fifth of them never chose a name. */
+export function walletOf(seed: number, walletNo: number): Wallet {
+  const word = hashWord(seed, DOMAIN.name, walletNo);
+  const named = word % 5 !== 0;
+  return {
+    address: `0x${hashHex(5, seed, DOMAIN.wallet, walletNo)}`,
+    name: named ? `${HANDLES[word % 10]}${walletNo}` : '',
+    pseudonym: `${ADJECTIVES[(word >>> 4) % 10]}-${NOUNS[(word >>> 8) % 10]}`,
+  };
+}

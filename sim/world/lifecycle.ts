@@ -1,0 +1,41 @@
+import { type Market, UNITS } from './market.ts';
+
+const DISPUTE_AFTER_SECONDS = 60;
+const DISPUTE_SECONDS = 60;
+
+/** Moves a market to the phase its plan says for this second: scheduled, open, proposed (disputed), resolved. */
+export function advancePhase(market: Market, second: number, siblingsOf: (market: Market) => readonly Market[]): void {
+  const { createdSecond, stopSecond, resolveSecond, isDisputed } = market.spec;
+  if (market.phase === 'scheduled' && second >= createdSecond) {
+    market.phase = 'open';
+    market.touchPhase(second);
+  }
+  if (stopSecond === undefined || resolveSecond === undefined || second < stopSecond) return;
+  if (market.phase === 'open') {
+    stopTrading(market, siblingsOf(market));
+    market.touchPhase(second);
+  }
+  if (market.phase === 'resolved') return;
+  if (second >= resolveSecond) {
+    market.phase = 'resolved';
+    market.closedSecond = second;
+    market.touchPhase(second);
+    return;
+  }
+  const age = second - stopSecond;
+  const isUnderDispute = isDisputed && age >= DISPUTE_AFTER_SECONDS && age < DISPUTE_AFTER_SECONDS + DISPUTE_SECONDS;
+  const phase = isUnderDispute ? 'disputed' : 'proposed';
+  if (market.phase !== phase) {
+    market.phase = phase;
+    market.touchPhase(second);
+  }
+}
+
+function stopTrading(market: Market, siblings: readonly Market[]): void {
+  market.book.clear();
+  market.pin = undefined;
+  market.phase = 'proposed';
+  const strongest = siblings.every((sibling) => sibling.fundamental <= market.fundamental);
+  const happened = market.event.negRiskId === undefined ? market.fundamental * 2 >= UNITS : strongest;
+  market.winner = happened ? 0 : 1;
+}

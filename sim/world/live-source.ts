@@ -1,0 +1,246 @@
+import type {
+  ClobSource,
+  GammaEntry,
+  GammaSource,
+  SortField,
+  TradeRow,
+  TradeScope,
+  TradeSource,
+  VenueSource,
+} from '../source.ts';
+import { clobBook, clobMarket } from '../wire/clob-payloads.ts';
+import { dataTrade } from '../wire/data-trade.ts';
+import { formatScaled } from '../wire/decimal-text.ts';
+import { gammaEventStub } from '../wire/gamma-event.ts';
+import { gammaMarket } from '../wire/gamma-market.ts';
+import { midpointText, restingMicroUsd, spreadText } from '../wire/prices.ts';
+import { walletOf } from './identity.ts';
+import { type Market, UNITS } from './market.ts';
+import { visibleMarket } from './quiet-market.ts';
+import type { Trade } from './trade-tape.ts';
+import type { World } from './world.ts';
+
+/** The venue as the running engine shows it. */
+export function liveSource(world: World): VenueSource {
+  const gamma = new LiveGamma(world);
+  return { gamma, clob: liveClob(world, gamma), trades: liveTrades(world, gamma) };
+}
+
+class LiveEntry implements GammaEntry {
+  readonly market: Market;
+  private readonly world: World;
+
+  constructor(market: Market, world: World) {
+    this.market = market;
+    this.world = world;
+  }
+
+  get rank(): number {
+    return this.market.spec.no;
+  }
+  get id(): string {
+    return this.market.spec.id;
+  }
+  get slug(): string {
+    return this.market.spec.slug;
+  }
+  get conditionId(): string {
+    return this.market.spec.conditionId;
+  }
+  get tokenIds(): readonly string[] {
+    return this.market.spec.tokenIds;
+  }
+
+  isClosed(): boolean {
+    return this.market.phase === 'resolved';
+  }
+
+  sortValue(field: SortField): number {
+    const { market } = this;
+    switch (field) {
+      case 'id':
+        return this.rank;
+      case 'volume24hr':
+        return market.tradeCount === 0 ? 0 : market.volume.total(this.world.second);
+      case 'volume':
+      case 'volumeNum':
+        return market.volumeMicroUsd;
+      case 'liquidity':
+      case 'liquidityNum':
+        return market.spec.hasTraders ? restingMicroUsd(market) : 0;
+      case 'updatedAt':
+        return market.changedAtMs;
+      case 'createdAt':
+      case 'startDate':
+        return market.spec.createdSecond;
+      case 'endDate':
+        return market.spec.endSecond;
+      case 'closedTime':
+        return market.closedSecond ?? 0;
+    }
+  }
+
+  text(): string {
+    const { options, second } = this.world;
+    const shown = visibleMarket(this.market, options.seed);
+    const siblings = this.world.siblingsOf(this.market);
+    return JSON.stringify(gammaMarket(shown, siblings, options.seed, second));
+  }
+}
+
+/** Markets enter the indexes when they become visible, and never leave. */
+class LiveGamma implements GammaSource {
+  private readonly world: World;
+  private readonly list: LiveEntry[] = [];
+  private readonly ids = new Map<string, LiveEntry>();
+  private readonly slugs = new Map<string, LiveEntry>();
+  private readonly conditions = new Map<string, LiveEntry>();
+  private readonly tokens = new Map<string, LiveEntry>();
+  private waiting: Market[] = [];
+  private seen = 0;
+  private indexedSecond = 0;
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  get version(): number {
+    return this.world.version;
+  }
+
+  entries(): readonly LiveEntry[] {
+    this.index();
+    return this.list;
+  }
+  byId(id: string): LiveEntry | undefined {
+    this.index();
+    return this.ids.get(id);
+  }
+  bySlug(slug: string): LiveEntry | undefined {
+    this.index();
+    return this.slugs.get(slug);
+  }
+  byConditionId(conditionId: string): LiveEntry | undefined {
+    this.index();
+    return this.conditions.get(conditionId);
+  }
+  byTokenId(tokenId: string): LiveEntry | undefined {
+    this.index();
+    return this.tokens.get(tokenId);
+  }
+
+  eventText(id: string): string | undefined {
+    const event = this.world.events.find((candidate) => candidate.id === id);
+    const first = event === undefined ? undefined : this.world.markets[event.marketNos[0] ?? -1];
+    if (event === undefined || first === undefined) return undefined;
+    const { second, options } = this.world;
+    const siblings = this.world.siblingsOf(first);
+    const shown = siblings.filter((market) => market.phase !== 'scheduled');
+    if (shown.length === 0) return undefined;
+    const markets = shown.map((market) => {
+      const { events: _nested, ...rest } = gammaMarket(
+        visibleMarket(market, options.seed),
+        siblings,
+        options.seed,
+        second,
+      );
+      return rest;
+    });
+    return JSON.stringify({ ...gammaEventStub(event, siblings, second), markets });
+  }
+
+  private index(): void {
+    if (this.indexedSecond === this.world.second) return;
+    this.indexedSecond = this.world.second;
+    const fresh = this.world.markets.slice(this.seen);
+    this.seen = this.world.markets.length;
+    const undecided = [...this.waiting, ...fresh];
+    this.waiting = undecided.filter((market) => market.phase === 'scheduled');
+    for (const market of undecided) if (market.phase !== 'scheduled') this.add(market);
+  }
+
+  private add(market: Market): void {
+    const entry = new LiveEntry(market, this.world);
+    this.list.push(entry);
+    this.ids.set(entry.id, entry);
+    this.slugs.set(entry.slug, entry);
+    this.conditions.set(entry.conditionId, entry);
+    for (const tokenId of entry.tokenIds) this.tokens.set(tokenId, entry);
+  }
+}
+
+function liveClob(world: World, gamma: LiveGamma): ClobSource {
+  const { seed } = world.options;
+  const find = (tokenId: string): { market: Market; outcomeIndex: 0 | 1 } | undefined => {
+    const entry = gamma.byTokenId(tokenId);
+    if (entry === undefined || !entry.market.isTrading) return undefined;
+    return { market: visibleMarket(entry.market, seed), outcomeIndex: entry.tokenIds[0] === tokenId ? 0 : 1 };
+  };
+  return {
+    bookText: (tokenId) => {
+      const found = find(tokenId);
+      return found === undefined ? undefined : JSON.stringify(clobBook(found.market, found.outcomeIndex, seed));
+    },
+    midpoint: (tokenId) => {
+      const found = find(tokenId);
+      return found === undefined ? undefined : midpointText(found.market, found.outcomeIndex);
+    },
+    spread: (tokenId) => {
+      const found = find(tokenId);
+      return found === undefined ? undefined : spreadText(found.market, found.outcomeIndex);
+    },
+    lastTrade: (tokenId) => {
+      const entry = gamma.byTokenId(tokenId);
+      const last = entry?.market.lastByToken[entry.tokenIds[0] === tokenId ? 0 : 1];
+      if (entry === undefined || last === undefined) return undefined;
+      return { price: formatScaled(last.ticks, entry.market.spec.ticksPerUnit), side: last.side };
+    },
+    marketText: (conditionId) => {
+      const entry = gamma.byConditionId(conditionId);
+      return entry === undefined ? undefined : JSON.stringify(clobMarket(visibleMarket(entry.market, seed), seed));
+    },
+  };
+}
+
+function liveTrades(world: World, gamma: LiveGamma): TradeSource {
+  return {
+    newestFirst: (scope) => scan(world, gamma, scope),
+    marketsOfEvent: (eventId) => {
+      const event = world.events.find((candidate) => candidate.id === eventId);
+      return (event?.marketNos ?? []).flatMap((no) => world.markets[no]?.spec.conditionId ?? []);
+    },
+  };
+}
+
+function* scan(world: World, gamma: LiveGamma, scope: TradeScope): Generator<TradeRow> {
+  const { seed } = world.options;
+  const wanted = new Set<number>();
+  for (const conditionId of scope.markets ?? []) {
+    const entry = gamma.byConditionId(conditionId);
+    if (entry !== undefined) wanted.add(entry.rank);
+  }
+  if (scope.markets !== undefined && wanted.size === 0) return;
+  const [only] = wanted;
+  const trades = world.tape.newestFirst(wanted.size === 1 ? only : undefined);
+  for (const trade of trades) {
+    if (scope.markets !== undefined && !wanted.has(trade.marketNo)) continue;
+    const market = world.markets[trade.marketNo];
+    if (market === undefined) continue;
+    yield row(trade, market, 'taker', seed);
+    if (!scope.takerOnly) yield row(trade, market, 'maker', seed);
+  }
+}
+
+function row(trade: Trade, market: Market, role: 'taker' | 'maker', seed: number): TradeRow {
+  const intent = role === 'taker' ? trade.takerIntent : trade.makerIntent;
+  const shares = trade.size / UNITS;
+  return {
+    second: trade.second,
+    conditionId: market.spec.conditionId,
+    wallet: walletOf(seed, role === 'taker' ? trade.taker : trade.maker).address,
+    side: intent.side,
+    shares,
+    dollars: (shares * market.yesTicks(trade.ticks, intent.outcomeIndex)) / market.spec.ticksPerUnit,
+    text: () => JSON.stringify(dataTrade(trade, market, role, seed)),
+  };
+}

@@ -1,0 +1,127 @@
+import { OrderBook, type Placement } from '../engine/order-book.ts';
+import type { EventSpec, MarketSpec } from './catalog.ts';
+import { RollingVolume } from './rolling-volume.ts';
+import type { Intent, TradeSide } from './trade-tape.ts';
+
+/** Millionths of a share in one share, and of a dollar in one dollar. */
+export const UNITS = 1_000_000;
+
+export type MarketPhase = 'scheduled' | 'open' | 'proposed' | 'disputed' | 'resolved';
+
+/** The last trade printed for one outcome token, in that token's own ticks. */
+export interface TokenLast {
+  readonly ticks: number;
+  readonly side: TradeSide;
+}
+
+/** What anyone wants from the book: a side, a price in the words of one outcome, and who asks. */
+export interface MarketOrder {
+  readonly owner: number;
+  readonly intent: Intent;
+  /** In ticks of the outcome named by `intent`. */
+  readonly ticks: number;
+  readonly size: number;
+  readonly remainder: 'rest' | 'drop';
+}
+
+/** A forced level: traders stay away until `untilSecond`, so the price is what the test asked for. */
+export interface Pin {
+  readonly ticks: number;
+  readonly untilSecond: number;
+}
+
+/** One binary market: a single book on the axis of its first outcome, and what can be told from its trades. */
+export class Market {
+  readonly spec: MarketSpec;
+  readonly event: EventSpec;
+  phase: MarketPhase = 'scheduled';
+  /** Belief of the traders in the first outcome, in millionths. */
+  fundamental: number;
+  winner: 0 | 1 | undefined;
+  closedSecond: number | undefined;
+  pin: Pin | undefined;
+  volumeMicroUsd = 0;
+  tradeCount = 0;
+  lastYesTicks: number | undefined;
+  readonly lastByToken: [TokenLast | undefined, TokenLast | undefined] = [undefined, undefined];
+  /** Shown after the close too, as the venue does. */
+  staleBid: number | undefined;
+  staleAsk: number | undefined;
+  private seenVersion = 0;
+  private changedMs: number;
+  // Made on first use: in a large catalog most markets never need them.
+  private ownBook: OrderBook<Intent> | undefined;
+  private ownVolume: RollingVolume | undefined;
+
+  constructor(spec: MarketSpec, event: EventSpec) {
+    this.spec = spec;
+    this.event = event;
+    this.fundamental = spec.startFundamental;
+    this.changedMs = spec.createdSecond * 1000;
+  }
+
+  get book(): OrderBook<Intent> {
+    this.ownBook ??= new OrderBook(this.spec.ticksPerUnit);
+    return this.ownBook;
+  }
+
+  get volume(): RollingVolume {
+    this.ownVolume ??= new RollingVolume();
+    return this.ownVolume;
+  }
+
+  get isTrading(): boolean {
+    return this.phase === 'open';
+  }
+
+  /** Milliseconds of the last change of the book; moves in lockstep with the book's version. */
+  get changedAtMs(): number {
+    return this.changedMs;
+  }
+
+  /** Sends an order in outcome words to the book on the first outcome's axis. */
+  order(order: MarketOrder, second: number): Placement<Intent> {
+    const { outcomeIndex, side } = order.intent;
+    const placement = this.book.place({
+      owner: order.owner,
+      side: (side === 'BUY') === (outcomeIndex === 0) ? 'bid' : 'ask',
+      ticks: this.yesTicks(order.ticks, outcomeIndex),
+      size: order.size,
+      remainder: order.remainder,
+      note: order.intent,
+    });
+    this.touch(second);
+    return placement;
+  }
+
+  /** Mirrors a price between the axis of the first outcome and that of `outcomeIndex`; its own inverse. */
+  yesTicks(ticks: number, outcomeIndex: number): number {
+    return outcomeIndex === 0 ? ticks : this.spec.ticksPerUnit - ticks;
+  }
+
+  /** Notes that the book changed in this second. */
+  touch(second: number): void {
+    if (this.book.version === this.seenVersion) return;
+    this.seenVersion = this.book.version;
+    const floor = second * 1000;
+    this.changedMs = Math.max(floor, Math.min(this.changedMs + 1, floor + 999));
+    this.staleBid = this.book.bestBid ?? this.staleBid;
+    this.staleAsk = this.book.bestAsk ?? this.staleAsk;
+  }
+
+  /** Notes a change of phase. */
+  touchPhase(second: number): void {
+    this.changedMs = Math.max(this.changedMs, second * 1000);
+    this.seenVersion = this.book.version;
+  }
+
+  recordTrade(second: number, yesTicks: number, size: number, intent: Intent): void {
+    const tokenTicks = this.yesTicks(yesTicks, intent.outcomeIndex);
+    const microUsd = Math.floor((size * tokenTicks) / this.spec.ticksPerUnit);
+    this.volumeMicroUsd += microUsd;
+    this.tradeCount += 1;
+    this.lastYesTicks = yesTicks;
+    this.lastByToken[intent.outcomeIndex] = { ticks: tokenTicks, side: intent.side };
+    this.volume.add(second, microUsd, yesTicks);
+  }
+}

@@ -1,0 +1,52 @@
+const BUCKET_SECONDS = 300;
+const BUCKETS = 288;
+
+/** Traded dollars and the last price of a market over the past 24 h, in 5-minute buckets. */
+export class RollingVolume {
+  private readonly microUsd = new Float64Array(BUCKETS);
+  private readonly lastTicks = new Int16Array(BUCKETS);
+  private bucket: number | undefined;
+  private sum = 0;
+  private firstTicks: number | undefined;
+
+  add(second: number, microUsd: number, ticks: number): void {
+    this.advance(second);
+    const slot = Math.floor(second / BUCKET_SECONDS) % BUCKETS;
+    this.microUsd[slot] = (this.microUsd[slot] ?? 0) + microUsd;
+    this.sum += microUsd;
+    this.lastTicks[slot] = ticks;
+    this.firstTicks ??= ticks;
+  }
+
+  /** Millionths of a dollar traded in the 24 h that end at `second`. */
+  total(second: number): number {
+    this.advance(second);
+    return this.sum;
+  }
+
+  /** The last price `secondsAgo` before `second`, the first ever when the market is younger; none before a trade. */
+  ticksBefore(second: number, secondsAgo: number): number | undefined {
+    if (this.firstTicks === undefined) return undefined;
+    this.advance(second);
+    const back = Math.min(BUCKETS - 1, Math.floor(secondsAgo / BUCKET_SECONDS));
+    const ticks = this.lastTicks[(Math.floor(second / BUCKET_SECONDS) - back + BUCKETS) % BUCKETS];
+    return ticks === undefined || ticks === 0 ? this.firstTicks : ticks;
+  }
+
+  private advance(second: number): void {
+    const now = Math.floor(second / BUCKET_SECONDS);
+    if (this.bucket === undefined) {
+      this.bucket = now;
+      return;
+    }
+    const from = Math.max(this.bucket + 1, now - BUCKETS + 1);
+    const carried = this.lastTicks[this.bucket % BUCKETS] ?? 0;
+    for (let bucket = from; bucket <= now; bucket += 1) {
+      const slot = bucket % BUCKETS;
+      this.sum -= this.microUsd[slot] ?? 0;
+      this.microUsd[slot] = 0;
+      this.lastTicks[slot] = carried;
+    }
+    this.bucket = Math.max(this.bucket, now);
+  }
+}

@@ -1,0 +1,172 @@
+import type { Placement } from '../engine/order-book.ts';
+import { hashWord, RandomStream } from '../random.ts';
+import { moveBelief, shiftBelief } from '../traders/belief.ts';
+import { requote } from '../traders/maker.ts';
+import { actAsRetail } from '../traders/taker.ts';
+import { type Activity, activityOf } from './activity.ts';
+import { type Catalog, planCatalog, rollingMarket } from './catalog.ts';
+import { advancePhase } from './lifecycle.ts';
+import { Market, type MarketOrder } from './market.ts';
+import { releasePin } from './pin.ts';
+import { type Intent, TradeTape } from './trade-tape.ts';
+import type { WorldOptions } from './world-options.ts';
+
+interface Desk {
+  readonly market: Market;
+  readonly random: RandomStream;
+  readonly retailOrders: number[];
+  quotedSecond: number;
+}
+
+const TRADER_DOMAIN = 31;
+
+/** The whole simulated exchange: a pure function of its options and the number of steps (one simulated second each). */
+export class World {
+  readonly options: WorldOptions;
+  readonly markets: Market[] = [];
+  readonly tape: TradeTape;
+  private readonly catalog: Catalog;
+  private readonly desks: Desk[] = [];
+  private readonly history: Activity;
+  private readonly live: Activity;
+  private clockSecond: number;
+  private stepCount = 0;
+  private orderCount = 0;
+  private changeCount = 0;
+
+  constructor(options: WorldOptions) {
+    this.options = options;
+    this.tape = new TradeTape(options.tapeCapacity, options.perMarketCapacity);
+    this.clockSecond = options.nowSecond - options.historySeconds;
+    this.history = activityOf('history', options);
+    this.live = activityOf('live', options);
+    this.catalog = planCatalog({ ...options, historyStartSecond: this.clockSecond });
+    for (const spec of this.catalog.markets) this.open(new Market(spec, this.eventOf(spec.eventNo)));
+  }
+
+  /** Simulated now, epoch seconds. */
+  get second(): number {
+    return this.clockSecond;
+  }
+
+  get steps(): number {
+    return this.stepCount;
+  }
+
+  /** Grows whenever anything that can be seen from outside may have changed. */
+  get version(): number {
+    return this.changeCount;
+  }
+
+  get events(): Catalog['events'] {
+    return this.catalog.events;
+  }
+
+  /** Plays every step up to the end of the history. */
+  playHistory(): void {
+    while (this.clockSecond < this.options.nowSecond) this.step();
+  }
+
+  /** One simulated second. */
+  step(): void {
+    this.clockSecond += 1;
+    this.stepCount += 1;
+    this.changeCount += 1;
+    this.startRollingMarket();
+    const activity = this.clockSecond <= this.options.nowSecond ? this.history : this.live;
+    const siblingsOf = (market: Market) => this.siblingsOf(market);
+    for (const desk of this.desks) {
+      const { market } = desk;
+      advancePhase(market, this.clockSecond, siblingsOf);
+      if (!market.isTrading) continue;
+      if (market.pin === undefined) this.trade(desk, activity);
+      else releasePin(market, this.clockSecond);
+    }
+  }
+
+  /** Moves the clock on without anyone trading, after a pause or a stall of the machine. */
+  skipTo(second: number): void {
+    if (second <= this.clockSecond) return;
+    this.clockSecond = second;
+    this.changeCount += 1;
+  }
+
+  /** Sends an order to a market's book and writes every fill to the tape; returns what the book answered. */
+  submit(market: Market, order: MarketOrder): Placement<Intent> {
+    this.orderCount += 1;
+    this.changeCount += 1;
+    const placement = market.order(order, this.clockSecond);
+    for (const fill of placement.fills) {
+      market.recordTrade(this.clockSecond, fill.ticks, fill.size, order.intent);
+      this.tape.append({
+        index: this.tape.nextIndex,
+        marketNo: market.spec.no,
+        second: this.clockSecond,
+        orderNo: this.orderCount,
+        ticks: fill.ticks,
+        size: fill.size,
+        taker: order.owner,
+        takerIntent: order.intent,
+        maker: fill.makerOwner,
+        makerIntent: fill.makerNote,
+      });
+    }
+    return placement;
+  }
+
+  /** All markets of the same event, itself included. */
+  siblingsOf(market: Market): Market[] {
+    const found: Market[] = [];
+    for (const no of market.event.marketNos) {
+      const sibling = this.markets[no];
+      if (sibling !== undefined) found.push(sibling);
+    }
+    return found;
+  }
+
+  private trade(desk: Desk, activity: Activity): void {
+    const { market, random } = desk;
+    const submit = (order: MarketOrder) => this.submit(market, order).orderId;
+    const weight = market.spec.activity;
+    const isFresh = market.book.orderCount === 0;
+    if (isFresh || random.chance(Math.min(1_000_000, activity.requotesPerMillion))) {
+      const elapsed = isFresh ? 1 : this.clockSecond - desk.quotedSecond;
+      if (market.event.negRiskId === undefined) moveBelief(market, elapsed, random);
+      else shiftBelief(market, this.siblingsOf(market), elapsed, random);
+      desk.quotedSecond = this.clockSecond;
+      requote(market, random, submit);
+    }
+    const expected = Math.floor((activity.ordersPerMillion * weight) / 1000);
+    const orders = Math.floor(expected / 1_000_000) + (random.chance(expected % 1_000_000) ? 1 : 0);
+    for (let at = 0; at < orders; at += 1) actAsRetail(market, desk.retailOrders, random, submit);
+    market.touch(this.clockSecond);
+  }
+
+  private startRollingMarket(): void {
+    const { rollingSeconds, nowSecond, seed } = this.options;
+    if (rollingSeconds <= 0 || this.clockSecond % rollingSeconds !== 0) return;
+    // Older ones would only lengthen the list of closed markets.
+    if (this.clockSecond < nowSecond - 4 * rollingSeconds) return;
+    const { market, event } = rollingMarket(this.catalog, seed, this.clockSecond, rollingSeconds);
+    this.open(new Market(market, event));
+  }
+
+  private open(market: Market): void {
+    const { spec } = market;
+    this.markets.push(market);
+    if (spec.createdSecond <= this.clockSecond) market.phase = 'open';
+    const random = new RandomStream(this.options.seed, TRADER_DOMAIN, spec.no);
+    if (spec.hasTraders) {
+      this.desks.push({ market, random, retailOrders: [], quotedSecond: this.clockSecond });
+      return;
+    }
+    market.phase = 'open';
+    market.fundamental = 50_000 + (hashWord(this.options.seed, TRADER_DOMAIN, spec.no) % 900_000);
+  }
+
+  private eventOf(no: number): Catalog['events'][number] {
+    const event = this.catalog.events[no];
+    if (event === undefined) throw new RangeError(`no event ${no}`);
+    return event;
+  }
+}

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { parseCommandLine, UsageError } from '../../../sim/cli.ts';
+
+it('reads every flag', () => {
+  const args = '--port 9000 --seed 4 --markets 50 --history-hours 0.5 --speed 2.5 --recorded some/dir'.split(' ');
+  expect(parseCommandLine(args, '7000')).toMatchObject({
+    port: 9000,
+    seed: 4,
+    markets: 50,
+    historyHours: 0.5,
+    speed: 2.5,
+    recorded: 'some/dir',
+  });
+});
+
+it('takes SIM_PORT when there is no flag', () => {
+  expect(parseCommandLine([], '7000').port).toBe(7000);
+  expect(parseCommandLine([], undefined).port).toBeUndefined();
+});
+
+it.each([
+  [['--port', 'x']],
+  [['--port', '70000']],
+  [['--markets', '1.5']],
+  [['--speed', '-1']],
+  [['--what', '1']],
+  [['stray']],
+])('refuses %j', (args) => {
+  expect(() => parseCommandLine(args, undefined)).toThrow(UsageError);
+});
