@@ -1,0 +1,137 @@
+#!/usr/bin/env node
+// Enforces who may import whom (docs/architecture.md): folders, packages, cycles, and no environment outside src/config.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname ?? '.', '..');
+const FOLDERS = ['api', 'bench', 'bin', 'sim', 'src', 'workers'];
+
+/** Area of a file: `src/<folder>`, else the top folder. */
+const areaOf = (file) =>
+  file
+    .split('/')
+    .slice(0, file.startsWith('src/') ? 2 : 1)
+    .join('/');
+
+/** What each area may import of ours, beside itself. */
+const MAY_IMPORT = {
+  'src/domain': [],
+  'src/config': ['src/domain'],
+  'src/observe': ['src/domain', 'src/config'],
+  'src/venues': ['src/domain', 'src/config', 'src/observe'],
+  'src/webhooks': ['src/domain', 'src/config', 'src/observe'],
+  'src/store': ['src/domain', 'src/config', 'src/observe'],
+  'src/queues': ['src/domain', 'src/config', 'src/observe'],
+  'src/runtime': ['src/domain', 'src/config', 'src/observe'],
+  workers: [
+    'src/domain',
+    'src/config',
+    'src/observe',
+    'src/venues',
+    'src/webhooks',
+    'src/store',
+    'src/queues',
+    'src/runtime',
+  ],
+  api: ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues', 'src/runtime'],
+  sim: ['src/domain'],
+  bin: ['src/domain', 'src/config', 'src/observe', 'src/runtime', 'src/store', 'sim'],
+  bench: [
+    'src/domain',
+    'src/config',
+    'src/observe',
+    'src/venues',
+    'src/webhooks',
+    'src/store',
+    'src/queues',
+    'src/runtime',
+    'api',
+    'workers',
+    'sim',
+  ],
+};
+
+/** Of src/webhooks the api may seal secrets, never send. */
+const API_WEBHOOKS = new Set(['src/webhooks/secret-box.ts']);
+
+/** Packages that only some places may use. */
+const PACKAGES = [
+  { names: ['koa', '@koa/router'], allowed: (file) => file.startsWith('api/') },
+  { names: ['typeorm', 'pg'], allowed: (file) => /^src\/(store|queues|runtime)\//.test(file) },
+  {
+    names: ['bullmq', 'ioredis'],
+    allowed: (file) => /^(src\/queues\/|api\/ops\/|workers\/(define|start-worker)\.ts$)/.test(file),
+  },
+  { names: ['undici'], allowed: (file) => /^(src\/(venues|webhooks)|bench)\//.test(file) },
+];
+
+const files = FOLDERS.flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true })
+    .map((name) => join(folder, String(name)).replaceAll('\\', '/'))
+    .filter((name) => name.endsWith('.ts')),
+);
+
+const problems = [];
+const graph = new Map();
+
+for (const file of files) {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  if (/\bprocess\.env\b/.test(text) && !/^(bin|bench|sim)\/|\/main\.ts$/.test(file)) {
+    problems.push(`${file}: reads process.env; only src/config and the executables that feed it may`);
+  }
+  if (file.startsWith('src/') && /\bprocess\.exit\(/.test(text)) problems.push(`${file}: a library does not exit`);
+  if (/\b(queryRunner|dataSource|db|tx|em)\.query\(\s*[`'"]/.test(text) && !file.startsWith('src/store/')) {
+    problems.push(`${file}: SQL outside src/store`);
+  }
+  const imports = [
+    ...text.matchAll(
+      /(?:^|\n)\s*(?:import|export)\s(?:[^'";]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g,
+    ),
+  ];
+  graph.set(file, []);
+  for (const match of imports) check(file, match[1] ?? match[2]);
+}
+
+function check(file, specifier) {
+  if (!specifier.startsWith('.')) {
+    const name = specifier
+      .split('/')
+      .slice(0, specifier.startsWith('@') ? 2 : 1)
+      .join('/');
+    const rule = PACKAGES.find(({ names }) => names.includes(name));
+    if (rule && !rule.allowed(file)) problems.push(`${file}: must not import ${name}`);
+    return;
+  }
+  const target = relative(ROOT, resolve(ROOT, dirname(file), specifier));
+  graph.get(file).push(target);
+  const [from, to] = [areaOf(file), areaOf(target)];
+  if (from === to) return;
+  if (!MAY_IMPORT[from]?.includes(to)) problems.push(`${file}: ${from} must not import ${to}`);
+  if (from === 'api' && to === 'src/webhooks' && !API_WEBHOOKS.has(target)) {
+    problems.push(`${file}: the api must not import ${target}`);
+  }
+}
+
+const JOB_FILE = /^workers\/(?:poll|fold|sample|evaluate|deliver|maintain|watch)-[^/]+\.ts$/;
+for (const [file, targets] of graph) {
+  for (const target of targets) {
+    if (JOB_FILE.test(file) && JOB_FILE.test(target)) problems.push(`${file}: a job file never imports another`);
+  }
+}
+
+const state = new Map();
+function visit(file, path) {
+  if (state.get(file) === 'done') return;
+  if (state.get(file) === 'open') {
+    problems.push(`cycle: ${[...path.slice(path.indexOf(file)), file].join(' -> ')}`);
+    return;
+  }
+  state.set(file, 'open');
+  for (const target of graph.get(file) ?? []) visit(target, [...path, file]);
+  state.set(file, 'done');
+}
+for (const file of graph.keys()) visit(file, []);
+
+for (const problem of problems) console.error(problem);
+console.log(`imports: ${files.length} files, ${problems.length} problems`);
+process.exit(problems.length === 0 ? 0 : 1);
