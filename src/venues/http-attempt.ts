@@ -1,0 +1,115 @@
+import { pipeline } from 'node:stream/promises';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { asError } from '../domain/errors.ts';
+import { VenueError } from './errors.ts';
+import { parseRetryAfterMs } from './retry-after.ts';
+
+export interface AttemptOptions {
+  venue: string;
+  method: 'GET' | 'POST';
+  /** Path with query, as it goes on the request line. */
+  target: string;
+  body?: string;
+  headers: Record<string, string>;
+  maxBodyBytes: number;
+  signal: AbortSignal;
+}
+
+export interface AttemptResult {
+  statusCode: number;
+  json: unknown;
+}
+
+/** How much of an error answer is read so that its connection can be used again. */
+const DRAIN_BYTES = 64 * 1024;
+
+/**
+ * One HTTP request and its whole JSON answer.
+ * @throws VenueError `http_status`, `rate_limited`, `response_too_large` or `invalid_payload`; whatever undici throws on
+ * network faults and on abort, for the caller who knows whose signal it was.
+ */
+export async function attemptJson(dispatcher: Dispatcher, options: AttemptOptions): Promise<AttemptResult> {
+  const response = await dispatcher.request({
+    method: options.method,
+    path: options.target,
+    headers: options.headers,
+    signal: options.signal,
+    ...(options.body !== undefined && { body: options.body }),
+  });
+  const { statusCode } = response;
+  if (statusCode < 200 || statusCode > 299) {
+    await response.body.dump({ limit: DRAIN_BYTES, signal: options.signal });
+    throw statusError(options.venue, statusCode, response.headers['retry-after']);
+  }
+  const text = await readText(options, response);
+  try {
+    return { statusCode, json: JSON.parse(text) };
+  } catch (cause) {
+    throw new VenueError(options.venue, 'invalid_payload', `the answer is not JSON: ${asError(cause).message}`, {
+      retryable: true,
+      statusCode,
+      cause,
+    });
+  }
+}
+
+function statusError(venue: string, statusCode: number, header: string | string[] | undefined): VenueError {
+  const retryAfterMs = parseRetryAfterMs(header, Date.now());
+  return new VenueError(venue, statusCode === 429 ? 'rate_limited' : 'http_status', `HTTP ${statusCode}`, {
+    retryable: statusCode >= 500 || statusCode === 429 || statusCode === 408,
+    statusCode,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+async function readText(options: AttemptOptions, response: Dispatcher.ResponseData): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const collect = async (source: AsyncIterable<Buffer>) => {
+    for await (const chunk of source) {
+      bytes += chunk.length;
+      if (bytes > options.maxBodyBytes) return;
+      chunks.push(chunk);
+    }
+  };
+  const decoder = decoderFor(String(response.headers['content-encoding'] ?? ''));
+  try {
+    if (decoder) await pipeline(response.body, decoder, collect);
+    else await pipeline(response.body, collect);
+  } catch (cause) {
+    // Leaving a stream early makes the pipeline fail by some error of its own.
+    if (bytes <= options.maxBodyBytes) throw readError(options, response, cause);
+  }
+  if (bytes > options.maxBodyBytes) {
+    throw new VenueError(options.venue, 'response_too_large', `more than ${options.maxBodyBytes} bytes`, {
+      retryable: false,
+      statusCode: response.statusCode,
+    });
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** zlib names its own faults Z_...: the bytes arrived, but they are no complete gzip. Anything else is left as it is. */
+function readError(options: AttemptOptions, response: Dispatcher.ResponseData, cause: unknown): unknown {
+  if (!/^(Z_|ERR__ERROR_FORMAT|ERR_BROTLI)/.test(String((cause as { code?: unknown }).code))) return cause;
+  return new VenueError(options.venue, 'invalid_payload', `cannot decompress: ${asError(cause).message}`, {
+    retryable: true,
+    statusCode: response.statusCode,
+    cause,
+  });
+}
+
+function decoderFor(encoding: string) {
+  switch (encoding.trim().toLowerCase()) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip();
+    case 'deflate':
+      return createInflate();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,222 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  BrokenCircuitError,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  ExponentialBackoff,
+  handleWhen,
+  type IBackoff,
+  noJitterGenerator,
+} from 'cockatiel';
+import { Pool } from 'undici';
+import { asError } from '../domain/errors.ts';
+import { openDeadline } from './deadline.ts';
+import { VenueError, type VenueErrorCode } from './errors.ts';
+import { attemptJson } from './http-attempt.ts';
+import type { BreakerState, RequestEvent, VenueObserver } from './observer.ts';
+import { BudgetExceededError, createRequestBudget } from './request-budget.ts';
+
+export interface VenueHttpOptions {
+  venue: string;
+  /** Scheme, host and, behind a proxy, a path that goes before every request's own. */
+  baseUrl: string;
+  /** The rate budget of this host. */
+  requestsPerSecond: number;
+  /** Requests that may go out at once after a quiet time; default one second's worth. */
+  burst?: number;
+  connections?: number;
+  /** One deadline over connect, headers and body of an attempt. */
+  attemptTimeoutMs?: number;
+  /** One deadline over all attempts of a call and the waits between them. */
+  callTimeoutMs?: number;
+  maxAttempts?: number;
+  retryDelayMs?: number;
+  maxBodyBytes?: number;
+  /** Consecutive failed attempts that open the breaker. */
+  breakerFailures?: number;
+  /** How long it stays open at first; doubles up to a minute while the venue stays down. */
+  breakerOpenMs?: number;
+  userAgent?: string;
+  observer?: VenueObserver;
+}
+
+export interface VenueRequest {
+  /** Fixed label for metrics. */
+  route: string;
+  path: string;
+  query?: URLSearchParams;
+  signal: AbortSignal;
+}
+
+/** The client of one venue host. Both calls return the parsed JSON and throw VenueError only. */
+export interface VenueHttp {
+  readonly host: string;
+  breakerState(): BreakerState;
+  getJson(request: VenueRequest): Promise<unknown>;
+  /** For reads that a venue serves by POST: they are retried like GETs. */
+  postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const MAX_BREAKER_OPEN_MS = 60_000;
+const MAX_RETRY_DELAY_MS = 5_000;
+const BREAKER_STATES: Record<CircuitState, BreakerState> = {
+  [CircuitState.Closed]: 'closed',
+  [CircuitState.HalfOpen]: 'half_open',
+  [CircuitState.Open]: 'open',
+  [CircuitState.Isolated]: 'open',
+};
+
+/**
+ * The one way to talk to a venue (DESIGN section 5): pooled connections, a deadline, jittered retry on 5xx, network faults
+ * and unreadable answers, `Retry-After` on 429, a circuit breaker and a rate budget, each per host.
+ * Retries are ours and not cockatiel's: its waits cannot be aborted and cannot be refused when they outlast the deadline.
+ */
+export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
+  const { venue, observer } = options;
+  const url = new URL(options.baseUrl);
+  const basePath = url.pathname.replace(/\/+$/, '');
+  const attemptTimeoutMs = options.attemptTimeoutMs ?? 8_000;
+  const callTimeoutMs = options.callTimeoutMs ?? 25_000;
+  const maxAttempts = options.maxAttempts ?? 3;
+  const burst = options.burst ?? Math.max(1, Math.round(options.requestsPerSecond));
+  const budget = createRequestBudget({ perSecond: options.requestsPerSecond, burst });
+  const pool = new Pool(url.origin, {
+    connections: options.connections ?? 8,
+    connect: { timeout: attemptTimeoutMs },
+    // The deadline's signal covers both; undici's own timers would only add a second, different error.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const breaker = circuitBreaker(handleWhen(isVenueFault), {
+    halfOpenAfter: new ExponentialBackoff({
+      initialDelay: options.breakerOpenMs ?? 10_000,
+      maxDelay: Math.max(MAX_BREAKER_OPEN_MS, options.breakerOpenMs ?? 0),
+      generator: noJitterGenerator,
+    }),
+    breaker: new ConsecutiveBreaker(options.breakerFailures ?? 5),
+  });
+  breaker.onStateChange((state) => observer?.onBreaker?.({ venue, host: url.host, state: BREAKER_STATES[state] }));
+
+  async function attempt(request: VenueRequest, body: string | undefined, signal: AbortSignal): Promise<unknown> {
+    const query = request.query?.toString();
+    const started = performance.now();
+    const report = (outcome: RequestEvent['outcome'], statusCode?: number) =>
+      observer?.onRequest?.({
+        venue,
+        host: url.host,
+        route: request.route,
+        outcome,
+        durationMs: performance.now() - started,
+        ...(statusCode !== undefined && { statusCode }),
+      });
+    const deadline = openDeadline(signal, attemptTimeoutMs);
+    try {
+      const result = await attemptJson(pool, {
+        venue,
+        method: body === undefined ? 'GET' : 'POST',
+        target: `${basePath}${request.path}${query ? `?${query}` : ''}`,
+        headers: {
+          accept: 'application/json',
+          'accept-encoding': 'gzip',
+          'user-agent': options.userAgent ?? 'oddswire',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body }),
+        maxBodyBytes: options.maxBodyBytes ?? 32 * 1024 * 1024,
+        signal: deadline.signal,
+      });
+      report('ok', result.statusCode);
+      return result.json;
+    } catch (thrown) {
+      const error = toVenueError(venue, thrown, request.signal, deadline.signal);
+      if (error.code === 'rate_limited' && error.retryAfterMs) budget.pause(error.retryAfterMs);
+      report(error.code as VenueErrorCode, error.statusCode);
+      throw error;
+    } finally {
+      deadline.close();
+    }
+  }
+
+  async function guarded(request: VenueRequest, body: string | undefined, signal: AbortSignal, waitMs: number) {
+    // While one call tests whether the venue is back, the others fail at once instead of queueing behind it.
+    if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue);
+    try {
+      return await breaker.execute(async () => {
+        await budget.acquire(signal, waitMs);
+        return attempt(request, body, signal);
+      });
+    } catch (thrown) {
+      if (thrown instanceof BrokenCircuitError) throw circuitOpen(venue);
+      throw toVenueError(venue, thrown, request.signal, signal);
+    }
+  }
+
+  async function call(request: VenueRequest, body?: string): Promise<unknown> {
+    const deadline = openDeadline(request.signal, callTimeoutMs);
+    let backoff: IBackoff<unknown> | undefined;
+    try {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await guarded(request, body, deadline.signal, deadline.remainingMs());
+        } catch (thrown) {
+          const error = toVenueError(venue, thrown, request.signal, deadline.signal);
+          if (!isWorthRetrying(error) || tries >= maxAttempts) throw error;
+          backoff = backoff ? backoff.next(undefined) : firstBackoff(options.retryDelayMs ?? 250);
+          const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.duration);
+          if (waitMs >= deadline.remainingMs()) throw error;
+          await sleep(waitMs, undefined, { signal: deadline.signal });
+        }
+      }
+    } catch (thrown) {
+      throw toVenueError(venue, thrown, request.signal, deadline.signal);
+    } finally {
+      deadline.close();
+    }
+  }
+
+  return {
+    host: url.host,
+    breakerState: () => BREAKER_STATES[breaker.state],
+    getJson: (request) => call(request),
+    postJson: (request) => call(request, JSON.stringify(request.body)),
+    close: () => pool.destroy(),
+  };
+}
+
+function firstBackoff(initialDelay: number): IBackoff<unknown> {
+  return new ExponentialBackoff({ initialDelay, maxDelay: MAX_RETRY_DELAY_MS }).next();
+}
+
+/** What says that the venue is unwell; a 404 or a 429 is an answer of a healthy one. */
+function isVenueFault(error: Error): boolean {
+  if (!(error instanceof VenueError)) return false;
+  if (error.code === 'http_status') return (error.statusCode ?? 0) >= 500;
+  return error.code === 'timeout' || error.code === 'network' || error.code === 'invalid_payload';
+}
+
+function isWorthRetrying(error: VenueError): boolean {
+  return error.retryable && error.code !== 'circuit_open' && error.code !== 'aborted';
+}
+
+function circuitOpen(venue: string): VenueError {
+  return new VenueError(venue, 'circuit_open', 'the circuit breaker is open', { retryable: true });
+}
+
+function toVenueError(venue: string, thrown: unknown, caller: AbortSignal, deadline: AbortSignal): VenueError {
+  if (thrown instanceof VenueError) return thrown;
+  if (thrown instanceof BudgetExceededError) {
+    const retryAfterMs = Math.ceil(thrown.waitMs);
+    return new VenueError(venue, 'rate_limited', thrown.message, { retryable: true, retryAfterMs, cause: thrown });
+  }
+  if (caller.aborted)
+    return new VenueError(venue, 'aborted', 'the call was aborted', { retryable: true, cause: thrown });
+  if (deadline.aborted) {
+    return new VenueError(venue, 'timeout', asError(deadline.reason).message, { retryable: true, cause: thrown });
+  }
+  const cause = asError(thrown);
+  const code = (cause as { code?: unknown }).code;
+  const message = typeof code === 'string' ? `${code}: ${cause.message}` : cause.message;
+  return new VenueError(venue, 'network', message, { retryable: true, cause });
+}

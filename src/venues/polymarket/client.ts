@@ -1,0 +1,142 @@
+import { VenueError } from '../errors.ts';
+import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../http.ts';
+import type { BreakerState, VenueObserver } from '../observer.ts';
+
+export const POLYMARKET = 'polymarket';
+
+export interface PolymarketUrls {
+  gamma: string;
+  clob: string;
+  data: string;
+}
+
+/** Settings of the three hosts' clients that tests and operators may change. */
+export type PolymarketHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
+
+/** Which listing of Gamma is asked: the keyset one, or the older one by offset where that is all there is. */
+export type Listing = 'keyset' | 'offset';
+
+export interface MarketsQuery {
+  listing: Listing;
+  closed: boolean;
+  /** Newest change first; else the listing's own stable order. */
+  recentFirst: boolean;
+  limit: number;
+  cursor?: string;
+  offset?: number;
+}
+
+export interface MarketsAnswer {
+  rows: unknown[];
+  nextCursor?: string;
+}
+
+export interface TradesQuery {
+  limit: number;
+  /** Epoch seconds; absent asks for the newest. */
+  end?: number;
+  offset: number;
+}
+
+/** Polymarket's read endpoints (venue documentation section 1). Every call throws VenueError only. */
+export interface PolymarketClient {
+  listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<MarketsAnswer>;
+  /** Taker prints of all markets, newest first. */
+  listTrades(query: TradesQuery, signal: AbortSignal): Promise<unknown[]>;
+  /** Unknown and closed tokens are left out of the answer. */
+  listBooks(tokenIds: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  /** Tokens that never traded are left out, or have no side. */
+  listLastTrades(tokenIds: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  getBook(tokenId: string, signal: AbortSignal): Promise<unknown>;
+  breakerStates(): Record<string, BreakerState>;
+  close(): Promise<void>;
+}
+
+/**
+ * Requests a second that stay clear of the documented limits, which count by ten seconds: Gamma `/markets` 300,
+ * CLOB `/books` 500, Data `/trades` 200. Over them Polymarket delays answers rather than refusing them.
+ */
+const PER_SECOND = { gamma: 20, clob: 40, data: 15 };
+
+export function createPolymarketClient(options: {
+  urls: PolymarketUrls;
+  http?: PolymarketHttpSettings;
+  observer?: VenueObserver;
+}): PolymarketClient {
+  const open = (baseUrl: string, requestsPerSecond: number): VenueHttp =>
+    createVenueHttp({
+      venue: POLYMARKET,
+      baseUrl,
+      requestsPerSecond,
+      ...options.http,
+      ...(options.observer && { observer: options.observer }),
+    });
+  const gamma = open(options.urls.gamma, PER_SECOND.gamma);
+  const clob = open(options.urls.clob, PER_SECOND.clob);
+  const data = open(options.urls.data, PER_SECOND.data);
+
+  return {
+    async listMarkets(query, signal) {
+      const request = { query: marketsParameters(query), signal };
+      if (query.listing === 'keyset') {
+        return readKeyset(await gamma.getJson({ route: 'markets_keyset', path: '/markets/keyset', ...request }));
+      }
+      return { rows: readArray(await gamma.getJson({ route: 'markets', path: '/markets', ...request }), 'markets') };
+    },
+    async listTrades(query, signal) {
+      const parameters = new URLSearchParams({ limit: String(query.limit), takerOnly: 'true' });
+      if (query.end !== undefined) parameters.set('end', String(query.end));
+      if (query.offset > 0) parameters.set('offset', String(query.offset));
+      return readArray(await data.getJson({ route: 'trades', path: '/trades', query: parameters, signal }), 'trades');
+    },
+    async listBooks(tokenIds, signal) {
+      return readArray(
+        await clob.postJson({ route: 'books', path: '/books', body: tokens(tokenIds), signal }),
+        'books',
+      );
+    },
+    async listLastTrades(tokenIds, signal) {
+      const request = { route: 'last_trades', path: '/last-trades-prices', body: tokens(tokenIds), signal };
+      return readArray(await clob.postJson(request), 'last trades');
+    },
+    getBook(tokenId, signal) {
+      return clob.getJson({ route: 'book', path: '/book', query: new URLSearchParams({ token_id: tokenId }), signal });
+    },
+    breakerStates: () => Object.fromEntries([gamma, clob, data].map((http) => [http.host, http.breakerState()])),
+    async close() {
+      await Promise.all([gamma.close(), clob.close(), data.close()]);
+    },
+  };
+}
+
+function tokens(tokenIds: readonly string[]): { token_id: string }[] {
+  return tokenIds.map((tokenId) => ({ token_id: tokenId }));
+}
+
+function marketsParameters(query: MarketsQuery): URLSearchParams {
+  const parameters = new URLSearchParams({ limit: String(query.limit), closed: String(query.closed) });
+  if (query.recentFirst) {
+    parameters.set('order', 'updatedAt');
+    parameters.set('ascending', 'false');
+  } else if (query.listing === 'offset') {
+    // Pages by offset need an order that does not move; the keyset listing brings its own.
+    parameters.set('order', 'id');
+    parameters.set('ascending', 'true');
+  }
+  // Only `after_cursor` is heard: `cursor` is ignored and gives the first page for ever.
+  if (query.cursor !== undefined) parameters.set('after_cursor', query.cursor);
+  if (query.offset) parameters.set('offset', String(query.offset));
+  return parameters;
+}
+
+function readKeyset(json: unknown): MarketsAnswer {
+  if (Array.isArray(json)) return { rows: json };
+  const { markets, next_cursor } = (json ?? {}) as { markets?: unknown; next_cursor?: unknown };
+  const rows = readArray(markets, 'markets');
+  return typeof next_cursor === 'string' && next_cursor !== '' ? { rows, nextCursor: next_cursor } : { rows };
+}
+
+function readArray(json: unknown, what: string): unknown[] {
+  if (Array.isArray(json)) return json;
+  throw new VenueError(POLYMARKET, 'invalid_payload', `${what}: expected a list`, { retryable: true });
+}

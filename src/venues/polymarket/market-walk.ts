@@ -1,0 +1,201 @@
+import { z } from 'zod';
+import { parseVenueTimeMs } from '../venue-time.ts';
+import type { Listing, MarketsAnswer, MarketsQuery } from './client.ts';
+
+/**
+ * The walk over Gamma's catalog as a state machine without I/O: which page is next, and what a page means for the rest.
+ * A full walk lists all open markets, then the closed ones by latest change (the default filter hides them, so closing and
+ * resolution would never be noticed). Between full walks, both are walked from the latest change down to the last one seen.
+ */
+export interface MarketWalkSettings {
+  pageSize: number;
+  fullWalkEveryMs: number;
+  /** Pages of closed markets in the very first walk: older ones are history nobody asked for. */
+  firstClosedPages: number;
+  /** Bound of a walk by latest change between full walks: what it misses, the next full walk brings. */
+  maxRecentPages: number;
+  /** The same bound within a full walk: after a long outage it catches up on the markets that closed meanwhile. */
+  maxCatchUpPages: number;
+}
+
+const phase = z.object({
+  name: z.enum(['open', 'closed']),
+  /** By latest change, down to the mark; else the whole listing. */
+  byChange: z.boolean(),
+  /** Part of a full walk. */
+  full: z.boolean(),
+  cursor: z.string().optional(),
+  offset: z.number().int(),
+  page: z.number().int(),
+  /** How often a refused cursor made it begin again. */
+  restarts: z.number().int(),
+  firstId: z.string().optional(),
+  previousFirstId: z.string().optional(),
+});
+
+const position = z.object({
+  v: z.literal(1),
+  listing: z.enum(['keyset', 'offset']),
+  /** When the latest full walk began; absent before the first. */
+  fullWalkAtMs: z.number().optional(),
+  /** The latest change seen in each listing: the next walk by change goes down to it. */
+  marks: z.object({ open: z.number().optional(), closed: z.number().optional() }),
+  /** The same of the walk under way: they count once its phase is through. */
+  nextMark: z.number().optional(),
+  phases: z.array(phase),
+});
+
+export type MarketPosition = z.infer<typeof position>;
+type Phase = z.infer<typeof phase>;
+
+/** Clocks differ and indexes lag: a walk by change goes this much further down than the last change seen. */
+const MARK_OVERLAP_MS = 10_000;
+const MAX_SKEW_MS = 60_000;
+/** A venue that refuses its own cursors would otherwise keep a phase going round for ever. */
+const MAX_RESTARTS = 2;
+
+/** Where a stored position stands, beginning a walk when none is under way. Anything unreadable begins anew. */
+export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
+  const parsed = position.safeParse(stored);
+  const at: MarketPosition = parsed.success ? parsed.data : { v: 1, listing: 'keyset', marks: {}, phases: [] };
+  if (at.phases.length > 0) return at;
+  const isFull = at.fullWalkAtMs === undefined || nowMs - at.fullWalkAtMs >= settings.fullWalkEveryMs;
+  const phases: Phase[] = [
+    { name: 'open', byChange: !isFull, full: isFull, offset: 0, page: 0, restarts: 0 },
+    { name: 'closed', byChange: true, full: isFull, offset: 0, page: 0, restarts: 0 },
+  ];
+  // A full walk also asks again whether the keyset listing is back.
+  return isFull ? { ...at, phases, fullWalkAtMs: nowMs, listing: 'keyset' } : { ...at, phases };
+}
+
+/** The request for the page that is next. */
+export function nextQuery(at: MarketPosition, settings: MarketWalkSettings): MarketsQuery {
+  const current = currentPhase(at);
+  return {
+    listing: at.listing,
+    closed: current.name === 'closed',
+    recentFirst: current.byChange,
+    limit: settings.pageSize,
+    ...(current.cursor !== undefined && { cursor: current.cursor }),
+    ...(at.listing === 'offset' && { offset: current.offset }),
+  };
+}
+
+/** The same walk on another listing: the phase under way begins again. */
+export function switchListing(at: MarketPosition, listing: Listing): MarketPosition {
+  return { ...at, listing, phases: [restarted(currentPhase(at)), ...at.phases.slice(1)] };
+}
+
+/**
+ * After a refused request: the phase again without its cursor if it had one, a few times; without the phase if it asked for an
+ * order the venue may not know or for an offset beyond what the venue serves. Undefined when there is no way around.
+ */
+export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
+  const current = currentPhase(at);
+  if (current.cursor !== undefined && current.restarts < MAX_RESTARTS) {
+    const again = { ...restarted(current), restarts: current.restarts + 1 };
+    return { ...at, phases: [again, ...at.phases.slice(1)] };
+  }
+  if (current.cursor !== undefined) return { ...at, phases: at.phases.slice(1) };
+  return current.byChange || current.offset > 0 ? { ...at, phases: at.phases.slice(1) } : undefined;
+}
+
+function restarted(current: Phase): Phase {
+  const { name, byChange, full, restarts } = current;
+  return { name, byChange, full, restarts, offset: 0, page: 0 };
+}
+
+export interface Advance {
+  position: MarketPosition;
+  /** Why the phase ended before its time, when it did. */
+  cutShort?: string;
+}
+
+/** The position after a page. */
+export function advance(
+  at: MarketPosition,
+  answer: MarketsAnswer,
+  nowMs: number,
+  settings: MarketWalkSettings,
+): Advance {
+  const current = currentPhase(at);
+  const changes = answer.rows.map(changedAtMs).filter((ms) => ms !== undefined);
+  const nextMark = current.page === 0 ? pageMark(current, changes, nowMs) : at.nextMark;
+  const end = phaseEnd(at, current, answer, changes, settings);
+  if (end === undefined) {
+    const firstId = idOf(answer.rows[0]);
+    const following: Phase = {
+      ...restarted(current),
+      offset: current.offset + answer.rows.length,
+      page: current.page + 1,
+      ...(answer.nextCursor !== undefined && { cursor: answer.nextCursor }),
+      ...(firstId !== undefined && { firstId: current.firstId ?? firstId, previousFirstId: firstId }),
+    };
+    return { position: withMark({ ...at, phases: [following, ...at.phases.slice(1)] }, nextMark) };
+  }
+  // A walk cut short keeps its old mark, so that the next one goes for the same changes; a full walk gives up on them.
+  const isThrough = end === '' || current.full;
+  const mark = isThrough ? Math.max(nextMark ?? 0, at.marks[current.name] ?? 0) : 0;
+  const marks = mark > 0 ? { ...at.marks, [current.name]: mark } : at.marks;
+  const done = withMark({ ...at, marks, phases: at.phases.slice(1) }, undefined);
+  return end === '' ? { position: done } : { position: done, cutShort: `${current.name} markets: ${end}` };
+}
+
+function withMark(at: MarketPosition, nextMark: number | undefined): MarketPosition {
+  const { nextMark: _, ...rest } = at;
+  return nextMark === undefined ? rest : { ...rest, nextMark };
+}
+
+/**
+ * The latest change on the first page of a walk by change: whatever changes later is above it. A walk over everything takes
+ * minutes, so only its beginning counts, less what clocks may differ by; so too where nothing is listed yet.
+ */
+function pageMark(current: Phase, changes: readonly number[], nowMs: number): number {
+  const latest = Math.max(...changes.filter((ms) => ms <= nowMs + MAX_SKEW_MS), 0);
+  return current.byChange && latest > 0 ? latest : nowMs - MAX_SKEW_MS;
+}
+
+/** Undefined while the phase goes on, '' at its regular end, else why it is cut short. */
+function phaseEnd(
+  at: MarketPosition,
+  current: Phase,
+  answer: MarketsAnswer,
+  changes: readonly number[],
+  settings: MarketWalkSettings,
+): string | undefined {
+  const firstId = idOf(answer.rows[0]);
+  // A short page by offset is no proof of the end: the venue may cap pages below what was asked for.
+  const isLastPage = at.listing === 'keyset' && answer.nextCursor === undefined;
+  if (answer.rows.length === 0) return '';
+  if (firstId !== undefined && (firstId === current.firstId || firstId === current.previousFirstId)) {
+    return 'the venue repeats a page';
+  }
+  if (isLastPage) return '';
+  if (!current.byChange) return undefined;
+  if (changes.some((ms, index) => ms > (changes[index - 1] ?? Number.POSITIVE_INFINITY))) {
+    return 'the venue does not sort by latest change';
+  }
+  const mark = at.marks[current.name];
+  if (mark !== undefined && (changes.at(-1) ?? 0) < mark - MARK_OVERLAP_MS) return '';
+  if (mark === undefined && current.page + 1 >= settings.firstClosedPages) return '';
+  const maxPages = current.full ? settings.maxCatchUpPages : settings.maxRecentPages;
+  return current.page + 1 >= maxPages ? `more than ${maxPages} changed pages` : undefined;
+}
+
+function currentPhase(at: MarketPosition): Phase {
+  const [current] = at.phases;
+  if (!current) throw new RangeError('no walk under way');
+  return current;
+}
+
+function idOf(row: unknown): string | undefined {
+  if (row === null || typeof row !== 'object') return undefined;
+  const { id, conditionId } = row as { id?: unknown; conditionId?: unknown };
+  return typeof id === 'string' ? id : typeof conditionId === 'string' ? conditionId : undefined;
+}
+
+function changedAtMs(row: unknown): number | undefined {
+  return row !== null && typeof row === 'object'
+    ? parseVenueTimeMs((row as { updatedAt?: unknown }).updatedAt)
+    : undefined;
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+
+/**
+ * The parts of Polymarket's payloads that we read (venue documentation sections 1.3, 1.5 and 1.6). Unknown fields are
+ * ignored. Fields that decide identity, status or money are strict: a wrong type there must refuse the record rather than
+ * change its meaning. Decorative ones are lenient: a wrong type there is the same as absent.
+ */
+
+/** A list that Gamma sends as text holding JSON, and fixtures and protocol v2 as a plain list. */
+function jsonList<T extends z.ZodType>(item: T) {
+  const fromText = z.string().transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `not a JSON list: ${error instanceof Error ? error.message : ''}` });
+      return z.NEVER;
+    }
+  });
+  return z.union([z.array(z.unknown()), fromText]).pipe(z.array(item));
+}
+
+const decorativeText = z.string().nullish().catch(undefined);
+const decorativeAmount = z.union([z.string(), z.number()]).nullish().catch(undefined);
+const flag = z.boolean().nullish();
+const id = z.string().min(1).max(200);
+const amount = z.union([z.string(), z.number()]);
+
+const tags = z
+  .array(z.union([z.string(), z.object({ label: decorativeText, slug: decorativeText })]))
+  .nullish()
+  .catch(undefined);
+
+const gammaEvent = z.object({
+  id: z.union([z.string(), z.number()]).nullish().catch(undefined),
+  slug: decorativeText,
+  category: decorativeText,
+  tags,
+});
+
+export const gammaMarket = z.object({
+  conditionId: id,
+  question: z.string(),
+  closed: z.boolean(),
+  outcomes: jsonList(z.string()),
+  clobTokenIds: jsonList(id).nullish(),
+  positionIds: jsonList(id).nullish(),
+  outcomePrices: jsonList(amount).nullish(),
+  version: z.string().nullish(),
+  active: flag,
+  archived: flag,
+  acceptingOrders: flag,
+  enableOrderBook: flag,
+  umaResolutionStatus: z.string().nullish(),
+  description: decorativeText,
+  resolutionSource: decorativeText,
+  slug: decorativeText,
+  category: decorativeText,
+  tags,
+  events: z.array(gammaEvent).nullish().catch(undefined),
+  createdAt: decorativeText,
+  startDate: decorativeText,
+  endDate: decorativeText,
+  acceptingOrdersTimestamp: decorativeText,
+  closedTime: decorativeText,
+  umaEndDate: decorativeText,
+  volume: decorativeAmount,
+  volumeNum: decorativeAmount,
+  volume24hr: decorativeAmount,
+  liquidity: decorativeAmount,
+  liquidityNum: decorativeAmount,
+});
+export type GammaMarket = z.infer<typeof gammaMarket>;
+
+const bookLevel = z.object({ price: amount, size: amount });
+
+export const clobBook = z.object({
+  asset_id: id,
+  timestamp: z.union([z.string(), z.number()]).nullish(),
+  bids: z.array(bookLevel),
+  asks: z.array(bookLevel),
+});
+export type ClobBook = z.infer<typeof clobBook>;
+
+export const clobLastTrade = z.object({ token_id: id, price: amount, side: z.string().nullish() });
+
+export const dataTrade = z.object({
+  transactionHash: id,
+  asset: id,
+  side: z.string().min(1).max(20),
+  size: amount,
+  price: amount,
+  timestamp: z.union([z.number(), z.string()]),
+  proxyWallet: id,
+});

@@ -1,0 +1,164 @@
+import {
+  addDecimals,
+  compareDecimals,
+  type Decimal,
+  midpoint,
+  ONE,
+  parseDecimal,
+  subtractDecimals,
+  ZERO,
+} from '../../domain/decimal.ts';
+import type { BookRecord, PriceLevel, PriceRecord } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { Batch, RejectedRecord } from '../port.ts';
+import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { type ClobBook, clobBook, clobLastTrade } from './models.ts';
+
+/** A wider spread than this says nothing about the price: the venue's own site shows the last trade then. */
+const MAX_MID_SPREAD = '0.1' as Decimal;
+/** Clocks differ; a book dated further ahead would keep every later one from being stored. */
+const MAX_AHEAD_MS = 5 * 60_000;
+/** 2018: before the venue existed, so a time below it is in seconds or garbage. */
+const MIN_MS = 1_514_764_800_000;
+
+/**
+ * CLOB books (`POST /books`, `GET /book`), sorted, merged and without empty levels, whatever order they came in; pure.
+ * `requested` limits them to what was asked for.
+ */
+export function parseBooks(
+  kind: 'books' | 'prices',
+  rows: readonly unknown[],
+  nowMs: number,
+  requested?: ReadonlySet<string>,
+): Batch<BookRecord> {
+  const batch: Batch<BookRecord> = { records: [], rejected: [] };
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const reading = parseBook(row, nowMs, seen, requested);
+    if (reading.ok) {
+      seen.add(reading.value.outcomeId);
+      batch.records.push(reading.value);
+    } else {
+      const assetId = row !== null && typeof row === 'object' ? (row as { asset_id?: unknown }).asset_id : undefined;
+      batch.rejected.push(rejectRecord(kind, row, reading.refusal, assetId));
+    }
+  }
+  return batch;
+}
+
+function parseBook(
+  row: unknown,
+  nowMs: number,
+  seen: ReadonlySet<string>,
+  requested: ReadonlySet<string> | undefined,
+): Reading<BookRecord> {
+  const reading = readModel(clobBook, row);
+  if (!reading.ok) return reading;
+  const raw = reading.value;
+  if (!isStorableText(raw.asset_id)) return refuse('unstorable_text', 'asset_id');
+  if (requested && !requested.has(raw.asset_id))
+    return refuse('not_requested', 'asset_id: nobody asked for this token');
+  if (seen.has(raw.asset_id)) return refuse('duplicate_record', 'asset_id: the same token twice in one answer');
+  const asOf = readTime(raw, nowMs);
+  if (!asOf.ok) return asOf;
+  const bids = readSide('bids', raw.bids, -1);
+  if (!bids.ok) return bids;
+  const asks = readSide('asks', raw.asks, 1);
+  if (!asks.ok) return asks;
+  const bid = bids.value[0]?.price;
+  const ask = asks.value[0]?.price;
+  if (bid !== undefined && ask !== undefined && compareDecimals(bid, ask) > 0) {
+    return refuse('crossed_book', `bid ${bid} above ask ${ask}`);
+  }
+  return accept({ outcomeId: raw.asset_id, asOfMs: asOf.value, bids: bids.value, asks: asks.value });
+}
+
+function readTime(raw: ClobBook, nowMs: number): Reading<number> {
+  if (raw.timestamp === undefined || raw.timestamp === null || raw.timestamp === '') return accept(nowMs);
+  const ms = Number(raw.timestamp);
+  if (!Number.isSafeInteger(ms)) return refuse('invalid_field', 'timestamp: not whole milliseconds');
+  if (ms > nowMs + MAX_AHEAD_MS) return refuse('timestamp_in_future', `timestamp: ${ms}`);
+  return ms < MIN_MS ? refuse('timestamp_out_of_range', `timestamp: ${ms}`) : accept(ms);
+}
+
+/** `direction` 1 sorts rising, -1 falling. */
+function readSide(side: string, raw: ClobBook['bids'], direction: 1 | -1): Reading<PriceLevel[]> {
+  const levels: PriceLevel[] = [];
+  for (const [index, level] of raw.entries()) {
+    const price = parseDecimal(level.price);
+    const size = parseDecimal(level.size);
+    if (price === null || size === null) return refuse('invalid_field', `${side}.${index}: not a number`);
+    if (!isUnitPrice(price)) return refuse('price_out_of_range', `${side}.${index}.price: ${price}`);
+    if (size.startsWith('-') || !isPlausibleQuantity(size)) {
+      return refuse('size_out_of_range', `${side}.${index}.size: ${size}`);
+    }
+    if (size !== '0') levels.push({ price, size });
+  }
+  // Floats order levels of different price right unless they are equal as floats; only then the exact comparison is paid for.
+  levels.sort((a, b) => direction * (Number(a.price) - Number(b.price) || compareDecimals(a.price, b.price)));
+  return accept(mergeEqualPrices(levels));
+}
+
+function mergeEqualPrices(levels: readonly PriceLevel[]): PriceLevel[] {
+  const merged: PriceLevel[] = [];
+  for (const level of levels) {
+    const last = merged.at(-1);
+    if (last?.price === level.price) last.size = addDecimals(last.size, level.size);
+    else merged.push({ ...level });
+  }
+  return merged;
+}
+
+/** Whether a book says by itself what its outcome is worth: both sides, at most 0.10 apart. */
+export function isTight(book: BookRecord): boolean {
+  const bid = book.bids[0]?.price;
+  const ask = book.asks[0]?.price;
+  return bid !== undefined && ask !== undefined && compareDecimals(subtractDecimals(ask, bid), MAX_MID_SPREAD) <= 0;
+}
+
+/**
+ * The price by the venue's own rule (venue documentation section 9.4): the middle while the spread is at most 0.10, else the
+ * outcome's last trade, else none.
+ */
+export function priceOfBook(book: BookRecord, lastTradePrice: Decimal | undefined): PriceRecord | undefined {
+  const { outcomeId, asOfMs } = book;
+  const bid = book.bids[0]?.price;
+  const ask = book.asks[0]?.price;
+  const quotes = { ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) };
+  if (bid !== undefined && ask !== undefined && isTight(book)) {
+    return { outcomeId, asOfMs, price: midpoint(bid, ask), ...quotes };
+  }
+  if (lastTradePrice === undefined || isOtherOutcomes(lastTradePrice, bid ?? ZERO, ask ?? ONE)) return undefined;
+  return { outcomeId, asOfMs, price: lastTradePrice, ...quotes };
+}
+
+/** A last trade outside the quotes whose mirror image lies inside is that of the other outcome. */
+function isOtherOutcomes(price: Decimal, bid: Decimal, ask: Decimal): boolean {
+  const isInside = (value: Decimal) => compareDecimals(value, bid) >= 0 && compareDecimals(value, ask) <= 0;
+  return !isInside(price) && isInside(subtractDecimals(ONE, price));
+}
+
+/**
+ * Rows of `POST /last-trades-prices` by token; pure. The books' own `last_trade_price` is not read: in the recordings both
+ * outcomes' books carry the first outcome's, and a token that never traded shows 0.5. Here such a token has no side.
+ */
+export function parseLastTrades(
+  rows: readonly unknown[],
+  requested: ReadonlySet<string>,
+): { prices: Map<string, Decimal>; rejected: RejectedRecord[] } {
+  const prices = new Map<string, Decimal>();
+  const rejected: RejectedRecord[] = [];
+  for (const row of rows) {
+    const reading = readModel(clobLastTrade, row);
+    const price = reading.ok ? parseDecimal(reading.value.price) : null;
+    if (!reading.ok) rejected.push(rejectRecord('prices', row, reading.refusal));
+    else if (!requested.has(reading.value.token_id) || !reading.value.side) continue;
+    else if (price !== null && isUnitPrice(price)) prices.set(reading.value.token_id, price);
+    else {
+      const refusal = { reason: 'price_out_of_range', detail: `price: ${reading.value.price}` };
+      rejected.push(rejectRecord('prices', row, refusal, reading.value.token_id));
+    }
+  }
+  return { prices, rejected };
+}

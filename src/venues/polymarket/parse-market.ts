@@ -1,0 +1,156 @@
+import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
+import type { MarketRecord, OutcomeRecord } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
+import { firstQuantity } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { parseVenueTimeMs } from '../venue-time.ts';
+import { type GammaMarket, gammaMarket } from './models.ts';
+import { gammaLife } from './status.ts';
+
+const SITE = 'https://polymarket.com';
+const TOKEN_ID = /^\d{1,100}$/;
+
+/**
+ * Gamma market objects (bare, or nested in events) as markets; pure. A market without token ids, as the AMM era left them,
+ * stays readable under made-up outcome ids `<conditionId>:<index>` that have no book.
+ */
+export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBatch<MarketRecord> {
+  const batch: ParsedBatch<MarketRecord> = { records: [], rejected: [], unknowns: [] };
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const unknowns: UnknownValue[] = [];
+    const reading = parseMarket(row, nowMs, unknowns);
+    if (!reading.ok) {
+      batch.rejected.push(rejectRecord('markets', row, reading.refusal, conditionIdOf(row)));
+    } else if (seen.has(reading.value.marketId)) {
+      const refusal = { reason: 'duplicate_record', detail: 'the same conditionId twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+    } else {
+      seen.add(reading.value.marketId);
+      batch.records.push(reading.value);
+      batch.unknowns.push(...unknowns);
+    }
+  }
+  return batch;
+}
+
+function conditionIdOf(row: unknown): unknown {
+  return row !== null && typeof row === 'object' ? (row as { conditionId?: unknown }).conditionId : undefined;
+}
+
+function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord> {
+  const reading = readModel(gammaMarket, row);
+  if (!reading.ok) return reading;
+  const market = reading.value;
+  const time = (field: keyof GammaMarket) => readTime(market, field, unknowns);
+  const outcomeIds = readOutcomeIds(market, unknowns);
+  if (!outcomeIds.ok) return outcomeIds;
+
+  const prices = readPrices(market);
+  const openAtMs = time('acceptingOrdersTimestamp') ?? time('startDate');
+  const life = gammaLife(market, prices, openAtMs, nowMs);
+  if (life.unknownUmaStatus !== undefined) {
+    unknowns.push({ field: 'umaResolutionStatus', value: life.unknownUmaStatus });
+  }
+  const closedAtMs = time('closedTime');
+  const closeAtMs = market.closed ? (closedAtMs ?? time('endDate')) : time('endDate');
+  const resolvedAtMs = life.status === 'resolved' ? (time('umaEndDate') ?? closedAtMs) : undefined;
+  const createdAtMs = time('createdAt');
+  const outcomes = market.outcomes.map((label, index): OutcomeRecord => {
+    const payout = life.payouts?.[index];
+    return { outcomeId: outcomeIds.value.ids[index] ?? '', label, ...(payout !== undefined && { payout }) };
+  });
+  const winningOutcomeId = life.winningIndex === undefined ? undefined : outcomes[life.winningIndex]?.outcomeId;
+  const volume = firstQuantity(market.volume, market.volumeNum);
+  const volume24h = firstQuantity(market.volume24hr);
+  const liquidity = firstQuantity(market.liquidity, market.liquidityNum);
+
+  const record: MarketRecord = {
+    marketId: market.conditionId,
+    title: market.question,
+    status: life.status,
+    outcomes,
+    hasBook: outcomeIds.value.areTokens && market.enableOrderBook === true && !market.closed,
+    ...describe(market),
+    ...(createdAtMs !== undefined && { createdAtMs }),
+    ...(openAtMs !== undefined && { openAtMs }),
+    ...(closeAtMs !== undefined && { closeAtMs }),
+    ...(resolvedAtMs !== undefined && { resolvedAtMs }),
+    ...(life.resolution !== undefined && { resolution: life.resolution }),
+    ...(winningOutcomeId !== undefined && { winningOutcomeId }),
+    ...(volume !== undefined && { volume }),
+    ...(volume24h !== undefined && { volume24h }),
+    ...(liquidity !== undefined && { liquidity }),
+  };
+  const unstorable = findUnstorable(record);
+  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+}
+
+/** The texts that describe a market, its place among events, and its page. */
+function describe(market: GammaMarket) {
+  const [event] = market.events ?? [];
+  const tags = [...(market.tags ?? []), ...(market.events ?? []).flatMap((each) => each.tags ?? [])];
+  const firstLabel = tags.map((tag) => (typeof tag === 'string' ? tag : tag.label)).find(Boolean);
+  const category = market.category || event?.category || firstLabel || undefined;
+  const description = market.description ?? '';
+  const criteria = [description, market.resolutionSource].filter(Boolean).join('\n');
+  const url = pageUrl(market.slug, event?.slug);
+  return {
+    description,
+    tags: [...new Set(tags.flatMap((tag) => (typeof tag === 'string' ? tag : tag.slug) || []))],
+    ...(event?.id !== undefined && event.id !== null && { eventId: String(event.id) }),
+    ...(category !== undefined && { category }),
+    ...(criteria !== '' && { resolutionCriteria: criteria }),
+    ...(url !== undefined && { url }),
+  };
+}
+
+function pageUrl(slug: string | null | undefined, eventSlug: string | null | undefined): string | undefined {
+  // encodeURIComponent throws on lone surrogates.
+  if (!slug?.isWellFormed() || (eventSlug && !eventSlug.isWellFormed())) return undefined;
+  const page = encodeURIComponent(slug);
+  return eventSlug ? `${SITE}/event/${encodeURIComponent(eventSlug)}/${page}` : `${SITE}/market/${page}`;
+}
+
+/** Protocol v2 names its outcomes by `positionIds`, everything before it by `clobTokenIds`, whichever else is present. */
+function readOutcomeIds(market: GammaMarket, unknowns: UnknownValue[]): Reading<{ ids: string[]; areTokens: boolean }> {
+  const { outcomes, version } = market;
+  if (version && version !== 'v1' && version !== 'v2') unknowns.push({ field: 'version', value: version });
+  const field = version === 'v2' ? 'positionIds' : 'clobTokenIds';
+  const ids = market[field] ?? [];
+  if (outcomes.length === 0) return refuse('invalid_field', 'outcomes: an empty list');
+  if (ids.length === 0) {
+    if (market.enableOrderBook === true)
+      return refuse('missing_field', `${field}: absent though there is an orderbook`);
+    return accept({ ids: outcomes.map((_, index) => `${market.conditionId}:${index}`), areTokens: false });
+  }
+  if (ids.length !== outcomes.length) {
+    return refuse('length_mismatch', `${outcomes.length} outcomes, ${ids.length} ${field}`);
+  }
+  if (!ids.every((id) => TOKEN_ID.test(id))) return refuse('invalid_field', `${field}: an id is not a decimal number`);
+  if (new Set(ids).size !== ids.length) return refuse('duplicate_outcome', `${field}: the same id twice`);
+  return accept({ ids, areTokens: true });
+}
+
+function readPrices(market: GammaMarket): Decimal[] | undefined {
+  const prices = market.outcomePrices?.map(parseDecimal);
+  if (!prices || prices.length !== market.outcomes.length) return undefined;
+  return prices.every((price) => price !== null) ? prices : undefined;
+}
+
+function readTime(market: GammaMarket, field: keyof GammaMarket, unknowns: UnknownValue[]): number | undefined {
+  const text = market[field];
+  if (typeof text !== 'string' || text === '') return undefined;
+  const ms = parseVenueTimeMs(text);
+  if (ms === undefined) unknowns.push({ field, value: text.slice(0, 100) });
+  return ms;
+}
+
+function findUnstorable(record: MarketRecord): string | undefined {
+  for (const [field, value] of Object.entries(record)) {
+    if (typeof value === 'string' && !isStorableText(value)) return field;
+  }
+  if (!record.tags.every(isStorableText)) return 'tags';
+  return record.outcomes.every((each) => isStorableText(each.label)) ? undefined : 'outcomes';
+}

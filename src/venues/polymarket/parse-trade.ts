@@ -1,0 +1,103 @@
+import { parseDecimal } from '../../domain/decimal.ts';
+import type { TradeRecord } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { ParsedBatch } from '../parsed-batch.ts';
+import type { RejectedRecord } from '../port.ts';
+import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { dataTrade } from './models.ts';
+import { canonicalTrade, createOrdinals, tradeIdOf } from './trade-ids.ts';
+
+/** 2018-01-01 in seconds: before the venue existed. */
+const MIN_SECOND = 1_514_764_800;
+/** Clocks differ; anything dated further ahead is refused, so that it cannot move the feed's watermark. */
+const MAX_AHEAD_SECONDS = 300;
+
+/** One row of the trade feed, before it has an id. */
+export interface FeedRow {
+  /** Epoch seconds; undefined when the row has no usable time. */
+  second: number | undefined;
+  trade?: Omit<TradeRecord, 'tradeId'>;
+  canonical?: string;
+  unknownSide?: string;
+  rejected?: RejectedRecord;
+}
+
+/** The rows of one answer of Data API `GET /trades`, in the order they came; pure. */
+export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
+  return rows.map((raw) => readRow(raw, nowMs));
+}
+
+function readRow(raw: unknown, nowMs: number): FeedRow {
+  const stamp = raw !== null && typeof raw === 'object' ? (raw as { timestamp?: unknown }).timestamp : undefined;
+  const second = readSecond(stamp, nowMs);
+  const parsed = parseRow(raw, second);
+  if (parsed.ok) return { second: second.ok ? second.value : undefined, ...parsed.value };
+  const hash =
+    raw !== null && typeof raw === 'object' ? (raw as { transactionHash?: unknown }).transactionHash : undefined;
+  return {
+    second: second.ok ? second.value : undefined,
+    rejected: rejectRecord('trades', raw, parsed.refusal, hash),
+  };
+}
+
+function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 'second' | 'rejected'>> {
+  const reading = readModel(dataTrade, raw);
+  if (!reading.ok) return reading;
+  if (!second.ok) return second;
+  const row = reading.value;
+  const price = parseDecimal(row.price);
+  const size = parseDecimal(row.size);
+  if (price === null || size === null)
+    return refuse('invalid_field', `${price === null ? 'price' : 'size'}: not a number`);
+  if (!isUnitPrice(price)) return refuse('price_out_of_range', `price: ${price}`);
+  if (!isPositive(size)) return refuse('size_not_positive', `size: ${size}`);
+  if (!isPlausibleQuantity(size)) return refuse('size_out_of_range', `size: ${size.slice(0, 40)}`);
+  if (!isStorableText(row.asset)) return refuse('unstorable_text', 'asset');
+  const side = row.side.toUpperCase();
+  const isKnownSide = side === 'BUY' || side === 'SELL';
+  return accept({
+    trade: {
+      outcomeId: row.asset,
+      tsMs: second.value * 1000,
+      price,
+      size,
+      ...(isKnownSide && { side: side === 'BUY' ? ('buy' as const) : ('sell' as const) }),
+    },
+    canonical: canonicalTrade({
+      second: second.value,
+      transactionHash: row.transactionHash,
+      tokenId: row.asset,
+      side: row.side,
+      size,
+      price,
+      wallet: row.proxyWallet,
+    }),
+    ...(!isKnownSide && { unknownSide: row.side }),
+  });
+}
+
+function readSecond(stamp: unknown, nowMs: number): Reading<number> {
+  if (stamp === undefined || stamp === null) return refuse('missing_field', 'timestamp');
+  const second =
+    typeof stamp === 'number' ? stamp : typeof stamp === 'string' && stamp !== '' ? Number(stamp) : Number.NaN;
+  if (!Number.isSafeInteger(second)) return refuse('invalid_field', 'timestamp: not whole seconds');
+  if (second < MIN_SECOND) return refuse('timestamp_out_of_range', `timestamp: ${second}`);
+  return second * 1000 > nowMs + MAX_AHEAD_SECONDS * 1000
+    ? refuse('timestamp_in_future', `timestamp: ${second}`)
+    : accept(second);
+}
+
+/** Gives rows their ids, oldest first; every second among them must be complete, and no row may be there twice. */
+export function identifyTrades(newestFirst: readonly FeedRow[]): ParsedBatch<TradeRecord> {
+  const batch: ParsedBatch<TradeRecord> = { records: [], rejected: [], unknowns: [] };
+  const ordinalOf = createOrdinals();
+  for (const row of [...newestFirst].reverse()) {
+    if (row.rejected) batch.rejected.push(row.rejected);
+    if (row.unknownSide !== undefined) batch.unknowns.push({ field: 'side', value: row.unknownSide });
+    if (row.trade === undefined || row.canonical === undefined) continue;
+    const tradeId = tradeIdOf(row.canonical, ordinalOf(row.canonical));
+    batch.records.push({ tradeId, ...row.trade });
+  }
+  return batch;
+}

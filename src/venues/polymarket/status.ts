@@ -1,0 +1,53 @@
+import type { Decimal } from '../../domain/decimal.ts';
+import type { MarketStatus } from '../../domain/market.ts';
+import type { GammaMarket } from './models.ts';
+
+export interface GammaLife {
+  status: MarketStatus;
+  resolution?: 'outcome' | 'void';
+  winningIndex?: number;
+  /** Per outcome, in order; only when what they pay is final. */
+  payouts?: Decimal[];
+  /** A `umaResolutionStatus` that is not known. */
+  unknownUmaStatus?: string;
+}
+
+/**
+ * Gamma's flags as one status, evaluated top-down (venue documentation section 9.3, with the design's words: resolving is
+ * `closed` once trading has stopped and `open` before, void and resolved are `resolved`, paused is `halted`, upcoming is
+ * `created`). `prices` are the parsed `outcomePrices`, undefined when absent or unreadable.
+ */
+export function gammaLife(
+  market: GammaMarket,
+  prices: Decimal[] | undefined,
+  startMs: number | undefined,
+  nowMs: number,
+): GammaLife {
+  const uma = market.umaResolutionStatus?.toLowerCase() ?? '';
+  const isAccepting = market.acceptingOrders !== false && market.enableOrderBook !== false && market.active !== false;
+  const hasStopped = market.closed || market.archived === true || !isAccepting;
+  if (uma === 'proposed' || uma === 'disputed') return { status: hasStopped ? 'closed' : 'open' };
+  if (uma !== '' && uma !== 'resolved') return { status: hasStopped ? 'closed' : 'open', unknownUmaStatus: uma };
+
+  const isUmaResolved = uma === 'resolved';
+  if (market.closed && prices) {
+    if (prices.every((price) => price === '0')) return { status: 'resolved', resolution: 'void' };
+    if (isUmaResolved && prices.every((price) => price === '0.5')) {
+      return { status: 'resolved', resolution: 'void', payouts: prices };
+    }
+  }
+  if ((market.closed || isUmaResolved) && prices && isSettledSplit(prices)) {
+    return { status: 'resolved', resolution: 'outcome', winningIndex: prices.indexOf('1' as Decimal), payouts: prices };
+  }
+  if (isUmaResolved) return { status: 'resolved' };
+  if (market.closed || market.archived === true) return { status: 'closed' };
+  if (isAccepting) return { status: 'open' };
+  return { status: startMs !== undefined && startMs > nowMs ? 'created' : 'halted' };
+}
+
+/** Exactly one outcome at 1 and all others at 0. */
+function isSettledSplit(prices: readonly Decimal[]): boolean {
+  return (
+    prices.every((price) => price === '0' || price === '1') && prices.filter((price) => price === '1').length === 1
+  );
+}

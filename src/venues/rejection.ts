@@ -1,0 +1,71 @@
+import type { z } from 'zod';
+import { asError } from '../domain/errors.ts';
+import { scrubText } from '../domain/text.ts';
+import type { PollKind, RejectedRecord } from './port.ts';
+
+const MAX_DETAIL = 500;
+const MAX_SAMPLE_BYTES = 4096;
+const MAX_ID = 200;
+
+/** Why one record does not pass the door. `reason` is short and groupable, `detail` is for a person. */
+export interface Refusal {
+  reason: string;
+  detail: string;
+}
+
+export type Reading<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
+
+export function accept<T>(value: T): Reading<T> {
+  return { ok: true, value };
+}
+
+export function refuse(reason: string, detail: string): { ok: false; refusal: Refusal } {
+  return { ok: false, refusal: { reason, detail } };
+}
+
+/** Validates one raw record: a field that is not there is `missing_field`, one of another type or form `invalid_field`. */
+export function readModel<T>(schema: z.ZodType<T>, raw: unknown): Reading<T> {
+  if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return refuse('not_an_object', typeof raw);
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return accept(parsed.data);
+  const [issue] = parsed.error.issues;
+  const path = issue?.path ?? [];
+  const reason = valueAt(raw, path) === undefined ? 'missing_field' : 'invalid_field';
+  return refuse(reason, `${path.join('.')}: ${issue?.message ?? 'invalid'}`);
+}
+
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  let value = raw;
+  for (const key of path) {
+    if (value === null || typeof value !== 'object') return undefined;
+    value = (value as Record<PropertyKey, unknown>)[key];
+  }
+  return value;
+}
+
+/** The quarantine entry of a refused record: bounded and storable whatever the venue sent. */
+export function rejectRecord(kind: PollKind, raw: unknown, refusal: Refusal, recordId?: unknown): RejectedRecord {
+  const id = typeof recordId === 'string' && recordId !== '' ? scrubText(recordId.slice(0, MAX_ID)) : undefined;
+  return {
+    kind,
+    reason: refusal.reason,
+    detail: scrubText(refusal.detail.slice(0, MAX_DETAIL)),
+    sample: sampleOf(raw),
+    ...(id !== undefined && { recordId: id }),
+  };
+}
+
+function sampleOf(raw: unknown): string {
+  let text: string;
+  try {
+    text = JSON.stringify(raw) ?? String(raw);
+  } catch (error) {
+    text = `not JSON: ${asError(error).message}`;
+  }
+  const bytes = Buffer.from(scrubText(text.slice(0, MAX_SAMPLE_BYTES)));
+  if (bytes.length <= MAX_SAMPLE_BYTES) return bytes.toString();
+  // A cut through a character would read back as U+FFFD, which is longer than what was cut.
+  let end = MAX_SAMPLE_BYTES;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.subarray(0, end).toString();
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { isTight, parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
+import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';
+import { identifyTrades, readFeed } from '../../../src/venues/polymarket/parse-trade.ts';
+import { polymarketRecordings } from './polymarket-recordings.ts';
+
+const recordings = polymarketRecordings();
+
+/** What is known of these recordings beyond their being sound (venue documentation sections 9.3 and 10). */
+describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', () => {
+  const file = (name: RegExp) => {
+    const found = recordings?.files.filter((each) => name.test(each.file)) ?? [];
+    expect(found.length).toBeGreaterThan(0);
+    return found;
+  };
+
+  it('full market objects: 19 open, 302 resolved, 2 void, 1 closed, and no time left unread', () => {
+    const counts = new Map<string, number>();
+    for (const each of recordings?.files ?? []) {
+      // Hand-trimmed fixtures and the field subset have statuses of their own.
+      if (each.kind !== 'markets' || /^nautilus_py|^gamma_resolved/.test(each.file)) continue;
+      const { records, unknowns, rejected } = parseMarkets(each.records, each.nowMs);
+      expect(unknowns).toEqual([]);
+      expect(rejected).toEqual([]);
+      for (const { status, resolution } of records) {
+        const key = resolution === 'void' ? 'void' : status;
+        counts.set(key, (counts.get(key) ?? 0) + 1);
+      }
+    }
+    expect(Object.fromEntries(counts)).toEqual({ open: 19, resolved: 302, void: 2, closed: 1 });
+  });
+
+  it('five-minute markets: the winner is the one that the recording names', () => {
+    for (const { records, nowMs } of file(/btc5m/)) {
+      const raw = records as { outcomePrices: string }[];
+      for (const [index, record] of parseMarkets(records, nowMs).records.entries()) {
+        const prices = JSON.parse(raw[index]?.outcomePrices ?? '[]') as string[];
+        expect(record.winningOutcomeId).toBe(record.outcomes[prices.indexOf('1')]?.outcomeId);
+      }
+    }
+  });
+
+  it('resolved markets of 2024-25: the winner is the outcome that the recording names', () => {
+    for (const { records, nowMs } of file(/gamma_resolved/)) {
+      const raw = records as { conditionId: string; resolvedOutcome: string | null }[];
+      const named = new Map(raw.map((row) => [row.conditionId, row.resolvedOutcome]));
+      const winners = parseMarkets(records, nowMs).records.filter((record) => record.winningOutcomeId !== undefined);
+      expect(winners.length).toBe(5_520);
+      for (const { marketId, outcomes, winningOutcomeId } of winners) {
+        expect(outcomes.find((outcome) => outcome.outcomeId === winningOutcomeId)?.label).toBe(named.get(marketId));
+      }
+    }
+  });
+
+  it('exact duplicates of a tape survive: 3 and 9', () => {
+    const duplicates = (name: RegExp) =>
+      file(name).reduce((sum, { records, nowMs }) => {
+        const batch = identifyTrades(readFeed(records, nowMs));
+        expect(new Set(batch.records.map((trade) => trade.tradeId)).size).toBe(records.length);
+        return sum + records.length - new Set(records.map((row) => JSON.stringify(row))).size;
+      }, 0);
+    expect(duplicates(/^wallet_trades/)).toBe(3);
+    expect(duplicates(/^trade_tape/)).toBe(9);
+  });
+
+  it('books list the best price last; both books of a market carry one last trade price', () => {
+    const [books] = file(/clob-books/);
+    const { records } = parseBooks('books', books?.records ?? [], books?.nowMs ?? 0);
+    expect(records.every(isTight)).toBe(true);
+    const rows = books?.records as { market: string; last_trade_price: string; bids: { price: string }[] }[];
+    for (const [index, record] of records.entries()) {
+      expect(record.bids[0]?.price).toBe(String(Number(rows[index]?.bids.at(-1)?.price)));
+    }
+    expect(new Set(rows.map((row) => `${row.market} ${row.last_trade_price}`)).size).toBe(rows.length / 2);
+  });
+
+  it('the yes prices of one event add up to about 1', () => {
+    const [event] = file(/gamma-event/);
+    const [books] = file(/clob-books/);
+    const firsts = parseMarkets(event?.records ?? [], event?.nowMs ?? 0).records.map(
+      (record) => record.outcomes[0]?.outcomeId,
+    );
+    const tight = parseBooks('prices', books?.records ?? [], books?.nowMs ?? 0).records;
+    const sum = tight
+      .filter((book) => firsts.includes(book.outcomeId))
+      .reduce((total, book) => total + (Number(book.bids[0]?.price) + Number(book.asks[0]?.price)) / 2, 0);
+    expect(sum).toBeCloseTo(1.0015, 6);
+  });
+});

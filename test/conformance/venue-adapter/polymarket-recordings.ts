@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import type { PollKind } from '../../../src/venues/port.ts';
+import {
+  listRecordedFiles,
+  readRecordedCsv,
+  readRecordedJson,
+  readRecordedLines,
+  venueDataFolder,
+} from '../../support/venue-data.ts';
+import type { RecordedFile, Recordings } from './venue-under-test.ts';
+
+/** Later than everything recorded: nothing in it lies in the future. */
+const NOW_MS = Date.UTC(2026, 9, 1);
+
+interface Reader {
+  kind: PollKind;
+  pattern: RegExp;
+  /** The records that one file holds. */
+  read(path: string): unknown[];
+}
+
+/** How each recorded file becomes the rows of an endpoint that the adapter reads. */
+const READERS: readonly Reader[] = [
+  {
+    kind: 'markets',
+    pattern: /^2026-07_btc5m_markets\/.*\.jsonl\.gz$/,
+    read: (path) => readRecordedLines(path).map((line) => (line as { raw: unknown }).raw),
+  },
+  {
+    // A field subset of `?closed=true`: what the request fixed is put back.
+    kind: 'markets',
+    pattern: /^gamma_resolved_2024-25\/markets\.json\.gz$/,
+    read: (path) => (readRecordedJson(path) as object[]).map((row) => ({ ...row, closed: true })),
+  },
+  {
+    kind: 'markets',
+    pattern: /(gamma-event|gamma-search|gamma_event|search_response|http_event)\.json$/,
+    read: nested,
+  },
+  {
+    kind: 'markets',
+    pattern:
+      /(polymarket_markets|gamma_markets_closed_batch|market_12|gamma_market[a-z_]*|http_market_slug|http_markets_list)\.json$/,
+    read: listed,
+  },
+  {
+    kind: 'books',
+    pattern: /(clob-books|http_book|ws_book|clob_book_response|ws_market_book_msg)\.json$/,
+    read: listed,
+  },
+  {
+    kind: 'trades',
+    pattern: /^(wallet_trades_2026-01\/.*|nautilus_py\/http_trades|nautilus_rust\/data_api_trades_response)\.json$/,
+    read: listed,
+  },
+  { kind: 'trades', pattern: /^trade_tape_2026-02_fed\/.*\.csv$/, read: (path) => readRecordedCsv(path).map(tapeRow) },
+];
+
+/** Recorded endpoints that the adapter has no use for. */
+const UNREAD: readonly { pattern: RegExp; reason: string }[] = [
+  { pattern: /^shapes_2026-06\//, reason: 'shapes without values' },
+  { pattern: /manifest\.json$/, reason: 'describes a recording' },
+  { pattern: /(clob-markets|clob_market_[a-z_]*|http_market|http_markets)\.json$/, reason: 'CLOB market objects' },
+  { pattern: /gamma_tags\.json$/, reason: 'the list of tags' },
+  { pattern: /\/ws_(?!.*book)[a-z_0-9]*\.json$/, reason: 'websocket messages that are no book' },
+  { pattern: /positions/, reason: 'wallet positions' },
+  { pattern: /^data_api_v2_2026-09\//, reason: 'Data API v2' },
+  { pattern: /http_events_list\.json$/, reason: 'events whose markets are ids only' },
+];
+
+/** Everything recorded of Polymarket, or undefined when the folder is absent. */
+export function polymarketRecordings(): Recordings | undefined {
+  const folder = venueDataFolder('polymarket');
+  if (folder === undefined) return undefined;
+  const files: RecordedFile[] = [];
+  const unread = new Map<string, string>();
+  for (const file of listRecordedFiles(folder)) {
+    const reader = READERS.find((each) => each.pattern.test(file));
+    if (reader) files.push({ file, kind: reader.kind, nowMs: NOW_MS, records: reader.read(join(folder, file)) });
+    else unread.set(file, UNREAD.find((each) => each.pattern.test(file))?.reason ?? 'unaccounted');
+  }
+  return { files, unread };
+}
+
+/** A bare record or a list of them. */
+function listed(path: string): unknown[] {
+  const json = readRecordedJson(path);
+  return Array.isArray(json) ? json : [json];
+}
+
+/** The markets inside an event, a list of events or a search answer. */
+function nested(path: string): unknown[] {
+  const json = readRecordedJson(path) as { events?: unknown };
+  const events = (Array.isArray(json) ? json : (json.events ?? [json])) as { markets: unknown[] }[];
+  return events.flatMap((event) => event.markets);
+}
+
+/**
+ * A line of the flattened tape as the row it was: the tape kept neither hash nor token id nor every wallet, so constant
+ * stand-ins take their place, and lines that were equal stay equal.
+ */
+function tapeRow(line: Record<string, string>): unknown {
+  return {
+    transactionHash: '0xtape',
+    proxyWallet: line['user_id'] || 'nameless',
+    asset: `${line['option_type']}/${line['option_yes_no']}`,
+    side: line['trade_direction'],
+    size: Number(line['shares']),
+    price: Number(line['price']),
+    timestamp: Date.parse((line['timestamp'] ?? '').replace(/^\w+, /, '').replace(' EST', ' GMT-0500')) / 1000,
+  };
+}

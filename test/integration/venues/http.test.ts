@@ -1,0 +1,207 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VenueError } from '../../../src/venues/errors.ts';
+import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http.ts';
+import type { BreakerEvent, RequestEvent } from '../../../src/venues/observer.ts';
+import { hangUp, json, raw, ScriptedServer, silence } from './scripted-server.ts';
+
+const server = new ScriptedServer();
+let baseUrl = '';
+let http: VenueHttp;
+let requests: RequestEvent[];
+let breakers: BreakerEvent[];
+
+function open(options: Partial<VenueHttpOptions> = {}): VenueHttp {
+  return createVenueHttp({
+    venue: 'test',
+    baseUrl,
+    requestsPerSecond: 10_000,
+    retryDelayMs: 1,
+    breakerFailures: 100,
+    observer: { onRequest: (event) => requests.push(event), onBreaker: (event) => breakers.push(event) },
+    ...options,
+  });
+}
+
+function get(signal: AbortSignal = new AbortController().signal): Promise<unknown> {
+  return http.getJson({ route: 'things', path: '/things', query: new URLSearchParams({ a: '1 & 2' }), signal });
+}
+
+async function errorOf(work: Promise<unknown>): Promise<VenueError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof VenueError) return error;
+    throw error;
+  }
+  throw new Error('expected a VenueError');
+}
+
+beforeEach(async () => {
+  baseUrl = await server.start();
+  server.requests.length = 0;
+  requests = [];
+  breakers = [];
+  http = open();
+});
+afterEach(async () => {
+  await http.close();
+  await server.close();
+});
+
+describe('createVenueHttp', () => {
+  it('gets and posts JSON under the base path', async () => {
+    await http.close();
+    http = open({ baseUrl: `${baseUrl}/proxy/` });
+    server.script(json(200, { ok: 1 }));
+    expect(await get()).toEqual({ ok: 1 });
+    const signal = new AbortController().signal;
+    expect(await http.postJson({ route: 'read', path: '/read', body: [{ id: 'x' }], signal })).toEqual({ ok: 1 });
+    expect(server.requests.map(({ method, path, body }) => [method, path, body])).toEqual([
+      ['GET', '/proxy/things', ''],
+      ['POST', '/proxy/read', '[{"id":"x"}]'],
+    ]);
+    expect(server.requests[0]?.query.get('a')).toBe('1 & 2');
+    expect(requests).toMatchObject([
+      { venue: 'test', host: new URL(baseUrl).host, route: 'things', outcome: 'ok', statusCode: 200 },
+      { route: 'read', outcome: 'ok' },
+    ]);
+  });
+
+  it('reads gzip, and refuses a broken one', async () => {
+    const body = gzipSync(JSON.stringify({ long: 'x'.repeat(10_000) }));
+    server.script(raw(body, { 'content-encoding': 'gzip' }));
+    expect(await get()).toEqual({ long: 'x'.repeat(10_000) });
+    server.script(raw(body.subarray(0, body.length - 20), { 'content-encoding': 'gzip' }));
+    expect(await errorOf(get())).toMatchObject({ code: 'invalid_payload', retryable: true });
+  });
+
+  it.each([500, 502, 503, 408])('tries again after HTTP %i', async (status) => {
+    server.script(json(status, {}), json(status, {}), json(200, 'back'));
+    expect(await get()).toBe('back');
+    expect(requests.map((event) => event.outcome)).toEqual(['http_status', 'http_status', 'ok']);
+  });
+
+  it('gives up after its attempts', async () => {
+    server.script(json(500, {}));
+    expect(await errorOf(get())).toMatchObject({
+      code: 'http_status',
+      statusCode: 500,
+      retryable: true,
+      venue: 'test',
+    });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it.each([400, 401, 404, 302])('does not try again after HTTP %i', async (status) => {
+    server.script(json(status, { error: 'no' }, { location: '/elsewhere' }));
+    expect(await errorOf(get())).toMatchObject({ code: 'http_status', statusCode: status, retryable: false });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('tries again after a cut connection and after truncated JSON', async () => {
+    server.script(hangUp, raw('{"a": [1, 2'), json(200, 'whole'));
+    expect(await get()).toBe('whole');
+    expect(requests.map((event) => event.outcome)).toEqual(['network', 'invalid_payload', 'ok']);
+  });
+
+  it('names a network fault', async () => {
+    await http.close();
+    http = open({ baseUrl: 'http://127.0.0.1:1', maxAttempts: 1 });
+    expect(await errorOf(get())).toMatchObject({ code: 'network', retryable: true });
+  });
+
+  it('waits as long as Retry-After asks, when there is time', async () => {
+    server.script(json(429, {}, { 'retry-after': '1' }), json(200, 'after a second'));
+    const started = performance.now();
+    expect(await get()).toBe('after a second');
+    expect(performance.now() - started).toBeGreaterThanOrEqual(990);
+  });
+
+  it('does not wait for what outlasts the call, and lets nobody else ask meanwhile', async () => {
+    server.script(json(429, {}, { 'retry-after': new Date(Date.now() + 100_000).toUTCString() }));
+    const error = await errorOf(get());
+    expect(error).toMatchObject({ code: 'rate_limited', statusCode: 429, retryable: true });
+    expect(error.retryAfterMs).toBeGreaterThan(90_000);
+    expect(await errorOf(get())).toMatchObject({ code: 'rate_limited', retryable: true });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('has one deadline over headers and body', async () => {
+    await http.close();
+    http = open({ attemptTimeoutMs: 100, maxAttempts: 1 });
+    server.script(silence);
+    expect(await errorOf(get())).toMatchObject({ code: 'timeout', retryable: true });
+    let timer: NodeJS.Timeout | undefined;
+    server.script((_, response) => {
+      response.writeHead(200);
+      // A body that drips for ever keeps every idle timer quiet.
+      timer = setInterval(() => response.write(' '), 10);
+      response.on('close', () => clearInterval(timer));
+    });
+    expect(await errorOf(get())).toMatchObject({ code: 'timeout' });
+  });
+
+  it('has one deadline over all attempts', async () => {
+    await http.close();
+    http = open({ attemptTimeoutMs: 100, callTimeoutMs: 150, maxAttempts: 50 });
+    server.script(silence);
+    expect(await errorOf(get())).toMatchObject({ code: 'timeout' });
+    expect(server.requests.length).toBeLessThanOrEqual(2);
+  });
+
+  it('stops when the caller does', async () => {
+    const controller = new AbortController();
+    server.answer = () => controller.abort();
+    expect(await errorOf(get(controller.signal))).toMatchObject({ code: 'aborted', retryable: true });
+    expect(await errorOf(get(AbortSignal.abort()))).toMatchObject({ code: 'aborted' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('reads no more than it may', async () => {
+    await http.close();
+    http = open({ maxBodyBytes: 1_000 });
+    server.script(raw(gzipSync(JSON.stringify('x'.repeat(100_000))), { 'content-encoding': 'gzip' }));
+    expect(await errorOf(get())).toMatchObject({ code: 'response_too_large', retryable: false });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('keeps to its rate', async () => {
+    await http.close();
+    http = open({ requestsPerSecond: 20, burst: 1 });
+    server.script(json(200, 1));
+    const started = performance.now();
+    await Promise.all(Array.from({ length: 6 }, () => get()));
+    // Five waits of 50 ms.
+    expect(performance.now() - started).toBeGreaterThanOrEqual(245);
+  });
+
+  it('opens its breaker, fails at once, tries one call later, and closes it', async () => {
+    await http.close();
+    http = open({ breakerFailures: 3, breakerOpenMs: 80, maxAttempts: 1 });
+    server.script(json(500, {}));
+    for (let failed = 0; failed < 3; failed += 1) expect((await errorOf(get())).code).toBe('http_status');
+    expect(http.breakerState()).toBe('open');
+    expect(await errorOf(get())).toMatchObject({ code: 'circuit_open', retryable: true });
+    expect(server.requests).toHaveLength(3);
+
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    server.script((_, response) => setTimeout(() => json(200, 'well')(_, response), 30));
+    const probe = get();
+    expect(await errorOf(get())).toMatchObject({ code: 'circuit_open' });
+    expect(await probe).toBe('well');
+    expect(http.breakerState()).toBe('closed');
+    expect(breakers.map((event) => event.state)).toEqual(['open', 'half_open', 'closed']);
+  });
+
+  it('does not blame the venue for a 404, a 429 or an aborted call', async () => {
+    await http.close();
+    http = open({ breakerFailures: 1, maxAttempts: 1 });
+    server.script(json(404, {}));
+    await errorOf(get());
+    server.script(json(429, {}));
+    await errorOf(get());
+    await errorOf(get(AbortSignal.abort()));
+    expect(http.breakerState()).toBe('closed');
+  });
+});

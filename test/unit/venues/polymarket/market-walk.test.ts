@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import type { MarketsAnswer, MarketsQuery } from '../../../../src/venues/polymarket/client.ts';
+import {
+  advance,
+  afterRefusal,
+  type MarketPosition,
+  nextQuery,
+  openWalk,
+  switchListing,
+} from '../../../../src/venues/polymarket/market-walk.ts';
+
+const SETTINGS = {
+  pageSize: 10,
+  fullWalkEveryMs: 600_000,
+  firstClosedPages: 2,
+  maxRecentPages: 4,
+  maxCatchUpPages: 30,
+};
+const START = Date.UTC(2026, 0, 1);
+
+interface Market {
+  id: string;
+  conditionId: string;
+  closed: boolean;
+  updatedAt: string;
+}
+
+/** A Gamma catalog. Every answer may be bent before it goes out. */
+class Catalog {
+  markets: Market[] = [];
+  nowMs = START;
+  queries: MarketsQuery[] = [];
+  bend: (answer: MarketsAnswer, query: MarketsQuery) => MarketsAnswer = (answer) => answer;
+
+  add(count: number, closed = false): void {
+    for (let each = 0; each < count; each += 1) {
+      const id = String(1_000 + this.markets.length);
+      this.markets.push({
+        id,
+        conditionId: `0x${id}`,
+        closed,
+        updatedAt: this.stamp(-30_000_000 + this.markets.length * 60_000),
+      });
+    }
+  }
+
+  touch(id: string, change: Partial<Market> = {}): void {
+    const market = this.markets.find((each) => each.id === id);
+    Object.assign(market ?? {}, change, { updatedAt: this.stamp(0) });
+  }
+
+  list(query: MarketsQuery): MarketsAnswer {
+    this.queries.push(query);
+    const listed = this.markets.filter((market) => market.closed === query.closed);
+    if (query.recentFirst) listed.sort((a, b) => b.updatedAt.localeCompare(a.updatedAt));
+    const start = query.listing === 'offset' ? (query.offset ?? 0) : Number(query.cursor ?? 0);
+    const rows = listed.slice(start, start + query.limit);
+    const next = start + query.limit;
+    const answer = query.listing === 'keyset' && next < listed.length ? { rows, nextCursor: String(next) } : { rows };
+    return this.bend(answer, query);
+  }
+
+  private stamp(offsetMs: number): string {
+    return new Date(this.nowMs + offsetMs).toISOString();
+  }
+}
+
+interface Walked {
+  position: MarketPosition;
+  ids: string[];
+  cutShort: string[];
+}
+
+function walk(catalog: Catalog, stored: unknown): Walked {
+  let position = openWalk(JSON.parse(JSON.stringify(stored)), catalog.nowMs, SETTINGS);
+  const ids: string[] = [];
+  const cutShort: string[] = [];
+  for (let pages = 0; position.phases.length > 0; pages += 1) {
+    if (pages > 500) throw new Error('the walk does not end');
+    const answer = catalog.list(nextQuery(position, SETTINGS));
+    ids.push(...answer.rows.map((row) => (row as Market).id));
+    const step = advance(position, answer, catalog.nowMs, SETTINGS);
+    if (step.cutShort !== undefined) cutShort.push(step.cutShort);
+    position = JSON.parse(JSON.stringify(step.position));
+  }
+  return { position, ids, cutShort };
+}
+
+describe('the market walk', () => {
+  it('lists all open markets, then the closed ones by latest change, so many pages of them', () => {
+    const catalog = new Catalog();
+    catalog.add(35);
+    catalog.add(50, true);
+    const { ids, cutShort } = walk(catalog, null);
+    expect(ids.slice(0, 35).sort()).toEqual(catalog.markets.slice(0, 35).map((market) => market.id));
+    expect(ids.slice(35)).toEqual(
+      catalog.markets
+        .slice(-20)
+        .reverse()
+        .map((market) => market.id),
+    );
+    expect(cutShort).toEqual([]);
+  });
+
+  it('then walks only what changed, and notices a closing', () => {
+    const catalog = new Catalog();
+    catalog.add(200);
+    catalog.add(50, true);
+    let { position } = walk(catalog, null);
+    catalog.nowMs += 120_000;
+    ({ position } = walk(catalog, position));
+    catalog.nowMs += 120_000;
+    catalog.touch('1007');
+    catalog.touch('1100', { closed: true });
+    catalog.queries = [];
+    const { ids } = walk(catalog, position);
+    expect(ids).toContain('1007');
+    expect(ids).toContain('1100');
+    expect(catalog.queries.length).toBeLessThanOrEqual(4);
+    expect(catalog.queries.every((query) => query.recentFirst)).toBe(true);
+  });
+
+  it('misses no change made while a full walk was under way', () => {
+    const catalog = new Catalog();
+    catalog.add(40);
+    let isTouched = false;
+    catalog.bend = (answer, query) => {
+      // The first market changes after its page was read; a later page then shows a newer change.
+      if (!isTouched && query.cursor === '20') {
+        isTouched = true;
+        catalog.nowMs += 5_000;
+        catalog.touch('1000');
+        catalog.nowMs += 90_000;
+        catalog.touch('1039');
+      }
+      return answer;
+    };
+    const { position } = walk(catalog, null);
+    catalog.nowMs += 1_000;
+    expect(walk(catalog, position).ids).toContain('1000');
+  });
+
+  it('walks everything again after a while, and asks for the keyset listing again', () => {
+    const catalog = new Catalog();
+    catalog.add(25);
+    const { position } = walk(catalog, null);
+    catalog.nowMs += 600_000;
+    const fallen = { ...position, listing: 'offset' as const };
+    catalog.queries = [];
+    expect(new Set(walk(catalog, fallen).ids).size).toBe(25);
+    expect(catalog.queries[0]).toMatchObject({ listing: 'keyset', recentFirst: false });
+  });
+
+  it('catches up on everything that closed during a long outage', () => {
+    const catalog = new Catalog();
+    catalog.add(150);
+    const { position } = walk(catalog, null);
+    catalog.nowMs += 86_400_000;
+    for (const market of catalog.markets.slice(0, 120)) catalog.touch(market.id, { closed: true });
+    expect(new Set(walk(catalog, position).ids).size).toBe(150);
+  });
+
+  it('stops where the venue gives the first page for ever', () => {
+    const catalog = new Catalog();
+    catalog.add(30);
+    const first = catalog.list({ listing: 'keyset', closed: false, recentFirst: false, limit: 10 });
+    catalog.bend = (answer, query) => (query.closed ? answer : first);
+    const { cutShort } = walk(catalog, null);
+    expect(cutShort).toContain('open markets: the venue repeats a page');
+  });
+
+  it('stops where the venue does not sort by latest change', () => {
+    const catalog = new Catalog();
+    catalog.add(60);
+    const { position } = walk(catalog, null);
+    catalog.nowMs += 10_000;
+    for (const market of catalog.markets) catalog.touch(market.id);
+    catalog.bend = (answer) => ({
+      ...answer,
+      rows: [
+        ...answer.rows.slice(1),
+        ...catalog.markets.slice(0, 1).map((market) => ({ ...market, updatedAt: '2030-01-01T00:00:00Z' })),
+      ],
+    });
+    expect(walk(catalog, position).cutShort).toContain('open markets: the venue does not sort by latest change');
+  });
+
+  it('keeps its mark when there are more changes than a walk may read, so that none is given up', () => {
+    const catalog = new Catalog();
+    catalog.add(5, true);
+    catalog.add(100);
+    const first = walk(catalog, null);
+    catalog.nowMs += 90_000;
+    for (const market of catalog.markets) catalog.touch(market.id);
+    const second = walk(catalog, first.position);
+    expect(second.cutShort).toEqual(['open markets: more than 4 changed pages']);
+    expect(second.position.marks.open).toBe(first.position.marks.open);
+    expect(second.position.marks.closed).toBeGreaterThan(first.position.marks.closed ?? 0);
+  });
+
+  it('goes by offset to an empty page, since a short one may only be capped', () => {
+    const catalog = new Catalog();
+    catalog.add(23);
+    catalog.bend = (answer, query) => ({ rows: answer.rows.slice(0, query.limit - 3) });
+    let position = switchListing(openWalk(null, START, SETTINGS), 'offset');
+    const ids: string[] = [];
+    while (position.phases[0]?.name === 'open') {
+      const answer = catalog.list(nextQuery(position, SETTINGS));
+      ids.push(...answer.rows.map((row) => (row as Market).id));
+      position = advance(position, answer, START, SETTINGS).position;
+    }
+    expect(ids).toEqual(catalog.markets.map((market) => market.id));
+  });
+
+  it('begins a phase again without its cursor, and leaves out what the venue refuses', () => {
+    const catalog = new Catalog();
+    catalog.add(25);
+    const begun = openWalk(null, START, SETTINGS);
+    const { position } = advance(begun, catalog.list(nextQuery(begun, SETTINGS)), START, SETTINGS);
+    expect(nextQuery(position, SETTINGS).cursor).toBe('10');
+    const again = afterRefusal(position);
+    expect(again && nextQuery(again, SETTINGS)).not.toHaveProperty('cursor');
+    const worn = { ...position, phases: position.phases.map((phase) => ({ ...phase, restarts: 2 })) };
+    expect(afterRefusal(worn)?.phases.map((phase) => phase.name)).toEqual(['closed']);
+    expect(afterRefusal(begun)).toBeUndefined();
+    const deep = {
+      ...begun,
+      listing: 'offset' as const,
+      phases: begun.phases.map((phase) => ({ ...phase, offset: 2_500 })),
+    };
+    expect(afterRefusal(deep)?.phases.map((phase) => phase.name)).toEqual(['closed']);
+  });
+
+  it('begins anew when the stored position is not its own', () => {
+    for (const foreign of [{ v: 2 }, { cursor: 'x' }, 'text', 7]) {
+      expect(openWalk(foreign, START, SETTINGS)).toEqual(openWalk(null, START, SETTINGS));
+    }
+  });
+});

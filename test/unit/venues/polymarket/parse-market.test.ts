@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import { parseMarkets } from '../../../../src/venues/polymarket/parse-market.ts';
+
+const NOW = Date.UTC(2026, 6, 1);
+const CONDITION = `0x${'ab'.repeat(32)}`;
+
+const open = {
+  id: '2774056',
+  conditionId: CONDITION,
+  question: 'Will it rain?',
+  description: 'Rain falls.',
+  resolutionSource: '',
+  slug: 'will-it-rain',
+  outcomes: '["Yes", "No"]',
+  outcomePrices: '["0.065", "0.935"]',
+  clobTokenIds: '["111", "222"]',
+  active: true,
+  closed: false,
+  archived: false,
+  acceptingOrders: true,
+  enableOrderBook: true,
+  createdAt: '2026-05-01T00:00:00.375208Z',
+  startDate: '2026-05-02T00:00:00Z',
+  acceptingOrdersTimestamp: '2026-05-03T00:00:00Z',
+  endDate: '2026-08-31T00:00:00Z',
+  volume: '10590001.951022005',
+  volumeNum: 10590001.95,
+  volume24hr: 1137484.0848760004,
+  liquidity: '1194422.9263',
+  events: [{ id: '9', slug: 'rain', tags: [{ label: 'Weather', slug: 'weather' }] }],
+};
+const closed = { ...open, closed: true, acceptingOrders: false, closedTime: '2026-06-24 00:00:16+00' };
+const resolved = { ...closed, umaResolutionStatus: 'resolved', umaEndDate: '2026-06-24T01:00:00Z' };
+
+function one(raw: unknown) {
+  const batch = parseMarkets([raw], NOW);
+  const [record] = batch.records;
+  if (!record) throw new Error(`rejected: ${batch.rejected[0]?.reason} ${batch.rejected[0]?.detail}`);
+  return { ...record, unknowns: batch.unknowns };
+}
+
+function refusal(raw: unknown) {
+  const { records, rejected } = parseMarkets([raw], NOW);
+  expect(records).toEqual([]);
+  return rejected[0]?.reason;
+}
+
+describe('parseMarkets', () => {
+  it('reads every field of an open market', () => {
+    expect(parseMarkets([open], NOW)).toEqual({
+      rejected: [],
+      unknowns: [],
+      records: [
+        {
+          marketId: CONDITION,
+          eventId: '9',
+          title: 'Will it rain?',
+          description: 'Rain falls.',
+          category: 'Weather',
+          tags: ['weather'],
+          status: 'open',
+          outcomes: [
+            { outcomeId: '111', label: 'Yes' },
+            { outcomeId: '222', label: 'No' },
+          ],
+          createdAtMs: Date.UTC(2026, 4, 1, 0, 0, 0, 375),
+          openAtMs: Date.UTC(2026, 4, 3),
+          closeAtMs: Date.UTC(2026, 7, 31),
+          resolutionCriteria: 'Rain falls.',
+          url: 'https://polymarket.com/event/rain/will-it-rain',
+          volume: '10590001.951022005',
+          volume24h: '1137484.0848760004',
+          liquidity: '1194422.9263',
+          hasBook: true,
+        },
+      ],
+    });
+  });
+
+  it.each<[string, object, object]>([
+    ['past its end date yet trading', { ...open, endDate: '2026-06-01T00:00:00Z' }, { status: 'open' }],
+    ['proposed while it still trades', { ...open, umaResolutionStatus: 'proposed' }, { status: 'open' }],
+    [
+      'proposed after trading stopped',
+      { ...open, acceptingOrders: false, umaResolutionStatus: 'proposed' },
+      { status: 'closed' },
+    ],
+    ['disputed', { ...closed, umaResolutionStatus: 'disputed' }, { status: 'closed' }],
+    [
+      'resolved with a winner',
+      { ...resolved, outcomePrices: '["0", "1"]' },
+      { status: 'resolved', resolution: 'outcome', winningOutcomeId: '222' },
+    ],
+    [
+      'closed at 1 and 0 while accepting orders, without a UMA status',
+      { ...closed, acceptingOrders: true, outcomePrices: '["1", "0"]' },
+      { status: 'resolved', resolution: 'outcome', winningOutcomeId: '111' },
+    ],
+    [
+      'split in half by UMA',
+      { ...resolved, outcomePrices: '["0.5", "0.5"]' },
+      { status: 'resolved', resolution: 'void' },
+    ],
+    ['closed at all zeros', { ...closed, outcomePrices: '["0", "0"]' }, { status: 'resolved', resolution: 'void' }],
+    ['closed in half without UMA', { ...closed, outcomePrices: '["0.5", "0.5"]' }, { status: 'closed' }],
+    ['closed without prices', { ...closed, outcomePrices: undefined }, { status: 'closed' }],
+    ['closed at odd prices', { ...closed, outcomePrices: '["0.58", "0.42"]' }, { status: 'closed' }],
+    [
+      'resolved by UMA at prices that are not final',
+      { ...resolved, outcomePrices: '["0.9995", "0.0005"]' },
+      { status: 'resolved' },
+    ],
+    ['archived', { ...open, archived: true }, { status: 'closed' }],
+    ['not accepting orders', { ...open, acceptingOrders: false }, { status: 'halted' }],
+    ['without its orderbook', { ...open, enableOrderBook: false }, { status: 'halted' }],
+    [
+      'not accepting orders before its start',
+      { ...open, acceptingOrders: false, acceptingOrdersTimestamp: '2026-07-02T00:00:00Z' },
+      { status: 'created' },
+    ],
+  ])('a market %s', (_, raw, expected) => {
+    const market = one(raw);
+    expect(market).toMatchObject(expected);
+    if (!('resolution' in expected)) expect(market).not.toHaveProperty('resolution');
+    if (!('winningOutcomeId' in expected)) expect(market).not.toHaveProperty('winningOutcomeId');
+  });
+
+  it('pays out only what is final', () => {
+    const payouts = (raw: object) => one(raw).outcomes.map((outcome) => outcome.payout);
+    expect(payouts({ ...resolved, outcomePrices: '["0", "1"]' })).toEqual(['0', '1']);
+    expect(payouts({ ...resolved, outcomePrices: '["0.5", "0.5"]' })).toEqual(['0.5', '0.5']);
+    expect(payouts({ ...closed, outcomePrices: '["0", "0"]' })).toEqual([undefined, undefined]);
+    expect(payouts(open)).toEqual([undefined, undefined]);
+  });
+
+  it('takes the time of closing and of resolution', () => {
+    const market = one({ ...resolved, outcomePrices: '["0", "1"]' });
+    expect(market).toMatchObject({
+      closeAtMs: Date.UTC(2026, 5, 24, 0, 0, 16),
+      resolvedAtMs: Date.UTC(2026, 5, 24, 1),
+      hasBook: false,
+    });
+    expect(one({ ...closed, outcomePrices: '["0.58", "0.42"]' })).not.toHaveProperty('resolvedAtMs');
+  });
+
+  it('maps an unknown state to the nearest safe one and says so', () => {
+    const market = one({ ...closed, umaResolutionStatus: 'escalated', outcomePrices: '["1", "0"]' });
+    expect(market.status).toBe('closed');
+    expect(market.unknowns).toEqual([{ field: 'umaResolutionStatus', value: 'escalated' }]);
+    expect(one({ ...open, version: 'v9' }).unknowns).toEqual([{ field: 'version', value: 'v9' }]);
+    expect(one({ ...open, createdAt: 'long ago' }).unknowns).toEqual([{ field: 'createdAt', value: 'long ago' }]);
+  });
+
+  it('names outcomes by position ids in protocol v2, and by nothing else before it', () => {
+    const ids = (raw: object) => one(raw).outcomes.map((outcome) => outcome.outcomeId);
+    expect(ids({ ...open, version: 'v2', positionIds: ['333', '444'] })).toEqual(['333', '444']);
+    expect(ids({ ...open, version: 'v1', positionIds: ['333', '444'] })).toEqual(['111', '222']);
+    expect(refusal({ ...open, version: 'v2' })).toBe('missing_field');
+  });
+
+  it('keeps a market of the AMM era readable, without a book', () => {
+    const market = one({ ...closed, clobTokenIds: undefined, enableOrderBook: undefined });
+    expect(market.outcomes.map((outcome) => outcome.outcomeId)).toEqual([`${CONDITION}:0`, `${CONDITION}:1`]);
+    expect(market.hasBook).toBe(false);
+  });
+
+  it.each<[string, object, string]>([
+    ['without a condition id', { ...open, conditionId: undefined }, 'missing_field'],
+    ['with an empty condition id', { ...open, conditionId: '' }, 'invalid_field'],
+    ['without the closed flag', { ...open, closed: undefined }, 'missing_field'],
+    ['with a flag of another type', { ...open, acceptingOrders: 'true' }, 'invalid_field'],
+    ['without a title', { ...open, question: undefined }, 'missing_field'],
+    ['with outcomes that are no JSON', { ...open, outcomes: '[Yes, No]' }, 'invalid_field'],
+    ['without outcomes', { ...open, outcomes: '[]' }, 'invalid_field'],
+    ['with fewer tokens than outcomes', { ...open, clobTokenIds: '["111"]' }, 'length_mismatch'],
+    ['without tokens but with a book', { ...open, clobTokenIds: undefined }, 'missing_field'],
+    ['with the same token twice', { ...open, clobTokenIds: '["111", "111"]' }, 'duplicate_outcome'],
+    ['with a token id that is no number', { ...open, clobTokenIds: '["111", "0xab"]' }, 'invalid_field'],
+    ['with U+0000 in its title', { ...open, question: 'a\u0000b' }, 'unstorable_text'],
+    ['with a lone surrogate in a label', { ...open, outcomes: '["Yes", "\\ud800"]' }, 'unstorable_text'],
+  ])('refuses a market %s', (_, raw, reason) => {
+    expect(refusal(raw)).toBe(reason);
+  });
+
+  it('refuses the second of two markets with one id, and keeps the neighbours', () => {
+    const other = { ...open, conditionId: `${CONDITION}0`, clobTokenIds: '["5", "6"]' };
+    const batch = parseMarkets([open, open, null, other], NOW);
+    expect(batch.records.map((market) => market.marketId)).toEqual([CONDITION, `${CONDITION}0`]);
+    expect(batch.rejected.map((rejected) => rejected.reason)).toEqual(['duplicate_record', 'not_an_object']);
+    expect(batch.rejected[0]?.recordId).toBe(CONDITION);
+  });
+
+  it('leaves out amounts that are none', () => {
+    const market = one({ ...open, volume: 'NaN', volumeNum: -3, volume24hr: null, liquidity: {}, liquidityNum: 5 });
+    expect(market).not.toHaveProperty('volume');
+    expect(market).not.toHaveProperty('volume24h');
+    expect(market.liquidity).toBe('5');
+  });
+});
