@@ -57,7 +57,7 @@ const API_WEBHOOKS = new Set(['src/webhooks/secret-box.ts']);
 /** Packages that only some places may use. */
 const PACKAGES = [
   { names: ['koa', '@koa/router'], allowed: (file) => file.startsWith('api/') },
-  { names: ['typeorm', 'pg'], allowed: (file) => /^src\/(store|queues|runtime)\//.test(file) },
+  { names: ['typeorm', 'pg'], allowed: (file) => /^(src\/(store|queues|runtime)|bench)\//.test(file) },
   {
     names: ['bullmq', 'ioredis'],
     allowed: (file) => /^(src\/queues\/|api\/ops\/|workers\/(define|start-worker)\.ts$)/.test(file),

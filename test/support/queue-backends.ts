@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { createLogger } from '../../src/observe/logger.ts';
-import { createQueueBackend, type QueueBackend } from '../../src/queues/backend.ts';
+import { createQueueBackend } from '../../src/queues/backend.ts';
+import type { QueueBackend } from '../../src/queues/port.ts';
 import { createTestDatabase } from './database.ts';
 
 export interface TestBackend {

@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import { ROLES } from '../../src/queues/jobs.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { BACKENDS, type BackendKind, isAvailable } from '../support/queue-backends.ts';
+import { type System, startSystem, WEBHOOK_SECRET } from '../support/system.ts';
+import { brokenAlerts, eventIds, pendingWork, storedTape, undelivered, wrongCandles } from './oracle.ts';
+
+interface Market {
+  market_id: string;
+  outcomes: { outcome_id: string }[];
+}
+interface Price {
+  outcomes: { outcome_id: string; price: number }[];
+}
+
+let database: TestDatabase | undefined;
+let system: System | undefined;
+afterEach(async () => {
+  await system?.stop();
+  await database?.drop();
+  system = undefined;
+  database = undefined;
+});
+
+async function start(kind: BackendKind): Promise<{ db: TestDatabase; running: System; prefix: string }> {
+  const db = await createTestDatabase();
+  database = db;
+  const prefix = `e2e${randomBytes(5).toString('hex')}`;
+  const redisUrl = inject('redisUrl');
+  const running = await startSystem({
+    databaseUrl: db.url,
+    ...(kind === 'redis' && redisUrl !== null && { redisUrl }),
+    queuePrefix: prefix,
+    exchange: { seed: 11, speed: 2, rollingSeconds: 0 },
+  });
+  system = running;
+  return { db, running, prefix };
+}
+
+async function wipeQueues(kind: BackendKind, db: TestDatabase, prefix: string): Promise<void> {
+  if (kind === 'postgres') {
+    await db.db.dataSource.query('DROP SCHEMA bullmq CASCADE');
+    return;
+  }
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(inject('redisUrl') ?? '');
+  const keys = await redis.keys(`{${prefix}}:*`);
+  if (keys.length > 0) await redis.del(...keys);
+  redis.disconnect();
+}
+
+/** One price of each market that has any. */
+async function quotes(running: System): Promise<{ tokenId: string; price: number }[]> {
+  const markets = await running.read<Market[]>('/v1/polymarket/markets?status=open&limit=50');
+  const found: { tokenId: string; price: number }[] = [];
+  for (const market of markets) {
+    const snapshot = await running.read<Price>(`/v1/polymarket/markets/${market.market_id}/prices`).catch(() => null);
+    const first = snapshot?.outcomes.find((outcome) => outcome.price > 0.1 && outcome.price < 0.9);
+    if (first) found.push({ tokenId: first.outcome_id, price: first.price });
+  }
+  return found;
+}
+
+/** Alerts on both sides of the price, some so near that the noise alone will meet them. */
+async function createAlerts(
+  running: System,
+  webhookId: string,
+  tokens: { tokenId: string; price: number }[],
+): Promise<void> {
+  for (const { tokenId, price } of tokens) {
+    for (const [condition, away] of [
+      ['above', 0.01],
+      ['above', 0.05],
+      ['below', -0.01],
+      ['below', -0.05],
+    ] as const) {
+      const target = Number((price + away).toFixed(3));
+      await running.call('POST', '/v1/alerts', { tokenMint: tokenId, condition, price: target, webhookId });
+    }
+  }
+}
+
+describe.each(BACKENDS)('killed under load, queues on %s', (kind) => {
+  it.skipIf(!isAvailable(kind))(
+    'loses nothing and tells nothing twice',
+    async () => {
+      const { db, running, prefix } = await start(kind);
+      const webhook = await running.call<{ id: string }>('POST', '/v1/webhooks', {
+        url: `${running.receiver.url}/hook`,
+        events: ['price_alert'],
+        secret: WEBHOOK_SECRET,
+      });
+      const tokens = await eventually(
+        () => quotes(running),
+        (found) => found.length >= 4,
+      );
+      const tapeFrom = running.exchange.state().second;
+      await createAlerts(running, webhook.id, tokens);
+
+      for (const role of ROLES) {
+        await running.killAndRestart(role);
+        await createAlerts(running, webhook.id, tokens.slice(0, 2));
+      }
+      await wipeQueues(kind, db, prefix);
+      await createAlerts(running, webhook.id, tokens.slice(0, 2));
+      for (const { tokenId, price } of tokens.slice(0, 3)) {
+        running.exchange.forcePrice({
+          tokenId,
+          price: (price > 0.5 ? price - 0.08 : price + 0.08).toFixed(2),
+          holdMs: 60_000,
+        });
+      }
+      // A second blow while the first is being mended.
+      await Promise.all(ROLES.map((role) => running.killAndRestart(role)));
+
+      // The forced crossings must be seen, so at least this many alerts fire.
+      await eventually(
+        () => running.call<{ status: string }[]>('GET', '/v1/alerts?limit=1000'),
+        (alerts) => alerts.filter((alert) => alert.status === 'triggered').length >= 6,
+        { timeoutMs: 60_000 },
+      );
+      // No more trades from here on: what the exchange printed must all come to rest in the tables.
+      running.exchange.pause();
+      const tapeUntil = running.exchange.state().second + 1;
+      const expected = ledgerTape(running, tapeFrom, tapeUntil);
+      await eventually(
+        () => storedTape(db.db, tapeFrom, tapeUntil),
+        (stored) => stored.length >= expected.length,
+        { timeoutMs: 60_000 },
+      );
+      await eventually(
+        () => pendingWork(db.db),
+        (work) => work.marks === 0 && work.deliveries === 0,
+        { timeoutMs: 60_000 },
+      );
+
+      expect(await storedTape(db.db, tapeFrom, tapeUntil)).toEqual(expected);
+      expect(await brokenAlerts(db.db)).toEqual([]);
+      expect(await wrongCandles(db.db)).toEqual([]);
+      expect(await undelivered(db.db)).toEqual([]);
+      expect((await pendingWork(db.db)).parked).toBe(0);
+      const told = running.receiver.requests;
+      expect([...new Set(told.map((request) => String(request.headers['webhook-id'])))].sort()).toEqual(
+        (await eventIds(db.db)).sort(),
+      );
+      expect(told.filter((request) => request.bodySignature !== 'ok' || request.standardSignature !== 'ok')).toEqual(
+        [],
+      );
+      const codes = await running.stop();
+      system = undefined;
+      expect([...codes.values()]).toEqual([0, 0, 0, 0, 0]);
+    },
+    180_000,
+  );
+});
+
+function ledgerTape(running: System, from: number, until: number): string[] {
+  return running.exchange
+    .ledger()
+    .trades.filter((trade) => trade.timestamp >= from && trade.timestamp < until)
+    .map((trade) => `${trade.timestamp} ${trade.tokenId} ${Number(trade.price)} ${Number(trade.size)}`)
+    .sort();
+}

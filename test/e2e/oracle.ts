@@ -1,0 +1,132 @@
+import { foldTrades, INTERVAL_SECONDS } from '../../src/domain/candle.ts';
+import { decimal } from '../../src/domain/decimal.ts';
+import { type Database, sql } from '../../src/store/tx.ts';
+
+/**
+ * Alerts that break the promise: an observation received since their creation (or the price as it is) meets them and they
+ * have not exactly one event; or they fired with nothing that met them; or they have more than one event.
+ */
+const BROKEN_ALERTS = sql(
+  'oracle_broken_alerts',
+  `WITH judged AS (
+     SELECT a.id, a.status, (SELECT count(*)::int FROM event e WHERE e.dedupe_key = 'alert:' || a.id) AS events,
+       EXISTS (SELECT FROM observation o WHERE o.token_id = a.token_id
+         AND o.received_at >= date_trunc('milliseconds', a.created_at)
+         AND CASE a.condition WHEN 'above' THEN o.price >= a.target ELSE o.price <= a.target END) AS observed,
+       EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id
+         AND CASE a.condition WHEN 'above' THEN l.price >= a.target ELSE l.price <= a.target END) AS current,
+       EXISTS (SELECT FROM price_history h WHERE h.token_id = a.token_id
+         AND CASE a.condition WHEN 'above' THEN h.price >= a.target ELSE h.price <= a.target END) AS ever
+     FROM alert a)
+   SELECT * FROM judged
+   WHERE events > 1 OR (status = 'triggered') <> (events = 1)
+      OR (status = 'active' AND (observed OR current))
+      OR (status = 'triggered' AND NOT (observed OR ever))`,
+);
+
+export function brokenAlerts(db: Database): Promise<unknown[]> {
+  return db.query(BROKEN_ALERTS);
+}
+
+const TRADES = sql(
+  'oracle_trades',
+  `SELECT token_id, (extract(epoch FROM ts) * 1000)::bigint AS ts_ms, trade_id, price, size FROM trade ORDER BY token_id`,
+);
+const CANDLES = sql(
+  'oracle_candles',
+  `SELECT bucket, open, high, low, close, volume, notional, trades FROM candle
+   WHERE token_id = $1 AND interval_seconds = $2 ORDER BY bucket`,
+);
+
+interface TradeRow {
+  token_id: string;
+  ts_ms: string;
+  trade_id: string;
+  price: string;
+  size: string;
+}
+
+/** Candles that differ from the fold of the stored trades, as text. */
+export async function wrongCandles(db: Database): Promise<string[]> {
+  const byToken = new Map<string, TradeRow[]>();
+  for (const row of await db.query<TradeRow>(TRADES)) {
+    const rows = byToken.get(row.token_id) ?? [];
+    rows.push(row);
+    byToken.set(row.token_id, rows);
+  }
+  const wrong: string[] = [];
+  for (const [tokenId, rows] of byToken) {
+    const tape = rows.map((row) => ({
+      tsMs: Number(row.ts_ms),
+      tradeId: row.trade_id,
+      price: decimal(row.price),
+      size: decimal(row.size),
+    }));
+    for (const interval of Object.values(INTERVAL_SECONDS)) {
+      const stored = await db.query<Record<string, string>>(CANDLES, [tokenId, interval]);
+      const actual = stored.map((row) =>
+        JSON.stringify([
+          Number(row['bucket']),
+          ...['open', 'high', 'low', 'close', 'volume', 'notional'].map((field) => decimal(row[field] ?? '')),
+          Number(row['trades']),
+        ]),
+      );
+      const expected = foldTrades(tape, interval).map((candle) => JSON.stringify(Object.values(candle)));
+      for (let index = 0; index < Math.max(actual.length, expected.length); index++) {
+        if (actual[index] === expected[index]) continue;
+        wrong.push(`token ${tokenId}, ${interval} s: ${actual[index]} instead of ${expected[index]}`);
+      }
+    }
+  }
+  return wrong;
+}
+
+const UNTOLD = sql(
+  'oracle_untold',
+  `SELECT e.id, d.status FROM event e JOIN delivery d ON d.event_pk = e.pk WHERE d.status <> 'delivered'`,
+);
+
+/** Deliveries that did not end as delivered. */
+export function undelivered(db: Database): Promise<{ id: string; status: string }[]> {
+  return db.query(UNTOLD);
+}
+
+const EVENT_IDS = sql('oracle_event_ids', 'SELECT id FROM event');
+
+export async function eventIds(db: Database): Promise<string[]> {
+  return (await db.query<{ id: string }>(EVENT_IDS)).map((row) => row.id);
+}
+
+const PENDING_WORK = sql(
+  'oracle_pending_work',
+  `SELECT (SELECT count(*)::int FROM mark WHERE stage <> 'sample-snapshots') AS marks,
+          (SELECT count(*)::int FROM parked_mark) AS parked,
+          (SELECT count(*)::int FROM delivery WHERE status = 'pending') AS deliveries`,
+);
+
+export interface PendingWork {
+  marks: number;
+  parked: number;
+  deliveries: number;
+}
+
+export async function pendingWork(db: Database): Promise<PendingWork> {
+  const [row] = await db.query<PendingWork>(PENDING_WORK);
+  if (!row) throw new Error('no row');
+  return row;
+}
+
+const STORED_TRADES = sql(
+  'oracle_stored_trades',
+  `SELECT t.mint, extract(epoch FROM r.ts)::bigint AS second, r.price, r.size FROM trade r JOIN token t ON t.id = r.token_id
+   WHERE r.ts >= to_timestamp($1) AND r.ts < to_timestamp($2)`,
+);
+
+/** Stored trades of `[from, until)` epoch seconds, one canonical line each, sorted: to compare with the exchange's ledger. */
+export async function storedTape(db: Database, from: number, until: number): Promise<string[]> {
+  const rows = await db.query<{ mint: string; second: string; price: string; size: string }>(STORED_TRADES, [
+    from,
+    until,
+  ]);
+  return rows.map((row) => `${row.second} ${row.mint} ${decimal(row.price)} ${decimal(row.size)}`).sort();
+}

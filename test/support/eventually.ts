@@ -1,0 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Asks until the answer satisfies, for state that only other processes can announce. On time-out it throws with the last
+ * answer, so that a failure says what was there instead.
+ */
+export async function eventually<T>(
+  ask: () => Promise<T>,
+  satisfies: (answer: T) => boolean,
+  options: { timeoutMs?: number; everyMs?: number } = {},
+): Promise<T> {
+  const { timeoutMs = 60_000, everyMs = 100 } = options;
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (satisfies(answer)) return answer;
+    if (Date.now() > deadline) throw new Error(`not reached in ${timeoutMs} ms; last: ${JSON.stringify(answer)}`);
+    await delay(everyMs);
+  }
+}
