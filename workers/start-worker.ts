@@ -1,24 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import type { Worker } from 'bullmq';
 import type { Config } from '../src/config/config.ts';
-import { DATABASE_POOL_SIZE } from '../src/config/pools.ts';
 import { VERSION } from '../src/config/version.ts';
 import type { Logger } from '../src/observe/logger.ts';
-import { createMetrics, type Metrics } from '../src/observe/metrics.ts';
-import { createProbeServer } from '../src/observe/probe-server.ts';
-import { createQueueBackend } from '../src/queues/backend.ts';
+import type { Metrics } from '../src/observe/metrics.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
-import { createProducer } from '../src/queues/producer.ts';
-import { stopInOrder } from '../src/runtime/lifecycle.ts';
-import { listen } from '../src/runtime/listen.ts';
-import { waitForDatabase } from '../src/runtime/wait-for-database.ts';
-import { createDataSource } from '../src/store/data-source.ts';
-import { migrate, withBootLock } from '../src/store/migrate.ts';
+import { openFoundation } from '../src/runtime/foundation.ts';
 import { Partitions } from '../src/store/partitions.ts';
-import { Database, sql } from '../src/store/tx.ts';
 import type { VenueAdapter } from '../src/venues/port.ts';
 import { createAdapters } from '../src/venues/registry.ts';
-import { createSecretBox } from '../src/webhooks/secret-box.ts';
 import { createSender } from '../src/webhooks/sender.ts';
 import { createProcessor } from './define.ts';
 import type { WorkerDeps } from './deps.ts';
@@ -32,10 +22,7 @@ export interface RunningWorker {
   stop(): Promise<void>;
 }
 
-/**
- * Brings up one worker process: wait for the database, migrate under the boot lock, then construct (DESIGN section 2,
- * point 6). The signal ends the wait.
- */
+/** Brings up one worker process. It stops in the order: take no more, finish, close. The signal ends the wait for the database. */
 export async function startWorker(
   role: Role,
   config: Config,
@@ -43,83 +30,51 @@ export async function startWorker(
   signal: AbortSignal,
 ): Promise<RunningWorker> {
   const processors = processorsOf(role);
-  await waitForDatabase(config.databaseUrl, log, signal);
-  const queueNames = queuesOfRole(role, config.venues);
-  const dataSource = createDataSource({
-    databaseUrl: config.databaseUrl,
-    poolSize: DATABASE_POOL_SIZE[role],
-    applicationName: `oddswire-${role}`,
-    log,
-  });
-  await dataSource.initialize();
-  const backend = createQueueBackend({
-    databaseUrl: config.databaseUrl,
-    ...(config.queues.redisUrl !== undefined && { redisUrl: config.queues.redisUrl }),
-    prefix: config.queues.prefix,
-    workers: queueNames.length,
-    log,
-  });
-  await withBootLock(config.databaseUrl, async () => {
-    await migrate(dataSource);
-    await backend.migrate();
-  });
-
-  const metrics = createMetrics(role);
-  const producer = createProducer({ backend, log, onWakeFailure: (job) => metrics.wakeFailures.inc({ job }) });
-  const db = new Database(dataSource);
-  const adapters = role === 'poller' ? adaptersOf(config, metrics, log) : new Map<string, VenueAdapter>();
-  const stopping = new AbortController();
-  const deps: WorkerDeps = {
-    config,
-    db,
-    partitions: new Partitions(db),
-    producer,
-    adapters,
-    sender: await senderOf(config),
-    secretBox: createSecretBox(config.secretsKeys),
-    metrics,
-    log,
-    stopping: stopping.signal,
-    now: Date.now,
-  };
-  const processor = createProcessor(processors, deps);
-  const workers = queueNames.map((name) => {
-    const worker = backend.worker(name, processor, concurrencyOf(name));
-    worker.on('error', (error) => log.warn({ err: error, queue: name }, 'worker error'));
-    return worker;
-  });
-  await restore(role, deps, backend);
-  for (const worker of workers) runUntilClosed(worker, log);
-  const restoring = startRestoring(role, deps, backend);
-  const probes = createProbeServer(metrics, [
-    { name: 'database', check: () => db.query(PING).then(() => undefined) },
-    { name: 'queue store', check: () => backend.ping() },
-  ]);
-  const probeUrl = await listen(probes, config.metrics.host, config.metrics.port);
-
-  return {
-    probeUrl,
-    async stop() {
-      // Stop taking, finish, close: workers before queues, queues before connections.
-      stopping.abort();
-      await stopInOrder([
-        () => restoring.stop(),
-        () => Promise.all(workers.map((worker) => worker.close())),
-        () => deps.sender.close(),
-        () => Promise.all([...adapters.values()].map((adapter) => adapter.close())),
-        () => producer.close(),
-        () => backend.close(),
-        () => dataSource.destroy(),
-        () => new Promise((resolve) => probes.close(resolve)),
-      ]);
-    },
-  };
+  const names = queuesOfRole(role, config.venues);
+  const foundation = await openFoundation(role, { config, log, signal, workers: names.length });
+  const { backend, metrics } = foundation;
+  try {
+    const adapters = role === 'poller' ? adaptersOf(config, metrics, log) : new Map<string, VenueAdapter>();
+    foundation.onStop(() => Promise.all([...adapters.values()].map((adapter) => adapter.close())));
+    const sender = await senderOf(config);
+    foundation.onStop(() => sender.close());
+    const stopping = new AbortController();
+    const deps: WorkerDeps = {
+      config,
+      db: foundation.db,
+      partitions: new Partitions(foundation.db),
+      producer: foundation.producer,
+      adapters,
+      sender,
+      secretBox: foundation.secretBox,
+      metrics,
+      log,
+      stopping: stopping.signal,
+      now: Date.now,
+    };
+    const processor = createProcessor(processors, deps);
+    await restore(role, deps, backend);
+    const workers = names.map((name) => runWorker(backend.worker(name, processor, concurrencyOf(name)), log));
+    foundation.onStop(() => Promise.all(workers.map((worker) => worker.close())));
+    const restoring = startRestoring(role, deps, backend);
+    foundation.onStop(() => restoring.stop());
+    return {
+      probeUrl: foundation.probeUrl,
+      async stop() {
+        stopping.abort();
+        await foundation.stop();
+      },
+    };
+  } catch (error) {
+    await foundation.stop();
+    throw error;
+  }
 }
 
-const PING = sql('ping', 'SELECT 1');
-
-function runUntilClosed(worker: Worker, log: Logger): void {
+function runWorker(worker: Worker, log: Logger): Worker {
+  worker.on('error', (error) => log.warn({ err: error, queue: worker.name }, 'worker error'));
   worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
+  return worker;
 }
 
 function adaptersOf(config: Config, metrics: Metrics, log: Logger): Map<string, VenueAdapter> {

@@ -45,9 +45,11 @@ const CANCEL_UNWANTED = sql(
 
 const CLAIM_DUE = sql(
   'claim_due_deliveries',
+  // A row whose late attempt ends while we wait for it is judged again by the outer conditions only.
   `UPDATE delivery d SET locked_until = clock_timestamp() + ${CLAIM_LEASE_SECONDS} * interval '1 second'
    FROM event e
-   WHERE e.pk = d.event_pk AND d.pk IN (
+   WHERE e.pk = d.event_pk AND d.status = 'pending' AND d.next_attempt_at <= clock_timestamp()
+     AND (d.locked_until IS NULL OR d.locked_until < clock_timestamp()) AND d.pk IN (
      SELECT pk FROM delivery
      WHERE subscription_pk = $1 AND status = 'pending' AND next_attempt_at <= clock_timestamp()
        AND (locked_until IS NULL OR locked_until < clock_timestamp())
@@ -136,10 +138,16 @@ const FINISH_DELIVERY = sql(
    WHERE pk = $1 AND attempt_count = $2 AND status IN ('pending', 'cancelled') RETURNING pk`,
 );
 
+/** Taken before the delivery, as the claim does, so that the two cannot deadlock; a success of a healthy one locks nothing. */
+const LOCK_FOR_OUTCOME = sql(
+  'lock_subscription_for_outcome',
+  `SELECT status = 'active' AS is_active FROM webhook_subscription
+   WHERE pk = $1 AND deleted_at IS NULL AND ($2 OR failing_since IS NOT NULL OR exhausted_count > 0) FOR NO KEY UPDATE`,
+);
+
 const NOTE_SUCCESS = sql(
   'note_subscription_success',
-  `UPDATE webhook_subscription SET failing_since = NULL, exhausted_count = 0
-   WHERE pk = $1 AND (failing_since IS NOT NULL OR exhausted_count > 0)`,
+  `UPDATE webhook_subscription SET failing_since = NULL, exhausted_count = 0 WHERE pk = $1`,
 );
 
 /** Auto-pause after 5 days without a success and 10 exhausted deliveries (DESIGN section 8). */
@@ -152,7 +160,7 @@ const NOTE_FAILURE = sql(
        THEN 'failing' ELSE pause_reason END,
      status = CASE WHEN $3 OR (exhausted_count + $2::int >= 10 AND failing_since < clock_timestamp() - interval '5 days')
        THEN 'paused' ELSE status END
-   WHERE pk = $1 AND deleted_at IS NULL RETURNING status = 'paused' AS is_paused, pause_reason`,
+   WHERE pk = $1 RETURNING status = 'paused' AS is_paused, pause_reason`,
 );
 
 export interface FinishedAttempt {
@@ -174,7 +182,9 @@ export async function finishAttempt(
   verdict: DeliveryVerdict,
 ): Promise<FinishedAttempt> {
   return db.transaction(async (tx) => {
-    const paused = delivery.isTest ? undefined : await noteOutcome(tx, subscriptionPk, verdict);
+    const [subscription] = delivery.isTest
+      ? []
+      : await tx.query<{ is_active: boolean }>(LOCK_FOR_OUTCOME, [subscriptionPk, verdict.state !== 'delivered']);
     const status = verdict.state === 'retry' ? 'pending' : verdict.state;
     const finished = await tx.query(FINISH_DELIVERY, [
       delivery.pk,
@@ -184,6 +194,7 @@ export async function finishAttempt(
       attempt.statusCode ?? null,
       attempt.errorCode ?? null,
     ]);
+    if (finished.length === 0) return { isRecorded: false };
     await tx.query(INSERT_ATTEMPT, [
       delivery.pk,
       delivery.attemptCount + 1,
@@ -194,10 +205,13 @@ export async function finishAttempt(
       attempt.errorCode ?? null,
       attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt),
     ]);
-    return { isRecorded: finished.length === 1, ...(paused !== undefined && { pausedFor: paused }) };
+    if (!subscription) return { isRecorded: true };
+    const pausedFor = await noteOutcome(tx, subscriptionPk, verdict);
+    return { isRecorded: true, ...(subscription.is_active && pausedFor !== undefined && { pausedFor }) };
   });
 }
 
+/** Why the subscription is paused now, if we paused it. */
 async function noteOutcome(tx: Tx, subscriptionPk: bigint, verdict: DeliveryVerdict): Promise<string | undefined> {
   if (verdict.state === 'delivered') {
     await tx.query(NOTE_SUCCESS, [subscriptionPk]);

@@ -23,6 +23,12 @@ const STATEMENTS = [
      last_used_at timestamptz
    )`,
 
+  // One value sealed with the key ring: a process with the wrong ring is stopped at start, not at the first delivery.
+  `CREATE TABLE key_check (
+     id smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+     sealed text NOT NULL
+   )`,
+
   // --- what can be priced ---------------------------------------------------------------------------------------------
   // Alerts and outcomes refer to one token row, made by whoever names it first: there is no later linking to race with.
   `CREATE TABLE token (
@@ -282,6 +288,7 @@ const TABLES = [
   'market_stats',
   'market',
   'token',
+  'key_check',
   'api_key',
   'account',
 ] as const;

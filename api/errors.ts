@@ -1,0 +1,64 @@
+import { OddswireError } from '../src/domain/errors.ts';
+
+/** What is wrong with one part of the input. */
+export interface ErrorDetail {
+  /** A query parameter, a body field (`events.0`), or where else to look. */
+  path: string;
+  message: string;
+}
+
+/** Codes by status (DESIGN section 4). */
+const STATUS_OF = {
+  invalid_request: 400,
+  invalid_json: 400,
+  invalid_cursor: 400,
+  unauthorized: 401,
+  insufficient_scope: 403,
+  cross_origin: 403,
+  not_found: 404,
+  venue_not_found: 404,
+  market_not_found: 404,
+  orderbook_not_available: 404,
+  no_data_yet: 404,
+  webhook_not_found: 404,
+  alert_not_found: 404,
+  method_not_allowed: 405,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  internal_error: 500,
+  not_ready: 503,
+} as const;
+export type ErrorCode = keyof typeof STATUS_OF;
+
+/** An answer that is not a success: thrown anywhere below the envelope middleware, written by it. */
+export class ApiError extends OddswireError {
+  readonly status: number;
+  readonly details: readonly ErrorDetail[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { details?: readonly ErrorDetail[]; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
+  ) {
+    super(code, message, { retryable: STATUS_OF[code] >= 429, cause: options.cause });
+    this.status = STATUS_OF[code];
+    this.details = options.details ?? [];
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** 400 `invalid_request` with everything that is wrong. */
+export function invalidRequest(details: readonly ErrorDetail[]): ApiError {
+  const [first] = details;
+  const more = details.length > 1 ? ` (and ${details.length - 1} more)` : '';
+  return new ApiError('invalid_request', first ? `${first.path}: ${first.message}${more}` : 'invalid request', {
+    details,
+  });
+}
+
+/** 503 `not_ready` that says when to come back. */
+export function notReady(message: string, details: readonly ErrorDetail[] = [], cause?: unknown): ApiError {
+  return new ApiError('not_ready', message, { details, headers: { 'Retry-After': '2' }, cause });
+}

@@ -1,0 +1,61 @@
+import type { RouterMiddleware } from '@koa/router';
+import type { ApiContext, ApiDeps, ApiState, Caller, RouteGroup } from '../deps.ts';
+import { ApiError } from '../errors.ts';
+
+const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiKey realm="oddswire"' };
+
+/**
+ * Lets a request through that carries a valid key in the header of its route group (spec section 5), with the scope it
+ * needs. The other header alone is 401 with a message that names the right one.
+ */
+export function authenticate(deps: Pick<ApiDeps, 'keys' | 'now'>, group: RouteGroup): RouterMiddleware<ApiState> {
+  return async (ctx, next) => {
+    const found = await deps.keys.find(offeredKey(ctx, group), deps.now());
+    if (!found) throw unauthorized(group, 'the API key is unknown, expired or revoked');
+    if (!found.scopes.includes(group.scope)) {
+      throw new ApiError('insufficient_scope', `this key lacks the scope ${group.scope}`, {
+        headers: {
+          'WWW-Authenticate': `${CHALLENGE[group.header]}, error="insufficient_scope", scope="${group.scope}"`,
+        },
+      });
+    }
+    ctx.state.caller = { accountId: found.accountId, keyId: found.id, scopes: found.scopes };
+    await next();
+  };
+}
+
+/** The caller of a route behind `authenticate`. */
+export function callerOf(ctx: ApiContext): Caller {
+  const { caller } = ctx.state;
+  if (!caller) throw new TypeError('this route is not behind authenticate');
+  return caller;
+}
+
+function offeredKey(ctx: ApiContext, group: RouteGroup): string {
+  const bearer = ctx.get('Authorization');
+  const apiKey = ctx.get('X-API-Key');
+  if (group.header === 'X-API-Key') {
+    if (apiKey !== '') return apiKey;
+    throw unauthorized(
+      group,
+      bearer === ''
+        ? 'send an API key in the header "X-API-Key: <API_KEY>"'
+        : 'this route takes the key in the header "X-API-Key: <API_KEY>", not in Authorization',
+    );
+  }
+  if (bearer !== '') {
+    const [scheme = '', key = '', ...rest] = bearer.split(' ').filter((part) => part !== '');
+    if (scheme.toLowerCase() === 'bearer' && key !== '' && rest.length === 0) return key;
+    throw unauthorized(group, 'the Authorization header must read "Authorization: Bearer <API_KEY>"');
+  }
+  throw unauthorized(
+    group,
+    apiKey === ''
+      ? 'send an API key in the header "Authorization: Bearer <API_KEY>"'
+      : 'this route takes the key in the header "Authorization: Bearer <API_KEY>", not in X-API-Key',
+  );
+}
+
+function unauthorized(group: RouteGroup, message: string): ApiError {
+  return new ApiError('unauthorized', message, { headers: { 'WWW-Authenticate': CHALLENGE[group.header] } });
+}

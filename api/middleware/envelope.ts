@@ -1,0 +1,56 @@
+import type { Middleware } from 'koa';
+import type { ApiJson } from '../../src/domain/api-json.ts';
+import { toJsonText } from '../../src/domain/api-json.ts';
+import { InvalidCursorError } from '../../src/domain/cursor.ts';
+import { scrubData } from '../../src/domain/text.ts';
+import { TimeRangeError } from '../../src/domain/time-range.ts';
+import { isDatabaseUnavailable } from '../../src/store/tx.ts';
+import type { ApiDeps, ApiState } from '../deps.ts';
+import { ApiError, type ErrorDetail, invalidRequest, notReady } from '../errors.ts';
+
+/** `{success:false, error, meta}` as JSON text: the same for every failure, with never a stack trace. */
+export function errorBody(
+  error: { code: string; message: string; details?: readonly ErrorDetail[] },
+  requestId: string,
+  nowMs: number,
+): string {
+  const { code, message, details = [] } = error;
+  const body: ApiJson = {
+    success: false,
+    error: {
+      code,
+      message,
+      ...(details.length > 0 && { details: details.map(({ path, message: text }) => ({ path, message: text })) }),
+    },
+    meta: { request_id: requestId, timestamp: Math.floor(nowMs / 1000) },
+  };
+  return toJsonText(scrubData(body), 'number');
+}
+
+/** Turns whatever was thrown below into an answer. */
+export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      const error = toApiError(thrown);
+      if (error.status === 500) ctx.state.log.error({ err: thrown }, 'request failed');
+      for (const name of ['ETag', 'Location', 'Last-Modified']) ctx.remove(name);
+      ctx.set(error.headers);
+      ctx.set('Cache-Control', 'no-store');
+      ctx.status = error.status;
+      ctx.type = 'application/json; charset=utf-8';
+      ctx.body = errorBody(error, ctx.state.requestId, deps.now());
+    }
+  };
+}
+
+function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  if (thrown instanceof InvalidCursorError) return new ApiError('invalid_cursor', thrown.message);
+  if (thrown instanceof TimeRangeError) return invalidRequest([{ path: thrown.path, message: thrown.message }]);
+  if (isDatabaseUnavailable(thrown)) {
+    return notReady('the database is not available', [{ path: 'database', message: 'not available' }], thrown);
+  }
+  return new ApiError('internal_error', 'something went wrong on our side', { cause: thrown });
+}

@@ -1,0 +1,75 @@
+import type { AddressInfo } from 'node:net';
+import type { Config } from '../src/config/config.ts';
+import { createCursorCodec } from '../src/domain/cursor.ts';
+import { deriveKey } from '../src/domain/secret-keys.ts';
+import type { Logger } from '../src/observe/logger.ts';
+import type { Metrics } from '../src/observe/metrics.ts';
+import { queueNames } from '../src/queues/jobs.ts';
+import { openFoundation } from '../src/runtime/foundation.ts';
+import { listen } from '../src/runtime/listen.ts';
+import { ensureBootstrapKey } from '../src/store/accounts.ts';
+import { createApp } from './app.ts';
+import type { RequestSample } from './deps.ts';
+import { createHttpServer, drain } from './http-server.ts';
+import { createKeyDirectory } from './key-directory.ts';
+import { venueProfiles } from './venue-catalog.ts';
+
+export interface RunningApi {
+  /** Base address of the API, without a slash at the end. */
+  address: string;
+  port: number;
+  /** Where /metrics and /health answer. */
+  probeUrl: string;
+  /** Stops accepting, finishes requests, closes the producer and the pools. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Brings up the API: wait for the database, migrate under the boot lock, make the bootstrap key, then listen (DESIGN
+ * section 2, point 6). The signal ends the wait. What was opened is closed again when a later step fails.
+ * @throws StartupError when a port is taken.
+ */
+export async function startApi(
+  config: Config,
+  log: Logger,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<RunningApi> {
+  const foundation = await openFoundation('api', { config, log, signal, workers: 0 });
+  const { db, producer, metrics, secretBox, dependencies, probeUrl } = foundation;
+  try {
+    if (config.bootstrapApiKey !== undefined && (await ensureBootstrapKey(db, config.bootstrapApiKey))) {
+      log.info('made the bootstrap API key');
+    }
+    const keys = createKeyDirectory(db, log);
+    foundation.onStop(() => keys.close());
+    const app = createApp({
+      db,
+      producer,
+      keys,
+      secretBox,
+      cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
+      venues: venueProfiles(config.venues, config.pollMs),
+      decimalFormat: config.decimalFormat,
+      webhookAllow: config.webhooks.allowCidrs,
+      dependencies,
+      ...(config.opsPassword !== undefined && {
+        ops: { password: config.opsPassword, queueNames: queueNames(config.venues) },
+      }),
+      log,
+      onRequest: (sample) => countRequest(metrics, sample),
+      now: Date.now,
+    });
+    const server = createHttpServer(app.callback(), log);
+    const address = await listen(server, config.http.host, config.http.port);
+    foundation.onStop(() => drain(server));
+    log.info({ address }, 'listening');
+    return { address, port: (server.address() as AddressInfo).port, probeUrl, stop: foundation.stop };
+  } catch (error) {
+    await foundation.stop();
+    throw error;
+  }
+}
+
+function countRequest(metrics: Metrics, { route, method, status, durationSeconds }: RequestSample): void {
+  metrics.httpRequests.observe({ route, method, status: String(status) }, durationSeconds);
+}

@@ -1,0 +1,127 @@
+import { apiKeyId, generateApiKey, hashApiKey, isSameHash, SCOPES, type Scope } from '../domain/api-key.ts';
+import { OddswireError } from '../domain/errors.ts';
+import { AccountEntity } from './entities/account.ts';
+import { ApiKeyEntity } from './entities/api-key.ts';
+import { type Database, type Queryable, sql, type Tx } from './tx.ts';
+
+/** The account of BOOTSTRAP_API_KEY. */
+export const BOOTSTRAP_ACCOUNT = 'bootstrap';
+
+/** What a request needs to know of its key. */
+export interface StoredApiKey {
+  id: string;
+  accountId: bigint;
+  scopes: readonly string[];
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+}
+
+const FIND_API_KEY = sql(
+  'find_api_key',
+  `SELECT id, account_id, secret_hash, scopes, expires_at, revoked_at FROM api_key WHERE id = $1 OR secret_hash = $2`,
+);
+
+interface ApiKeyLookupRow {
+  id: string;
+  account_id: string;
+  secret_hash: Buffer;
+  scopes: string[];
+  expires_at: Date | null;
+  revoked_at: Date | null;
+}
+
+/** The stored key that `key` is, or null. Expiry and revocation are for the caller to judge. */
+export async function findApiKey(db: Queryable, key: string): Promise<StoredApiKey | null> {
+  const hash = hashApiKey(key);
+  const rows = await db.query<ApiKeyLookupRow>(FIND_API_KEY, [apiKeyId(key), hash]);
+  const row = rows.find((candidate) => isSameHash(candidate.secret_hash, hash));
+  if (!row) return null;
+  return {
+    id: row.id,
+    accountId: BigInt(row.account_id),
+    scopes: row.scopes,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+/** Keys are locked in order, so that two API processes flushing at once cannot deadlock. */
+const TOUCH_API_KEYS = sql(
+  'touch_api_keys',
+  `WITH used AS (SELECT * FROM unnest($1::text[], $2::timestamptz[]) AS u (id, at)),
+   locked AS (SELECT k.id, u.at FROM api_key k JOIN used u USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k)
+   UPDATE api_key k SET last_used_at = greatest(k.last_used_at, l.at) FROM locked l WHERE k.id = l.id`,
+);
+
+/** Writes when keys were last used: one statement for a batch. */
+export async function touchApiKeys(db: Queryable, usedAt: ReadonlyMap<string, Date>): Promise<void> {
+  if (usedAt.size === 0) return;
+  await db.query(TOUCH_API_KEYS, [[...usedAt.keys()], [...usedAt.values()].map((at) => at.toISOString())]);
+}
+
+/** The id of the account of this name; made if absent. */
+async function ensureAccount(tx: Tx, name: string): Promise<string> {
+  const accounts = tx.em.getRepository(AccountEntity);
+  await accounts.createQueryBuilder().insert().values({ name }).orIgnore().execute();
+  const account = await accounts.findOneBy({ name });
+  if (!account) throw new OddswireError('account_missing', 'an account vanished while it was being made');
+  return account.id;
+}
+
+/**
+ * Makes the key of BOOTSTRAP_API_KEY, with every scope, unless it exists. A revoked one stays revoked.
+ * Returns whether it was made.
+ */
+export async function ensureBootstrapKey(db: Database, key: string): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    if ((await findApiKey(tx, key)) !== null) return false;
+    const accountId = await ensureAccount(tx, BOOTSTRAP_ACCOUNT);
+    const inserted = await tx.em
+      .getRepository(ApiKeyEntity)
+      .createQueryBuilder()
+      .insert()
+      .values({ id: apiKeyId(key), accountId, name: 'bootstrap', secretHash: hashApiKey(key), scopes: [...SCOPES] })
+      .orIgnore()
+      .returning('id')
+      .execute();
+    return inserted.raw.length === 1;
+  });
+}
+
+export interface ApiKeyRequest {
+  /** Made if it does not exist. */
+  accountName: string;
+  name: string;
+  scopes: readonly Scope[];
+  expiresAt?: Date;
+}
+
+/** Makes a key for an account. The key itself is in the answer only. */
+export async function createApiKey(
+  db: Database,
+  request: ApiKeyRequest,
+): Promise<{ id: string; key: string; accountId: bigint }> {
+  const made = generateApiKey();
+  return db.transaction(async (tx) => {
+    const accountId = await ensureAccount(tx, request.accountName);
+    await tx.em.getRepository(ApiKeyEntity).insert({
+      id: made.id,
+      accountId,
+      name: request.name,
+      secretHash: made.hash,
+      scopes: [...request.scopes],
+      ...(request.expiresAt !== undefined && { expiresAt: request.expiresAt }),
+    });
+    return { id: made.id, key: made.key, accountId: BigInt(accountId) };
+  });
+}
+
+const REVOKE_API_KEY = sql(
+  'revoke_api_key',
+  `UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id`,
+);
+
+/** Revokes a key, effective within the second that look-ups are cached. False when there is none of this id. */
+export async function revokeApiKey(db: Queryable, id: string): Promise<boolean> {
+  return (await db.query(REVOKE_API_KEY, [id])).length === 1;
+}

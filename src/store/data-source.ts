@@ -1,0 +1,43 @@
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import type { Logger } from '../observe/logger.ts';
+import { AccountEntity } from './entities/account.ts';
+import { AlertEntity } from './entities/alert.ts';
+import { ApiKeyEntity } from './entities/api-key.ts';
+import { WebhookSubscriptionEntity } from './entities/webhook-subscription.ts';
+import { Initial0001 } from './migrations/0001-initial.ts';
+
+/** Every table TypeORM's repositories may touch. */
+const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
+
+/** In order; a migration that landed is never edited. */
+const MIGRATIONS = [Initial0001] as const;
+
+export interface DataSourceOptions {
+  databaseUrl: string;
+  /** Connections of the pool. */
+  poolSize: number;
+  /** Shown in pg_stat_activity. */
+  applicationName: string;
+  log: Logger;
+}
+
+/** A data source that is not connected yet. TypeORM logs nothing: one failed bulk insert would print all its values. */
+export function createDataSource(options: DataSourceOptions): DataSource {
+  return new DataSource({
+    type: 'postgres',
+    url: options.databaseUrl,
+    applicationName: options.applicationName,
+    poolSize: options.poolSize,
+    poolErrorHandler: (error: unknown) => options.log.warn({ err: error }, 'database connection lost'),
+    connectTimeoutMS: 5_000,
+    extra: { keepAlive: true, idleTimeoutMillis: 60_000 },
+    driver: pg,
+    logging: false,
+    synchronize: false,
+    entities: [...ENTITIES],
+    migrations: [...MIGRATIONS],
+    migrationsTableName: 'schema_migration',
+    migrationsTransactionMode: 'each',
+  });
+}

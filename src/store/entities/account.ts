@@ -1,0 +1,18 @@
+import { EntitySchema } from 'typeorm';
+
+/** Whoever owns keys, subscriptions and alerts. */
+export interface AccountRow {
+  /** bigint as text. */
+  id: string;
+  name: string;
+  createdAt: Date;
+}
+
+export const AccountEntity = new EntitySchema<AccountRow>({
+  name: 'account',
+  columns: {
+    id: { type: 'bigint', primary: true, generated: 'increment' },
+    name: { type: 'text', unique: true },
+    createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
+  },
+});

@@ -1,0 +1,38 @@
+import { EntitySchema } from 'typeorm';
+
+/** A webhook subscription. Deleted ones stay, without their secret, for the deliveries that refer to them. */
+export interface WebhookSubscriptionRow {
+  /** bigint as text. */
+  pk: string;
+  id: string;
+  /** bigint as text. */
+  accountId: string;
+  url: string;
+  events: string[];
+  sealedSecret: string;
+  status: 'active' | 'paused';
+  pauseReason: string | null;
+  failingSince: Date | null;
+  exhaustedCount: number;
+  createdAt: Date;
+  deletedAt: Date | null;
+}
+
+export const WebhookSubscriptionEntity = new EntitySchema<WebhookSubscriptionRow>({
+  name: 'webhook_subscription',
+  columns: {
+    pk: { type: 'bigint', primary: true, generated: 'increment' },
+    id: { type: 'text', unique: true },
+    accountId: { type: 'bigint', name: 'account_id' },
+    url: { type: 'text' },
+    events: { type: 'text', array: true },
+    sealedSecret: { type: 'text', name: 'sealed_secret' },
+    status: { type: 'text', default: 'active' },
+    pauseReason: { type: 'text', name: 'pause_reason', nullable: true },
+    failingSince: { type: 'timestamptz', name: 'failing_since', nullable: true },
+    exhaustedCount: { type: 'int', name: 'exhausted_count', default: 0 },
+    createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
+    // A plain column: every query says itself whether it wants the deleted ones.
+    deletedAt: { type: 'timestamptz', name: 'deleted_at', nullable: true },
+  },
+});

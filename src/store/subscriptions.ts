@@ -1,0 +1,173 @@
+import { IsNull } from 'typeorm';
+import type { SubscribableEvent } from '../domain/event.ts';
+import { WebhookSubscriptionEntity, type WebhookSubscriptionRow } from './entities/webhook-subscription.ts';
+import { type Database, type Queryable, sql, type Tx } from './tx.ts';
+
+/** A subscription as its owner may see it: no secret. */
+export interface Subscription {
+  pk: bigint;
+  id: string;
+  url: string;
+  events: SubscribableEvent[];
+  status: 'active' | 'paused';
+  /** Why we paused it; null when its owner did or when it is active. */
+  pauseReason: string | null;
+  createdAt: Date;
+}
+
+function toSubscription(row: WebhookSubscriptionRow): Subscription {
+  return {
+    pk: BigInt(row.pk),
+    id: row.id,
+    url: row.url,
+    // The column holds what the API let through, and nothing else writes it.
+    events: row.events as SubscribableEvent[],
+    status: row.status,
+    pauseReason: row.pauseReason,
+    createdAt: row.createdAt,
+  };
+}
+
+export interface NewSubscription {
+  id: string;
+  url: string;
+  events: readonly SubscribableEvent[];
+  /** Sealed with the id as associated data. */
+  sealedSecret: string;
+}
+
+/** Inserts an active subscription. */
+export async function insertSubscription(
+  db: Database,
+  accountId: bigint,
+  subscription: NewSubscription,
+): Promise<Subscription> {
+  const repository = db.dataSource.getRepository(WebhookSubscriptionEntity);
+  await repository.insert({ ...subscription, events: [...subscription.events], accountId: String(accountId) });
+  return toSubscription(await repository.findOneByOrFail({ id: subscription.id }));
+}
+
+/** A page of an account's subscriptions, newest first; `next` is the key to go on behind when more follow. */
+export interface SubscriptionPage {
+  subscriptions: Subscription[];
+  next?: bigint;
+}
+
+const LIST_SUBSCRIPTIONS = sql(
+  'list_subscriptions',
+  `SELECT pk, id, url, events, status, pause_reason, created_at FROM webhook_subscription
+   WHERE account_id = $1 AND deleted_at IS NULL AND ($2::bigint IS NULL OR pk < $2) ORDER BY pk DESC LIMIT $3`,
+);
+
+interface SubscriptionRow {
+  pk: string;
+  id: string;
+  url: string;
+  events: SubscribableEvent[];
+  status: 'active' | 'paused';
+  pause_reason: string | null;
+  created_at: Date;
+}
+
+export async function listSubscriptions(
+  db: Queryable,
+  accountId: bigint,
+  limit: number,
+  after: bigint | undefined,
+): Promise<SubscriptionPage> {
+  const rows = await db.query<SubscriptionRow>(LIST_SUBSCRIPTIONS, [accountId, after ?? null, limit + 1]);
+  const subscriptions = rows.slice(0, limit).map(
+    (row): Subscription => ({
+      pk: BigInt(row.pk),
+      id: row.id,
+      url: row.url,
+      events: row.events,
+      status: row.status,
+      pauseReason: row.pause_reason,
+      createdAt: row.created_at,
+    }),
+  );
+  const last = subscriptions.at(-1);
+  return rows.length > limit && last ? { subscriptions, next: last.pk } : { subscriptions };
+}
+
+/** One subscription of an account; a deleted or foreign one is null, the same as an unknown one. */
+export async function findSubscription(db: Database, accountId: bigint, id: string): Promise<Subscription | null> {
+  const row = await db.dataSource
+    .getRepository(WebhookSubscriptionEntity)
+    .findOneBy({ id, accountId: String(accountId), deletedAt: IsNull() });
+  return row ? toSubscription(row) : null;
+}
+
+/**
+ * The subscription, locked against a change or a deletion until the transaction ends. Taken before any of its deliveries,
+ * as the deliverer does, so that the two cannot deadlock.
+ */
+export async function lockSubscription(
+  tx: Tx,
+  accountId: bigint,
+  id: string,
+  mode: 'change' | 'use',
+): Promise<Subscription | null> {
+  const row = await tx.em.getRepository(WebhookSubscriptionEntity).findOne({
+    where: { id, accountId: String(accountId), deletedAt: IsNull() },
+    lock: { mode: mode === 'change' ? 'for_no_key_update' : 'pessimistic_read' },
+  });
+  return row ? toSubscription(row) : null;
+}
+
+/** Test events go out while paused; nothing goes out once deleted. */
+const CANCEL_PENDING = sql(
+  'cancel_pending_deliveries',
+  `UPDATE delivery SET status = 'cancelled' WHERE pk IN (
+     SELECT pk FROM delivery WHERE subscription_pk = $1 AND status = 'pending' AND (NOT is_test OR $2) ORDER BY pk FOR UPDATE)`,
+);
+
+export interface SubscriptionChange {
+  url?: string;
+  events?: readonly SubscribableEvent[];
+  status?: 'active' | 'paused';
+}
+
+/**
+ * Changes a subscription. Activating it forgets why it was paused and how it failed; pausing it cancels what is pending, in
+ * the same transaction. Null when the account has no such subscription.
+ */
+export async function updateSubscription(
+  db: Database,
+  accountId: bigint,
+  id: string,
+  change: SubscriptionChange,
+): Promise<Subscription | null> {
+  return db.transaction(async (tx) => {
+    const found = await lockSubscription(tx, accountId, id, 'change');
+    if (!found) return null;
+    const fields = {
+      ...(change.url !== undefined && { url: change.url }),
+      ...(change.events !== undefined && { events: [...change.events] }),
+      ...(change.status !== undefined && { status: change.status }),
+      ...(change.status === 'active' && { pauseReason: null, failingSince: null, exhaustedCount: 0 }),
+    };
+    const pk = String(found.pk);
+    const repository = tx.em.getRepository(WebhookSubscriptionEntity);
+    if (Object.keys(fields).length > 0) await repository.update({ pk }, fields);
+    if (change.status === 'paused') await tx.query(CANCEL_PENDING, [found.pk, false]);
+    return toSubscription(await repository.findOneByOrFail({ pk }));
+  });
+}
+
+/**
+ * Deletes a subscription: its secret is gone, what is pending is cancelled, in one transaction; the row stays for the
+ * deliveries that refer to it. False when the account has no such subscription.
+ */
+export async function deleteSubscription(db: Database, accountId: bigint, id: string): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const found = await lockSubscription(tx, accountId, id, 'change');
+    if (!found) return false;
+    await tx.em
+      .getRepository(WebhookSubscriptionEntity)
+      .update({ pk: String(found.pk) }, { deletedAt: () => 'now()', sealedSecret: '' });
+    await tx.query(CANCEL_PENDING, [found.pk, true]);
+    return true;
+  });
+}

@@ -1,0 +1,45 @@
+import { type Queryable, sql } from './tx.ts';
+
+const POLLS = sql(
+  'venue_polls',
+  `SELECT venue, kind, last_success_at, consecutive_failures FROM poll_state WHERE venue = ANY ($1::text[]) ORDER BY 1, 2`,
+);
+const MARKET_COUNTS = sql(
+  'venue_market_counts',
+  `SELECT venue, count(*)::int AS markets FROM market WHERE venue = ANY ($1::text[]) GROUP BY venue`,
+);
+
+/** How the polls of one kind of one venue fare. */
+export interface PollFacts {
+  kind: string;
+  lastSuccessAt: Date | null;
+  consecutiveFailures: number;
+}
+
+export interface VenueFacts {
+  polls: PollFacts[];
+  markets: number;
+}
+
+/** Poll freshness and the number of stored markets of each venue; a venue never polled has none of either. */
+export async function readVenueFacts(db: Queryable, venues: readonly string[]): Promise<Map<string, VenueFacts>> {
+  const [polls, counts] = await Promise.all([
+    db.query<{ venue: string; kind: string; last_success_at: Date | null; consecutive_failures: number }>(POLLS, [
+      venues,
+    ]),
+    db.query<{ venue: string; markets: number }>(MARKET_COUNTS, [venues]),
+  ]);
+  const facts = new Map(venues.map((venue): [string, VenueFacts] => [venue, { polls: [], markets: 0 }]));
+  for (const row of polls) {
+    facts.get(row.venue)?.polls.push({
+      kind: row.kind,
+      lastSuccessAt: row.last_success_at,
+      consecutiveFailures: row.consecutive_failures,
+    });
+  }
+  for (const row of counts) {
+    const venue = facts.get(row.venue);
+    if (venue) venue.markets = row.markets;
+  }
+  return facts;
+}

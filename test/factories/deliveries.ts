@@ -1,0 +1,110 @@
+import { newId } from '../../src/domain/ids.ts';
+import { type Database, sql } from '../../src/store/tx.ts';
+
+const INSERT_EVENT = sql(
+  'test_insert_event',
+  `INSERT INTO event (id, account_id, type, body) VALUES ($1, $2, $3, $4) RETURNING pk`,
+);
+const INSERT_DELIVERY = sql(
+  'test_insert_delivery',
+  `INSERT INTO delivery (id, event_pk, subscription_pk, is_test, status, attempt_count, next_attempt_at, locked_until)
+   VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 second', now() + $8 * interval '1 second') RETURNING pk`,
+);
+
+export interface DeliveryFields {
+  accountId: bigint;
+  subscriptionPk: bigint;
+  isTest?: boolean;
+  status?: 'pending' | 'delivered' | 'failed' | 'cancelled';
+  attemptCount?: number;
+  /** Negative: overdue since. Default: due now. */
+  dueInSeconds?: number;
+  /** Negative: a lease that ran out. Default: no lease. */
+  lockedForSeconds?: number;
+  type?: string;
+  body?: string;
+}
+
+/** An event and its delivery, straight into the tables. */
+export async function aDelivery(
+  db: Database,
+  fields: DeliveryFields,
+): Promise<{ pk: bigint; id: string; eventId: string }> {
+  const { isTest = false, type = isTest ? 'test' : 'price_alert' } = fields;
+  const eventId = newId('evt');
+  const id = newId('dlv');
+  const body = fields.body ?? `{"id":"${eventId}","type":"${type}","timestamp":"2026-01-01T00:00:00.000Z","data":{}}`;
+  const [event] = await db.query<{ pk: string }>(INSERT_EVENT, [eventId, fields.accountId, type, body]);
+  const [row] = await db.query<{ pk: string }>(INSERT_DELIVERY, [
+    id,
+    event?.pk,
+    fields.subscriptionPk,
+    isTest,
+    fields.status ?? 'pending',
+    fields.attemptCount ?? 0,
+    fields.dueInSeconds ?? 0,
+    fields.lockedForSeconds ?? null,
+  ]);
+  return { pk: BigInt(row?.pk ?? 0), id, eventId };
+}
+
+export interface StoredDelivery {
+  status: string;
+  attempt_count: number;
+  /** Until the next attempt; negative when due. */
+  due_in: number;
+  is_locked: boolean;
+  last_status_code: number | null;
+  last_error: string | null;
+  delivered_at: Date | null;
+}
+
+const SELECT_DELIVERY = sql(
+  'test_select_delivery',
+  `SELECT status, attempt_count, extract(epoch FROM next_attempt_at - clock_timestamp())::float AS due_in,
+     coalesce(locked_until > clock_timestamp(), false) AS is_locked, last_status_code, last_error, delivered_at
+   FROM delivery WHERE pk = $1`,
+);
+
+export async function storedDelivery(db: Database, pk: bigint): Promise<StoredDelivery> {
+  const [row] = await db.query<StoredDelivery>(SELECT_DELIVERY, [pk]);
+  if (!row) throw new Error(`no delivery ${pk}`);
+  return row;
+}
+
+export interface StoredAttempt {
+  attempt_number: number;
+  outcome: string;
+  status_code: number | null;
+  error_code: string | null;
+  duration_ms: number;
+  response_excerpt: Buffer | null;
+}
+
+const SELECT_ATTEMPTS = sql(
+  'test_select_attempts',
+  `SELECT attempt_number, outcome, status_code, error_code, duration_ms, response_excerpt
+   FROM delivery_attempt WHERE delivery_pk = $1 ORDER BY attempt_number`,
+);
+
+export function storedAttempts(db: Database, pk: bigint): Promise<StoredAttempt[]> {
+  return db.query<StoredAttempt>(SELECT_ATTEMPTS, [pk]);
+}
+
+export interface StoredSubscription {
+  status: string;
+  pause_reason: string | null;
+  failing_since: Date | null;
+  exhausted_count: number;
+}
+
+const SELECT_SUBSCRIPTION = sql(
+  'test_select_subscription',
+  'SELECT status, pause_reason, failing_since, exhausted_count FROM webhook_subscription WHERE pk = $1',
+);
+
+export async function storedSubscription(db: Database, pk: bigint): Promise<StoredSubscription> {
+  const [row] = await db.query<StoredSubscription>(SELECT_SUBSCRIPTION, [pk]);
+  if (!row) throw new Error(`no subscription ${pk}`);
+  return row;
+}

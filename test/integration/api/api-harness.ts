@@ -1,0 +1,170 @@
+import type { Server } from 'node:http';
+import { createApp } from '../../../api/app.ts';
+import type { ApiDeps } from '../../../api/deps.ts';
+import { createHttpServer, drain } from '../../../api/http-server.ts';
+import { createKeyDirectory, type KeyDirectory } from '../../../api/key-directory.ts';
+import { venueProfiles } from '../../../api/venue-catalog.ts';
+import { SCOPES, type Scope } from '../../../src/domain/api-key.ts';
+import { createCursorCodec } from '../../../src/domain/cursor.ts';
+import { newId } from '../../../src/domain/ids.ts';
+import { createLogger, type Logger } from '../../../src/observe/logger.ts';
+import { createQueueBackend } from '../../../src/queues/backend.ts';
+import { createProducer } from '../../../src/queues/producer.ts';
+import { listen } from '../../../src/runtime/listen.ts';
+import { createApiKey } from '../../../src/store/accounts.ts';
+import { createDataSource } from '../../../src/store/data-source.ts';
+import { Database } from '../../../src/store/tx.ts';
+import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+
+/** An answer with its body read. `body` is the parsed JSON, `text` the bytes. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  body: {
+    success: boolean;
+    data: unknown;
+    error: { code: string; message: string; details?: { path: string; message: string }[] };
+    meta: { request_id: string; timestamp: number; next_cursor?: string | null; [key: string]: unknown };
+  };
+}
+
+/** An account and ways to call with its key. */
+export interface Client {
+  accountId: bigint;
+  key: string;
+  /** A market route, with `Authorization: Bearer`. */
+  market(path: string, init?: RequestInit): Promise<Answer>;
+  /** A webhook or alert route, with `X-API-Key`; `body` is sent as JSON. */
+  account(method: string, path: string, body?: unknown): Promise<Answer>;
+}
+
+export interface TestApi {
+  url: string;
+  db: Database;
+  secretBox: SecretBox;
+  keys: KeyDirectory;
+  /** Wake-ups that routes asked for, in order. */
+  wakes: { job: string; targets: readonly (bigint | number)[] }[];
+  /** The app's clock, epoch milliseconds. */
+  clock: { nowMs: number };
+  /** Between the app and its database, with `behindProxy`. */
+  proxy?: TcpProxy;
+  client(scopes?: readonly Scope[]): Promise<Client>;
+  call(path: string, init?: RequestInit): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export const TEST_KEY = { kid: 'k1', key: Buffer.alloc(32, 7) };
+
+/** The app on a free port, on a database of its own, with queues in that database. */
+export async function startTestApi(
+  overrides: Partial<ApiDeps> = {},
+  options: { behindProxy?: boolean } = {},
+): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const log = createLogger({ process: 'test', level: 'silent' });
+  const proxied = options.behindProxy ? await connectThroughProxy(database.url, log) : undefined;
+  const db = proxied?.db ?? database.db;
+  const backend = createQueueBackend({ databaseUrl: database.url, prefix: 'test', workers: 0, log });
+  const producer = createProducer({ backend, log });
+  const keys = createKeyDirectory(db, log);
+  const secretBox = createSecretBox([TEST_KEY]);
+  const wakes: TestApi['wakes'] = [];
+  const clock = { nowMs: Date.now() };
+  const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
+  const app = createApp({
+    db,
+    producer: {
+      queue: producer.queue,
+      wakeDeliveries(pks) {
+        wakes.push({ job: 'deliver-webhook', targets: pks });
+        producer.wakeDeliveries(pks);
+      },
+      wakeStage(job, shards) {
+        wakes.push({ job, targets: shards });
+        producer.wakeStage(job, shards);
+      },
+    },
+    keys,
+    secretBox,
+    cursors: createCursorCodec(Buffer.alloc(32, 1)),
+    venues: venueProfiles(['polymarket'], pollMs),
+    decimalFormat: 'number',
+    webhookAllow: [],
+    dependencies: [],
+    log,
+    now: () => clock.nowMs,
+    ...overrides,
+  });
+  const server: Server = createHttpServer(app.callback(), log);
+  const url = await listen(server, '127.0.0.1', 0);
+  const call = (path: string, init: RequestInit = {}) => read(fetch(`${url}${path}`, init));
+
+  return {
+    url,
+    db,
+    secretBox,
+    keys,
+    wakes,
+    clock,
+    ...(proxied && { proxy: proxied.proxy }),
+    call,
+    async client(scopes = SCOPES) {
+      const { key, accountId } = await createApiKey(db, { accountName: newId('req'), name: 'test', scopes });
+      return {
+        accountId,
+        key,
+        market: (path, init = {}) =>
+          call(path, { ...init, headers: { ...toRecord(init.headers), Authorization: `Bearer ${key}` } }),
+        account: (method, path, body) =>
+          call(path, {
+            method,
+            headers: { 'X-API-Key': key, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+            ...(body !== undefined && { body: JSON.stringify(body) }),
+          }),
+      };
+    },
+    async close() {
+      await drain(server);
+      await keys.close();
+      await producer.close();
+      await backend.close();
+      await proxied?.close();
+      await database.drop();
+    },
+  };
+}
+
+async function connectThroughProxy(databaseUrl: string, log: Logger) {
+  const proxy = await startTcpProxy(databaseUrl);
+  const applicationName = 'oddswire-test-api';
+  const dataSource = createDataSource({ databaseUrl: proxy.url, poolSize: 4, applicationName, log });
+  await dataSource.initialize();
+  return {
+    proxy,
+    db: new Database(dataSource),
+    async close() {
+      await dataSource.destroy();
+      await proxy.cut();
+    },
+  };
+}
+
+async function read(pending: Promise<Response>): Promise<Answer> {
+  const response = await pending;
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: (isJson && text !== '' ? JSON.parse(text) : undefined) as Answer['body'],
+  };
+}
+
+function toRecord(headers: RequestInit['headers']): Record<string, string> {
+  return Object.fromEntries(new Headers(headers).entries());
+}
