@@ -22,7 +22,7 @@ const MAY_IMPORT = {
   'src/webhooks': ['src/domain', 'src/config', 'src/observe'],
   'src/store': ['src/domain', 'src/config', 'src/observe'],
   'src/queues': ['src/domain', 'src/config', 'src/observe'],
-  'src/runtime': ['src/domain', 'src/config', 'src/observe'],
+  'src/runtime': ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues'],
   workers: [
     'src/domain',
     'src/config',
@@ -48,6 +48,7 @@ const MAY_IMPORT = {
     'api',
     'workers',
     'sim',
+    'test',
   ],
 };
 

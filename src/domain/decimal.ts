@@ -14,8 +14,10 @@ const MAX_DIGITS = 400;
  * A JSON number is taken by its shortest round-trip text, which is what the sender printed.
  */
 export function parseDecimal(value: unknown): Decimal | null {
-  if (typeof value === 'number') return Number.isFinite(value) ? parseDecimalText(String(value)) : null;
-  return typeof value === 'string' ? parseDecimalText(value.trim()) : null;
+  const text = typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : '';
+  const parsed = parseDecimalText(text);
+  // An exponent can write more digits than it was written with, and what comes out must go in again.
+  return parsed !== null && parsed.length > MAX_DIGITS ? null : parsed;
 }
 
 function parseDecimalText(text: string): Decimal | null {

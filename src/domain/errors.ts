@@ -17,5 +17,14 @@ export class OddswireError extends Error {
 /** Whatever was thrown, as an Error: a thrown string or object keeps its text. */
 export function asError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
-  return new Error(typeof thrown === 'string' ? thrown : JSON.stringify(thrown));
+  return new Error(typeof thrown === 'string' ? thrown : textOf(thrown));
+}
+
+function textOf(thrown: unknown): string {
+  try {
+    return JSON.stringify(thrown) ?? String(thrown);
+  } catch {
+    // A BigInt or a circular object has no JSON.
+    return String(thrown);
+  }
 }

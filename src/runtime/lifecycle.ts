@@ -4,7 +4,7 @@ import type { Logger } from '../observe/logger.ts';
 /** sysexits(3) EX_CONFIG: the runner gives up at once instead of restarting into the same fault. */
 export const EXIT_CONFIG = 78;
 /** A process is gone this long after the first signal, whatever hangs. */
-const STOP_LIMIT_MS = 19_000;
+const STOP_LIMIT_MS = 17_000;
 
 /** A fault that a restart cannot mend: bad configuration, a taken port, the wrong key ring. */
 export class StartupError extends OddswireError {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { parseRetrySchedule, RetryScheduleError } from '../../../src/domain/retry-schedule.ts';
 import { ATTEMPT_ERROR_CODES, type FailedOutcome } from '../../../src/webhooks/attempt.ts';
 import { parseRetryAfter } from '../../../src/webhooks/retry-after.ts';
-import { parseRetrySchedule, RetryScheduleError } from '../../../src/domain/retry-schedule.ts';
 import { decide } from '../../../src/webhooks/retry-policy.ts';
 
 const DEFAULT_SCHEDULE = [5, 30, 120, 600, 1800, 7200, 18000, 36000, 36000];

@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { asError } from '../src/domain/errors.ts';
+import { openDemoAlerts, registerWebhook } from './demo-alerts.ts';
+import { connectDemoApi, type DemoApi } from './demo-api.ts';
+import { bannerText } from './demo-banner.ts';
+import { type DemoSetup, setUpDemo } from './demo-setup.ts';
+import { runInTerminal } from './terminal.ts';
+
+/** `npm run demo`: `npm start` with a simulated exchange to poll and a receiver to deliver to. */
+
+/** The banner comes by then, with or without a price (DESIGN section 3 promises 15 s). */
+const BANNER_BY_MS = 13_000;
+const LOOK_EVERY_MS = 100;
+const RENEW_EVERY_MS = 20_000;
+const MARKETS = 25;
+
+// The banner has to stay readable.
+process.env['LOG_LEVEL'] ||= 'warn';
+
+await runInTerminal(async ({ environment, dataDir, log, signal }) => {
+  // A cluster of its own: simulated markets do not belong among real ones.
+  const demoDir = join(dataDir, 'demo');
+  const setup = await setUpDemo(demoDir, environment, log);
+  return {
+    environment: setup.environment,
+    dataDir: demoDir,
+    companions: setup.companions,
+    onStarted(apiUrl) {
+      const api = connectDemoApi(apiUrl, setup.apiKey, signal);
+      tell(api, apiUrl, setup, demoDir, signal).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ reason: asError(error).message }, 'the demo sets no more alerts');
+      });
+    },
+  };
+});
+
+async function tell(
+  api: DemoApi,
+  apiUrl: string,
+  setup: DemoSetup,
+  demoDir: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const facts = { apiUrl, apiKey: setup.apiKey, opsPassword: setup.opsPassword, dataDir: demoDir };
+  const search = searchPrice(api, signal);
+  const found = await Promise.race([search.found, delay(Math.max(0, BANNER_BY_MS - performance.now()), null)]);
+  if (signal.aborted) return;
+  console.log(bannerText({ ...facts, marketId: found?.marketId ?? null, outcomeId: found?.outcomeId ?? null }));
+  if (found === null) console.log(`no price yet: ${search.whyNot()}`);
+  const { afterMs, marketId } = await search.found;
+  console.log(`first price served after ${afterMs} ms (market ${marketId})`);
+  await keepAlerts(api, setup, signal);
+}
+
+interface FirstPrice {
+  readonly marketId: string;
+  readonly outcomeId: string;
+  /** From the start of this process. */
+  readonly afterMs: number;
+}
+
+/** Looks until a market has a price that the API serves; `whyNot` says what was in the way last. */
+function searchPrice(api: DemoApi, signal: AbortSignal): { found: Promise<FirstPrice>; whyNot: () => string } {
+  let reason = 'no market yet';
+
+  async function look(): Promise<FirstPrice | null> {
+    try {
+      for (const { market_id: marketId } of await api.markets(MARKETS)) {
+        reason = 'no market has a price yet';
+        const outcome = (await api.price(marketId))?.outcomes[0];
+        if (outcome === undefined) continue;
+        return { marketId, outcomeId: outcome.outcome_id, afterMs: Math.round(performance.now()) };
+      }
+    } catch (error) {
+      // The API is still starting.
+      reason = asError(error).message;
+    }
+    return null;
+  }
+
+  async function search(): Promise<FirstPrice> {
+    for (;;) {
+      const found = await look();
+      if (found !== null) return found;
+      await delay(LOOK_EVERY_MS, undefined, { signal });
+    }
+  }
+
+  return { found: search(), whyNot: () => reason };
+}
+
+/** Events should appear by themselves, for as long as the demo runs; an API that is away for a moment comes back. */
+async function keepAlerts(api: DemoApi, setup: DemoSetup, signal: AbortSignal): Promise<void> {
+  const alerts = await openDemoAlerts(setup.alertsFile);
+  let isFirst = true;
+  let hasComplained = false;
+  while (!signal.aborted) {
+    try {
+      const webhookId = await registerWebhook(api, { url: setup.hookUrl, secret: setup.hookSecret });
+      const markets = await api.markets(MARKETS);
+      if (isFirst) await alerts.fireOne(api, webhookId, markets);
+      isFirst = false;
+      await alerts.renew(api, webhookId, markets);
+    } catch (error) {
+      if (!signal.aborted && !hasComplained) console.log(`demo: ${asError(error).message}; trying again`);
+      hasComplained = true;
+    }
+    await delay(RENEW_EVERY_MS, undefined, { signal });
+  }
+}

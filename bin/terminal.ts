@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { VARIABLES } from '../src/config/variables.ts';
+import { asError, OddswireError } from '../src/domain/errors.ts';
+import { createLogger, type Logger } from '../src/observe/logger.ts';
+import { formatChildLine } from '../src/runtime/log-line.ts';
+import { type RunnerOptions, runProcesses } from '../src/runtime/runner.ts';
+import { logLevelOf } from './log-level.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The package folder, seen from dist/bin. */
+const ROOT = resolve(import.meta.dirname, '..', '..');
+const PARENT_CHECK_MS = 500;
+
+/** What a runner in a terminal is given. */
+export interface Terminal {
+  readonly log: Logger;
+  readonly dataDir: string;
+  /** The environment with its paths absolute. */
+  readonly environment: Environment;
+  /** Fires at the first SIGINT or SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** What `npm start` and `npm run demo` do differently. */
+export type Extras = Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions' | 'onStarted'>;
+
+/**
+ * Runs the Procfile until told to stop, and ends this process: 0 when told to, 1 when it could not run, then with one
+ * line that says why. `prepare` may add to the environment and name companions.
+ */
+export async function runInTerminal(prepare: (terminal: Terminal) => Promise<Extras>): Promise<void> {
+  const environment = withAbsolutePaths(process.env);
+  const dataDir = environment['DATA_DIR'] ?? '';
+  const log = createLogger({
+    process: 'runner',
+    level: logLevelOf(environment),
+    destination: { write: (line) => print('runner', line.trimEnd()) },
+  });
+  const signal = stopSignal(log);
+  try {
+    const extras = await prepare({ log, dataDir, environment, signal });
+    const outcome = await runProcesses({
+      ...extras,
+      root: ROOT,
+      procfileText: await readFile(join(ROOT, 'Procfile'), 'utf8'),
+      log,
+      onLine: print,
+      signal,
+    });
+    process.exit(outcome.fatal === undefined ? 0 : 1);
+  } catch (thrown) {
+    const error = asError(thrown);
+    // What we throw on purpose says it all in its message; of anything else, where it came from matters too.
+    process.stderr.write(`oddswire: ${error instanceof OddswireError ? error.message : error.stack}\n`);
+    process.exit(1);
+  }
+}
+
+function print(name: string, line: string, isError = false): void {
+  const stream = isError ? process.stderr : process.stdout;
+  stream.write(`${formatChildLine(name, line, stream.isTTY)}\n`);
+}
+
+/** A terminal signals the whole group and npm forwards it again: only the first counts. */
+function stopSignal(log: Logger): AbortSignal {
+  const stopping = new AbortController();
+  const stop = (reason: string) => {
+    if (stopping.signal.aborted) return;
+    log.info({ reason }, 'stopping');
+    stopping.abort();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
+  // npm signals the shell it started us with, and a shell dies without passing that on.
+  if (process.env['npm_lifecycle_event'] !== undefined) {
+    const parent = process.ppid;
+    setInterval(() => {
+      if (process.ppid !== parent) stop('npm is gone');
+    }, PARENT_CHECK_MS).unref();
+  }
+  return stopping.signal;
+}
+
+/** The processes run in the package folder: what was meant from here must still be found from there. */
+function withAbsolutePaths(given: Environment): Environment {
+  const caFile = given['WEBHOOK_CA_FILE'];
+  return {
+    ...given,
+    DATA_DIR: resolve(given['DATA_DIR'] || VARIABLES.DATA_DIR.default || '.data'),
+    ...(caFile && { WEBHOOK_CA_FILE: resolve(caFile) }),
+  };
+}

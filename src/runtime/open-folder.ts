@@ -1,0 +1,12 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * Makes a folder, parents included, that others may pass through whatever the umask: the database of a root user runs
+ * as somebody else. Folders that are there already keep their modes.
+ */
+export async function makeOpenFolder(path: string): Promise<void> {
+  const firstMade = await mkdir(path, { recursive: true });
+  if (firstMade === undefined) return;
+  for (let folder = path; folder.length >= firstMade.length; folder = dirname(folder)) await chmod(folder, 0o755);
+}

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { Logger } from '../observe/logger.ts';
+import { makeOpenFolder } from './open-folder.ts';
+
+/** The file's text, or null when there is none. A file that others may read is closed to them, with a warning. */
+export async function readPrivateFile(path: string, log: Logger): Promise<string | null> {
+  try {
+    const { mode } = await stat(path);
+    if ((mode & 0o077) !== 0) {
+      await chmod(path, 0o600);
+      log.warn({ path, mode: (mode & 0o777).toString(8) }, 'others could read a secret; its mode is now 600');
+    }
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Writes a file only its owner can read, in one step: a crash leaves the old text or the new one. */
+export async function writePrivateFile(path: string, text: string): Promise<void> {
+  await makeOpenFolder(dirname(resolve(path)));
+  // A name nobody can guess, opened exclusively: root never writes through a link somebody planted.
+  const partial = `${path}.${randomBytes(6).toString('hex')}`;
+  await writeFile(partial, text, { mode: 0o600, flag: 'wx' });
+  await rename(partial, path);
+}
+
+/** The secret kept in `path`, made by `make` when the file is not there or is empty. */
+export async function keptSecret(path: string, make: () => string, log: Logger): Promise<string> {
+  const kept = (await readPrivateFile(path, log))?.trim();
+  if (kept !== undefined && kept !== '') return kept;
+  const made = make();
+  await writePrivateFile(path, `${made}\n`);
+  return made;
+}

@@ -1,0 +1,46 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Small programs that behave like processes of ours, well or badly. Each prints `up <pid>` once it listens to signals. */
+const STUBS = {
+  /** Ends when told to, or when its runner is gone. */
+  good: `
+    const end = (why) => { console.log('ending: ' + why); process.exit(0); };
+    process.on('SIGTERM', () => end('SIGTERM'));
+    process.on('disconnect', () => end('disconnect'));
+    console.log('env ' + JSON.stringify({ DATABASE_URL: process.env.DATABASE_URL, PORT: process.env.PORT,
+      METRICS_PORT: process.env.METRICS_PORT, SECRETS_KEYS: process.env.SECRETS_KEYS }));
+  `,
+  /** Takes a moment to end. */
+  slow: `
+    process.on('SIGTERM', () => setTimeout(() => { console.log('done'); process.exit(0); }, 300));
+    process.on('disconnect', () => process.exit(0));
+  `,
+  /** Does not care for SIGTERM. */
+  stubborn: `
+    process.on('SIGTERM', () => console.log('ignored'));
+    process.on('disconnect', () => process.exit(0));
+  `,
+  /** Ends by itself. */
+  crashing: `process.exit(3);`,
+  /** Cannot run. */
+  refusing: `process.stderr.write('oddswire stub: PORT is taken\\n'); process.exit(78);`,
+  /** Plays the embedded database. */
+  db: `
+    const end = () => { console.log('ending'); process.exit(0); };
+    process.on('SIGTERM', end);
+    process.on('disconnect', end);
+    process.send({ type: 'ready', url: 'postgres://stub/oddswire' });
+  `,
+} as const;
+
+/** Writes the stubs to a new folder and returns it: `node <name>.mjs` runs one from there. */
+export async function writeStubs(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'oddswire-stubs-'));
+  for (const [name, code] of Object.entries(STUBS)) {
+    const program = `setInterval(() => {}, 60_000);\n${code}\nconsole.log('up ' + process.pid);\n`;
+    await writeFile(join(folder, `${name}.mjs`), program);
+  }
+  return folder;
+}

@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { decimal } from '../../../src/domain/decimal.ts';
+import { shardOf } from '../../../src/domain/shard.ts';
+import { Partitions } from '../../../src/store/partitions.ts';
+import { type TokenPrice, writePrices } from '../../../src/store/prices.ts';
+import { ensureTokens } from '../../../src/store/tokens.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+const LATEST = sql(
+  'test_latest',
+  `SELECT price, bid, ask, as_of, received_at, xmin::text AS version FROM latest_price WHERE token_id = $1`,
+);
+const HISTORY = sql(
+  'test_history',
+  `SELECT price, bid, ask, as_of, received_at FROM price_history WHERE token_id = $1 ORDER BY received_at, as_of`,
+);
+const OBSERVED = sql(
+  'test_observed',
+  'SELECT price, venue_at, received_at FROM observation WHERE token_id = $1 ORDER BY received_at',
+);
+const MARKS = sql('test_marks', 'SELECT shard, detail FROM mark WHERE stage = $1 AND key = $2 ORDER BY id');
+const BLOCKED = sql(
+  'test_blocked',
+  `SELECT count(*)::int AS waiting FROM pg_stat_activity
+   WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+);
+
+const T = Date.UTC(2026, 0, 5, 12);
+
+let test: TestDatabase;
+let token: bigint;
+let made = 0;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const partitions = new Partitions(test.db);
+  await partitions.ensureAroundNow('price_history');
+  await partitions.ensureAroundNow('observation');
+});
+afterAll(() => test.drop());
+beforeEach(async () => {
+  made += 1;
+  token = (await ensureTokens(test.db, [`price-${made}`], 'USD')).get(`price-${made}`) ?? 0n;
+});
+
+function priceAt(seconds: number, price: string, quote: { bid?: string; ask?: string } = {}): TokenPrice {
+  const { bid, ask } = quote;
+  return {
+    tokenId: token,
+    asOfMs: T + seconds * 1000,
+    price: decimal(price),
+    ...(bid !== undefined && { bid: decimal(bid) }),
+    ...(ask !== undefined && { ask: decimal(ask) }),
+  };
+}
+
+const write = (...prices: TokenPrice[]) => test.db.transaction((tx) => writePrices(tx, prices));
+
+interface Row {
+  price: string;
+  bid: string | null;
+  ask: string | null;
+  as_of: Date;
+  received_at: Date;
+  version: string;
+}
+const latest = async () => (await test.db.query<Row>(LATEST, [token]))[0];
+const history = async () => (await test.db.query<Row>(HISTORY, [token])).map((row) => row.price);
+const observed = async () => (await test.db.query<Row>(OBSERVED, [token])).map((row) => row.price);
+const marks = (stage: string) => test.db.query<{ shard: number; detail: string }>(MARKS, [stage, token]);
+
+describe('writing prices', () => {
+  it('a first price is latest, history, observation, and a mark for both stages, at one moment of our clock', async () => {
+    expect(await write(priceAt(0, '0.8073684210526316', { bid: '0.80', ask: '0.81' }))).toEqual({
+      newer: 1,
+      movedTokenIds: [token],
+    });
+    const row = await latest();
+    expect(row).toMatchObject({ price: '0.8073684210526316', bid: '0.8', ask: '0.81', as_of: new Date(T) });
+    expect(await history()).toEqual(['0.8073684210526316']);
+    expect(await observed()).toEqual(['0.8073684210526316']);
+    const receivedMs = row?.received_at.getTime() ?? 0;
+    expect(await marks('evaluate-alerts')).toEqual([{ shard: shardOf(token), detail: String(receivedMs) }]);
+    const minute = Math.floor(receivedMs / 60_000) * 60;
+    expect(await marks('sample-snapshots')).toEqual([{ shard: shardOf(token), detail: String(minute) }]);
+    const [observation] = await test.db.query<{ received_at: Date; venue_at: Date }>(OBSERVED, [token]);
+    expect(observation).toMatchObject({ received_at: row?.received_at, venue_at: new Date(T) });
+  });
+
+  it('a late poll never moves a price back, and leaves no trace', async () => {
+    await write(priceAt(10, '0.5'));
+    const before = await latest();
+    expect(await write(priceAt(9, '0.1'))).toEqual({ newer: 0, movedTokenIds: [] });
+    expect(await write(priceAt(10, '0.2'))).toEqual({ newer: 0, movedTokenIds: [] });
+    expect(await latest()).toEqual(before);
+    expect(await history()).toEqual(['0.5']);
+    expect(await observed()).toEqual(['0.5']);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it('an unchanged price moves the clock only', async () => {
+    await write(priceAt(0, '0.5', { bid: '0.4' }));
+    expect(await write(priceAt(1, '0.50', { bid: '0.40' }))).toEqual({ newer: 1, movedTokenIds: [] });
+    expect((await latest())?.as_of).toEqual(new Date(T + 1000));
+    expect(await history()).toEqual(['0.5']);
+    expect(await observed()).toEqual(['0.5']);
+    expect(await marks('sample-snapshots')).toHaveLength(1);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      { bid: '0.4', ask: '0.6' },
+      { bid: '0.41', ask: '0.6' },
+    ],
+    [{ bid: '0.4', ask: '0.6' }, { bid: '0.4' }],
+    [{}, { ask: '0.6' }],
+  ])('a quote that changes from %j to %j is history, but no observation', async (before, after) => {
+    await write(priceAt(0, '0.5', before));
+    expect(await write(priceAt(1, '0.5', after))).toEqual({ newer: 1, movedTokenIds: [] });
+    expect(await history()).toEqual(['0.5', '0.5']);
+    expect(await observed()).toEqual(['0.5']);
+    expect(await marks('sample-snapshots')).toHaveLength(2);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+    const row = await latest();
+    expect([row?.bid, row?.ask]).toEqual([after.bid ?? null, after.ask ?? null]);
+  });
+
+  it('a price that goes and comes back is three observations', async () => {
+    for (const [second, price] of ['0.5', '0.9', '0.5'].entries()) await write(priceAt(second, price));
+    expect(await observed()).toEqual(['0.5', '0.9', '0.5']);
+    expect(await history()).toEqual(['0.5', '0.9', '0.5']);
+  });
+
+  it('not observed: latest and history, but nothing for the alerts', async () => {
+    const result = await test.db.transaction((tx) => writePrices(tx, [priceAt(0, '1')], { observed: false }));
+    expect(result).toEqual({ newer: 1, movedTokenIds: [token] });
+    expect((await latest())?.price).toBe('1');
+    expect(await history()).toEqual(['1']);
+    expect(await observed()).toEqual([]);
+    expect(await marks('evaluate-alerts')).toEqual([]);
+  });
+
+  it('nothing to write is nothing', async () => {
+    expect(await write()).toEqual({ newer: 0, movedTokenIds: [] });
+  });
+
+  it('a token named twice does not fail the batch: the newer counts', async () => {
+    expect(await write(priceAt(2, '0.7'), priceAt(1, '0.6'))).toMatchObject({ newer: 1 });
+    expect((await latest())?.price).toBe('0.7');
+    expect(await write(priceAt(3, '0.8'), priceAt(4, '0.9'))).toMatchObject({ newer: 1 });
+    expect((await latest())?.price).toBe('0.9');
+  });
+
+  it('many tokens in one batch each get their own', async () => {
+    const mints = Array.from({ length: 200 }, (_, index) => `batch-${index}`);
+    const tokens = [...(await ensureTokens(test.db, mints, 'USD')).values()];
+    const prices = tokens.map((tokenId, index) => ({ tokenId, asOfMs: T, price: decimal(index / 200) }));
+    expect(await write(...prices)).toMatchObject({ newer: 200 });
+    const again = prices.map((price, index) => ({
+      ...price,
+      asOfMs: T + 1,
+      ...(index < 5 && { price: decimal('1') }),
+    }));
+    const { newer, movedTokenIds } = await write(...again);
+    expect(newer).toBe(200);
+    expect(movedTokenIds.sort()).toEqual(tokens.slice(0, 5).sort());
+  });
+});
+
+describe('two writers of one token', () => {
+  async function interleaved(first: TokenPrice, second: TokenPrice) {
+    let waiting: ReturnType<typeof write> | undefined;
+    await test.db.transaction(async (tx) => {
+      await writePrices(tx, [first]);
+      waiting = write(second);
+      for (;;) {
+        const [row] = await test.db.query<{ waiting: number }>(BLOCKED);
+        if ((row?.waiting ?? 0) > 0) break;
+      }
+    });
+    return waiting;
+  }
+
+  it('the one who waited compares with what the other wrote: newer wins', async () => {
+    await write(priceAt(0, '0.5'));
+    expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.7'))).toEqual({ newer: 1, movedTokenIds: [token] });
+    expect((await latest())?.price).toBe('0.7');
+    expect((await observed()).sort()).toEqual(['0.5', '0.6', '0.7']);
+  });
+
+  it('the one who waited compares with what the other wrote: older is dropped', async () => {
+    await write(priceAt(0, '0.5'));
+    expect(await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'))).toEqual({ newer: 0, movedTokenIds: [] });
+    expect((await latest())?.price).toBe('0.7');
+    expect(await observed()).toEqual(['0.5', '0.7']);
+    expect(await history()).toEqual(['0.5', '0.7']);
+  });
+
+  it('the very first price of a token: the newer of the two stays', async () => {
+    await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'));
+    expect((await latest())?.price).toBe('0.7');
+    const second = priceAt(5, '0.9');
+    expect(await interleaved(priceAt(4, '0.8'), second)).toMatchObject({ newer: 1 });
+    expect((await latest())?.price).toBe('0.9');
+  });
+
+  it('crowds of writers of the same tokens in any order all get through, and the newest of each stays', async () => {
+    const mints = Array.from({ length: 20 }, (_, index) => `crowd-${made}-${index}`);
+    const tokens = [...(await ensureTokens(test.db, mints, 'USD')).values()];
+    await Promise.all(
+      Array.from({ length: 24 }, (_, writer) => {
+        const order = writer % 2 === 0 ? tokens : [...tokens].reverse();
+        return write(
+          ...order.map((tokenId) => ({ tokenId, asOfMs: T + ((writer * 7) % 24), price: decimal(writer / 100) })),
+        );
+      }),
+    );
+    // 7 and 24 share no factor, so exactly one writer has the newest time, 23: the one for whom writer * 7 = 23 (mod 24).
+    const newest = Array.from({ length: 24 }, (_, writer) => writer).find((writer) => (writer * 7) % 24 === 23) ?? 0;
+    for (const tokenId of tokens) {
+      const [row] = await test.db.query<Row>(LATEST, [tokenId]);
+      expect(row).toMatchObject({ price: String(decimal(newest / 100)), as_of: new Date(T + 23) });
+    }
+  });
+});

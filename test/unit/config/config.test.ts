@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, configTable, KNOWN_VENUES, loadConfig } from '../../../src/config/config.ts';
+import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
+import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
+import { VERSION } from '../../../src/config/version.ts';
+import { ROLES } from '../../../src/queues/jobs.ts';
+
+const KEY = Buffer.alloc(32, 7).toString('base64');
+const NEEDED = { DATABASE_URL: 'postgres://u@127.0.0.1:5432/db', SECRETS_KEYS: `k1:${KEY}` };
+const NAMES = Object.keys(VARIABLES) as VariableName[];
+
+function problemsOf(environment: Record<string, string | undefined>): readonly string[] {
+  try {
+    loadConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('loadConfig', () => {
+  it('needs only a database and a key ring, and documents every default it takes', () => {
+    const config = loadConfig(NEEDED);
+    expect(config).toMatchObject({
+      http: { host: '127.0.0.1', port: 8080 },
+      metrics: { host: '127.0.0.1', port: 9464 },
+      dataDir: './.data',
+      queues: { prefix: 'oddswire' },
+      venues: [...KNOWN_VENUES],
+      webhooks: {
+        retryScheduleSeconds: [5, 30, 120, 600, 1800, 7200, 18_000, 36_000, 36_000],
+        timeoutMs: 15_000,
+        allowCidrs: [],
+      },
+      decimalFormat: 'number',
+      logLevel: 'info',
+    });
+    expect(config.queues).not.toHaveProperty('redisUrl');
+    expect(config).not.toHaveProperty('bootstrapApiKey');
+    expect(config).not.toHaveProperty('opsPassword');
+  });
+
+  it('counts an empty variable as unset', () => {
+    const empty = Object.fromEntries(NAMES.map((name) => [name, '']));
+    expect(loadConfig({ ...empty, ...NEEDED })).toEqual(loadConfig(NEEDED));
+    expect(problemsOf(empty)).toEqual(['DATABASE_URL is required', 'SECRETS_KEYS is required']);
+  });
+
+  it('ignores variables that are not its own', () => {
+    expect(loadConfig({ ...NEEDED, PATH: '/bin', OTHER: '\u0000' })).toEqual(loadConfig(NEEDED));
+  });
+
+  it('takes what it is given', () => {
+    const config = loadConfig({
+      ...NEEDED,
+      HOST: '::1',
+      PORT: '0',
+      REDIS_URL: 'rediss://r:6380/2',
+      VENUES: ' polymarket, polymarket ,',
+      POLYMARKET_CLOB_URL: 'http://127.0.0.1:9/clob//',
+      BOOTSTRAP_API_KEY: 'sixteen-or-more-x',
+      WEBHOOK_RETRY_SCHEDULE: '1, 2.5',
+      WEBHOOK_ALLOW_CIDRS: '10.0.0.0/8, ::1/128',
+      OPS_PASSWORD: 'correct horse',
+      DECIMAL_FORMAT: 'string',
+    });
+    expect(config).toMatchObject({
+      http: { host: '::1', port: 0 },
+      queues: { redisUrl: 'rediss://r:6380/2' },
+      venues: ['polymarket'],
+      venueUrls: { polymarket: { clob: 'http://127.0.0.1:9/clob' } },
+      bootstrapApiKey: 'sixteen-or-more-x',
+      webhooks: { retryScheduleSeconds: [1, 2.5] },
+      opsPassword: 'correct horse',
+      decimalFormat: 'string',
+    });
+    expect(config.webhooks.allowCidrs).toHaveLength(2);
+    expect(Buffer.from(config.secretsKeys[0]?.key ?? [])).toEqual(Buffer.alloc(32, 7));
+  });
+
+  const BAD: Partial<Record<VariableName, string>> = {
+    PORT: '65536',
+    METRICS_PORT: '-1',
+    DATABASE_URL: 'mysql://u:hunter2@h/db',
+    REDIS_URL: 'http://:hunter2@h',
+    QUEUE_PREFIX: 'Hunter-2',
+    VENUES: 'hunter2',
+    POLYMARKET_GAMMA_URL: 'hunter2',
+    POLYMARKET_CLOB_URL: 'ftp://hunter2',
+    POLYMARKET_DATA_URL: 'javascript:hunter2',
+    POLL_MARKETS_MS: '99',
+    POLL_PRICES_MS: 'hunter2',
+    POLL_TRADES_MS: '1.5',
+    POLL_BOOKS_MS: '86400001',
+    BOOTSTRAP_API_KEY: 'hunter2',
+    SECRETS_KEYS: 'k1:hunter2',
+    WEBHOOK_RETRY_SCHEDULE: 'hunter2',
+    WEBHOOK_TIMEOUT_MS: '60000',
+    WEBHOOK_ALLOW_CIDRS: 'hunter2/8',
+    WEBHOOK_CA_FILE: '/nowhere/hunter2.pem',
+    OPS_PASSWORD: 'hunter2',
+    RETENTION_TRADES_DAYS: '0',
+    DECIMAL_FORMAT: 'hunter2',
+    LOG_LEVEL: 'hunter2',
+  };
+
+  it('names every problem at once, one line each', () => {
+    const problems = problemsOf(BAD);
+    expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual(Object.keys(BAD).sort());
+    for (const problem of problems) expect(problem).not.toContain('\n');
+  });
+
+  it.each(Object.entries(BAD))('refuses %s=%s alone too', (name, value) => {
+    const problems = problemsOf({ ...NEEDED, [name]: value });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(new RegExp(`^${name}: `));
+  });
+
+  // A URL, a password or a key in the wrong variable would otherwise end up in a log.
+  it.each(NAMES)('never repeats the value of %s', (name) => {
+    const message = problemsOf({ ...NEEDED, [name]: 'hunter2 \u0007 hunter2,hunter2:hunter2' }).join('; ');
+    expect(message).not.toMatch(/hunter2/);
+  });
+
+  it.each(['   ', ' \t', '0x50', '1e3', 'Infinity', '٣'])('a port is decimal digits, not %j', (port) => {
+    expect(problemsOf({ ...NEEDED, PORT: port })).toHaveLength(1);
+  });
+
+  it('is frozen all the way down', () => {
+    const config = loadConfig({ ...NEEDED, WEBHOOK_ALLOW_CIDRS: '10.0.0.0/8' });
+    const seen: unknown[] = [];
+    const visit = (value: unknown) => {
+      if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return;
+      seen.push(value);
+      expect(Object.isFrozen(value)).toBe(true);
+      for (const item of Object.values(value)) visit(item);
+    };
+    visit(config);
+    expect(seen.length).toBeGreaterThan(10);
+    expect(() => Object.assign(config.http, { port: 1 })).toThrow(TypeError);
+  });
+});
+
+describe('configTable', () => {
+  it('has a row with a meaning for each variable, in one order', () => {
+    const table = configTable();
+    expect(table.map((row) => row.name)).toEqual(NAMES);
+    for (const row of table) expect(row.meaning).toMatch(/\S{3}/);
+  });
+
+  it('every variable it names is read: a bad value or a changed one shows', () => {
+    const changed: Partial<Record<VariableName, string>> = {
+      ...BAD_FREE_TEXT,
+      HOST: '0.0.0.0',
+      METRICS_HOST: '0.0.0.0',
+      DATA_DIR: '/elsewhere',
+    };
+    const before = JSON.stringify(loadConfig(NEEDED));
+    for (const name of NAMES) {
+      const environment = { ...NEEDED, [name]: changed[name] ?? '!' };
+      const isRefused = problemsOf(environment).length > 0;
+      expect(isRefused || JSON.stringify(loadConfig(environment)) !== before, name).toBe(true);
+    }
+  });
+
+  it('shows no default that the schema would refuse', () => {
+    const defaults = Object.fromEntries(NAMES.map((name) => [name, VARIABLES[name].default]));
+    expect(problemsOf({ ...defaults, ...NEEDED })).toEqual([]);
+  });
+});
+
+/** Variables that take any text of the right length. */
+const BAD_FREE_TEXT: Partial<Record<VariableName, string>> = {
+  OPS_PASSWORD: 'long enough',
+  BOOTSTRAP_API_KEY: 'short',
+};
+
+describe('fixed figures', () => {
+  it('the version is that of package.json', () => {
+    const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
+    expect(VERSION).toBe(manifest.version);
+  });
+
+  it('every process has a pool', () => {
+    expect(Object.keys(DATABASE_POOL_SIZE).sort()).toEqual(['api', ...ROLES].sort());
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { createLogger, type Logger } from '../../../src/observe/logger.ts';
+
+const SECRET = 'hunter2-hunter2';
+
+function recorded(): { log: Logger; lines: string[] } {
+  const lines: string[] = [];
+  const log = createLogger({
+    process: 'test',
+    level: 'trace',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  return { log, lines };
+}
+
+describe('createLogger', () => {
+  it('writes one JSON object a line, with the process, the level by name and the time', () => {
+    const { log, lines } = recorded();
+    log.child({ job: 'poll-prices' }).warn({ venue: 'x' }, 'hello\nworld');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.match(/\n/g)).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      process: 'test',
+      pid: process.pid,
+      level: 'warn',
+      job: 'poll-prices',
+      venue: 'x',
+      msg: 'hello\nworld',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    });
+  });
+
+  it.each([
+    { secret: SECRET },
+    { authorization: `Bearer ${SECRET}` },
+    { apiKey: SECRET },
+    { password: SECRET },
+    { signature: SECRET },
+    { databaseUrl: `postgres://u:${SECRET}@h/db` },
+    { redisUrl: `redis://:${SECRET}@h` },
+    { subscription: { secret: SECRET } },
+    { config: { password: SECRET } },
+    { headers: { authorization: SECRET, 'x-api-key': SECRET, cookie: SECRET } },
+    { req: { headers: { authorization: SECRET, 'x-api-key': SECRET, cookie: SECRET } } },
+  ])('%j never shows the secret', (fields) => {
+    const { log, lines } = recorded();
+    log.info(fields, 'careless');
+    expect(lines[0]).toContain('[redacted]');
+    expect(lines[0]).not.toContain(SECRET);
+  });
+
+  it('an error keeps its code, constraint and stack, and loses its query and parameters', () => {
+    const { log, lines } = recorded();
+    const error = Object.assign(new Error('duplicate key'), {
+      code: '23505',
+      table: 'event',
+      constraint: 'event_pkey',
+      query: `INSERT ${SECRET}`,
+      parameters: [SECRET],
+      detail: SECRET,
+      driverError: { parameters: [SECRET] },
+    });
+    log.error({ err: error }, 'failed');
+    expect(lines[0]).not.toContain(SECRET);
+    const { err } = JSON.parse(lines[0] ?? '');
+    expect(err).toMatchObject({ type: 'Error', message: 'duplicate key', code: '23505', constraint: 'event_pkey' });
+    expect(err.stack).toContain('logger.test.ts');
+  });
+
+  it('an error of any length makes a line of a bounded length', () => {
+    const { log, lines } = recorded();
+    const cause = new Error('y'.repeat(200_000));
+    log.error({ err: new Error('x'.repeat(200_000), { cause }) }, 'failed');
+    expect(lines[0]?.length).toBeLessThan(10_000);
+  });
+
+  it('a cause is named', () => {
+    const { log, lines } = recorded();
+    log.error({ err: new Error('outer', { cause: new Error('inner') }) }, 'failed');
+    expect(lines[0]).toContain('inner');
+  });
+});

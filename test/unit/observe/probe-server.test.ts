@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+import { createProbeServer, type Dependency, readiness } from '../../../src/observe/probe-server.ts';
+
+const up = (name: string): Dependency => ({ name, check: async () => undefined });
+const down = (name: string): Dependency => ({
+  name,
+  check: async () => Promise.reject(new Error('postgres://u:pw@h')),
+});
+const hanging = (name: string): Dependency => ({ name, check: () => new Promise(() => undefined) });
+
+describe('readiness', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('is given when everything answers', async () => {
+    expect(await readiness([up('database'), up('queue store')])).toEqual({ isReady: true, missing: [] });
+    expect(await readiness([])).toEqual({ isReady: true, missing: [] });
+  });
+
+  it('names what is missing, in order', async () => {
+    const dependencies = [down('database'), up('x'), down('queue store')];
+    expect(await readiness(dependencies)).toEqual({ isReady: false, missing: ['database', 'queue store'] });
+  });
+
+  it('a check that hangs is missing after two seconds, however many hang', async () => {
+    vi.useFakeTimers();
+    const answer = readiness([hanging('a'), hanging('b'), up('c')]);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await answer).toEqual({ isReady: false, missing: ['a', 'b'] });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('a check that throws instead of rejecting is missing too', async () => {
+    const rude: Dependency = {
+      name: 'rude',
+      check: () => {
+        throw new Error('at once');
+      },
+    };
+    expect(await readiness([rude, up('x')])).toEqual({ isReady: false, missing: ['rude'] });
+  });
+});
+
+describe('the probe server', () => {
+  async function withServer(dependencies: Dependency[], use: (url: string) => Promise<void>): Promise<void> {
+    const metrics = createMetrics('test');
+    metrics.alertsFired.inc(3);
+    const server = createProbeServer(metrics, dependencies).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    }
+  }
+
+  it('is live whatever is missing, and ready when nothing is', async () => {
+    const database = { name: 'database', check: async () => undefined as undefined };
+    await withServer([database], async (url) => {
+      expect((await fetch(`${url}/health/live`)).status).toBe(200);
+      const ready = await fetch(`${url}/health/ready?x=1`);
+      expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }]);
+      database.check = async () => Promise.reject(new Error('postgres://u:pw@h'));
+      const missing = await fetch(`${url}/health/ready`);
+      const text = await missing.text();
+      expect([missing.status, JSON.parse(text)]).toEqual([503, { status: 'not_ready', missing: ['database'] }]);
+      expect(text).not.toContain('postgres://');
+      expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    });
+  });
+
+  it('serves the metrics of this process', async () => {
+    await withServer([], async (url) => {
+      const metrics = await fetch(`${url}/metrics`);
+      expect(metrics.headers.get('content-type')).toContain('text/plain');
+      expect(await metrics.text()).toContain('alerts_fired_total{process="test"} 3');
+    });
+  });
+
+  it('says not found for the rest', async () => {
+    await withServer([], async (url) => {
+      for (const path of ['/', '/metrics/', '/health', '//x']) expect((await fetch(`${url}${path}`)).status).toBe(404);
+    });
+  });
+});
