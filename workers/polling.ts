@@ -121,7 +121,10 @@ async function endFailedPoll(context: JobContext, lease: PollLease, thrown: unkn
   if (isDatabaseUnavailable(thrown)) throw error;
   if (context.stopping.aborted) return abandonPollLease(context.db, lease);
   const failures = await releasePollLease(context.db, lease, error.message.slice(0, 500));
-  if (!(thrown instanceof VenueError) && !(thrown instanceof LeaseLostError)) throw error;
+  if (!(thrown instanceof VenueError) && !(thrown instanceof LeaseLostError)) {
+    context.partitions.forget();
+    throw error;
+  }
   const { venue, kind } = lease;
   if (isPowerOfTwo(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
 }

@@ -19,9 +19,19 @@ export class ConfigError extends OddswireError {
 /** Adapters that exist. The default of `VENUES` is all of them. */
 export const KNOWN_VENUES = ['polymarket'] as const;
 
-const port = z.coerce.number().int().min(0).max(65_535);
-const milliseconds = z.coerce.number().int().min(100).max(86_400_000);
-const days = z.coerce.number().int().min(1).max(36_500);
+/** Decimal digits only: `0x50`, `1e3` and blanks are typing errors, not numbers. */
+function wholeNumber(min: number, max: number, hint?: string) {
+  const message = hint ?? `a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, message)
+    .transform(Number)
+    .pipe(z.number().min(min, message).max(max, message));
+}
+
+const port = wholeNumber(0, 65_535);
+const milliseconds = wholeNumber(100, 86_400_000);
+const days = wholeNumber(1, 36_500);
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
 
 function list(text: string): string[] {
@@ -76,7 +86,7 @@ const schema = z.object({
     .optional(),
   SECRETS_KEYS: parsedBy(parseSecretsKeys),
   WEBHOOK_RETRY_SCHEDULE: parsedBy(parseRetrySchedule),
-  WEBHOOK_TIMEOUT_MS: milliseconds.max(30_000, 'at most 30000: the claim lease is 60 s'),
+  WEBHOOK_TIMEOUT_MS: wholeNumber(100, 30_000, 'a whole number from 100 to 30000: the claim lease is 60 s'),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_CA_FILE: readableFile.optional(),
   OPS_PASSWORD: z.string().min(8, 'at least 8 characters').optional(),

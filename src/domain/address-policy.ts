@@ -49,12 +49,16 @@ export function isLoopbackAddress(address: string): boolean {
 export function parseCidrs(text: string): Cidr[] {
   const ranges: Cidr[] = [];
   const problems: string[] = [];
-  for (const entry of text.split(',').map((part) => part.trim())) {
+  for (const [index, entry] of text
+    .split(',')
+    .map((part) => part.trim())
+    .entries()) {
     if (entry === '') continue;
     const range = parseRange(entry);
-    if (range === null) problems.push(`"${entry}" is not an address range such as 10.0.0.0/8 or fd00::/8`);
+    if (range === null) problems.push(`entry ${index + 1} is not an address range such as 10.0.0.0/8 or fd00::/8`);
     // Mapped addresses are unwrapped before matching, so a mapped range would never match anything.
-    else if (range.network.range() === 'ipv4Mapped') problems.push(`"${entry}" must be written as an IPv4 range`);
+    else if (range.network.range() === 'ipv4Mapped')
+      problems.push(`entry ${index + 1} must be written as an IPv4 range`);
     else ranges.push(range);
   }
   if (problems.length > 0) throw new CidrListError(problems);

@@ -20,10 +20,12 @@ export function parseRetrySchedule(text: string): number[] {
   if (parts.length > MAX_SCHEDULE_ENTRIES) {
     throw new RetryScheduleError(`has ${parts.length} delays, at most ${MAX_SCHEDULE_ENTRIES} are allowed`);
   }
-  const bad = parts.filter((part) => !/^\d+(\.\d+)?$/.test(part) || Number(part) > MAX_SCHEDULE_DELAY_SECONDS);
+  // Named by position: what stands in a variable by mistake may be a secret.
+  const bad = parts.flatMap((part, index) =>
+    /^\d+(\.\d+)?$/.test(part) && Number(part) <= MAX_SCHEDULE_DELAY_SECONDS ? [] : [`entry ${index + 1}`],
+  );
   if (bad.length > 0) {
-    const listed = bad.map((part) => `"${part}"`).join(', ');
-    throw new RetryScheduleError(`must be seconds from 0 to ${MAX_SCHEDULE_DELAY_SECONDS}, not ${listed}`);
+    throw new RetryScheduleError(`${bad.join(', ')}: not seconds from 0 to ${MAX_SCHEDULE_DELAY_SECONDS}`);
   }
   return parts.map(Number);
 }

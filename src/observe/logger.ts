@@ -2,6 +2,10 @@ import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 
 export type { Logger };
 
+/** Characters: enough to act on, far from the size of a bulk statement or a venue's page. */
+const MAX_MESSAGE_LENGTH = 500;
+const MAX_STACK_LENGTH = 4_000;
+
 /** Paths whose values never reach a log line, wherever a careless caller puts them. */
 const REDACTED = [
   'authorization',
@@ -47,8 +51,8 @@ function serializeError(error: unknown): unknown {
   const fields = error as Error & { code?: unknown; table?: unknown; constraint?: unknown };
   return {
     type,
-    message: message.slice(0, 500),
-    stack,
+    message: message.slice(0, MAX_MESSAGE_LENGTH),
+    stack: stack?.slice(0, MAX_STACK_LENGTH),
     ...(fields.code !== undefined && { code: fields.code }),
     ...(fields.table !== undefined && { table: fields.table }),
     ...(fields.constraint !== undefined && { constraint: fields.constraint }),

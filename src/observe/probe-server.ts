@@ -17,7 +17,7 @@ const CHECK_TIMEOUT_MS = 2_000;
 
 /** Asks every dependency at once. A check that does not answer in 2 s counts as missing. */
 export async function readiness(dependencies: readonly Dependency[]): Promise<Readiness> {
-  const results = await Promise.allSettled(dependencies.map((dependency) => withTimeout(dependency.check())));
+  const results = await Promise.allSettled(dependencies.map(async (dependency) => withTimeout(dependency.check())));
   const missing = dependencies.flatMap(({ name }, index) => (results[index]?.status === 'rejected' ? [name] : []));
   return { isReady: missing.length === 0, missing };
 }

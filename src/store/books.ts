@@ -7,8 +7,9 @@ export const MAX_STORED_LEVELS = 200;
 const UPSERT_BOOKS = sql(
   'upsert_books',
   `INSERT INTO book_latest AS b (token_id, as_of, bids, asks)
-   SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::jsonb[], $4::jsonb[]) AS i (token_id, as_of, bids, asks)
-   ORDER BY token_id
+   SELECT DISTINCT ON (token_id) *
+   FROM unnest($1::bigint[], $2::timestamptz[], $3::jsonb[], $4::jsonb[]) AS i (token_id, as_of, bids, asks)
+   ORDER BY token_id, as_of DESC
    ON CONFLICT (token_id) DO UPDATE SET as_of = excluded.as_of, bids = excluded.bids, asks = excluded.asks
    WHERE b.as_of < excluded.as_of
    RETURNING token_id`,
@@ -25,7 +26,10 @@ function levels(side: readonly PriceLevel[]): string {
   );
 }
 
-/** Writes books of distinct tokens, guarded by the venue's time; an unchanged book is not rewritten. Returns how many were. */
+/**
+ * Writes books, guarded by the venue's time: an older or equally old one is not written, and of two of one token the newer
+ * counts. Returns how many were written.
+ */
 export async function writeBooks(tx: Tx, books: readonly TokenBook[]): Promise<number> {
   if (books.length === 0) return 0;
   const rows = await tx.query(UPSERT_BOOKS, [

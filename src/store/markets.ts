@@ -135,9 +135,11 @@ export async function writeMarkets(
   const changed = markets.filter((market) => changedIds.has(market.marketId));
   if (changed.length === 0) return { changed: 0, finalTokenIds: [] };
 
-  const outcomes = changed.flatMap((market) =>
+  const named = changed.flatMap((market) =>
     market.outcomes.map((outcome, ordinal) => ({ marketId: idOf.get(market.marketId), outcome, ordinal })),
   );
+  // An outcome that two markets of the page claim goes to the later one: a conflict would stop the whole walk here.
+  const outcomes = [...new Map(named.map((item) => [item.outcome.outcomeId, item])).values()];
   const tokens = await ensureTokens(
     tx,
     outcomes.map(({ outcome }) => outcome.outcomeId),

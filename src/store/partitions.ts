@@ -60,6 +60,11 @@ export class Partitions {
     await this.ensure(table, [now - DAY_MS, now, now + DAY_MS, now + 2 * DAY_MS]);
   }
 
+  /** Forgets which partitions exist: after a write found none, because somebody dropped it. */
+  forget(): void {
+    this.#known.clear();
+  }
+
   async #create(table: PartitionedTable, range: Range): Promise<void> {
     await this.#db.transaction(async (tx) => {
       const [before] = await tx.query<{ exists: boolean }>(PARTITION_EXISTS, [range.name]);
@@ -80,8 +85,9 @@ const LIST_PARTITIONS = sql(
 
 /** Drops whole partitions that ended before `beforeMs`; returns their names. */
 export async function dropPartitionsBefore(db: Database, table: PartitionedTable, beforeMs: number): Promise<string[]> {
-  const partitions = await db.query<{ name: string; until: Date }>(LIST_PARTITIONS, [table]);
-  const old = partitions.filter((partition) => partition.until.getTime() <= beforeMs).map(({ name }) => name);
+  // A partition that another process drops meanwhile has no bound any more.
+  const partitions = await db.query<{ name: string; until: Date | null }>(LIST_PARTITIONS, [table]);
+  const old = partitions.filter(({ until }) => until !== null && until.getTime() <= beforeMs).map(({ name }) => name);
   for (const name of old) {
     await db.transaction(async (tx) => {
       await tx.query(LOCK_PARTITIONS);

@@ -10,8 +10,8 @@ const UPSERT_PRICES = sql(
   'upsert_prices',
   `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
    input AS MATERIALIZED (
-     SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[])
-       AS i (token_id, as_of, price, bid, ask)),
+     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[])
+       AS i (token_id, as_of, price, bid, ask) ORDER BY token_id, as_of DESC),
    before AS MATERIALIZED (
      SELECT l.* FROM latest_price l JOIN input USING (token_id) ORDER BY token_id FOR UPDATE OF l),
    newer AS MATERIALIZED (
@@ -54,8 +54,8 @@ export interface WrittenPrices {
 }
 
 /**
- * Writes prices of distinct tokens. With `observed: false` they do not fire alerts: the payouts of a resolved market are
- * no market price. The partitions around now must exist.
+ * Writes prices; of two of one token the newer counts. With `observed: false` they do not fire alerts: the payouts of a
+ * resolved market are no market price. The partitions around now must exist.
  */
 export async function writePrices(
   tx: Tx,

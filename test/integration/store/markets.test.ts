@@ -27,7 +27,7 @@ const LATEST = sql(
   'test_latest_of',
   'SELECT l.price, l.as_of FROM latest_price l JOIN token t ON t.id = l.token_id WHERE t.mint = $1',
 );
-const MARKS = sql('test_final_marks', `SELECT key, detail FROM mark WHERE stage = 'evaluate-alerts' ORDER BY key`);
+const MARKS = sql('test_final_marks', `SELECT key, detail FROM mark WHERE stage = 'evaluate-alerts' ORDER BY id`);
 const OBSERVATIONS = sql('test_observations', 'SELECT price FROM observation');
 
 const NOW = Date.UTC(2026, 2, 1);

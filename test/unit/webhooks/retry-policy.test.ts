@@ -193,7 +193,8 @@ describe('parseRetrySchedule', () => {
     '1,'.repeat(60),
   ])('refuses %j', (text) => expect(() => parseRetrySchedule(text)).toThrow(RetryScheduleError));
 
-  it('names every bad delay', () => expect(() => parseRetrySchedule('1,x,2,-3')).toThrow('"x", "-3"'));
+  it('names every bad delay by its place, never by its text', () =>
+    expect(() => parseRetrySchedule('1,x,2,-3')).toThrow(/^entry 2, entry 4: not seconds/));
 });
 
 describe('parseRetryAfter', () => {
