@@ -25,7 +25,7 @@ export function venueRoutes(router: ApiRouter, deps: ApiDeps): void {
   });
 }
 
-/** `lag_seconds` is the age of the stalest kind of poll. */
+/** `lag_seconds` is the age of the stalest kind of poll; `failing` says why a venue is not healthy. */
 function presentVenue(profile: VenueProfile, facts: VenueFacts | undefined, nowMs: number): ApiJson {
   const { venue, title, currency, capabilities, pollMs } = profile;
   const polls = facts?.polls ?? [];
@@ -39,12 +39,16 @@ function presentVenue(profile: VenueProfile, facts: VenueFacts | undefined, nowM
       return nowMs - lastSuccessAt.getTime() <= staleAfterMs;
     });
   const hasSucceeded = successes.length > 0;
+  const failing = polls.flatMap(({ kind, consecutiveFailures, lastError }) =>
+    lastError === null ? [] : [{ kind, failures: consecutiveFailures, reason: lastError }],
+  );
   return {
     venue,
     title,
     currency,
     capabilities,
     healthy: isHealthy,
+    failing: failing.length > 0 ? failing : undefined,
     last_success_at: hasSucceeded ? epochSeconds(new Date(Math.max(...successes))) : undefined,
     lag_seconds: hasSucceeded ? Math.max(0, Math.floor((nowMs - Math.min(...successes)) / 1000)) : undefined,
     markets: facts?.markets ?? 0,

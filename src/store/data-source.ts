@@ -13,12 +13,20 @@ const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertE
 /** In order; a migration that landed is never edited. */
 const MIGRATIONS = [Initial0001] as const;
 
+/**
+ * A process that is stopped inside a transaction (SIGSTOP, a suspended machine) would hold its shard's lock for ever:
+ * after this Postgres ends its session, the work is rolled back, and another process goes on with it.
+ */
+const IDLE_IN_TRANSACTION_MS = 15_000;
+
 export interface DataSourceOptions {
   databaseUrl: string;
   /** Connections of the pool. */
   poolSize: number;
   /** Shown in pg_stat_activity. */
   applicationName: string;
+  /** See IDLE_IN_TRANSACTION_MS; tests shorten it. */
+  idleInTransactionMs?: number;
   log: Logger;
 }
 
@@ -31,7 +39,11 @@ export function createDataSource(options: DataSourceOptions): DataSource {
     poolSize: options.poolSize,
     poolErrorHandler: (error: unknown) => options.log.warn({ err: error }, 'database connection lost'),
     connectTimeoutMS: 5_000,
-    extra: { keepAlive: true, idleTimeoutMillis: 60_000 },
+    extra: {
+      keepAlive: true,
+      idleTimeoutMillis: 60_000,
+      idle_in_transaction_session_timeout: options.idleInTransactionMs ?? IDLE_IN_TRANSACTION_MS,
+    },
     driver: pg,
     logging: false,
     synchronize: false,

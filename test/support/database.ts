@@ -16,7 +16,9 @@ export interface TestDatabase {
 }
 
 /** A database of one's own, copied from the template: tests run in parallel on one cluster. */
-export async function createTestDatabase(options: { poolSize?: number } = {}): Promise<TestDatabase> {
+export async function createTestDatabase(
+  options: { poolSize?: number; idleInTransactionMs?: number } = {},
+): Promise<TestDatabase> {
   const adminUrl = inject('adminUrl');
   const name = `test_${randomBytes(8).toString('hex')}`;
   await admin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE_DATABASE} STRATEGY FILE_COPY`);
@@ -26,6 +28,7 @@ export async function createTestDatabase(options: { poolSize?: number } = {}): P
     databaseUrl: url.href,
     poolSize: options.poolSize ?? 10,
     applicationName: 'oddswire-test',
+    ...(options.idleInTransactionMs !== undefined && { idleInTransactionMs: options.idleInTransactionMs }),
     log: createLogger({ process: 'test', level: 'silent' }),
   });
   await dataSource.initialize();

@@ -56,4 +56,16 @@ describe('GET /v1/venues', () => {
     expect(await polls({ prices: [1, 0], trades: [null, 1] })).toMatchObject([{ healthy: false }]);
     expect(await polls({ trades: [1, 0] })).toMatchObject([{ healthy: true }]);
   });
+
+  it('says why a poll fails, until it succeeds', async () => {
+    await api.db.query(
+      sql('test_set_error', `UPDATE poll_state SET last_error = 'getaddrinfo ENOTFOUND' WHERE kind = 'prices'`),
+    );
+    expect(await polls({ prices: [1, 4] })).toMatchObject([
+      { failing: [{ kind: 'prices', failures: 4, reason: 'getaddrinfo ENOTFOUND' }] },
+    ]);
+    await api.db.query(sql('test_clear_error', 'UPDATE poll_state SET last_error = NULL'));
+    const [venue] = (await polls({ prices: [1, 0] })) as object[];
+    expect(venue).not.toHaveProperty('failing');
+  });
 });

@@ -143,6 +143,30 @@ describe('marks, claimed by shard', () => {
     expect(done).toMatchObject({ claimed: 1, results: [[10]] });
   });
 
+  it('held by a process that was stopped go to another once Postgres ends its session', async () => {
+    const frozen = await createTestDatabase({ idleInTransactionMs: 200 });
+    try {
+      await frozen.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 1n }]));
+      const thaw = gate();
+      const holding = gate();
+      const stopped = workShard(frozen.db, STAGE, SHARD, ALL, async (tx) => {
+        holding.open();
+        await thaw.opened;
+        return tx.query(sql('test_thawed', 'SELECT 1'));
+      });
+      const outcome = expect(stopped).rejects.toThrow();
+      await holding.opened;
+      // Waits for the shard until the stopped one is thrown out, then finds the mark where it was.
+      const done = await workShard(frozen.db, STAGE, SHARD, ALL, async (_tx, marks) => marks.length);
+      expect(done).toMatchObject({ claimed: 1, results: [1] });
+      thaw.open();
+      await outcome;
+      expect(await stageBacklogs(frozen.db)).toEqual([]);
+    } finally {
+      await frozen.drop();
+    }
+  });
+
   it('that are not ripe stay', async () => {
     await test.db.transaction((tx) =>
       insertMarks(tx, STAGE, [
