@@ -1,6 +1,7 @@
 import { type Job, type Processor, UnrecoverableError } from 'bullmq';
 import { asError } from '../src/domain/errors.ts';
 import { scrubText } from '../src/domain/text.ts';
+import { FailureStreaks } from '../src/observe/failure-streaks.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import { JOBS, type JobData, type JobName } from '../src/queues/jobs.ts';
 import type { WorkerDeps } from './deps.ts';
@@ -36,6 +37,7 @@ export function defineJob<Name extends JobName>(
  * was a wake-up, and the timer makes another while there is work (DESIGN section 2).
  */
 export function createProcessor(jobs: readonly DefinedJob[], deps: WorkerDeps): Processor {
+  const streaks = new FailureStreaks();
   const byName = new Map(jobs.map((job) => [job.name as string, job]));
   return async (job: Job, _token?: string, cancelled?: AbortSignal): Promise<JobReport> => {
     const defined = byName.get(job.name);
@@ -48,13 +50,15 @@ export function createProcessor(jobs: readonly DefinedJob[], deps: WorkerDeps): 
       const report = await defined.run(job.data, { ...deps, signal, log });
       const durationMs = Math.round(performance.now() - startedMs);
       deps.metrics.jobs.observe({ job: job.name, outcome: 'done' }, durationMs / 1000);
+      streaks.succeeded(job.name);
       log.debug({ durationMs, ...report }, 'job done');
       return report;
     } catch (thrown) {
       const error = asError(thrown);
       const durationMs = Math.round(performance.now() - startedMs);
       deps.metrics.jobs.observe({ job: job.name, outcome: 'failed' }, durationMs / 1000);
-      log.warn({ durationMs, err: error }, 'job failed');
+      const { inARow, isWorthALine } = streaks.failed(job.name);
+      log[isWorthALine ? 'warn' : 'debug']({ durationMs, inARow, err: error }, 'job failed');
       // Postgres cannot store U+0000 or lone surrogates: such a message would make the job impossible to fail.
       throw new Error(scrubText(error.message).slice(0, 1_000));
     }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { asError } from '../src/domain/errors.ts';
 import type { EventType } from '../src/domain/event.ts';
 import { InvalidSecretError } from '../src/domain/signature.ts';
@@ -16,6 +17,8 @@ import { defineJob, type JobContext } from './define.ts';
 
 /** Retries due within this get a wake-up of their own; later ones come from the timer. */
 const WAKE_WITHIN_SECONDS = 60;
+/** How long a due delivery may wait while slots are free. */
+const LOOK_AGAIN_MS = 250;
 /** A fault of ours is tried again after this, and costs the receiver nothing. */
 const OWN_FAULT_DELAY_SECONDS = 30;
 
@@ -28,23 +31,38 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
   const inFlight = new Set<Promise<void>>();
   const faults: Error[] = [];
   let attempts = 0;
-  while (!context.signal.aborted && faults.length === 0) {
-    const claim = await claimDue(context.db, subscriptionPk, MAX_IN_FLIGHT - inFlight.size);
-    for (const delivery of claim?.deliveries ?? []) {
-      attempts += 1;
-      const attempt: Promise<void> = attemptDelivery(context, claim?.subscription, delivery)
-        .catch((error: unknown) => void faults.push(asError(error)))
-        .finally(() => inFlight.delete(attempt));
-      inFlight.add(attempt);
+  try {
+    while (!context.signal.aborted && faults.length === 0) {
+      const claim = await claimDue(context.db, subscriptionPk, MAX_IN_FLIGHT - inFlight.size);
+      for (const delivery of claim?.deliveries ?? []) {
+        attempts += 1;
+        const attempt: Promise<void> = attemptDelivery(context, claim?.subscription, delivery)
+          .catch((error: unknown) => void faults.push(asError(error)))
+          .finally(() => inFlight.delete(attempt));
+        inFlight.add(attempt);
+      }
+      if (inFlight.size === 0) break;
+      await nextTurn(inFlight);
     }
-    if (inFlight.size === 0) break;
-    await Promise.race(inFlight);
+  } finally {
+    // Also when a claim fails: an attempt that outlives its job would meet closed connections at shutdown.
+    await Promise.all(inFlight);
   }
-  await Promise.all(inFlight);
   const [fault] = faults;
   if (fault) throw fault;
   return { attempts };
 });
+
+/**
+ * Until an attempt ends, but not longer than a moment: a new event's wake-up waits behind this job, so one slow attempt
+ * must not keep the free slots empty.
+ */
+async function nextTurn(inFlight: ReadonlySet<Promise<void>>): Promise<void> {
+  const moment = new AbortController();
+  const looking = delay(LOOK_AGAIN_MS, undefined, { signal: moment.signal }).catch(() => undefined);
+  await Promise.race([looking, ...inFlight]);
+  moment.abort();
+}
 
 async function attemptDelivery(
   context: JobContext,

@@ -1,5 +1,7 @@
 import { asError, OddswireError } from '../src/domain/errors.ts';
 import { newToken } from '../src/domain/ids.ts';
+import { isWorthALine } from '../src/observe/failure-streaks.ts';
+import { JOBS } from '../src/queues/jobs.ts';
 import {
   abandonPollLease,
   acquirePollLease,
@@ -41,8 +43,9 @@ class LeaseLostError extends OddswireError {
   }
 }
 
-/** Pages of one poll before it makes room for the next tick. */
+/** A walk makes room for the next tick after so many pages or this long: half the job's deadline, so that no page is cut off. */
 const MAX_PAGES = 500;
+const WALK_MS = JOBS['poll-markets'].deadlineMs / 2;
 
 /**
  * One poll: take the lease, then page by page fetch, write and advance, until the venue has no more or the signal fires.
@@ -84,7 +87,8 @@ async function walk<R>(
   const { venue, kind } = poll;
   const report = { pages: 0, records: 0, written: 0, rejected: 0 };
   let position = lease.position;
-  while (report.pages < MAX_PAGES && !context.signal.aborted) {
+  const enoughAtMs = performance.now() + WALK_MS;
+  while (report.pages < MAX_PAGES && performance.now() < enoughAtMs && !context.signal.aborted) {
     const page = await poll.fetch(adapter, position, { signal: context.signal, now: context.now });
     await poll.prepare?.(page.records);
     const written = await context.db.transaction(async (tx) => {
@@ -118,7 +122,7 @@ function count(
 /** A venue that is down is a state, shown by venue health, not a failed job for each tick: the log says it now and then. */
 async function endFailedPoll(context: JobContext, lease: PollLease, thrown: unknown): Promise<void> {
   const error = asError(thrown);
-  if (isDatabaseUnavailable(thrown)) throw error;
+  if (!(thrown instanceof VenueError) && isDatabaseUnavailable(thrown)) throw error;
   if (context.stopping.aborted) return abandonPollLease(context.db, lease);
   const failures = await releasePollLease(context.db, lease, error.message.slice(0, 500));
   if (!(thrown instanceof VenueError) && !(thrown instanceof LeaseLostError)) {
@@ -126,9 +130,5 @@ async function endFailedPoll(context: JobContext, lease: PollLease, thrown: unkn
     throw error;
   }
   const { venue, kind } = lease;
-  if (isPowerOfTwo(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
-}
-
-function isPowerOfTwo(count: number): boolean {
-  return count > 0 && (count & (count - 1)) === 0;
+  if (isWorthALine(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
 }

@@ -1,12 +1,21 @@
-import type { Role } from '../src/queues/jobs.ts';
+import { FailureStreaks } from '../src/observe/failure-streaks.ts';
+import { JOBS, type Role } from '../src/queues/jobs.ts';
 import type { QueueBackend } from '../src/queues/port.ts';
+import type { LaneJob } from '../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../src/queues/schedules.ts';
+import { inOrder } from '../src/runtime/lifecycle.ts';
 import { dueSubscriptions, oldestOverdueSeconds } from '../src/store/deliveries.ts';
-import { stageBacklogs, waitingShards } from '../src/store/marks.ts';
+import { releaseParkedMarks, STAGES, stageBacklogs, waitingShards } from '../src/store/marks.ts';
 import type { WorkerDeps } from './deps.ts';
 
 const EVERY_MS = 5_000;
 const JITTER = 0.2;
+const LANE_STAGES: Record<Role, readonly LaneJob[]> = {
+  poller: [],
+  aggregator: ['fold-candles'],
+  alerter: ['evaluate-alerts'],
+  deliverer: [],
+};
 /** Subscriptions woken per round; the rest follow 5 s later. */
 const MAX_WOKEN = 1_000;
 
@@ -16,6 +25,7 @@ const MAX_WOKEN = 1_000;
  * and wakes stages whose marks or due rows are waiting.
  */
 export function startRestoring(role: Role, deps: WorkerDeps, backend: QueueBackend): { stop(): Promise<void> } {
+  const streaks = new FailureStreaks();
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const next = () => {
@@ -23,7 +33,13 @@ export function startRestoring(role: Role, deps: WorkerDeps, backend: QueueBacke
     timer = setTimeout(
       () => {
         round = restore(role, deps, backend)
-          .catch((error: unknown) => deps.log.warn({ err: error }, 'restoring round failed'))
+          .then(
+            () => streaks.succeeded('round'),
+            (error: unknown) => {
+              const { inARow, isWorthALine } = streaks.failed('round');
+              deps.log[isWorthALine ? 'warn' : 'debug']({ err: error, inARow }, 'restoring round failed');
+            },
+          )
           .finally(next);
       },
       EVERY_MS * (1 - JITTER + 2 * JITTER * Math.random()),
@@ -38,22 +54,44 @@ export function startRestoring(role: Role, deps: WorkerDeps, backend: QueueBacke
   };
 }
 
-/** One round. Exported for boot and for tests. */
+/** One round: every step, even if one before it failed. Exported for boot and for tests. */
 export async function restore(role: Role, deps: WorkerDeps, backend: QueueBackend): Promise<void> {
-  const { db, producer, metrics, log } = deps;
-  if (await backend.restore()) log.warn('queue store was gone: re-created');
-  const mended = await reconcileSchedules(producer, schedulesOf(role, deps.config), deps.now());
-  if (mended.length > 0) log.info({ schedules: mended }, 'schedules set');
-  if (role === 'aggregator') producer.wakeStage('fold-candles', await waitingShards(db, 'fold-candles'));
-  if (role === 'alerter') producer.wakeStage('evaluate-alerts', await waitingShards(db, 'evaluate-alerts'));
-  if (role === 'deliverer') {
-    producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
-    metrics.oldestOverdueSeconds.set(await oldestOverdueSeconds(db));
+  const { db, producer, log } = deps;
+  await inOrder([
+    async () => {
+      if (await backend.restore()) log.warn('queue store was gone: re-created');
+    },
+    async () => {
+      const mended = await reconcileSchedules(producer, schedulesOf(role, deps.config), deps.now());
+      if (mended.length > 0) log.info({ schedules: mended }, 'schedules set');
+    },
+    async () => {
+      for (const stage of LANE_STAGES[role]) producer.wakeStage(stage, await waitingShards(db, stage));
+    },
+    async () => {
+      if (role === 'deliverer') producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
+    },
+    () => measure(role, deps),
+  ]);
+}
+
+async function measure(role: Role, { db, metrics }: WorkerDeps): Promise<void> {
+  if (role === 'deliverer') metrics.oldestOverdueSeconds.set(await oldestOverdueSeconds(db));
+  if (role !== 'aggregator' && role !== 'alerter') return;
+  const backlogs = new Map((await stageBacklogs(db)).map((backlog) => [backlog.stage, backlog]));
+  for (const stage of STAGES.filter((name) => JOBS[name].role === role)) {
+    metrics.marksWaiting.set({ stage }, backlogs.get(stage)?.waiting ?? 0);
+    metrics.marksParked.set({ stage }, backlogs.get(stage)?.parked ?? 0);
   }
-  if (role === 'aggregator') {
-    for (const { stage, waiting, parked } of await stageBacklogs(db)) {
-      metrics.marksWaiting.set({ stage }, waiting);
-      metrics.marksParked.set({ stage }, parked);
-    }
+}
+
+/**
+ * Gives parked marks of the role's stages another try: what was poison to the last release may be none to this one. What
+ * fails again is parked again.
+ */
+export async function releaseParked(role: Role, { db, log }: WorkerDeps): Promise<void> {
+  for (const stage of STAGES.filter((name) => JOBS[name].role === role)) {
+    const released = await releaseParkedMarks(db, stage);
+    if (released > 0) log.warn({ stage, marks: released }, 'parked marks released');
   }
 }

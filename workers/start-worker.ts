@@ -12,7 +12,7 @@ import { createAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
 import { createProcessor } from './define.ts';
 import type { WorkerDeps } from './deps.ts';
-import { restore, startRestoring } from './restore.ts';
+import { releaseParked, restore, startRestoring } from './restore.ts';
 import { processorsOf } from './roles.ts';
 import { venueObserver } from './venue-observer.ts';
 
@@ -53,6 +53,7 @@ export async function startWorker(
       now: Date.now,
     };
     const processor = createProcessor(processors, deps);
+    await releaseParked(role, deps);
     await restore(role, deps, backend);
     const workers = names.map((name) => runWorker(backend.worker(name, processor, concurrencyOf(name)), log));
     foundation.onStop(() => Promise.all(workers.map((worker) => worker.close())));

@@ -13,6 +13,7 @@ export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middle
   return async (ctx, next) => {
     const startedAt = process.hrtime.bigint();
     const offered = ctx.get('X-Request-Id');
+    const path = isPathTarget(ctx.req.url) ? ctx.path : '';
     const requestId = REQUEST_ID.test(offered) ? offered : newId('req');
     ctx.state.requestId = requestId;
     ctx.state.log = deps.log.child({ requestId });
@@ -21,7 +22,7 @@ export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middle
       const durationSeconds = Number(process.hrtime.bigint() - startedAt) / NANOS_PER_SECOND;
       const sample = {
         method: ctx.method,
-        route: routeLabel(ctx.path, (ctx as Partial<ApiContext>)._matchedRoute),
+        route: routeLabel(path, (ctx as Partial<ApiContext>)._matchedRoute),
         status: ctx.res.statusCode,
         durationSeconds,
       };
@@ -33,6 +34,14 @@ export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middle
     });
     await next();
   };
+}
+
+/**
+ * Whether the request line names a path. It may also name a whole URL, or something that is none: then even asking Koa for
+ * the path throws, so such a request must be refused before anything does (see text-guard.ts).
+ */
+export function isPathTarget(target: string | undefined): boolean {
+  return target?.startsWith('/') ?? false;
 }
 
 /** The pattern of the matched route: metrics must not have a label value per path. */

@@ -2,6 +2,7 @@ import type { Middleware } from 'koa';
 import { isStorableText } from '../../src/domain/text.ts';
 import type { ApiState } from '../deps.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
+import { isPathTarget } from './request-context.ts';
 
 const UNSTORABLE = 'must not hold U+0000 or lone surrogates';
 /** UTF-8 bytes of a surrogate, as Node shows header bytes: one character each. */
@@ -12,6 +13,8 @@ const ENCODED_SURROGATE = /\xed[\xa0-\xbf][\x80-\xbf]/;
  * and percent-encodings that are not UTF-8 (DESIGN section 4, "Text"). Bodies are looked at when they are read.
  */
 export const textGuard: Middleware<ApiState> = async (ctx, next) => {
+  if (!isPathTarget(ctx.req.url))
+    throw invalidRequest([{ path: 'path', message: 'the request line must name a path' }]);
   const details: ErrorDetail[] = [];
   const pathProblem = encodedTextProblem(ctx.path);
   if (pathProblem !== null) details.push({ path: 'path', message: pathProblem });

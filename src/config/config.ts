@@ -86,7 +86,11 @@ const schema = z.object({
     .optional(),
   SECRETS_KEYS: parsedBy(parseSecretsKeys),
   WEBHOOK_RETRY_SCHEDULE: parsedBy(parseRetrySchedule),
-  WEBHOOK_TIMEOUT_MS: wholeNumber(100, 30_000, 'a whole number from 100 to 30000: the claim lease is 60 s'),
+  WEBHOOK_TIMEOUT_MS: wholeNumber(
+    100,
+    15_000,
+    'a whole number from 100 to 15000: a process must be able to stop within 20 s',
+  ),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_CA_FILE: readableFile.optional(),
   OPS_PASSWORD: z.string().min(8, 'at least 8 characters').optional(),

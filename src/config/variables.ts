@@ -15,7 +15,7 @@ const TABLE = {
   REDIS_URL: { shownDefault: 'none: queues in Postgres', meaning: 'Redis 6.2+ or Valkey for the queues' },
   QUEUE_PREFIX: {
     default: 'oddswire',
-    meaning: 'namespace of the queues: key prefix on Redis, schema name on Postgres',
+    meaning: 'namespace of the queues: key prefix on Redis; no effect on Postgres',
   },
   VENUES: { default: 'polymarket', meaning: 'which adapters run, comma-separated' },
   POLYMARKET_GAMMA_URL: { default: 'https://gamma-api.polymarket.com', meaning: 'Polymarket metadata host' },

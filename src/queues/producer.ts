@@ -1,6 +1,7 @@
 import type { JobsOptions, Queue } from 'bullmq';
 import { asError } from '../domain/errors.ts';
 import { scrubData } from '../domain/text.ts';
+import { FailureStreaks } from '../observe/failure-streaks.ts';
 import type { Logger } from '../observe/logger.ts';
 import { JOBS, type JobData, type JobName, laneOf } from './jobs.ts';
 import type { QueueBackend } from './port.ts';
@@ -36,6 +37,7 @@ export interface ProducerOptions {
 export function createProducer({ backend, log, onWakeFailure }: ProducerOptions): Producer {
   const queues = new Map<string, Queue>();
   const underWay = new Set<Promise<void>>();
+  const streaks = new FailureStreaks();
 
   function queue(name: string): Queue {
     const known = queues.get(name);
@@ -68,10 +70,15 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
   }
 
   function wake<Name extends JobName>(name: Name, data: JobData<Name>, options?: { delayMs?: number }): void {
-    const call = enqueue(name, data, options).catch((thrown: unknown) => {
-      onWakeFailure?.(name);
-      log.warn({ err: asError(thrown), job: name }, 'wake-up not enqueued; the timer will');
-    });
+    const call = enqueue(name, data, options).then(
+      () => streaks.succeeded(name),
+      (thrown: unknown) => {
+        onWakeFailure?.(name);
+        const { inARow, isWorthALine } = streaks.failed(name);
+        const line = { err: asError(thrown), job: name, inARow };
+        log[isWorthALine ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer will');
+      },
+    );
     underWay.add(call);
     void call.finally(() => underWay.delete(call));
   }

@@ -8,6 +8,8 @@ export interface Schedule {
   job: JobName;
   data: JobData<JobName>;
   everyMs: number;
+  /** Cron with seconds, where the moment matters and not only the distance. */
+  pattern?: string;
 }
 
 const MINUTE_MS = 60_000;
@@ -18,7 +20,8 @@ const SCHEDULED_PRIORITY = 10;
 export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'>): Schedule[] {
   if (role === 'aggregator') {
     return [
-      { id: 'sample-snapshots', job: 'sample-snapshots', data: {}, everyMs: MINUTE_MS },
+      // Just after the minute is over: that is when its snapshots can be taken.
+      { id: 'sample-snapshots', job: 'sample-snapshots', data: {}, everyMs: MINUTE_MS, pattern: '1 * * * * *' },
       { id: 'maintain-storage', job: 'maintain-storage', data: {}, everyMs: 60 * MINUTE_MS },
     ];
   }
@@ -52,13 +55,16 @@ export async function reconcileSchedules(
     const overdueMs = nowMs - (current?.next ?? 0);
     const limitMs = Math.max(STOPPED_AFTER_MS, STOPPED_AFTER_INTERVALS * schedule.everyMs);
     const isStopped = overdueMs > limitMs;
-    if (current && current.every === schedule.everyMs && !isStopped) continue;
+    const { pattern, everyMs } = schedule;
+    const isAsWanted = pattern === undefined ? current?.every === everyMs : current?.pattern === pattern;
+    // In a paused queue nothing runs on purpose: an operator's pause is not a fault to mend.
+    if (current && isAsWanted && (!isStopped || (await queue.isPaused()))) continue;
     if (current && isStopped) await queue.removeJobScheduler(schedule.id);
-    await queue.upsertJobScheduler(
-      schedule.id,
-      { every: schedule.everyMs },
-      { name: schedule.job, data: schedule.data, opts: { priority: SCHEDULED_PRIORITY } },
-    );
+    await queue.upsertJobScheduler(schedule.id, pattern === undefined ? { every: everyMs } : { pattern, tz: 'UTC' }, {
+      name: schedule.job,
+      data: schedule.data,
+      opts: { priority: SCHEDULED_PRIORITY },
+    });
     mended.push(schedule.id);
   }
   return mended;

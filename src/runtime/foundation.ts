@@ -11,7 +11,7 @@ import { checkKeyRing } from '../store/key-check.ts';
 import { migrate, withBootLock } from '../store/migrate.ts';
 import { Database, sql } from '../store/tx.ts';
 import { createSecretBox, type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../webhooks/secret-box.ts';
-import { StartupError, stopInOrder } from './lifecycle.ts';
+import { inOrder, StartupError } from './lifecycle.ts';
 import { listen } from './listen.ts';
 import { waitForDatabase } from './wait-for-database.ts';
 
@@ -45,7 +45,7 @@ export async function openFoundation(
   const { config, log, signal, workers } = options;
   await waitForDatabase(config.databaseUrl, log, signal);
   const opened: (() => Promise<unknown>)[] = [];
-  const stop = () => stopInOrder(opened.splice(0).reverse());
+  const stop = () => inOrder(opened.splice(0).reverse());
   try {
     const dataSource = createDataSource({
       databaseUrl: config.databaseUrl,
@@ -65,7 +65,7 @@ export async function openFoundation(
     opened.push(() => backend.close());
     const db = new Database(dataSource);
     const secretBox = createSecretBox(config.secretsKeys);
-    await withBootLock(config.databaseUrl, async () => {
+    await withBootLock(config.databaseUrl, signal, async () => {
       await migrate(dataSource);
       await backend.migrate();
       await refuseWrongKeyRing(db, secretBox);

@@ -77,7 +77,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
  * Runs steps in order, each even if one before it failed, and throws the first failure at the end: a connection that will
  * not close must not keep the others open.
  */
-export async function stopInOrder(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+export async function inOrder(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: Error[] = [];
   for (const step of steps) {
     try {

@@ -134,7 +134,9 @@ export async function evaluateAlerts(tx: Tx, marks: readonly Mark[]): Promise<Ev
   const rows = await firingRows(tx, suspects, observed, created);
   const fired = rows.map((row) => ({ row, eventId: newId('evt') }));
   const subscriptionPks = await tell(tx, fired);
-  const expired = await tx.query(EXPIRE_ALERTS, [[...new Set(marks.map((mark) => mark.key))]]);
+  // Only a market that became final, or an alert made on one that already was, can leave alerts to expire.
+  const perhapsFinal = [...new Set(marks.filter((mark) => mark.detail <= 0n).map((mark) => mark.key))];
+  const expired = perhapsFinal.length === 0 ? [] : await tx.query(EXPIRE_ALERTS, [perhapsFinal]);
   return {
     fired: fired.map(({ row, eventId }) => ({ alertId: row.id, eventId })),
     expired: expired.length,

@@ -1,6 +1,6 @@
 import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
-/** Longer than the attempt's deadline (15 s, at most 30 s) plus database time: two workers never hold one attempt. */
+/** Longer than the attempt's deadline (at most 15 s) plus database time: two workers never hold one attempt. */
 export const CLAIM_LEASE_SECONDS = 60;
 /** Attempts of one subscription under way at once, over all processes: counted in the claim itself. */
 export const MAX_IN_FLIGHT = 8;
@@ -15,6 +15,8 @@ export interface ClaimedDelivery {
   isTest: boolean;
   /** Attempts made before this one. */
   attemptCount: number;
+  /** Until when the attempt is ours, as the database wrote it: whoever takes the row over changes it. */
+  lease: string;
   createdAt: Date;
 }
 
@@ -57,7 +59,7 @@ const CLAIM_DUE = sql(
      LIMIT least($2::bigint, greatest(0, ${MAX_IN_FLIGHT} - (
        SELECT count(*) FROM delivery
        WHERE subscription_pk = $1 AND status = 'pending' AND locked_until >= clock_timestamp()))))
-   RETURNING d.pk, d.id, d.attempt_count, d.is_test, d.created_at, e.id AS event_id, e.type AS event_type, e.body`,
+   RETURNING d.pk, d.id, d.attempt_count, d.is_test, d.created_at, d.locked_until::text AS lease, e.id AS event_id, e.type AS event_type, e.body`,
 );
 
 interface ClaimRow {
@@ -65,6 +67,7 @@ interface ClaimRow {
   id: string;
   attempt_count: number;
   is_test: boolean;
+  lease: string;
   created_at: Date;
   event_id: string;
   event_type: string;
@@ -99,6 +102,7 @@ export async function claimDue(db: Database, subscriptionPk: bigint, limit: numb
         body: claimed.body,
         isTest: claimed.is_test,
         attemptCount: claimed.attempt_count,
+        lease: claimed.lease,
         createdAt: claimed.created_at,
       })),
     };
@@ -135,7 +139,7 @@ const FINISH_DELIVERY = sql(
      next_attempt_at = CASE WHEN $3 = 'pending' THEN clock_timestamp() + $4 * interval '1 second' ELSE next_attempt_at END,
      delivered_at = CASE WHEN $3 = 'delivered' THEN clock_timestamp() END,
      last_status_code = $5, last_error = $6
-   WHERE pk = $1 AND attempt_count = $2 AND status IN ('pending', 'cancelled') RETURNING pk`,
+   WHERE pk = $1 AND attempt_count = $2 AND locked_until = $7::timestamptz AND status IN ('pending', 'cancelled') RETURNING pk`,
 );
 
 /** Taken before the delivery, as the claim does, so that the two cannot deadlock; a success of a healthy one locks nothing. */
@@ -171,7 +175,7 @@ export interface FinishedAttempt {
 }
 
 /**
- * Records an attempt and moves the delivery on, guarded by the attempt count, in one transaction. Dying before the commit
+ * Records an attempt and moves the delivery on, guarded by attempt count and lease, in one transaction. Dying before the commit
  * leaves the row pending: the lease ends and the attempt is repeated, which is the one honest duplicate.
  */
 export async function finishAttempt(
@@ -193,6 +197,7 @@ export async function finishAttempt(
       verdict.state === 'retry' ? verdict.delaySeconds : 0,
       attempt.statusCode ?? null,
       attempt.errorCode ?? null,
+      delivery.lease,
     ]);
     if (finished.length === 0) return { isRecorded: false };
     await tx.query(INSERT_ATTEMPT, [
@@ -229,7 +234,7 @@ async function noteOutcome(tx: Tx, subscriptionPk: bigint, verdict: DeliveryVerd
 const RELEASE = sql(
   'release_delivery',
   `UPDATE delivery SET locked_until = NULL, next_attempt_at = clock_timestamp() + $3 * interval '1 second', last_error = $4
-   WHERE pk = $1 AND attempt_count = $2 AND status = 'pending'`,
+   WHERE pk = $1 AND attempt_count = $2 AND locked_until = $5::timestamptz AND status = 'pending'`,
 );
 
 /** Gives a claim back without charging the receiver: the fault was ours. */
@@ -239,7 +244,7 @@ export async function releaseClaim(
   delaySeconds: number,
   error: string,
 ): Promise<void> {
-  await db.query(RELEASE, [delivery.pk, delivery.attemptCount, delaySeconds, error]);
+  await db.query(RELEASE, [delivery.pk, delivery.attemptCount, delaySeconds, error, delivery.lease]);
 }
 
 const DUE_SUBSCRIPTIONS = sql(

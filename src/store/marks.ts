@@ -118,7 +118,7 @@ const PARK_MARKS = sql(
    SELECT $1, $2, key, detail, $5 FROM unnest($3::bigint[], $4::bigint[]) AS m (key, detail)`,
 );
 
-/** Puts claimed marks aside with the reason, where an operator sees them and can release them. */
+/** Puts claimed marks aside with the reason, where an operator sees them; the next start of the process tries them again. */
 export async function parkMarks(
   tx: Tx,
   stage: Stage,

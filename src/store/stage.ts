@@ -21,10 +21,18 @@ export interface DrainResult<T> {
   results: T[];
 }
 
+/** One shard of a stage, and what to do with its marks. */
+interface Target<T> {
+  db: Database;
+  stage: Stage;
+  shard: number;
+  work: StageWork<T>;
+}
+
 /**
  * One claim of one shard: lock, claim, then read and write, in one transaction (DESIGN section 2). A batch that fails for
- * its content is split by key until the poison key stands alone, which is parked; everything else goes through.
- * Dying anywhere before the commit leaves every mark where it was.
+ * its content is split by key until the poison key stands alone, which is tried once more and then parked; everything else
+ * goes through. Dying anywhere before the commit leaves every mark where it was.
  * @throws when the database is unavailable or the statement itself is broken: nothing is parked for that.
  */
 export async function workShard<T>(
@@ -34,35 +42,37 @@ export async function workShard<T>(
   options: ClaimOptions,
   work: StageWork<T>,
 ): Promise<DrainResult<T>> {
+  const target = { db, stage, shard, work };
+  const attempt = await claimAndWork(target, (tx) => claimMarks(tx, stage, shard, options));
+  return 'failed' in attempt ? splitAndWork(target, attempt.failed) : attempt;
+}
+
+/** Works the claimed marks, or says which marks failed for their content. */
+async function claimAndWork<T>(
+  { db, stage, shard, work }: Target<T>,
+  claim: (tx: Tx) => Promise<Mark[]>,
+): Promise<DrainResult<T> | { failed: Mark[]; error: Error }> {
   let claimed: Mark[] = [];
   try {
     const result = await db.transaction(async (tx) => {
       await lockShard(tx, stage, shard);
-      claimed = await claimMarks(tx, stage, shard, options);
+      claimed = await claim(tx);
       return claimed.length === 0 ? undefined : await work(tx, claimed);
     });
     return { claimed: claimed.length, parked: [], results: result === undefined ? [] : [result] };
   } catch (error) {
     if (!isPoison(error) || claimed.length === 0) throw error;
-    return splitAndWork(db, stage, shard, claimed, work, asError(error));
+    return { failed: claimed, error: asError(error) };
   }
 }
 
-async function splitAndWork<T>(
-  db: Database,
-  stage: Stage,
-  shard: number,
-  marks: readonly Mark[],
-  work: StageWork<T>,
-  failure: Error,
-): Promise<DrainResult<T>> {
-  const keys = [...new Set(marks.map((mark) => mark.key))];
-  if (keys.length === 1) return park(db, stage, shard, marks, failure);
-  const firstHalf = new Set(keys.slice(0, keys.length >> 1));
-  const halves = [marks.filter((mark) => firstHalf.has(mark.key)), marks.filter((mark) => !firstHalf.has(mark.key))];
+async function splitAndWork<T>(target: Target<T>, failed: readonly Mark[]): Promise<DrainResult<T>> {
+  const keys = [...new Set(failed.map((mark) => mark.key))];
+  const firstHalf = new Set(keys.slice(0, Math.ceil(keys.length / 2)));
+  const halves = [failed.filter((mark) => firstHalf.has(mark.key)), failed.filter((mark) => !firstHalf.has(mark.key))];
   const sum: DrainResult<T> = { claimed: 0, parked: [], results: [] };
-  for (const half of halves) {
-    const part = await workThese(db, stage, shard, half, work);
+  for (const half of halves.filter((marks) => marks.length > 0)) {
+    const part = await workThese(target, half);
     sum.claimed += part.claimed;
     sum.parked.push(...part.parked);
     sum.results.push(...part.results);
@@ -70,47 +80,26 @@ async function splitAndWork<T>(
   return sum;
 }
 
-async function workThese<T>(
-  db: Database,
-  stage: Stage,
-  shard: number,
-  marks: readonly Mark[],
-  work: StageWork<T>,
-): Promise<DrainResult<T>> {
-  const ids = marks.map((mark) => mark.id);
-  let claimed: Mark[] = [];
-  try {
-    const result = await db.transaction(async (tx) => {
-      await lockShard(tx, stage, shard);
-      claimed = await claimTheseMarks(tx, stage, shard, ids);
-      return claimed.length === 0 ? undefined : await work(tx, claimed);
-    });
-    return { claimed: claimed.length, parked: [], results: result === undefined ? [] : [result] };
-  } catch (error) {
-    if (!isPoison(error) || claimed.length === 0) throw error;
-    return splitAndWork(db, stage, shard, claimed, work, asError(error));
-  }
+async function workThese<T>(target: Target<T>, marks: readonly Mark[]): Promise<DrainResult<T>> {
+  const attempt = await claimAndWork(target, (tx) => claimTheseMarks(tx, target.stage, target.shard, idsOf(marks)));
+  if (!('failed' in attempt)) return attempt;
+  const isAlone = new Set(attempt.failed.map((mark) => mark.key)).size === 1;
+  return isAlone ? park(target, attempt.failed, attempt.error) : splitAndWork(target, attempt.failed);
 }
 
-async function park<T>(
-  db: Database,
-  stage: Stage,
-  shard: number,
-  marks: readonly Mark[],
-  error: Error,
-): Promise<DrainResult<T>> {
+async function park<T>(target: Target<T>, marks: readonly Mark[], error: Error): Promise<DrainResult<T>> {
+  const { db, stage, shard } = target;
   const parked = await db.transaction(async (tx) => {
     await lockShard(tx, stage, shard);
-    const claimed = await claimTheseMarks(
-      tx,
-      stage,
-      shard,
-      marks.map((mark) => mark.id),
-    );
+    const claimed = await claimTheseMarks(tx, stage, shard, idsOf(marks));
     await parkMarks(tx, stage, shard, claimed, scrubText(`${error.name}: ${error.message}`).slice(0, 500));
     return claimed;
   });
   return { claimed: parked.length, parked: parked.length === 0 ? [] : [{ marks: parked, error }], results: [] };
+}
+
+function idsOf(marks: readonly Mark[]): bigint[] {
+  return marks.map((mark) => mark.id);
 }
 
 /**

@@ -43,9 +43,11 @@ export function sqlState(error: unknown): string | undefined {
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const state = sqlState(error);
-  if (state !== undefined) return /^(08|53|57P|58|XX)/.test(state);
-  const { message, code } = asError(error) as Error & { code?: string };
+  if (state !== undefined) return /^(08|25P03|53|57P|58|XX)/.test(state);
+  const { name, message, code } = asError(error) as Error & { code?: string };
   return (
+    // TypeORM's words for a connection that went away under a transaction.
+    ['QueryRunnerAlreadyReleasedError', 'TransactionNotStartedError', 'DriverConnectionError'].includes(name) ||
     ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code ?? '') ||
     /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/.test(
       message,

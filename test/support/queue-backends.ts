@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
 import { inject } from 'vitest';
 import { createLogger } from '../../src/observe/logger.ts';
 import { createQueueBackend } from '../../src/queues/backend.ts';
 import type { QueueBackend } from '../../src/queues/port.ts';
+import type { Database } from '../../src/store/tx.ts';
 import { createTestDatabase } from './database.ts';
 
 export interface TestBackend {
@@ -20,6 +22,18 @@ export type BackendKind = (typeof BACKENDS)[number];
 /** Whether this run can test a backend; redis needs a server (see redis.ts, which says so aloud). */
 export function isAvailable(kind: BackendKind): boolean {
   return kind === 'postgres' || inject('redisUrl') !== null;
+}
+
+/** Throws away all queues of a prefix. On Postgres the drop may meet live workers in a deadlock, so it is tried again. */
+export async function wipeQueues(kind: BackendKind, db: Database, prefix: string): Promise<void> {
+  if (kind === 'postgres') {
+    await db.transaction((tx) => tx.em.query('DROP SCHEMA IF EXISTS bullmq CASCADE'));
+    return;
+  }
+  const redis = new Redis(inject('redisUrl') ?? '');
+  const keys = await redis.keys(`{${prefix}}:*`);
+  if (keys.length > 0) await redis.del(...keys);
+  redis.disconnect();
 }
 
 export async function createTestBackend(kind: BackendKind, workers = 2): Promise<TestBackend> {
@@ -44,17 +58,7 @@ export async function createTestBackend(kind: BackendKind, workers = 2): Promise
   return {
     backend,
     another,
-    async wipe() {
-      if (kind === 'postgres') {
-        await test.db.dataSource.query('DROP SCHEMA bullmq CASCADE');
-        return;
-      }
-      const { Redis } = await import('ioredis');
-      const redis = new Redis(redisUrl ?? '');
-      const keys = await redis.keys(`{${prefix}}:*`);
-      if (keys.length > 0) await redis.del(...keys);
-      redis.disconnect();
-    },
+    wipe: () => wipeQueues(kind, test.db, prefix),
     async close() {
       for (const item of made) await item.close();
       await test.drop();

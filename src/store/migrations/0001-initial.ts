@@ -38,6 +38,7 @@ const STATEMENTS = [
      currency text NOT NULL DEFAULT 'USD',
      created_at timestamptz NOT NULL DEFAULT now()
    )`,
+  // Only so much text is searched: one market whose words fill more than a tsvector (1 MB) would stop the whole catalog.
   `CREATE TABLE market (
      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
      venue text COLLATE "C" NOT NULL,
@@ -60,7 +61,8 @@ const STATEMENTS = [
      content_hash bytea NOT NULL,
      updated_at timestamptz NOT NULL DEFAULT now(),
      search tsvector GENERATED ALWAYS AS (
-       setweight(to_tsvector('simple', title), 'A') || setweight(to_tsvector('simple', description), 'C')
+       setweight(to_tsvector('simple', left(title, 2000)), 'A') ||
+       setweight(to_tsvector('simple', left(description, 50000)), 'C')
      ) STORED,
      UNIQUE (venue, venue_market_id)
    )`,

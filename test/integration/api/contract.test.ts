@@ -236,6 +236,10 @@ describe('hostile requests', () => {
     ['a NUL in a header', 'GET /v1/venues HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\0b\r\n\r\n', 400],
     ['no HTTP at all', 'hello\r\n\r\n', 400],
     ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ['a broken URL as the target', 'GET http://[::1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    ['a URL without a host', 'GET http:// HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    ['a whole URL', 'GET http://x/v1/venues HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    ['an asterisk', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
     ['two lengths', 'POST /v1/alerts HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
   ])('%s is answered in the envelope', async (_what, request, status) => {
     const answer = await raw(request);

@@ -116,6 +116,7 @@ describe('writing the catalog', () => {
   it('a change rewrites the market and moves updated_at', async () => {
     await write(market());
     const before = await stored();
+    await test.db.query(sql('test_tick', 'SELECT pg_sleep(0.002)'));
     expect(await write(market({ title: 'Will it snow?', status: 'halted' }))).toMatchObject({ changed: 1 });
     const after = await stored();
     expect(after).toMatchObject({ id: before?.['id'], title: 'Will it snow?', status: 'halted' });
@@ -157,6 +158,17 @@ describe('writing the catalog', () => {
     await write(market({ title, tags, outcomes: [{ outcomeId: `${id}:x`, label: title }] }));
     expect(await stored()).toMatchObject({ title, tags });
     expect(await outcomes()).toMatchObject([{ label: title }]);
+  });
+
+  it('a text of any length is stored, and searched from its beginning', async () => {
+    const text = Array.from({ length: 300_000 }, (_, word) => `w${word.toString(36)}`).join(' ');
+    expect(await write(market({ title: text, description: text }))).toMatchObject({ changed: 1 });
+    const found = sql(
+      'test_search',
+      `SELECT 1 FROM market WHERE venue_market_id = $1 AND search @@ to_tsquery('simple', 'w7')`,
+    );
+    expect(await test.db.query(found, [id])).toHaveLength(1);
+    expect((await stored())?.['description']).toHaveLength(text.length);
   });
 
   it('pages written at once, in opposite order, all get through', async () => {

@@ -216,6 +216,26 @@ describe('a poison key', () => {
     expect(done).toMatchObject({ claimed: 1, parked: [] });
   });
 
+  it('is not blamed for a connection lost between its last statement and the commit', async () => {
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
+    const cut = workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+      const [row] = await tx.query<{ pid: number }>(sql('test_own_pid', 'SELECT pg_backend_pid() AS pid'));
+      await test.db.query(sql('test_terminate', 'SELECT pg_terminate_backend($1, 5000)'), [row?.pid]);
+    });
+    await expect(cut).rejects.toThrow();
+    expect(await stageBacklogs(test.db)).toEqual([{ stage: STAGE, waiting: 1, parked: 0 }]);
+  });
+
+  it('that fails only once is worked at the second try', async () => {
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
+    let tries = 0;
+    const done = await workShard(test.db, STAGE, SHARD, ALL, async () => {
+      tries += 1;
+      if (tries === 1) throw new Error('a passing fault');
+    });
+    expect(done).toMatchObject({ claimed: 1, parked: [] });
+  });
+
   it('is not blamed for a broken statement or an absent database', async () => {
     await test.db.transaction((tx) =>
       insertMarks(

@@ -43,7 +43,12 @@ beforeEach(async () => {
   token = (await ensureTokens(test.db, [`price-${made}`], 'USD')).get(`price-${made}`) ?? 0n;
 });
 
-function priceAt(seconds: number, price: string, quote: { bid?: string; ask?: string } = {}): TokenPrice {
+interface Quote {
+  bid?: string;
+  ask?: string;
+}
+
+function priceAt(seconds: number, price: string, quote: Quote = {}): TokenPrice {
   const { bid, ask } = quote;
   return {
     tokenId: token,
@@ -54,7 +59,14 @@ function priceAt(seconds: number, price: string, quote: { bid?: string; ask?: st
   };
 }
 
-const write = (...prices: TokenPrice[]) => test.db.transaction((tx) => writePrices(tx, prices));
+const TICK = sql('test_tick', 'SELECT pg_sleep(0.002)');
+
+async function write(...prices: TokenPrice[]) {
+  const written = await test.db.transaction((tx) => writePrices(tx, prices));
+  // Rows are stamped to the millisecond, and two of one token in one millisecond are one row of history.
+  await test.db.query(TICK);
+  return written;
+}
 
 interface Row {
   price: string;
@@ -108,7 +120,7 @@ describe('writing prices', () => {
     expect(await marks('evaluate-alerts')).toHaveLength(1);
   });
 
-  it.each([
+  it.each<[before: Quote, after: Quote]>([
     [
       { bid: '0.4', ask: '0.6' },
       { bid: '0.41', ask: '0.6' },
