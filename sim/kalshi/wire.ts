@@ -1,0 +1,158 @@
+import { hashHex } from '../random.ts';
+import { formatScaled } from '../wire/decimal-text.ts';
+import { tokenQuote } from '../wire/prices.ts';
+import { isoMicros, isoSeconds } from '../wire/time-text.ts';
+import type { EventSpec, MarketSpec } from '../world/catalog.ts';
+import { type Market, UNITS } from '../world/market.ts';
+import type { Trade } from '../world/trade-tape.ts';
+
+/** The engine's markets as Kalshi would write them: fixed-point text, bids only, one ticker for both outcomes. */
+
+type Wire = Record<string, unknown>;
+
+export const SERIES_TICKER = 'KXSIM';
+const TRADE_DOMAIN = 71;
+/** After so long a proposed outcome is disputed, where it is. */
+const DISPUTE_AFTER_SECONDS = 60;
+
+export function tickerOf(spec: Pick<MarketSpec, 'id'>): string {
+  return `${SERIES_TICKER}-${spec.id}`;
+}
+
+export function eventTickerOf(event: Pick<EventSpec, 'id'>): string {
+  return `${SERIES_TICKER}EVENT-${event.id}`;
+}
+
+/** The word of the `status` field. */
+export function statusOf(market: Market): 'initialized' | 'active' | 'determined' | 'disputed' | 'finalized' {
+  switch (market.phase) {
+    case 'scheduled':
+      return 'initialized';
+    case 'open':
+      return 'active';
+    case 'proposed':
+      return 'determined';
+    case 'disputed':
+      return 'disputed';
+    case 'resolved':
+      return 'finalized';
+  }
+}
+
+/** When the market stopped trading or is planned to, epoch seconds. */
+export function closeSecondOf({ spec, phase }: Market): number {
+  return phase === 'open' ? spec.endSecond : (spec.stopSecond ?? spec.endSecond);
+}
+
+/** When anything but its trading last changed, epoch seconds. */
+export function updatedSecondOf(market: Market): number {
+  const { spec, phase, closedSecond } = market;
+  if (phase === 'open' || phase === 'scheduled') return spec.createdSecond;
+  const disputed = phase === 'disputed' ? DISPUTE_AFTER_SECONDS : 0;
+  return closedSecond ?? (spec.stopSecond ?? spec.endSecond) + disputed;
+}
+
+/** A market object. `shown` is the market with its quotes; the engine counts dollars, which stand in for contracts here. */
+export function marketObject(market: Market, shown: Market): Wire {
+  const { spec, event } = market;
+  const { bid, ask } = market.isTrading ? tokenQuote(shown, 0) : { bid: undefined, ask: undefined };
+  const grid = spec.ticksPerUnit;
+  const isKnown = market.phase !== 'open' && market.phase !== 'scheduled';
+  const label = spec.groupItemTitle ?? spec.outcomes[0];
+  const price = (ticks: number) => fixed(formatScaled(ticks, grid), 4);
+  return {
+    can_close_early: true,
+    close_time: isoSeconds(closeSecondOf(market)),
+    created_time: isoMicros(spec.createdSecond, spec.no % 1_000_000),
+    event_ticker: eventTickerOf(event),
+    expiration_value: '',
+    last_price_dollars: price(market.lastYesTicks ?? 0),
+    liquidity_dollars: '0.0000',
+    market_type: 'binary',
+    no_ask_dollars: price(grid - (bid ?? 0)),
+    no_bid_dollars: price(grid - (ask ?? grid)),
+    no_sub_title: label,
+    notional_value_dollars: '1.0000',
+    open_time: isoSeconds(spec.createdSecond),
+    price_ranges: [{ start: '0.0000', end: '1.0000', step: price(1) }],
+    result: isKnown ? (market.winner === 0 ? 'yes' : 'no') : '',
+    rules_primary: `If the answer to "${spec.question}" is ${spec.outcomes[0]}, then the market resolves to Yes.`,
+    rules_secondary: 'The resolution source is the simulator.',
+    ...settlement(market),
+    status: statusOf(market),
+    ticker: tickerOf(spec),
+    title: spec.question,
+    updated_time: isoSeconds(updatedSecondOf(market)),
+    volume_24h_fp: '0.00',
+    volume_fp: fixed(formatScaled(market.volumeMicroUsd, UNITS), 2),
+    yes_ask_dollars: price(ask ?? grid),
+    yes_bid_dollars: price(bid ?? 0),
+    yes_sub_title: label,
+  };
+}
+
+function settlement({ closedSecond, winner }: Market): Wire {
+  if (closedSecond === undefined) return {};
+  return { settlement_ts: isoSeconds(closedSecond), settlement_value_dollars: winner === 0 ? '1.0000' : '0.0000' };
+}
+
+/** An event without its markets. */
+export function eventObject(event: EventSpec): Wire {
+  return {
+    category: 'Simulated',
+    collateral_return_type: event.negRiskId === undefined ? '' : 'MECNET',
+    event_ticker: eventTickerOf(event),
+    mutually_exclusive: event.negRiskId !== undefined,
+    product_metadata: { competition: 'Simulator' },
+    series_ticker: SERIES_TICKER,
+    strike_period: '',
+    sub_title: '',
+    title: event.title,
+  };
+}
+
+/** Two lists of bids, the best one last. An ask of the engine is a bid of NO at one minus its price. */
+export function bookObject(shown: Market): Wire {
+  const grid = shown.spec.ticksPerUnit;
+  const side = (of: 'bid' | 'ask', outcomeIndex: 0 | 1) =>
+    shown.book
+      .depth(of)
+      .map(({ ticks, size }) => [
+        fixed(formatScaled(shown.yesTicks(ticks, outcomeIndex), grid), 4),
+        fixed(formatScaled(size, UNITS), 2),
+      ])
+      .reverse();
+  return shown.isTrading
+    ? { yes_dollars: side('bid', 0), no_dollars: side('ask', 1) }
+    : { yes_dollars: [], no_dollars: [] };
+}
+
+/** One print. Who sells NO takes the side of YES. */
+export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
+  const grid = market.spec.ticksPerUnit;
+  const { outcomeIndex, side } = trade.takerIntent;
+  const taker = (side === 'BUY') === (outcomeIndex === 0) ? 'yes' : 'no';
+  return {
+    count_fp: fixed(formatScaled(trade.size, UNITS), 2),
+    created_time: isoMicros(trade.second, trade.index % 1_000_000),
+    is_block_trade: false,
+    no_price_dollars: fixed(formatScaled(grid - trade.ticks, grid), 4),
+    taker_book_side: taker === 'yes' ? 'bid' : 'ask',
+    taker_outcome_side: taker,
+    taker_side: taker,
+    ticker: tickerOf(market.spec),
+    trade_id: uuidOf(seed, trade.index),
+    yes_price_dollars: fixed(formatScaled(trade.ticks, grid), 4),
+  };
+}
+
+function uuidOf(seed: number, index: number): string {
+  const hex = hashHex(4, seed, TRADE_DOMAIN, index);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+}
+
+/** Decimal text with at least so many digits behind the point. */
+function fixed(text: string, digits: number): string {
+  const [whole = '0', fraction = ''] = text.split('.');
+  return `${whole}.${fraction.padEnd(digits, '0')}`;
+}

@@ -1,0 +1,131 @@
+import { VenueError } from '../errors.ts';
+import { createVenueHttp, type VenueHttpOptions } from '../http.ts';
+import type { BreakerState, VenueObserver } from '../observer.ts';
+
+export const KALSHI = 'kalshi';
+
+/** Settings of the host's client that tests and operators may change. */
+export type KalshiHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
+
+/** Query parameters by name; undefined ones are not sent. */
+export type Parameters = Readonly<Record<string, string | number | undefined>>;
+
+export interface ListAnswer {
+  rows: unknown[];
+  nextCursor?: string;
+}
+
+/** Kalshi's read endpoints (venue documentation section 2). Every call throws VenueError only. */
+export interface KalshiClient {
+  /** `GET /events` with its markets: a row is a market that carries its event. */
+  listEvents(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  /** `GET /markets`, without combination markets: a row is a market that only names its event. */
+  listMarkets(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  /** The facts of an event; undefined when the venue does not know it (any more). */
+  getEvent(eventTicker: string, signal: AbortSignal): Promise<unknown>;
+  /** Market objects; unknown tickers are left out of the answer. */
+  listQuotes(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
+  listBooks(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  /** One such row. */
+  getBook(ticker: string, signal: AbortSignal): Promise<unknown>;
+  /** Prints of all markets, newest first. */
+  listTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  breakerStates(): Record<string, BreakerState>;
+  close(): Promise<void>;
+}
+
+/** What a caller without a key may do is not documented; the lowest tier of those with one has twice this. */
+const REQUESTS_PER_SECOND = 10;
+const NO_COMBINATIONS = { mve_filter: 'exclude' };
+
+export function createKalshiClient(options: {
+  /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
+  url: string;
+  http?: KalshiHttpSettings;
+  observer?: VenueObserver;
+}): KalshiClient {
+  const http = createVenueHttp({
+    venue: KALSHI,
+    baseUrl: options.url,
+    requestsPerSecond: REQUESTS_PER_SECOND,
+    ...options.http,
+    ...(options.observer && { observer: options.observer }),
+  });
+  const get = (route: string, path: string, parameters: Parameters, signal: AbortSignal) =>
+    http.getJson({ route, path, query: queryOf(parameters), signal });
+
+  return {
+    async listEvents(parameters, signal) {
+      const json = await get('events', '/events', { with_nested_markets: 'true', ...parameters }, signal);
+      const { rows, ...rest } = readList(json, 'events');
+      return { ...rest, rows: rows.flatMap(marketsOfEvent) };
+    },
+    async listMarkets(parameters, signal) {
+      return readList(await get('markets', '/markets', { ...NO_COMBINATIONS, ...parameters }, signal), 'markets');
+    },
+    async getEvent(eventTicker, signal) {
+      try {
+        const json = await get('event', `/events/${encodeURIComponent(eventTicker)}`, {}, signal);
+        return (json as { event?: unknown } | null)?.event;
+      } catch (error) {
+        if (isHttpStatus(error, [404])) return undefined;
+        throw error;
+      }
+    },
+    async listQuotes(tickers, signal) {
+      // This route takes one comma list, and the next one takes the parameter again and again: each misreads the other form.
+      const parameters = { tickers: tickers.join(','), limit: tickers.length };
+      return readList(await get('quotes', '/markets', parameters, signal), 'markets').rows;
+    },
+    async listBooks(tickers, signal) {
+      const query = new URLSearchParams(tickers.map((ticker): [string, string] => ['tickers', ticker]));
+      const json = await http.getJson({ route: 'books', path: '/markets/orderbooks', query, signal });
+      return readList(json, 'orderbooks').rows;
+    },
+    async getBook(ticker, signal) {
+      const json = await get('book', `/markets/${encodeURIComponent(ticker)}/orderbook`, { depth: 0 }, signal);
+      return { ...(json as object), ticker };
+    },
+    async listTrades(parameters, signal) {
+      return readList(await get('trades', '/markets/trades', parameters, signal), 'trades');
+    },
+    breakerStates: () => ({ [http.host]: http.breakerState() }),
+    close: () => http.close(),
+  };
+}
+
+/** Whether a call failed because the venue answered with one of these. */
+export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
+  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
+}
+
+function queryOf(parameters: Parameters): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
+  return query;
+}
+
+/** The end of a list is a cursor of ''. */
+function readList(json: unknown, field: string): ListAnswer {
+  const rows = (json as Record<string, unknown> | null)?.[field];
+  const cursor = (json as { cursor?: unknown } | null)?.cursor;
+  if (!Array.isArray(rows)) {
+    throw new VenueError(KALSHI, 'invalid_payload', `${field}: expected a list`, { retryable: true });
+  }
+  return typeof cursor === 'string' && cursor !== '' ? { rows, nextCursor: cursor } : { rows };
+}
+
+/** The markets of a nested event, each with the event; an event that is none stays a row, so that it is refused and counted. */
+export function marketsOfEvent(event: unknown): unknown[] {
+  if (event === null || typeof event !== 'object' || Array.isArray(event)) return [event];
+  const { markets, ...facts } = event as { markets?: unknown };
+  if (!Array.isArray(markets)) return [];
+  return markets.map((market: unknown) => withEvent(market, facts));
+}
+
+/** A market row that carries the facts of its event; whatever is no market stays as it is. */
+export function withEvent(market: unknown, event: unknown): unknown {
+  const isObject = market !== null && typeof market === 'object' && !Array.isArray(market);
+  return isObject && event !== undefined ? { ...market, event } : market;
+}

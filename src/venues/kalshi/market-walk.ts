@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { ListAnswer, Parameters } from './client.ts';
+import { fieldOf } from './parse-market.ts';
+
+/**
+ * The walk over Kalshi's catalog as a state machine without I/O: which page is next, and what a page means for the rest. A
+ * full walk lists the events that are open, not yet open, and closed without settlement, then the markets settled since the
+ * walk before. Between full walks it lists the markets that changed, closed or settled since: `updated_time` moves with all
+ * three in every recording, but only its moving with changes is documented.
+ */
+export interface MarketWalkSettings {
+  eventsPerPage: number;
+  marketsPerPage: number;
+  fullWalkEveryMs: number;
+  /** How far back the very first walk looks for settled markets: older ones are history nobody asked for. */
+  firstSettledSeconds: number;
+  /** Bound of each listing between full walks: what it misses, the next full walk brings. */
+  maxRecentPages: number;
+}
+
+const name = z.enum(['open', 'unopened', 'closed', 'updated', 'closing', 'settled']);
+type PhaseName = z.infer<typeof name>;
+
+const phase = z.object({
+  name,
+  /** Epoch seconds: only what happened since. */
+  since: z.number().int().optional(),
+  cursor: z.string().optional(),
+  page: z.number().int(),
+  /** How often a refused cursor made it begin again. */
+  restarts: z.number().int(),
+});
+type Phase = z.infer<typeof phase>;
+
+const position = z.object({
+  v: z.literal(1),
+  /** When the latest full walk began; absent before the first. */
+  fullWalkAtMs: z.number().optional(),
+  /** Whatever happened before this second was seen: the next walk between full ones starts here. Epoch seconds. */
+  since: z.number().int().optional(),
+  /** What `since` becomes at the end of the walk under way. */
+  startedAt: z.number().int().optional(),
+  /** A listing of the walk under way was cut short or refused: the next walk goes back as far again. */
+  hasMissed: z.boolean().optional(),
+  phases: z.array(phase),
+});
+export type MarketPosition = z.infer<typeof position>;
+
+/** Clocks differ and indexes lag: a walk goes this much further back than the start of the one before. */
+const OVERLAP_SECONDS = 60;
+/** A venue that refuses its own cursors would otherwise keep a phase going round for ever. */
+const MAX_RESTARTS = 2;
+
+/** Where a stored position stands, beginning a walk when none is under way. Anything unreadable begins anew. */
+export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
+  const parsed = position.safeParse(stored);
+  const at: MarketPosition = parsed.success ? parsed.data : { v: 1, phases: [] };
+  if (at.phases.length > 0) return at;
+  const startedAt = Math.floor(nowMs / 1000);
+  const since = (at.since ?? startedAt - settings.firstSettledSeconds) - OVERLAP_SECONDS;
+  const isFull = at.fullWalkAtMs === undefined || nowMs - at.fullWalkAtMs >= settings.fullWalkEveryMs;
+  if (!isFull)
+    return { ...at, startedAt, phases: [begin('updated', since), begin('closing', since), begin('settled', since)] };
+  const phases = [begin('open'), begin('unopened'), begin('closed'), begin('settled', since)];
+  return { ...at, startedAt, phases, fullWalkAtMs: nowMs };
+}
+
+function begin(phaseName: PhaseName, since?: number): Phase {
+  return { name: phaseName, page: 0, restarts: 0, ...(since !== undefined && { since }) };
+}
+
+/** The request for the page that is next. `max_close_ts` keeps markets out that are yet to close. */
+export function nextQuery(
+  at: MarketPosition,
+  settings: MarketWalkSettings,
+): { listing: 'events' | 'markets'; parameters: Parameters } {
+  const { name: phaseName, since, cursor } = currentPhase(at);
+  const markets = { limit: settings.marketsPerPage, cursor };
+  switch (phaseName) {
+    case 'open':
+    case 'unopened':
+    case 'closed':
+      return { listing: 'events', parameters: { limit: settings.eventsPerPage, cursor, status: phaseName } };
+    case 'updated':
+      return { listing: 'markets', parameters: { ...markets, min_updated_ts: since } };
+    case 'closing': {
+      const window = { min_close_ts: since, max_close_ts: at.startedAt };
+      return { listing: 'markets', parameters: { ...markets, status: 'closed', ...window } };
+    }
+    case 'settled':
+      return { listing: 'markets', parameters: { ...markets, status: 'settled', min_settled_ts: since } };
+  }
+}
+
+/**
+ * After a refused request: the phase again without its cursor, a few times, then without the phase; so too where the filter
+ * itself is refused. Undefined when the open events themselves are refused: then there is no catalog.
+ */
+export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
+  const current = currentPhase(at);
+  if (current.cursor !== undefined && current.restarts < MAX_RESTARTS) {
+    const again = { ...begin(current.name, current.since), restarts: current.restarts + 1 };
+    return { ...at, phases: [again, ...at.phases.slice(1)] };
+  }
+  return current.name === 'open' && current.cursor === undefined ? undefined : withoutPhase({ ...at, hasMissed: true });
+}
+
+export interface Advance {
+  position: MarketPosition;
+  /** Why the phase ended before its time, when it did. */
+  cutShort?: string;
+}
+
+/** The position after a page. */
+export function advance(at: MarketPosition, answer: ListAnswer, settings: MarketWalkSettings): Advance {
+  const current = currentPhase(at);
+  const { nextCursor } = answer;
+  if (nextCursor === undefined) return { position: withoutPhase(at) };
+  const why = reasonToStop(current, nextCursor, at, settings);
+  if (why !== undefined)
+    return { position: withoutPhase({ ...at, hasMissed: true }), cutShort: `${current.name} markets: ${why}` };
+  const following = { ...current, cursor: nextCursor, page: current.page + 1 };
+  return { position: { ...at, phases: [following, ...at.phases.slice(1)] } };
+}
+
+function reasonToStop(
+  current: Phase,
+  nextCursor: string,
+  at: MarketPosition,
+  settings: MarketWalkSettings,
+): string | undefined {
+  if (nextCursor === current.cursor) return 'the venue repeats a cursor';
+  const isBounded = !isFullWalk(at) && current.page + 1 >= settings.maxRecentPages;
+  return isBounded ? `more than ${settings.maxRecentPages} pages` : undefined;
+}
+
+/** The walk without the phase that ended; with its last phase, what it set out from is seen. A full walk gives up on the rest. */
+function withoutPhase(at: MarketPosition): MarketPosition {
+  const phases = at.phases.slice(1);
+  if (phases.length > 0) return { ...at, phases };
+  const { startedAt, hasMissed, ...rest } = at;
+  const isSeen = startedAt !== undefined && (isFullWalk(at) || !hasMissed);
+  return { ...rest, phases, ...(isSeen && { since: startedAt }) };
+}
+
+function isFullWalk({ fullWalkAtMs, startedAt }: MarketPosition): boolean {
+  return fullWalkAtMs !== undefined && Math.floor(fullWalkAtMs / 1000) === startedAt;
+}
+
+function currentPhase(at: MarketPosition): Phase {
+  const [current] = at.phases;
+  if (!current) throw new RangeError('no walk under way');
+  return current;
+}
+
+/** Rows without combinations of other markets: `/events` has none, and a filter may be ignored. */
+export function withoutCombinations(rows: readonly unknown[]): unknown[] {
+  return rows.filter((row) => typeof fieldOf(row, 'mve_collection_ticker') !== 'string');
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+
+/**
+ * The parts of Kalshi's payloads that we read (venue documentation section 2). Unknown fields are ignored. Fields that
+ * decide identity, status or money are strict: a wrong type there must refuse the record rather than change its meaning.
+ * Decorative ones are lenient: a wrong type there is the same as absent.
+ */
+
+const decorativeText = z.string().nullish().catch(undefined);
+const decorativeAmount = z.union([z.string(), z.number()]).nullish().catch(undefined);
+const id = z.string().min(1).max(200);
+const amount = z.union([z.string(), z.number()]);
+const optionalAmount = amount.nullish();
+/** A ticker goes into comma lists and into `TICKER:yes`, so it holds neither a comma nor a colon nor white space. */
+const ticker = id.regex(/^[^\s,:]+$/);
+
+/** The event of a market, without its markets. */
+export const kalshiEvent = z.object({
+  event_ticker: decorativeText,
+  series_ticker: decorativeText,
+  title: decorativeText,
+  category: decorativeText,
+  product_metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
+});
+export type KalshiEvent = z.infer<typeof kalshiEvent>;
+
+/** Everything that says what a market is worth: dollars as text, or the cents of the shape before 2026. */
+const quoteFields = {
+  ticker,
+  status: z.string(),
+  result: z.string().nullish(),
+  market_type: decorativeText,
+  settlement_value_dollars: optionalAmount,
+  settlement_value: optionalAmount,
+};
+
+export const kalshiMarket = z.object({
+  ...quoteFields,
+  event_ticker: id,
+  title: decorativeText,
+  yes_sub_title: decorativeText,
+  rules_primary: decorativeText,
+  rules_secondary: decorativeText,
+  created_time: decorativeText,
+  open_time: decorativeText,
+  close_time: decorativeText,
+  settlement_ts: decorativeText,
+  volume_fp: decorativeAmount,
+  volume: decorativeAmount,
+  volume_24h_fp: decorativeAmount,
+  volume_24h: decorativeAmount,
+  /** Put there by the client: the venue nests markets in events, or names the event by its ticker only. */
+  event: kalshiEvent.nullish().catch(undefined),
+});
+export type KalshiMarket = z.infer<typeof kalshiMarket>;
+
+export const kalshiQuotes = z.object({
+  ...quoteFields,
+  yes_bid_dollars: optionalAmount,
+  yes_ask_dollars: optionalAmount,
+  last_price_dollars: optionalAmount,
+  yes_bid: optionalAmount,
+  yes_ask: optionalAmount,
+  last_price: optionalAmount,
+});
+export type KalshiQuotes = z.infer<typeof kalshiQuotes>;
+
+const levels = z.array(z.tuple([amount, amount])).nullish();
+const sides = z.object({ yes_dollars: levels, no_dollars: levels, yes: levels, no: levels });
+export type KalshiSides = z.infer<typeof sides>;
+
+export const kalshiBook = z.object({
+  ticker,
+  orderbook_fp: sides.nullish(),
+  orderbook: sides.nullish(),
+});
+export type KalshiBook = z.infer<typeof kalshiBook>;
+
+export const kalshiTrade = z.object({
+  trade_id: id,
+  ticker,
+  created_time: z.string().min(1),
+  count_fp: optionalAmount,
+  count: optionalAmount,
+  yes_price_dollars: optionalAmount,
+  no_price_dollars: optionalAmount,
+  yes_price: optionalAmount,
+  no_price: optionalAmount,
+  taker_outcome_side: z.string().nullish(),
+  taker_side: z.string().nullish(),
+  is_block_trade: z.boolean().nullish(),
+});
+export type KalshiTrade = z.infer<typeof kalshiTrade>;

@@ -1,0 +1,105 @@
+import { addDecimals, compareDecimals, parseDecimal } from '../../domain/decimal.ts';
+import type { BookRecord, PriceLevel } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { Batch } from '../port.ts';
+import { isPlausibleQuantity } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { otherSide, readPrice } from './dollars.ts';
+import { type KalshiBook, type KalshiSides, kalshiBook } from './models.ts';
+import { outcomeIdsOf } from './outcome-ids.ts';
+import { fieldOf } from './parse-market.ts';
+
+/**
+ * The books of both outcomes from Kalshi's two lists of bids (venue documentation section 2.5): an ask at p is a bid of the
+ * other side at 1 - p, same size. Sorted, merged and without empty levels, whatever order they came in. The answer carries
+ * no time, so it is that of the fetch; pure. `requested` limits tickers to what was asked for.
+ */
+export function parseBooks(
+  rows: readonly unknown[],
+  nowMs: number,
+  requested?: ReadonlySet<string>,
+): Batch<BookRecord> {
+  const batch: Batch<BookRecord> = { records: [], rejected: [] };
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const reading = parseBook(row, nowMs, seen, requested);
+    if (reading.ok) {
+      seen.add(reading.value.ticker);
+      batch.records.push(...reading.value.books);
+    } else {
+      batch.rejected.push(rejectRecord('books', row, reading.refusal, fieldOf(row, 'ticker')));
+    }
+  }
+  return batch;
+}
+
+function parseBook(
+  row: unknown,
+  asOfMs: number,
+  seen: ReadonlySet<string>,
+  requested: ReadonlySet<string> | undefined,
+): Reading<{ ticker: string; books: BookRecord[] }> {
+  const reading = readModel(kalshiBook, row);
+  if (!reading.ok) return reading;
+  const { ticker } = reading.value;
+  if (!isStorableText(ticker)) return refuse('unstorable_text', 'ticker');
+  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: nobody asked for this market');
+  if (seen.has(ticker)) return refuse('duplicate_record', 'ticker: the same market twice in one answer');
+  const sides = readSides(reading.value);
+  if (!sides.ok) return sides;
+  const yes = readLevels('yes', sides.value.yes_dollars, sides.value.yes);
+  if (!yes.ok) return yes;
+  const no = readLevels('no', sides.value.no_dollars, sides.value.no);
+  if (!no.ok) return no;
+  const bid = yes.value[0]?.price;
+  const ask = no.value[0] && otherSide(no.value[0].price);
+  if (bid !== undefined && ask !== undefined && compareDecimals(bid, ask) > 0) {
+    return refuse('crossed_book', `yes bid ${bid} above yes ask ${ask}`);
+  }
+  const ids = outcomeIdsOf(ticker);
+  return accept({
+    ticker,
+    books: [
+      { outcomeId: ids.yes, asOfMs, bids: yes.value, asks: asksFrom(no.value) },
+      { outcomeId: ids.no, asOfMs, bids: no.value, asks: asksFrom(yes.value) },
+    ],
+  });
+}
+
+/** An answer whose keys are not known must not pass for an empty book: that is how the rename of 2026 went unnoticed. */
+function readSides({ orderbook_fp, orderbook }: KalshiBook): Reading<KalshiSides> {
+  const sides = orderbook_fp ?? orderbook;
+  if (!sides) return refuse('missing_field', 'orderbook_fp: absent, and orderbook too');
+  const isKnown = Object.values(sides).some((side) => side !== undefined);
+  return isKnown ? accept(sides) : refuse('missing_field', 'orderbook_fp: neither side is there');
+}
+
+/** Bids of one side, best first. */
+function readLevels(side: string, dollars: KalshiSides['yes'], cents: KalshiSides['yes']): Reading<PriceLevel[]> {
+  const levels: PriceLevel[] = [];
+  for (const [index, [rawPrice, rawSize]] of (dollars ?? cents ?? []).entries()) {
+    const at = `${side}.${index}`;
+    const price = dollars ? readPrice(at, rawPrice, undefined) : readPrice(at, undefined, rawPrice);
+    if (!price.ok) return price;
+    const size = parseDecimal(rawSize);
+    if (price.value === undefined || size === null) return refuse('invalid_field', `${at}: not a number`);
+    if (size.startsWith('-') || !isPlausibleQuantity(size)) {
+      return refuse('size_out_of_range', `${at}: ${size.slice(0, 40)}`);
+    }
+    if (size !== '0') levels.push({ price: price.value, size });
+  }
+  // Floats order levels of different price right unless they are equal as floats; only then the exact comparison is paid for.
+  levels.sort((a, b) => Number(b.price) - Number(a.price) || compareDecimals(b.price, a.price));
+  const merged: PriceLevel[] = [];
+  for (const level of levels) {
+    const last = merged.at(-1);
+    if (last?.price === level.price) last.size = addDecimals(last.size, level.size);
+    else merged.push(level);
+  }
+  return accept(merged);
+}
+
+/** Bids of the other side, best first, are asks of this one, best first. */
+function asksFrom(bids: readonly PriceLevel[]): PriceLevel[] {
+  return bids.map(({ price, size }) => ({ price: otherSide(price), size }));
+}

@@ -1,0 +1,120 @@
+import type { MarketRecord } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
+import { firstQuantity } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { parseVenueTimeMs } from '../venue-time.ts';
+import { kalshiLife } from './life.ts';
+import { type KalshiMarket, kalshiMarket } from './models.ts';
+import { outcomeIdsOf } from './outcome-ids.ts';
+
+const SITE = 'https://kalshi.com/markets';
+const PLAIN_TICKER = /^[\w.-]{1,100}$/;
+/** Go's zero time, which old markets have as their creation. */
+const ZERO_TIME = /^0001-01-01/;
+
+/** Market objects, each with the event it belongs to where that is known; pure. */
+export function parseMarkets(rows: readonly unknown[]): ParsedBatch<MarketRecord> {
+  const batch: ParsedBatch<MarketRecord> = { records: [], rejected: [], unknowns: [] };
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const unknowns: UnknownValue[] = [];
+    const reading = parseMarket(row, unknowns);
+    if (!reading.ok) {
+      batch.rejected.push(rejectRecord('markets', row, reading.refusal, fieldOf(row, 'ticker')));
+    } else if (seen.has(reading.value.marketId)) {
+      const refusal = { reason: 'duplicate_record', detail: 'the same ticker twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+    } else {
+      seen.add(reading.value.marketId);
+      batch.records.push(reading.value);
+      batch.unknowns.push(...unknowns);
+    }
+  }
+  return batch;
+}
+
+/** A field of whatever a row is, unread. */
+export function fieldOf(row: unknown, field: string): unknown {
+  return row !== null && typeof row === 'object' ? (row as Record<string, unknown>)[field] : undefined;
+}
+
+function parseMarket(row: unknown, unknowns: UnknownValue[]): Reading<MarketRecord> {
+  const reading = readModel(kalshiMarket, row);
+  if (!reading.ok) return reading;
+  const market = reading.value;
+  const life = kalshiLife(market, unknowns);
+  if (!life.ok) return life;
+  const { status, resolution, winner, payouts } = life.value;
+  const title = titleOf(market);
+  if (title === '') return refuse('missing_field', 'title: and nothing to make one of');
+  const ids = outcomeIdsOf(market.ticker);
+  const time = (field: keyof KalshiMarket) => readTime(market, field, unknowns);
+  const createdAtMs = time('created_time');
+  const openAtMs = time('open_time');
+  const closeAtMs = time('close_time');
+  const isFinal = status === 'resolved' || status === 'settled';
+  const resolvedAtMs = isFinal ? time('settlement_ts') : undefined;
+  const volume = firstQuantity(market.volume_fp, market.volume);
+  const volume24h = firstQuantity(market.volume_24h_fp, market.volume_24h);
+
+  const record: MarketRecord = {
+    marketId: market.ticker,
+    eventId: market.event_ticker,
+    title,
+    status,
+    outcomes: [
+      { outcomeId: ids.yes, label: market.yes_sub_title || 'Yes', ...(payouts && { payout: payouts.yes }) },
+      // Never `no_sub_title`: it repeats what YES stands for.
+      { outcomeId: ids.no, label: 'No', ...(payouts && { payout: payouts.no }) },
+    ],
+    hasBook: status === 'created' || status === 'open' || status === 'halted',
+    ...describe(market),
+    ...(createdAtMs !== undefined && { createdAtMs }),
+    ...(openAtMs !== undefined && { openAtMs }),
+    ...(closeAtMs !== undefined && { closeAtMs }),
+    ...(resolvedAtMs !== undefined && { resolvedAtMs }),
+    ...(resolution !== undefined && { resolution }),
+    ...(winner !== undefined && { winningOutcomeId: ids[winner] }),
+    ...(volume !== undefined && { volume }),
+    ...(volume24h !== undefined && { volume24h }),
+  };
+  const unstorable = findUnstorable(record);
+  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+}
+
+/** `title` is deprecated though still sent; without it, the event's and what YES stands for. */
+function titleOf({ title, event, yes_sub_title }: KalshiMarket): string {
+  return title || [event?.title, yes_sub_title].filter(Boolean).join(': ');
+}
+
+function describe(market: KalshiMarket) {
+  const { event } = market;
+  const metadata = Object.values(event?.product_metadata ?? {});
+  const tags = metadata.filter((value) => typeof value === 'string' && value !== '');
+  const criteria = [market.rules_primary, market.rules_secondary].filter(Boolean).join('\n');
+  const series = event?.series_ticker;
+  return {
+    description: market.rules_primary ?? '',
+    tags: [...new Set(tags)] as string[],
+    ...(event?.category && { category: event.category }),
+    ...(criteria !== '' && { resolutionCriteria: criteria }),
+    ...(series && PLAIN_TICKER.test(series) && { url: `${SITE}/${series.toLowerCase()}` }),
+  };
+}
+
+function readTime(market: KalshiMarket, field: keyof KalshiMarket, unknowns: UnknownValue[]): number | undefined {
+  const text = market[field];
+  if (typeof text !== 'string' || text === '' || ZERO_TIME.test(text)) return undefined;
+  const ms = parseVenueTimeMs(text);
+  if (ms === undefined) unknowns.push({ field, value: text.slice(0, 100) });
+  return ms;
+}
+
+function findUnstorable(record: MarketRecord): string | undefined {
+  for (const [field, value] of Object.entries(record)) {
+    if (typeof value === 'string' && !isStorableText(value)) return field;
+  }
+  if (!record.tags.every(isStorableText)) return 'tags';
+  return record.outcomes.every((each) => isStorableText(each.label)) ? undefined : 'outcomes';
+}

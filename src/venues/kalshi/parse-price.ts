@@ -1,0 +1,100 @@
+import { compareDecimals, type Decimal, midpoint, ONE, ZERO } from '../../domain/decimal.ts';
+import type { PriceRecord } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { otherSide, readPrice } from './dollars.ts';
+import { kalshiLife } from './life.ts';
+import { kalshiQuotes } from './models.ts';
+import { outcomeIdsOf } from './outcome-ids.ts';
+import { fieldOf } from './parse-market.ts';
+
+/**
+ * Prices of both outcomes from market objects (venue documentation sections 2.4 and 9.4): what a determined market pays, else
+ * the middle of two real quotes, else the last trade, else none. The venue gives no time, so it is that of the fetch; pure.
+ */
+export function parsePrices(
+  rows: readonly unknown[],
+  nowMs: number,
+  requested?: ReadonlySet<string>,
+): ParsedBatch<PriceRecord> {
+  const batch: ParsedBatch<PriceRecord> = { records: [], rejected: [], unknowns: [] };
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const unknowns: UnknownValue[] = [];
+    const reading = parseQuotes(row, nowMs, seen, requested, unknowns);
+    if (!reading.ok) {
+      batch.rejected.push(rejectRecord('prices', row, reading.refusal, fieldOf(row, 'ticker')));
+      continue;
+    }
+    seen.add(reading.value.ticker);
+    batch.records.push(...reading.value.prices);
+    batch.unknowns.push(...unknowns);
+  }
+  return batch;
+}
+
+function parseQuotes(
+  row: unknown,
+  nowMs: number,
+  seen: ReadonlySet<string>,
+  requested: ReadonlySet<string> | undefined,
+  unknowns: UnknownValue[],
+): Reading<{ ticker: string; prices: PriceRecord[] }> {
+  const reading = readModel(kalshiQuotes, row);
+  if (!reading.ok) return reading;
+  const raw = reading.value;
+  const { ticker } = raw;
+  if (!isStorableText(ticker)) return refuse('unstorable_text', 'ticker');
+  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: nobody asked for this market');
+  if (seen.has(ticker)) return refuse('duplicate_record', 'ticker: the same market twice in one answer');
+  const life = kalshiLife(raw, unknowns);
+  if (!life.ok) return life;
+  const bid = readPrice('yes_bid', raw.yes_bid_dollars, raw.yes_bid);
+  if (!bid.ok) return bid;
+  const ask = readPrice('yes_ask', raw.yes_ask_dollars, raw.yes_ask);
+  if (!ask.ok) return ask;
+  const last = readPrice('last_price', raw.last_price_dollars, raw.last_price);
+  if (!last.ok) return last;
+  if (bid.value === undefined && ask.value === undefined && last.value === undefined) {
+    return refuse('missing_field', 'yes_bid, yes_ask and last_price: none of them was sent');
+  }
+  const quotes = { bid: realQuote(bid.value), ask: realQuote(ask.value) };
+  if (quotes.bid !== undefined && quotes.ask !== undefined && compareDecimals(quotes.bid, quotes.ask) > 0) {
+    return refuse('crossed_quote', `bid ${quotes.bid} above ask ${quotes.ask}`);
+  }
+  const payout = life.value.payouts?.yes;
+  if (payout !== undefined) return accept({ ticker, prices: bothSides(ticker, nowMs, payout, {}) });
+  const price = priceOf(quotes, last.value);
+  return accept({ ticker, prices: price === undefined ? [] : bothSides(ticker, nowMs, price, quotes) });
+}
+
+interface Quotes {
+  bid?: Decimal | undefined;
+  ask?: Decimal | undefined;
+}
+
+/** 0 and 1 stand for "no order" on either side: nobody bids nothing or asks for the whole payout. */
+function realQuote(quote: Decimal | undefined): Decimal | undefined {
+  return quote === ZERO || quote === ONE ? undefined : quote;
+}
+
+function priceOf({ bid, ask }: Quotes, last: Decimal | undefined): Decimal | undefined {
+  if (bid !== undefined && ask !== undefined) return midpoint(bid, ask);
+  return last === ZERO ? undefined : last;
+}
+
+/** The NO side is the mirror image: its bid is one minus the YES ask. */
+function bothSides(ticker: string, asOfMs: number, price: Decimal, { bid, ask }: Quotes): PriceRecord[] {
+  const ids = outcomeIdsOf(ticker);
+  return [
+    { outcomeId: ids.yes, asOfMs, price, ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) },
+    {
+      outcomeId: ids.no,
+      asOfMs,
+      price: otherSide(price),
+      ...(ask !== undefined && { bid: otherSide(ask) }),
+      ...(bid !== undefined && { ask: otherSide(bid) }),
+    },
+  ];
+}

@@ -1,0 +1,116 @@
+import { addDecimals, type Decimal, ONE, parseDecimal } from '../../domain/decimal.ts';
+import type { TradeRecord } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { ParsedBatch } from '../parsed-batch.ts';
+import type { RejectedRecord } from '../port.ts';
+import { isPlausibleQuantity, isPositive } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { parseVenueTimeMs } from '../venue-time.ts';
+import { isAbsent, otherSide, readPrice } from './dollars.ts';
+import { type KalshiTrade, kalshiTrade } from './models.ts';
+import { outcomeIdsOf } from './outcome-ids.ts';
+import { fieldOf } from './parse-market.ts';
+
+/** Before the venue existed. */
+const MIN_MS = Date.UTC(2018, 0, 1);
+/** Clocks differ; anything dated further ahead is refused, so that it cannot move the feed's watermark. */
+const MAX_AHEAD_MS = 300_000;
+
+/** One row of the trade feed. */
+export interface FeedRow {
+  /** Epoch seconds; undefined when the row has no usable time. */
+  second?: number;
+  trade?: TradeRecord;
+  unknownSide?: string;
+  rejected?: RejectedRecord;
+}
+
+/** The rows of one answer of `GET /markets/trades`, in the order they came; pure. */
+export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
+  return rows.map((raw) => {
+    const time = readTime(fieldOf(raw, 'created_time'), nowMs);
+    const second = time.ok ? { second: Math.floor(time.value / 1000) } : {};
+    const parsed = parseRow(raw, time);
+    if (parsed.ok) return { ...second, ...parsed.value };
+    return { ...second, rejected: rejectRecord('trades', raw, parsed.refusal, fieldOf(raw, 'trade_id')) };
+  });
+}
+
+/**
+ * One print as one record, in the words of YES: its price, and `buy` when the taker bought YES (venue documentation section
+ * 9.6). A block trade was agreed on outside the book and has no taker.
+ */
+function parseRow(raw: unknown, time: Reading<number>): Reading<Pick<FeedRow, 'trade' | 'unknownSide'>> {
+  const reading = readModel(kalshiTrade, raw);
+  if (!reading.ok) return reading;
+  if (!time.ok) return time;
+  const row = reading.value;
+  const price = readYesPrice(row);
+  if (!price.ok) return price;
+  const size = parseDecimal(isAbsent(row.count_fp) ? row.count : row.count_fp);
+  if (size === null) {
+    const isMissing = isAbsent(row.count_fp) && isAbsent(row.count);
+    return refuse(isMissing ? 'missing_field' : 'invalid_field', 'count: not a number');
+  }
+  if (!isPositive(size)) return refuse('size_not_positive', `count: ${size.slice(0, 40)}`);
+  if (!isPlausibleQuantity(size)) return refuse('size_out_of_range', `count: ${size.slice(0, 40)}`);
+  if (!isStorableText(row.trade_id)) return refuse('unstorable_text', 'trade_id');
+  if (!isStorableText(row.ticker)) return refuse('unstorable_text', 'ticker');
+  const taker = row.is_block_trade === true ? undefined : row.taker_outcome_side || row.taker_side || undefined;
+  const side = taker === 'yes' ? ('buy' as const) : taker === 'no' ? ('sell' as const) : undefined;
+  return accept({
+    trade: {
+      tradeId: row.trade_id,
+      outcomeId: outcomeIdsOf(row.ticker).yes,
+      tsMs: time.value,
+      price: price.value,
+      size,
+      ...(side !== undefined && { side }),
+    },
+    ...(taker !== undefined && side === undefined && { unknownSide: taker }),
+  });
+}
+
+/** Both prices of a print say the same; when they do not, neither can be believed. */
+function readYesPrice(row: KalshiTrade): Reading<Decimal> {
+  const yes = readPrice('yes_price', row.yes_price_dollars, row.yes_price);
+  if (!yes.ok) return yes;
+  const no = readPrice('no_price', row.no_price_dollars, row.no_price);
+  if (!no.ok) return no;
+  if (yes.value === undefined) {
+    return no.value === undefined ? refuse('missing_field', 'yes_price_dollars') : accept(otherSide(no.value));
+  }
+  // A renamed field can leave dollars on one side and rounded cents on the other, which do not add up.
+  const isSameUnit = isAbsent(row.yes_price_dollars) === isAbsent(row.no_price_dollars);
+  if (no.value !== undefined && isSameUnit && addDecimals(yes.value, no.value) !== ONE) {
+    return refuse('price_mismatch', `yes ${yes.value} and no ${no.value} do not add up to 1`);
+  }
+  return accept(yes.value);
+}
+
+function readTime(text: unknown, nowMs: number): Reading<number> {
+  if (isAbsent(text)) return refuse('missing_field', 'created_time');
+  const ms = parseVenueTimeMs(text);
+  if (ms === undefined) return refuse('invalid_field', 'created_time: not a time');
+  if (ms < MIN_MS) return refuse('timestamp_out_of_range', `created_time: ${ms}`);
+  return ms > nowMs + MAX_AHEAD_MS ? refuse('timestamp_in_future', `created_time: ${ms}`) : accept(ms);
+}
+
+/** The records of feed rows; a trade that is there twice counts once. */
+export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord> {
+  const batch: ParsedBatch<TradeRecord> = { records: [], rejected: [], unknowns: [] };
+  const seen = new Set<string>();
+  for (const { trade, rejected, unknownSide } of rows) {
+    if (rejected) batch.rejected.push(rejected);
+    if (unknownSide !== undefined) batch.unknowns.push({ field: 'taker_side', value: unknownSide.slice(0, 100) });
+    if (trade === undefined) continue;
+    if (seen.has(trade.tradeId)) {
+      const refusal = { reason: 'duplicate_record', detail: 'the same trade_id twice in one page' };
+      batch.rejected.push(rejectRecord('trades', trade, refusal, trade.tradeId));
+      continue;
+    }
+    seen.add(trade.tradeId);
+    batch.records.push(trade);
+  }
+  return batch;
+}

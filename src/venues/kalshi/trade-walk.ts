@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { VenueError } from '../errors.ts';
+import { isHttpStatus, KALSHI, type ListAnswer, type Parameters } from './client.ts';
+import { type FeedRow, readFeed } from './parse-trade.ts';
+
+/**
+ * The walk over the global trade feed, newest first, a page a call, from the newest print down to the stored watermark less an
+ * overlap for late rows. Prints have ids of their own, so what is read twice is stored once. The watermark moves once all down
+ * to the old one is read, or once a long rest of it is put down as a gap: gaps are filled between walks, so that hours of
+ * history keep nobody from the newest trades. A crash in between reads again.
+ */
+export interface TradeWalkSettings {
+  pageSize: number;
+  overlapSeconds: number;
+  initialLookbackSeconds: number;
+  /** A walk with more than this left to read becomes a gap. */
+  longGapSeconds: number;
+  /** While there are gaps, the newest trades are read this often. */
+  headEveryMs: number;
+}
+
+const second = z.number().int();
+/** Seconds still to be read, newest first: what walks and gaps have in common. */
+const stretch = z.object({
+  /** The request that the cursor belongs to ends here; absent when it began at the newest print. */
+  end: second.optional(),
+  cursor: z.string().optional(),
+  /** The oldest second that was read: where to go on without the cursor. */
+  next: second,
+  floor: second,
+});
+type Stretch = z.infer<typeof stretch>;
+
+const position = z.object({
+  v: z.literal(1),
+  /** All seconds up to this one were read, gaps apart. */
+  watermark: second,
+  /** When the latest walk began, epoch milliseconds. */
+  headAtMs: z.number(),
+  /** Under way: `top` becomes the watermark. */
+  walk: stretch.extend({ top: second }).optional(),
+  gaps: z.array(stretch),
+});
+export type TradePosition = z.infer<typeof position>;
+
+/** So many rows, all refused, are no bad records but a changed format: going on would skip them for good. */
+const SYSTEMIC_ROWS = 20;
+/** How much newer than asked for a row may be before the venue counts as ignoring the end of a window. */
+const END_SLACK_SECONDS = 2;
+
+export interface TradePage {
+  rows: FeedRow[];
+  position: TradePosition;
+  more: boolean;
+  /** What could not be read, when something could not. */
+  truncated?: string;
+}
+
+export type ListTrades = (parameters: Parameters) => Promise<ListAnswer>;
+
+/** Reads the next page after `stored`. Throws what `list` throws, and VenueError when a whole page is unreadable. */
+export async function readTradePage(
+  stored: unknown,
+  nowMs: number,
+  settings: TradeWalkSettings,
+  list: ListTrades,
+): Promise<TradePage> {
+  const pager: Pager = { list, nowMs, settings };
+  const parsed = position.safeParse(stored);
+  const start = Math.floor(nowMs / 1000) - settings.initialLookbackSeconds;
+  const at: TradePosition = parsed.success ? parsed.data : { v: 1, watermark: start, headAtMs: 0, gaps: [] };
+  if (at.walk) return walkOn(at, at.walk, pager);
+  const [gap, ...others] = at.gaps;
+  const sinceHeadMs = nowMs - at.headAtMs;
+  if (gap && sinceHeadMs >= 0 && sinceHeadMs < settings.headEveryMs) {
+    const { rows, left, truncated } = await readStretch(gap, pager);
+    const gaps = left ? [left, ...others] : others;
+    return { rows, position: { ...at, gaps }, more: gaps.length > 0, ...(truncated !== undefined && { truncated }) };
+  }
+  const now = Math.floor(nowMs / 1000);
+  const floor = parsed.success ? at.watermark - settings.overlapSeconds : at.watermark;
+  return walkOn({ ...at, headAtMs: nowMs }, { top: at.watermark, next: Math.max(now, floor), floor }, pager);
+}
+
+interface Pager {
+  list: ListTrades;
+  nowMs: number;
+  settings: TradeWalkSettings;
+}
+
+type Walk = NonNullable<TradePosition['walk']>;
+
+async function walkOn(at: TradePosition, walk: Walk, pager: Pager): Promise<TradePage> {
+  const read = await readStretch(walk, pager);
+  const { left, truncated } = read;
+  // Refused rows below the watermark were reported when they were first read.
+  const rows = read.rows.filter((row) => !row.rejected || (row.second ?? Number.POSITIVE_INFINITY) > at.watermark);
+  // A print dated ahead of our clock must not let the watermark pass what is yet to come.
+  const now = Math.floor(pager.nowMs / 1000);
+  const top = Math.max(walk.top, ...read.rows.map((row) => Math.min(row.second ?? 0, now)));
+  const page = { rows, ...(truncated !== undefined && { truncated }) };
+  if (!left) return { ...page, position: passed(at, top), more: at.gaps.length > 0 };
+  if (left.next - left.floor <= pager.settings.longGapSeconds) {
+    return { ...page, position: { ...at, walk: { ...left, top } }, more: true };
+  }
+  return { ...page, position: { ...passed(at, top), gaps: [...at.gaps, left] }, more: true };
+}
+
+/** A lagging replica of the venue may show an older feed than before, hence the maximum. */
+function passed(at: TradePosition, top: number): TradePosition {
+  const { walk: _, ...rest } = at;
+  return { ...rest, watermark: Math.max(at.watermark, top) };
+}
+
+interface Read {
+  rows: FeedRow[];
+  left?: Stretch;
+  truncated?: string;
+}
+
+/** One page of a stretch, and what is left of it. A cursor that is refused or repeats is done without, by time. */
+async function readStretch(from: Stretch, pager: Pager): Promise<Read> {
+  const answer = await listStretch(from, pager);
+  if (answer === undefined) return withoutCursor(from, 'the venue refuses its cursor');
+  const rows = readPage(answer.rows, pager.nowMs);
+  const seconds = rows.map((row) => row.second).filter((each) => each !== undefined);
+  const isOutside = from.end !== undefined && seconds.some((each) => each > (from.end ?? 0) + END_SLACK_SECONDS);
+  if (isOutside) return { rows, truncated: unread(from, 'the venue ignores the end of a window') };
+  // By the last row and not by the oldest, so that one row out of order does not make a gap look closed.
+  const next = Math.min(from.next, seconds.at(-1) ?? from.next);
+  const isThrough = answer.nextCursor === undefined || rows.length === 0 || next < from.floor;
+  if (isThrough) return { rows };
+  if (answer.nextCursor === from.cursor) {
+    const rest = withoutCursor({ ...from, next }, 'the venue repeats its cursor');
+    return { ...rest, rows };
+  }
+  return { rows, left: stretchOf({ ...from, cursor: answer.nextCursor, next }) };
+}
+
+function listStretch(from: Stretch, pager: Pager): Promise<ListAnswer | undefined> {
+  const { floor: min_ts, end: max_ts, cursor } = from;
+  const page = pager.list({ limit: pager.settings.pageSize, min_ts, max_ts, cursor });
+  if (cursor === undefined) return page;
+  return page.catch((error: unknown) => {
+    if (isHttpStatus(error, [400, 422])) return undefined;
+    throw error;
+  });
+}
+
+/** The rest of a stretch by time alone, as long as that gets any further; a second of more rows than a page does not. */
+function withoutCursor({ end, next, floor }: Stretch, why: string): Read {
+  const isFurther = end === undefined || next + 1 < end;
+  return isFurther
+    ? { rows: [], left: { end: next + 1, next, floor } }
+    : { rows: [], truncated: unread({ next, floor }, why) };
+}
+
+/** Without the keys that a walk has and a gap has not. */
+function stretchOf({ end, cursor, next, floor }: Stretch): Stretch {
+  return { next, floor, ...(end !== undefined && { end }), ...(cursor !== undefined && { cursor }) };
+}
+
+function unread({ next, floor }: Stretch, why: string): string {
+  return `trades between ${floor} and ${next} (epoch seconds): ${why}`;
+}
+
+function readPage(answer: readonly unknown[], nowMs: number): FeedRow[] {
+  const rows = readFeed(answer, nowMs);
+  const [first] = rows;
+  if (first?.rejected && rows.length >= SYSTEMIC_ROWS && rows.every((row) => row.rejected)) {
+    const { reason, detail } = first.rejected;
+    const message = `no trade of ${rows.length} is readable: ${reason}, ${detail}`;
+    throw new VenueError(KALSHI, 'invalid_payload', message, { retryable: true });
+  }
+  return rows;
+}

@@ -1,0 +1,99 @@
+import { startExchange } from '../../../sim/exchange.ts';
+import { tickerOf } from '../../../sim/kalshi/wire.ts';
+import { decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
+import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
+import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
+import type { LedgerTrade, LiveFault, LiveVenue } from './venue-under-test.ts';
+
+const START_SECOND = 1_790_000_000;
+/** Longer than the adapter waits, shorter than anyone else. */
+const SLOW_MS = 1_500;
+
+type Exchange = Awaited<ReturnType<typeof startExchange>>;
+type Row = ReturnType<Exchange['ledger']>['trades'][number];
+
+/** The simulated exchange in Kalshi's words, on a clock that only moves when told to. */
+export async function startSimulatedKalshi(): Promise<LiveVenue & { exchange: Exchange }> {
+  const exchange = await startExchange({
+    seed: 7,
+    markets: 40,
+    historyHours: 0.1,
+    nowSecond: START_SECOND,
+    paused: true,
+  });
+  let restMs = 0;
+  return {
+    exchange,
+    createAdapter: () =>
+      createKalshiAdapter({
+        url: exchange.kalshiUrl,
+        // Small pages, so that walks are long.
+        markets: { eventsPerPage: 7, marketsPerPage: 7 },
+        trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
+        http: {
+          requestsPerSecond: 10_000,
+          attemptTimeoutMs: 500,
+          callTimeoutMs: 1_000,
+          retryDelayMs: 5,
+          maxAttempts: 2,
+        },
+      }),
+    now: () => exchange.state().second * 1000 + restMs,
+    marketIds: async () => exchange.state().markets.map(tickerOf),
+    outcomeIds: async () =>
+      exchange
+        .state()
+        .markets.filter(({ phase, outcomes: [yes] }) => phase === 'open' && yes.bestBid && yes.bestAsk)
+        .flatMap((market) => Object.values(outcomeIdsOf(tickerOf(market)))),
+    ledger: async () => {
+      const ids = new Map(exchange.state().markets.map((market) => [market.conditionId, tickerOf(market)]));
+      return exchange.ledger().trades.map((row) => ledgerTrade(row, ids.get(row.conditionId) ?? ''));
+    },
+    trade: async () => exchange.step(20),
+    rest: async () => {
+      // The exchange trades whenever its own clock moves.
+      restMs += 5_000;
+    },
+    break: async (fault) => {
+      breakExchange(exchange, fault);
+    },
+    heal: async () => {
+      exchange.clearFaults();
+    },
+    close: () => exchange.close(),
+  };
+}
+
+/** A fill in the words of YES: who sells NO at p buys YES at 1 - p. */
+function ledgerTrade(row: Row, ticker: string): LedgerTrade {
+  const price = decimal(row.price);
+  const isYes = row.outcomeIndex === 0;
+  return {
+    outcomeId: outcomeIdsOf(ticker).yes,
+    second: row.timestamp,
+    price: isYes ? price : subtractDecimals(ONE, price),
+    size: decimal(row.size),
+    side: (row.side === 'BUY') === isYes ? 'buy' : 'sell',
+  };
+}
+
+function breakExchange(exchange: Exchange, fault: LiveFault): void {
+  switch (fault) {
+    case 'server_errors':
+      exchange.addFault({ host: '*', kind: 'status500' });
+      break;
+    case 'rate_limit':
+      exchange.addFault({ host: '*', kind: 'status429', retryAfterSeconds: 60 });
+      break;
+    case 'truncated_json':
+      exchange.addFault({ host: '*', kind: 'truncate' });
+      break;
+    case 'slow':
+      exchange.addFault({ host: '*', kind: 'latency', latencyMs: SLOW_MS });
+      break;
+    case 'renamed_field':
+      for (const from of ['count_fp', 'status', 'orderbook_fp', 'yes_price_dollars']) {
+        exchange.addFault({ host: '*', kind: 'rename_field', field: { from, to: `new_${from}` } });
+      }
+  }
+}

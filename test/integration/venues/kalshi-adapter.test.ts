@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { MarketRecord } from '../../../src/domain/market.ts';
+import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
+import type { TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
+import type { CallContext, VenueAdapter } from '../../../src/venues/port.ts';
+import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
+import { type Answer, json, ScriptedServer } from './scripted-server.ts';
+
+const NOW = Date.UTC(2026, 7, 9);
+const BASE = '/trade-api/v2';
+const BAD_REQUEST = json(400, { error: { code: 'bad_request', message: 'bad request', details: 'invalid filter' } });
+const context: CallContext = { signal: new AbortController().signal, now: () => NOW };
+
+function market(ticker: string, more: object = {}): object {
+  return {
+    ticker,
+    event_ticker: 'KXE',
+    title: `Market ${ticker}`,
+    status: 'active',
+    yes_bid_dollars: '0.4000',
+    yes_ask_dollars: '0.5000',
+    last_price_dollars: '0.4500',
+    ...more,
+  };
+}
+
+describe('the Kalshi adapter', () => {
+  const server = new ScriptedServer();
+  let adapter: VenueAdapter;
+  let unknowns: UnknownValueEvent[];
+  let truncations: TruncationEvent[];
+  let routes: Record<string, Answer>;
+
+  beforeEach(async () => {
+    const url = await server.start();
+    server.requests.length = 0;
+    unknowns = [];
+    truncations = [];
+    routes = {};
+    server.answer = (request, response) =>
+      (routes[request.path.slice(BASE.length)] ?? json(404, { error: { code: 'not_found' } }))(request, response);
+    adapter = createKalshiAdapter({
+      url: `${url}${BASE}`,
+      http: { requestsPerSecond: 10_000, maxAttempts: 1 },
+      observer: { onUnknown: (event) => unknowns.push(event), onTruncated: (event) => truncations.push(event) },
+    });
+  });
+  afterEach(async () => {
+    await adapter.close();
+    await server.close();
+  });
+
+  const asked = () => server.requests.map(({ path, query }) => `${path.slice(BASE.length)}?${query}`);
+
+  /** A walk to its end. */
+  async function walk(from: unknown, at: CallContext) {
+    const records: MarketRecord[] = [];
+    let position = from;
+    for (;;) {
+      const page = await adapter.pollMarkets(position, at);
+      records.push(...page.records);
+      position = JSON.parse(JSON.stringify(page.position));
+      if (!page.more) return { records, position };
+    }
+  }
+
+  it('asks for quotes by one comma list and for books by a parameter for each, and answers only what was asked', async () => {
+    routes['/markets'] = json(200, { markets: [market('A'), market('B')], cursor: '' });
+    routes['/markets/orderbooks'] = json(200, {
+      orderbooks: ['A', 'B'].map((ticker) => ({
+        ticker,
+        orderbook_fp: { yes_dollars: [['0.4', '1']], no_dollars: [] },
+      })),
+    });
+    const prices = await adapter.fetchPrices(['A:yes', 'B:no', 'B:maybe', 'C'], context);
+    expect(prices.records.map(({ outcomeId, price }) => [outcomeId, price])).toEqual([
+      ['A:yes', '0.45'],
+      ['B:no', '0.55'],
+    ]);
+    const books = await adapter.fetchBooks(['A:no', 'B:yes'], context);
+    expect(books.records.map((book) => book.outcomeId)).toEqual(['A:no', 'B:yes']);
+    expect(asked()).toEqual(['/markets?tickers=A%2CB&limit=2', '/markets/orderbooks?tickers=A&tickers=B']);
+  });
+
+  it('reads books one by one where the batch route wants a key, and leaves out markets that are not known', async () => {
+    routes['/markets/orderbooks'] = json(401, { error: { code: 'unauthorized' } });
+    routes['/markets/A/orderbook'] = json(200, { orderbook: { yes: [[40, 7]], no: null } });
+    const books = await adapter.fetchBooks(['A:yes', 'B:yes'], context);
+    expect(books).toMatchObject({
+      records: [{ outcomeId: 'A:yes', bids: [{ price: '0.4', size: '7' }] }],
+      rejected: [],
+    });
+  });
+
+  it('fails, and says why, where no book route can be used without a key', async () => {
+    for (const path of ['/markets/orderbooks', '/markets/A/orderbook']) routes[path] = json(401, {});
+    await expect(adapter.fetchBooks(['A:yes'], context)).rejects.toMatchObject({
+      code: 'http_status',
+      statusCode: 401,
+    });
+  });
+
+  it('gives markets from either listing the same event, asking for it once', async () => {
+    const facts = { event_ticker: 'KXE', series_ticker: 'KX', title: 'Event', category: 'World' };
+    routes['/events'] = (request, response) => {
+      const isOpen = request.query.get('status') === 'open';
+      json(200, { events: isOpen ? [{ ...facts, markets: [market('A')] }] : [], cursor: '' })(request, response);
+    };
+    const changed = [market('A'), market('B', { event_ticker: 'KXF' }), market('C', { event_ticker: 'KXF' })];
+    routes['/markets'] = (request, response) => {
+      const isChanges = request.query.has('min_updated_ts');
+      json(200, { markets: isChanges ? changed : [], cursor: '' })(request, response);
+    };
+    routes['/events/KXF'] = json(200, { event: { ...facts, event_ticker: 'KXF', category: 'Science' }, markets: [] });
+    const full = await walk(null, context);
+    server.requests.length = 0;
+    const { records } = await walk(full.position, { ...context, now: () => NOW + 30_000 });
+    expect(records[0]).toEqual(full.records[0]);
+    expect(records.map(({ marketId, category }) => `${marketId} ${category}`)).toEqual([
+      'A World',
+      'B Science',
+      'C Science',
+    ]);
+    expect(asked().filter((path) => path.startsWith('/events'))).toEqual(['/events/KXF?']);
+  });
+
+  it('leaves combination markets out, whether or not the venue hears the filter', async () => {
+    routes['/events'] = json(200, { events: [], cursor: '' });
+    const combination = market('KXMVE-1', { mve_collection_ticker: 'KXMVE', status: 'finalized' });
+    routes['/markets'] = json(200, { markets: [combination, market('A')], cursor: '' });
+    const { records } = await walk(null, context);
+    expect(records.map((record) => record.marketId)).toEqual(['A']);
+    expect(server.requests.find(({ path }) => path === `${BASE}/markets`)?.query.get('mve_filter')).toBe('exclude');
+  });
+
+  it('goes on without a filter word that the venue refuses, and says so', async () => {
+    routes['/events'] = (request, response) => {
+      const answer = request.query.get('status') === 'unopened' ? BAD_REQUEST : json(200, { events: [], cursor: '' });
+      answer(request, response);
+    };
+    routes['/markets'] = json(200, { markets: [], cursor: '' });
+    await walk(null, context);
+    expect(truncations).toEqual([
+      { venue: 'kalshi', kind: 'markets', detail: expect.stringMatching(/unopened markets: HTTP 400/) },
+    ]);
+  });
+
+  it('reports words it does not know', async () => {
+    const events = [{ event_ticker: 'KXE', markets: [market('A', { status: 'asleep' })] }];
+    routes['/events'] = json(200, { events, cursor: '' });
+    const page = await adapter.pollMarkets(null, context);
+    expect(page.records[0]?.status).toBe('closed');
+    expect(unknowns).toEqual([{ venue: 'kalshi', field: 'status', value: 'asleep' }]);
+  });
+
+  it('throws what a changed envelope is: an invalid payload', async () => {
+    routes['/markets/trades'] = json(200, { prints: [] });
+    await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
+  });
+});
+
+describe('the Kalshi adapter between full walks', () => {
+  it('notices markets that open, stop and settle, with their winner', async () => {
+    const venue = await startSimulatedKalshi();
+    const adapter = venue.createAdapter();
+    const context: CallContext = { signal: new AbortController().signal, now: () => venue.now() };
+    const known = new Map<string, MarketRecord>();
+    const seenStatuses = new Map<string, Set<string>>();
+    let position: unknown = null;
+    const walk = async () => {
+      for (let more = true; more; ) {
+        const page = await adapter.pollMarkets(position, context);
+        for (const record of page.records) {
+          known.set(record.marketId, record);
+          seenStatuses.set(record.marketId, (seenStatuses.get(record.marketId) ?? new Set()).add(record.status));
+        }
+        position = JSON.parse(JSON.stringify(page.position));
+        more = page.more;
+      }
+    };
+    await walk();
+    const before = known.size;
+    for (let round = 0; round < 20; round += 1) {
+      venue.exchange.step(60);
+      await walk();
+      const phases = {
+        scheduled: 'created',
+        open: 'open',
+        proposed: 'resolved',
+        disputed: 'resolved',
+        resolved: 'settled',
+      };
+      const truth = venue.exchange.state().markets.map((market) => [market.id, phases[market.phase], market.winner]);
+      const ours = truth.map(([id]) => {
+        const record = known.get(`KXSIM-${id}`);
+        const winner = record?.status === 'settled' ? Number(record.winningOutcomeId?.endsWith(':no')) : undefined;
+        return [id, record?.status, winner];
+      });
+      expect(ours).toEqual(truth);
+    }
+    expect(known.size).toBeGreaterThan(before);
+    const fullLives = [...seenStatuses.values()].filter((statuses) => statuses.size === 3);
+    expect(fullLives.length).toBeGreaterThan(0);
+    await adapter.close();
+    await venue.close();
+  });
+});

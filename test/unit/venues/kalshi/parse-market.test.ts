@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { parseMarkets } from '../../../../src/venues/kalshi/parse-market.ts';
+
+function market(more: object = {}): object {
+  return {
+    ticker: 'KXA-1',
+    event_ticker: 'KXA',
+    title: 'Will it rain?',
+    yes_sub_title: 'Rain',
+    no_sub_title: 'Rain',
+    market_type: 'binary',
+    status: 'active',
+    result: '',
+    created_time: '2026-05-20T19:06:01.154369Z',
+    open_time: '2026-05-20T20:00:00Z',
+    close_time: '2026-09-21T23:30:00.5Z',
+    rules_primary: 'If it rains.',
+    rules_secondary: 'As measured.',
+    volume_fp: '2985.50',
+    volume_24h_fp: '3.14',
+    event: { category: 'Climate', series_ticker: 'KXRAIN', product_metadata: { scope: 'Day', flag: true } },
+    ...more,
+  };
+}
+
+function parseOne(more: object = {}) {
+  const { records, rejected, unknowns } = parseMarkets([market(more)]);
+  return { record: records[0], reason: rejected[0]?.reason, unknowns };
+}
+
+describe('a Kalshi market', () => {
+  it('becomes a record with both outcomes, its event, and exact amounts', () => {
+    expect(parseOne().record).toEqual({
+      marketId: 'KXA-1',
+      eventId: 'KXA',
+      title: 'Will it rain?',
+      description: 'If it rains.',
+      category: 'Climate',
+      tags: ['Day'],
+      status: 'open',
+      outcomes: [
+        { outcomeId: 'KXA-1:yes', label: 'Rain' },
+        { outcomeId: 'KXA-1:no', label: 'No' },
+      ],
+      createdAtMs: Date.UTC(2026, 4, 20, 19, 6, 1, 154),
+      openAtMs: Date.UTC(2026, 4, 20, 20),
+      closeAtMs: Date.UTC(2026, 8, 21, 23, 30, 0, 500),
+      resolutionCriteria: 'If it rains.\nAs measured.',
+      url: 'https://kalshi.com/markets/kxrain',
+      volume: '2985.5',
+      volume24h: '3.14',
+      hasBook: true,
+    });
+  });
+
+  it.each([
+    ['initialized', 'created'],
+    ['active', 'open'],
+    ['inactive', 'halted'],
+    ['closed', 'closed'],
+    ['determined', 'resolved'],
+    ['disputed', 'resolved'],
+    ['amended', 'resolved'],
+    ['finalized', 'settled'],
+  ])('%s is %s', (status, normalized) => {
+    const { record, unknowns } = parseOne({ status });
+    expect(record?.status).toBe(normalized);
+    expect(unknowns).toEqual([]);
+  });
+
+  it('of an unknown status counts as closed, and says so', () => {
+    const { record, unknowns } = parseOne({ status: 'hibernating' });
+    expect(record?.status).toBe('closed');
+    expect(unknowns).toEqual([{ field: 'status', value: 'hibernating' }]);
+  });
+
+  it.each([
+    ['yes', '1.0000', 'outcome', 'KXA-1:yes', ['1', '0']],
+    ['no', '0.0000', 'outcome', 'KXA-1:no', ['0', '1']],
+    ['yes', undefined, 'outcome', 'KXA-1:yes', ['1', '0']],
+    ['', '1.0000', 'outcome', 'KXA-1:yes', ['1', '0']],
+    ['scalar', '0.3700', 'void', undefined, ['0.37', '0.63']],
+    ['', '0.5000', 'void', undefined, ['0.5', '0.5']],
+    ['void', undefined, 'void', undefined, [undefined, undefined]],
+    ['', undefined, undefined, undefined, [undefined, undefined]],
+  ])('finalized with result %j and value %s is %s of %s', (result, value, resolution, winner, payouts) => {
+    const { record } = parseOne({
+      status: 'finalized',
+      result,
+      settlement_value_dollars: value,
+      settlement_ts: '2026-08-08T22:57:45.764968Z',
+    });
+    expect(record?.resolution).toBe(resolution);
+    expect(record?.winningOutcomeId).toBe(winner);
+    expect(record?.outcomes.map((each) => each.payout)).toEqual(payouts);
+    expect(record?.resolvedAtMs).toBe(Date.UTC(2026, 7, 8, 22, 57, 45, 764));
+    expect(record?.hasBook).toBe(false);
+  });
+
+  it('of the scalar type is resolved by a fraction without a winner', () => {
+    const scalar = { market_type: 'scalar', status: 'finalized', result: 'scalar', settlement_value_dollars: '0.2500' };
+    const { record } = parseOne(scalar);
+    expect(record).toMatchObject({ resolution: 'outcome', outcomes: [{ payout: '0.25' }, { payout: '0.75' }] });
+    expect(record?.winningOutcomeId).toBeUndefined();
+  });
+
+  it('that is corrected after determination names the new winner', () => {
+    expect(parseOne({ status: 'determined', result: 'yes' }).record?.winningOutcomeId).toBe('KXA-1:yes');
+    expect(parseOne({ status: 'amended', result: 'no' }).record?.winningOutcomeId).toBe('KXA-1:no');
+  });
+
+  it('is not believed to have a result before determination', () => {
+    const { record } = parseOne({ status: 'closed', result: 'yes', settlement_ts: '2026-08-08T22:57:45Z' });
+    expect(record?.resolution).toBeUndefined();
+    expect(record?.resolvedAtMs).toBeUndefined();
+  });
+
+  it('without a title takes the name of its event and of YES', () => {
+    expect(parseOne({ title: '', event: { title: 'Weather' } }).record?.title).toBe('Weather: Rain');
+    expect(parseOne({ title: null, event: undefined, yes_sub_title: '' }).reason).toBe('missing_field');
+  });
+
+  it("takes Go's zero time for unknown, and counts what is no time", () => {
+    const { record, unknowns } = parseOne({ created_time: '0001-01-01T00:00:00Z', open_time: 'soon' });
+    expect(record?.createdAtMs).toBeUndefined();
+    expect(unknowns).toEqual([{ field: 'open_time', value: 'soon' }]);
+  });
+
+  it('is refused when its payout, its ticker or its status makes no sense', () => {
+    expect(parseOne({ status: 'finalized', settlement_value_dollars: '100.0' }).reason).toBe('price_out_of_range');
+    expect(parseOne({ ticker: 'A,B' }).reason).toBe('invalid_field');
+    expect(parseOne({ ticker: 'A:yes' }).reason).toBe('invalid_field');
+    expect(parseOne({ status: undefined }).reason).toBe('missing_field');
+  });
+});

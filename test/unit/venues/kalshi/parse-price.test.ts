@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { parsePrices } from '../../../../src/venues/kalshi/parse-price.ts';
+
+const NOW = Date.UTC(2026, 7, 9);
+
+function prices(more: object, requested?: ReadonlySet<string>) {
+  const row = { ticker: 'KXA', status: 'active', result: '', ...more };
+  const { records, rejected } = parsePrices([row], NOW, requested);
+  return { yes: records[0], no: records[1], count: records.length, reason: rejected[0]?.reason };
+}
+
+function dollars(bid: string, ask: string, last: string): object {
+  return { yes_bid_dollars: bid, yes_ask_dollars: ask, last_price_dollars: last };
+}
+
+describe('Kalshi prices', () => {
+  it('are the exact middle of two real quotes, and one minus that for NO', () => {
+    const { yes, no } = prices(dollars('0.8900', '0.9430', '0.9500'));
+    expect(yes).toEqual({ outcomeId: 'KXA:yes', asOfMs: NOW, price: '0.9165', bid: '0.89', ask: '0.943' });
+    expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '0.0835', bid: '0.057', ask: '0.11' });
+  });
+
+  it('fall back to the last trade when a side is empty, which 0 and 1 stand for', () => {
+    const { yes, no } = prices(dollars('0.0000', '0.0100', '0.0200'));
+    expect(yes).toEqual({ outcomeId: 'KXA:yes', asOfMs: NOW, price: '0.02', ask: '0.01' });
+    expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '0.98', bid: '0.99' });
+    expect(prices(dollars('0.4000', '1.0000', '0.5000')).yes).not.toHaveProperty('ask');
+    // The empty market of the older shape.
+    expect(prices(dollars('0.0000', '0.0000', '0.3000')).yes).toEqual({
+      outcomeId: 'KXA:yes',
+      asOfMs: NOW,
+      price: '0.3',
+    });
+  });
+
+  it('are absent when nobody quotes and nobody traded', () => {
+    expect(prices(dollars('0.0000', '1.0000', '0.0000'))).toMatchObject({ count: 0, reason: undefined });
+    expect(prices(dollars('0.4000', '1.0000', '0.0000'))).toMatchObject({ count: 0, reason: undefined });
+  });
+
+  it('are read from cents where there are no dollars', () => {
+    expect(prices({ yes_bid: 8, yes_ask: 11, last_price: 9 }).yes).toMatchObject({
+      price: '0.095',
+      bid: '0.08',
+      ask: '0.11',
+    });
+  });
+
+  it('are what a determined market pays', () => {
+    const settled = { status: 'finalized', result: 'no', settlement_value_dollars: '0.0000' };
+    const { yes, no } = prices({ ...settled, ...dollars('0.0000', '1.0000', '0.9900') });
+    expect(yes).toEqual({ outcomeId: 'KXA:yes', asOfMs: NOW, price: '0' });
+    expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '1' });
+  });
+
+  it('are refused when crossed, out of range, not asked for, or not there under any name', () => {
+    expect(prices(dollars('0.6000', '0.5000', '0.5500')).reason).toBe('crossed_quote');
+    expect(prices(dollars('0.6000', '5.0000', '0.5500')).reason).toBe('price_out_of_range');
+    expect(prices({ yes_bid: 108, yes_ask: 11, last_price: 9 }).reason).toBe('price_out_of_range');
+    expect(prices(dollars('NaN', '0.5000', '0.5500')).reason).toBe('invalid_field');
+    expect(prices(dollars('0.4000', '0.5000', '0.5500'), new Set(['KXB'])).reason).toBe('not_requested');
+    expect(prices({}).reason).toBe('missing_field');
+  });
+});
