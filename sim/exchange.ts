@@ -1,6 +1,8 @@
 import { type ExchangeControl, engineControl } from './control.ts';
 import { FaultBoard } from './faults.ts';
+import { kalshiRoutes } from './kalshi/routes.ts';
 import { LiveClock } from './live-clock.ts';
+import { manifoldRoutes } from './manifold/routes.ts';
 import { type ExchangeOptions, worldOptions } from './options.ts';
 import { recordedControl } from './recorded/recorded-control.ts';
 import { recordedSource } from './recorded/recorded-source.ts';
@@ -10,6 +12,7 @@ import { controlRoutes } from './server/control-routes.ts';
 import { dataRoutes } from './server/data-routes.ts';
 import { gammaRoutes } from './server/gamma-routes.ts';
 import { listen } from './server/http-server.ts';
+import type { Reply, SimRequest } from './server/reply.ts';
 import { RequestLog } from './server/request-log.ts';
 import type { VenueSource } from './source.ts';
 import { liveSource } from './world/live-source.ts';
@@ -36,12 +39,18 @@ export interface Exchange extends ExchangeControl {
   readonly gammaUrl: string;
   readonly clobUrl: string;
   readonly dataUrl: string;
+  /** With the version path. */
+  readonly manifoldUrl: string;
+  /** With the version path. */
+  readonly kalshiUrl: string;
   readonly seed: number;
   close(): Promise<void>;
 }
 
 interface Backend {
   readonly source: VenueSource;
+  readonly manifold: (request: SimRequest) => Reply | undefined;
+  readonly kalshi: (request: SimRequest) => Reply | undefined;
   readonly control: Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'>;
   start(): void;
   stop(): void;
@@ -69,6 +78,8 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     gamma: gammaRoutes(backend.source.gamma),
     clob: clobRoutes(backend.source.clob),
     data: dataRoutes(backend.source.trades, options.offsetCap ?? 'empty'),
+    manifold: backend.manifold,
+    kalshi: backend.kalshi,
     _sim: controlRoutes(control),
   };
   const server = await listen({ routes, faults, log, beforeAnswer: backend.beforeAnswer }, host, options.port ?? 0);
@@ -81,6 +92,8 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     gammaUrl: `${url}/gamma`,
     clobUrl: `${url}/clob`,
     dataUrl: `${url}/data`,
+    manifoldUrl: `${url}/manifold/v0`,
+    kalshiUrl: `${url}/kalshi/trade-api/v2`,
     seed,
     close: async () => {
       backend.stop();
@@ -97,6 +110,8 @@ function liveBackend(options: ExchangeOptions): Backend {
   if (options.paused) clock.hold();
   return {
     source: liveSource(world),
+    manifold: manifoldRoutes(world),
+    kalshi: kalshiRoutes(world),
     control: engineControl(world, clock),
     start: () => clock.start(),
     stop: () => clock.stop(),
@@ -109,6 +124,8 @@ async function recordedBackend(folder: string, seed: number): Promise<Backend> {
   const idle = (): void => undefined;
   return {
     source: recordedSource(recordings),
+    manifold: () => undefined,
+    kalshi: () => undefined,
     control: recordedControl(recordings, seed),
     start: idle,
     stop: idle,

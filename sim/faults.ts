@@ -3,7 +3,7 @@ import { RandomStream } from './random.ts';
 
 export const FAULT_KINDS = ['latency', 'status429', 'status500', 'truncate', 'rename_field', 'reset'] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
-export const FAULT_HOSTS = ['gamma', 'clob', 'data', '*'] as const;
+export const FAULT_HOSTS = ['gamma', 'clob', 'data', 'kalshi', 'manifold', '*'] as const;
 export type FaultHost = (typeof FAULT_HOSTS)[number];
 
 /** What to break, where and how often. Without `count` it lasts until cleared; `probability` is 0..1, default 1. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PortTakenError } from '../errors.ts';
 import { type FaultBoard, type FaultRequest, renameField } from '../faults.ts';
-import { json, plainError, type Reply, type SimHost, type SimRequest } from './reply.ts';
+import { isSimHost, json, plainError, type Reply, type SimHost, type SimRequest } from './reply.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 
 export type HostRoutes = Record<SimHost, (request: SimRequest) => Reply | undefined>;
@@ -147,7 +147,7 @@ function send(response: ServerResponse, reply: Reply): void {
 function requestOf(incoming: IncomingMessage, body: string): SimRequest | undefined {
   const url = new URL(incoming.url ?? '/', 'http://sim.invalid');
   const [, host, ...rest] = url.pathname.split('/');
-  if (host !== 'gamma' && host !== 'clob' && host !== 'data' && host !== '_sim') return undefined;
+  if (!isSimHost(host)) return undefined;
   const path = `/${rest.join('/')}`.replace(/(?<=.)\/$/, '');
   return { method: incoming.method ?? 'GET', host, path, query: url.searchParams, headers: incoming.headers, body };
 }

@@ -10,7 +10,13 @@ export interface SimRequest {
   readonly body: string;
 }
 
-export type SimHost = 'gamma' | 'clob' | 'data' | '_sim';
+const SIM_HOSTS = ['gamma', 'clob', 'data', 'manifold', 'kalshi', '_sim'] as const;
+export type SimHost = (typeof SIM_HOSTS)[number];
+
+/** Whether the first part of a path names one of the hosts. */
+export function isSimHost(text: string | undefined): text is SimHost {
+  return (SIM_HOSTS as readonly (string | undefined)[]).includes(text);
+}
 
 /** A JSON answer before any fault is laid over it. */
 export interface Reply {

@@ -1,9 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Batch } from '../../../src/venues/port.ts';
 import { printTable } from '../../support/venue-data.ts';
 import { checkRejected, invariants } from './invariants.ts';
 import { deepFreeze, mutate, seededRandom } from './mutations.ts';
-import type { RecordedFile, VenueUnderTest } from './venue-under-test.ts';
+import type { ParsedRecords, RecordedFile, VenueUnderTest } from './venue-under-test.ts';
 
 const MUTATIONS_PER_FILE = 250;
 /** What no record ever is. */
@@ -35,11 +34,12 @@ export function describeRecorded(venue: VenueUnderTest): void {
 
     describe.each(recordings.files)('$kind of $file', (recorded) => {
       const parse = (records: readonly unknown[]) => venue.parse[recorded.kind](records, recorded.nowMs);
+      const accounts = accountsFor(venue.recordsPerRow?.[recorded.kind] ?? [1, 1]);
 
       it('normalizes or refuses every record, and what it yields is sound', () => {
         const batch = parse(recorded.records);
         table.push(tableRow(recorded, batch));
-        expect(batch.records.length + batch.rejected.length).toBe(recorded.records.length);
+        expect(accounts(batch, recorded.records.length)).toBe(true);
         for (const record of batch.records) invariants[recorded.kind](record, recorded.nowMs);
         batch.rejected.forEach(checkRejected);
       });
@@ -57,7 +57,7 @@ export function describeRecorded(venue: VenueUnderTest): void {
         expect(among.rejected.length).toBe(alone.rejected.length + 2 * GARBAGE.length);
         among.rejected.forEach(checkRejected);
         const twice = parse(few.flatMap((record) => [record, record]));
-        expect(twice.records.length + twice.rejected.length).toBe(2 * few.length);
+        expect(accounts(twice, 2 * few.length)).toBe(true);
         expect(new Set(twice.records.map((record) => JSON.stringify(record))).size).toBe(twice.records.length);
         for (const record of alone.records) expect(twice.records).toContainEqual(record);
       });
@@ -65,7 +65,7 @@ export function describeRecorded(venue: VenueUnderTest): void {
       it('keeps a mutated record from harming its neighbours', () => {
         const random = seededRandom(recorded.records.length * 7919 + recorded.file.length);
         for (let round = 0; round < MUTATIONS_PER_FILE; round += 1) {
-          checkMutation(recorded, parse, random);
+          checkMutation(recorded, parse, accounts, random);
         }
       });
     });
@@ -74,7 +74,8 @@ export function describeRecorded(venue: VenueUnderTest): void {
 
 function checkMutation(
   recorded: RecordedFile,
-  parse: (records: readonly unknown[]) => Batch<unknown>,
+  parse: (records: readonly unknown[]) => ParsedRecords,
+  accounts: Accounts,
   random: () => number,
 ) {
   const index = Math.floor(random() * recorded.records.length);
@@ -84,7 +85,7 @@ function checkMutation(
   const expected = parse([...before, ...after]);
   const batch = parse([...before, record, ...after]);
   const place = `${mutation} of record ${index}`;
-  expect(batch.records.length + batch.rejected.length, place).toBe(before.length + after.length + 1);
+  expect(accounts(batch, before.length + after.length + 1), place).toBe(true);
   for (const each of batch.records) invariants[recorded.kind](each, recorded.nowMs);
   batch.rejected.forEach(checkRejected);
   const got = new Set(batch.records.map((each) => JSON.stringify(each)));
@@ -97,14 +98,29 @@ function checkMutation(
   ).toEqual([]);
 }
 
-function tableRow(recorded: RecordedFile, batch: Batch<unknown>): Record<string, string | number> {
-  const counts = new Map<string, number>();
-  for (const { reason } of batch.rejected) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+type Accounts = (batch: ParsedRecords, rows: number) => boolean;
+
+/** Whether a batch accounts for so many rows: each is refused, left out, or yields as many records as its kind may. */
+function accountsFor([least, most]: readonly [number, number]): Accounts {
+  return ({ records, rejected, leftOut = [] }, rows) => {
+    const accepted = rows - rejected.length - leftOut.length;
+    return accepted >= 0 && records.length >= least * accepted && records.length <= most * accepted;
+  };
+}
+
+function tableRow(recorded: RecordedFile, batch: ParsedRecords): Record<string, string | number> {
   return {
     file: recorded.file,
     kind: recorded.kind,
     records: recorded.records.length,
     normalized: batch.records.length,
-    rejected: [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ') || '-',
+    rejected: tally(batch.rejected.map(({ reason }) => reason)),
+    ...(batch.leftOut && { 'left out': tally(batch.leftOut) }),
   };
+}
+
+function tally(reasons: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ') || '-';
 }

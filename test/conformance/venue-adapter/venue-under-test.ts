@@ -50,12 +50,20 @@ export interface LiveVenue {
   close(): Promise<void>;
 }
 
+/** What a parser makes of records. `leftOut` has a reason for each that is sound and yet not read, where a venue has such. */
+export type ParsedRecords = Batch<unknown> & { leftOut?: readonly string[] };
+
 /** What a venue brings to the conformance suite. */
 export interface VenueUnderTest {
   name: string;
   /** Undefined when the recorded payloads are absent. */
   recordings: () => Recordings | undefined;
   /** The adapter's pure parsers by kind of record. */
-  parse: Readonly<Record<PollKind, (records: readonly unknown[], nowMs: number) => Batch<unknown>>>;
+  parse: Readonly<Record<PollKind, (records: readonly unknown[], nowMs: number) => ParsedRecords>>;
+  /**
+   * How few and how many records one accepted row becomes, by kind, where it is not exactly one: a market object may hold the
+   * prices of all its outcomes.
+   */
+  recordsPerRow?: Readonly<Partial<Record<PollKind, readonly [least: number, most: number]>>>;
   live: readonly { name: string; start: () => Promise<LiveVenue> }[];
 }

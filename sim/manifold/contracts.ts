@@ -1,0 +1,167 @@
+import { hashHex } from '../random.ts';
+import { shownDoubleTicks } from '../wire/prices.ts';
+import { type Market, UNITS } from '../world/market.ts';
+import type { World } from '../world/world.ts';
+
+/** JSON values as the venue sends them; a key that is `undefined` is not sent at all. */
+export type Wire = Record<string, unknown>;
+
+/** A contract of the simulated venue: a plain market is a binary one, a negative-risk event one with an answer per market. */
+export interface Contract {
+  readonly id: string;
+  readonly createdMs: number;
+  /** The markets behind it: one, or one per answer. */
+  readonly markets: readonly Market[];
+  readonly isMultiple: boolean;
+}
+
+const DOMAIN = { contract: 71, answer: 72, bet: 73, user: 74 };
+/** The venue's "never": a day in the year 9999. */
+const NEVER_MS = 253_399_726_740_000;
+const SITE = 'https://manifold.markets';
+
+/** What cannot be traded as outcomes: there is always one of it in the listing. */
+export const POLL_ID = 'pollOfNobody';
+
+export function contractIdOf(seed: number, isMultiple: boolean, no: number): string {
+  return hashHex(2, seed, DOMAIN.contract, isMultiple ? 1 : 0, no).slice(0, 12);
+}
+
+export function answerIdOf(seed: number, marketNo: number): string {
+  return hashHex(2, seed, DOMAIN.answer, marketNo).slice(0, 10);
+}
+
+export function betIdOf(seed: number, index: number, role: 'taker' | 'maker' | 'redemption'): string {
+  return hashHex(2, seed, DOMAIN.bet, index, ['taker', 'maker', 'redemption'].indexOf(role)).slice(0, 14);
+}
+
+export function userIdOf(seed: number, walletNo: number): string {
+  return hashHex(4, seed, DOMAIN.user, walletNo).slice(0, 28);
+}
+
+/** The contract and the answer (if any) that a market of the engine is shown as. */
+export function placeOf(market: Market, seed: number): { contractId: string; answerId: string | undefined } {
+  if (market.event.negRiskId === undefined) {
+    return { contractId: contractIdOf(seed, false, market.spec.no), answerId: undefined };
+  }
+  return { contractId: contractIdOf(seed, true, market.event.no), answerId: answerIdOf(seed, market.spec.no) };
+}
+
+/** All contracts that can be seen now. */
+export function contractsOf(world: World): Contract[] {
+  const { seed } = world.options;
+  const groups = new Set<number>();
+  const contracts: Contract[] = [];
+  for (const market of world.markets) {
+    if (market.phase === 'scheduled') continue;
+    const { no, createdSecond } = market.spec;
+    if (market.event.negRiskId === undefined) {
+      const createdMs = createdSecond * 1000 + (no % 1000);
+      contracts.push({ id: contractIdOf(seed, false, no), createdMs, markets: [market], isMultiple: false });
+    } else if (!groups.has(market.event.no)) {
+      groups.add(market.event.no);
+      contracts.push({
+        id: contractIdOf(seed, true, market.event.no),
+        createdMs: market.event.createdSecond * 1000,
+        markets: world.siblingsOf(market),
+        isMultiple: true,
+      });
+    }
+  }
+  return contracts;
+}
+
+/** Milliseconds of the last change; markets that changed in the same second differ by their numbers. */
+export function updatedMs(contract: Contract): number {
+  return Math.max(...contract.markets.map((market) => market.changedAtMs + (market.spec.no % 1000)));
+}
+
+/** The probability of a market's first outcome: the middle, else the last trade, else what its makers believe. */
+export function probabilityOf(market: Market): number {
+  if (market.phase === 'resolved' && market.winner !== undefined) return market.winner === 0 ? 1 : 0;
+  const double = shownDoubleTicks(market);
+  return double === undefined ? market.fundamental / UNITS : double / (2 * market.spec.ticksPerUnit);
+}
+
+/** A `LiteMarket`. */
+export function liteMarket(contract: Contract, second: number): Wire {
+  const { markets, isMultiple } = contract;
+  const [first] = markets;
+  if (first === undefined) return {};
+  const { spec, event } = first;
+  const isResolved = markets.every((market) => market.phase === 'resolved');
+  const volume = markets.reduce((sum, market) => sum + market.volumeMicroUsd, 0);
+  const day = markets.reduce((sum, market) => sum + (market.tradeCount === 0 ? 0 : market.volume.total(second)), 0);
+  return {
+    id: contract.id,
+    creatorId: 'simulatedCreator',
+    creatorUsername: 'simulator',
+    creatorName: 'Simulator',
+    createdTime: contract.createdMs,
+    closeTime: spec.no % 7 === 0 && spec.stopSecond === undefined ? NEVER_MS : spec.endSecond * 1000,
+    question: isMultiple ? event.title : spec.question,
+    slug: isMultiple ? event.slug : spec.slug,
+    url: `${SITE}/simulator/${isMultiple ? event.slug : spec.slug}`,
+    pool: isMultiple ? undefined : { YES: 200, NO: 49.999999999999986 },
+    probability: isMultiple ? undefined : probabilityOf(first),
+    p: isMultiple ? undefined : 0.5000000000000001,
+    totalLiquidity: 100 * markets.length,
+    outcomeType: isMultiple ? 'MULTIPLE_CHOICE' : 'BINARY',
+    mechanism: isMultiple ? 'cpmm-multi-1' : 'cpmm-1',
+    volume: volume / UNITS,
+    volume24Hours: day / UNITS,
+    isResolved,
+    ...(isResolved && resolutionOf(contract)),
+    uniqueBettorCount: 12,
+    lastUpdatedTime: updatedMs(contract),
+    token: 'MANA',
+  };
+}
+
+/** A `FullMarket`. */
+export function fullMarket(contract: Contract, seed: number, second: number): Wire {
+  const description = `Resolves by the simulator: ${contract.markets[0]?.spec.question ?? ''}`;
+  const answers = contract.markets.map((market, index) => ({
+    id: answerIdOf(seed, market.spec.no),
+    contractId: contract.id,
+    index,
+    text: market.spec.groupItemTitle ?? market.spec.question,
+    createdTime: contract.createdMs,
+    probability: probabilityOf(market),
+    pool: { YES: 100, NO: 100 },
+    resolution: market.phase === 'resolved' ? (market.winner === 0 ? 'YES' : 'NO') : undefined,
+  }));
+  return {
+    ...liteMarket(contract, second),
+    ...(contract.isMultiple && { answers, shouldAnswersSumToOne: true, addAnswersMode: 'DISABLED' }),
+    description: { type: 'doc', content: [{ type: 'paragraph', content: [{ type: 'text', text: description }] }] },
+    textDescription: description,
+    groupSlugs: ['simulation'],
+  };
+}
+
+/** A poll as the listing has it: votes, no prices. */
+export function pollMarket(createdMs: number): Wire {
+  return {
+    id: POLL_ID,
+    createdTime: createdMs,
+    lastUpdatedTime: createdMs,
+    question: 'Which of these do you like best?',
+    slug: 'which-of-these-do-you-like-best',
+    outcomeType: 'POLL',
+    mechanism: 'none',
+    volume: 0,
+    volume24Hours: 0,
+    isResolved: false,
+    token: 'MANA',
+  };
+}
+
+/** Disputed markets end without a winner. */
+function resolutionOf({ markets, isMultiple }: Contract): Wire {
+  const [first] = markets;
+  const resolutionTime = Math.max(...markets.map((market) => (market.closedSecond ?? 0) * 1000));
+  if (isMultiple) return { resolution: 'MKT', resolutionTime };
+  if (first?.spec.isDisputed) return { resolution: 'CANCEL', resolutionTime };
+  return { resolution: first?.winner === 0 ? 'YES' : 'NO', resolutionTime, resolutionProbability: 1 };
+}

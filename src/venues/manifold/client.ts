@@ -1,0 +1,90 @@
+import { VenueError } from '../errors.ts';
+import { createVenueHttp, type VenueHttpOptions } from '../http.ts';
+import type { BreakerState, VenueObserver } from '../observer.ts';
+
+export const MANIFOLD = 'manifold';
+
+/** Settings of the host's client that tests and operators may change. */
+export type ManifoldHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
+
+export interface MarketsQuery {
+  /** `created-time` does not move while it is walked; `updated-time` brings the latest change first. */
+  sort: 'created-time' | 'updated-time';
+  limit: number;
+  /** Only markets strictly below this one in the order; a contract id. */
+  before?: string;
+}
+
+export interface BetsQuery {
+  /** Epoch milliseconds, exclusive. */
+  afterMs: number;
+  limit: number;
+}
+
+/** Manifold's v0 read endpoints (venue documentation section 3). Every call throws VenueError only. */
+export interface ManifoldClient {
+  /** `LiteMarket`s, newest first by the order asked for. */
+  listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<unknown[]>;
+  /** A `FullMarket`: a lite one with its answers and description. */
+  getMarket(contractId: string, signal: AbortSignal): Promise<unknown>;
+  /** Bets of all public markets, oldest first. */
+  listBets(query: BetsQuery, signal: AbortSignal): Promise<unknown[]>;
+  /** Probabilities by contract id; unknown contracts are left out. At most 100 ids. */
+  listProbs(contractIds: readonly string[], signal: AbortSignal): Promise<Record<string, unknown>>;
+  breakerState(): BreakerState;
+  close(): Promise<void>;
+}
+
+/** The documented limit is 500 requests a minute and address: 4 + 8 x 60 stays below it in any minute. */
+const PER_SECOND = 8;
+const BURST = 4;
+
+/**
+ * `url` holds the version path, as in `https://api.manifold.markets/v0`. The old host answers by a 308: redirects are not
+ * followed, so it fails as `http_status` 308 rather than sending requests where nobody configured them to go.
+ */
+export function createManifoldClient(options: {
+  url: string;
+  http?: ManifoldHttpSettings;
+  observer?: VenueObserver;
+}): ManifoldClient {
+  const http = createVenueHttp({
+    venue: MANIFOLD,
+    baseUrl: options.url,
+    requestsPerSecond: PER_SECOND,
+    burst: BURST,
+    ...options.http,
+    ...(options.observer && { observer: options.observer }),
+  });
+  return {
+    async listMarkets({ sort, limit, before }, signal) {
+      const query = new URLSearchParams({ limit: String(limit), sort, order: 'desc' });
+      if (before !== undefined) query.set('before', before);
+      return readArray(await http.getJson({ route: 'markets', path: '/markets', query, signal }), 'markets');
+    },
+    getMarket(contractId, signal) {
+      return http.getJson({ route: 'market', path: `/market/${encodeURIComponent(contractId)}`, signal });
+    },
+    async listBets({ afterMs, limit }, signal) {
+      const query = new URLSearchParams({ limit: String(limit), afterTime: String(afterMs), order: 'asc' });
+      return readArray(await http.getJson({ route: 'bets', path: '/bets', query, signal }), 'bets');
+    },
+    async listProbs(contractIds, signal) {
+      const query = new URLSearchParams();
+      for (const id of contractIds) query.append('ids', id);
+      return readObject(await http.getJson({ route: 'market_probs', path: '/market-probs', query, signal }));
+    },
+    breakerState: () => http.breakerState(),
+    close: () => http.close(),
+  };
+}
+
+function readArray(json: unknown, what: string): unknown[] {
+  if (Array.isArray(json)) return json;
+  throw new VenueError(MANIFOLD, 'invalid_payload', `${what}: expected a list`, { retryable: true });
+}
+
+function readObject(json: unknown): Record<string, unknown> {
+  if (json !== null && typeof json === 'object' && !Array.isArray(json)) return json as Record<string, unknown>;
+  throw new VenueError(MANIFOLD, 'invalid_payload', 'probabilities: expected an object', { retryable: true });
+}

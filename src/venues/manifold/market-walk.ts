@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import type { MarketsQuery } from './client.ts';
+import { VENUE_ID } from './outcome-ids.ts';
+import { contractIdOf, isMultipleChoice } from './parse-market.ts';
+
+/**
+ * The walk over the catalog as a state machine without I/O. A full walk lists everything by creation, an order that does not
+ * move while it is walked; walks between full ones list by latest change, down to the last one seen. Listings have no answers,
+ * so the multiple-choice markets of a page wait in `pending` until their own pages were read, before the listing goes on.
+ */
+export interface MarketWalkSettings {
+  pageSize: number;
+  fullWalkEveryMs: number;
+  /** In the very first walk, answers of markets that resolved before this long ago are history nobody asked for. */
+  answersOfResolvedMs: number;
+  /** Bound of a walk by latest change: what it misses, the next full walk brings. */
+  maxRecentPages: number;
+  /** Markets whose own pages are read in one call. */
+  answersPerCall: number;
+}
+
+const walkState = z.object({
+  kind: z.enum(['full', 'recent']),
+  page: z.number().int(),
+  before: z.string().optional(),
+  /** What the next page will show again. */
+  seen: z.array(z.string()),
+  firstId: z.string().optional(),
+  /** Becomes the mark once the walk is through. */
+  nextMark: z.number(),
+  /** Multiple-choice markets need their answers read when they changed since, or also when they are unresolved. */
+  answers: z.object({ sinceMs: z.number(), unresolved: z.boolean() }),
+});
+
+const position = z.object({
+  v: z.literal(1),
+  /** When the latest full walk began; absent before the first. */
+  fullWalkAtMs: z.number().optional(),
+  /** The latest change seen: the next walk by change goes down to it. */
+  mark: z.number().optional(),
+  walk: walkState.optional(),
+  pending: z.array(z.string()),
+});
+export type MarketPosition = z.infer<typeof position>;
+type Walk = z.infer<typeof walkState>;
+
+/** Clocks differ and indexes lag: a walk by change goes this much further down than the last change seen. */
+const MARK_OVERLAP_MS = 10_000;
+const MAX_SKEW_MS = 60_000;
+
+/** Where a stored position stands, beginning a walk when nothing is under way. Anything unreadable begins anew. */
+export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
+  const parsed = position.safeParse(stored);
+  const at: MarketPosition = parsed.success ? parsed.data : { v: 1, pending: [] };
+  if (at.walk || at.pending.length > 0) return at;
+  const start = { page: 0, seen: [], nextMark: nowMs - MAX_SKEW_MS };
+  const sinceFullMs = nowMs - (at.fullWalkAtMs ?? Number.NEGATIVE_INFINITY);
+  if (sinceFullMs >= 0 && sinceFullMs < settings.fullWalkEveryMs) {
+    const answers = { sinceMs: 0, unresolved: true };
+    return { ...at, walk: { kind: 'recent', ...start, answers } };
+  }
+  const isFirst = at.fullWalkAtMs === undefined;
+  const sinceMs = isFirst ? nowMs - settings.answersOfResolvedMs : (at.fullWalkAtMs ?? 0) - MAX_SKEW_MS;
+  return { ...at, fullWalkAtMs: nowMs, walk: { kind: 'full', ...start, answers: { sinceMs, unresolved: isFirst } } };
+}
+
+export function isListing(at: MarketPosition): at is MarketPosition & { walk: Walk } {
+  return at.pending.length === 0 && at.walk !== undefined;
+}
+
+/** Whether the next page is worth fetching at once. */
+export function hasMore(at: MarketPosition): boolean {
+  return at.pending.length > 0 || at.walk !== undefined;
+}
+
+export function nextQuery({ walk }: { walk: Walk }, settings: MarketWalkSettings): MarketsQuery {
+  return {
+    sort: walk.kind === 'full' ? 'created-time' : 'updated-time',
+    limit: settings.pageSize,
+    ...(walk.before !== undefined && { before: walk.before }),
+  };
+}
+
+export interface Advance {
+  position: MarketPosition;
+  /** Rows that were not on the page before. */
+  fresh: unknown[];
+  /** Why the walk ended before its time, when it did. */
+  cutShort?: string;
+}
+
+/** The position after a page of the listing. */
+export function advance(
+  at: MarketPosition & { walk: Walk },
+  rows: readonly unknown[],
+  nowMs: number,
+  settings: MarketWalkSettings,
+): Advance {
+  const { walk } = at;
+  const seen = new Set(walk.seen);
+  const fresh = rows.filter((row) => !seen.has(contractIdOf(row) ?? ''));
+  const pending = fresh
+    .filter((row) => needsAnswers(row, walk, nowMs))
+    .flatMap((row) => contractIdOf(row) ?? [])
+    .filter((id) => VENUE_ID.test(id));
+  const nextMark = walk.page === 0 ? firstMark(walk, rows, nowMs) : walk.nextMark;
+  const end = walkEnd(at, rows, fresh, settings);
+  if (end === undefined) {
+    const firstId = contractIdOf(rows[0]);
+    const { seen: _, before: __, firstId: ___, ...rest } = walk;
+    const following: Walk = {
+      ...rest,
+      ...cursorOf(rows, walk.kind),
+      page: walk.page + 1,
+      nextMark,
+      ...(firstId !== undefined && { firstId }),
+    };
+    return { fresh, position: { ...at, walk: following, pending } };
+  }
+  const { walk: _, ...done } = at;
+  // A walk by change that was cut short keeps the old mark, so that the next one goes for the same changes.
+  const mark = end === '' || walk.kind === 'full' ? Math.max(nextMark, at.mark ?? 0) : at.mark;
+  const after: MarketPosition = { ...done, pending, ...(mark !== undefined && { mark }) };
+  return end === '' ? { fresh, position: after } : { fresh, position: after, cutShort: `${walk.kind} walk: ${end}` };
+}
+
+/**
+ * `before=<id>` means strictly below that market's time, so markets of the very same time would be lost at a page's end. The
+ * cursor is the last market above the final group of equals, and the group is seen again.
+ */
+function cursorOf(rows: readonly unknown[], kind: Walk['kind']): { before?: string; seen: string[] } {
+  const last = rows.at(-1);
+  const lastMs = orderMs(last, kind);
+  let start = rows.length - 1;
+  while (start > 0 && orderMs(rows[start - 1], kind) === lastMs) start -= 1;
+  const above = start > 0 && lastMs !== undefined ? contractIdOf(rows[start - 1]) : undefined;
+  if (above !== undefined) return { before: above, seen: rows.slice(start).flatMap((row) => contractIdOf(row) ?? []) };
+  const lastId = rows.map(contractIdOf).findLast((id) => id !== undefined);
+  return lastId === undefined ? { seen: [] } : { before: lastId, seen: [] };
+}
+
+/**
+ * Whatever changes later than the first page of a walk by change is above it, also where the venue's answers lag behind. A full
+ * walk takes minutes, so only its beginning counts.
+ */
+function firstMark(walk: Walk, rows: readonly unknown[], nowMs: number): number {
+  if (walk.kind === 'full') return walk.nextMark;
+  const changes = rows.flatMap((row) => orderMs(row, 'recent') ?? []).filter((ms) => ms <= nowMs + MAX_SKEW_MS);
+  return changes.length === 0 ? walk.nextMark : Math.max(...changes);
+}
+
+/** Undefined while the walk goes on, '' at its regular end, else why it is cut short. */
+function walkEnd(
+  at: MarketPosition & { walk: Walk },
+  rows: readonly unknown[],
+  fresh: readonly unknown[],
+  settings: MarketWalkSettings,
+): string | undefined {
+  const { walk } = at;
+  if (fresh.length === 0) return '';
+  const firstId = contractIdOf(rows[0]);
+  if (firstId !== undefined && firstId === walk.firstId && rows.length > 1) return 'the venue repeats a page';
+  if (!rows.some((row) => contractIdOf(row) !== undefined)) return 'a page without ids';
+  if (walk.kind === 'full') return undefined;
+  const changes = rows.flatMap((row) => orderMs(row, 'recent') ?? []);
+  if (changes.some((ms, index) => ms > (changes[index - 1] ?? Number.POSITIVE_INFINITY))) {
+    return 'the venue does not sort by latest change';
+  }
+  if (at.mark !== undefined && (changes.at(-1) ?? 0) < at.mark - MARK_OVERLAP_MS) return '';
+  return walk.page + 1 >= settings.maxRecentPages ? `more than ${settings.maxRecentPages} changed pages` : undefined;
+}
+
+function needsAnswers(row: unknown, walk: Walk, nowMs: number): boolean {
+  if (!isMultipleChoice(row)) return false;
+  const { isResolved } = row as { isResolved?: unknown };
+  if (isResolved !== true && walk.answers.unresolved) return true;
+  const closeMs = numberOf(row, 'closeTime') ?? 0;
+  const changes = [numberOf(row, 'createdTime'), numberOf(row, 'lastUpdatedTime'), numberOf(row, 'resolutionTime')];
+  return Math.max(closeMs <= nowMs ? closeMs : 0, ...changes.map((ms) => ms ?? 0)) >= walk.answers.sinceMs;
+}
+
+function orderMs(row: unknown, kind: Walk['kind']): number | undefined {
+  return numberOf(row, kind === 'full' ? 'createdTime' : 'lastUpdatedTime');
+}
+
+function numberOf(row: unknown, field: string): number | undefined {
+  const value = row !== null && typeof row === 'object' ? (row as Record<string, unknown>)[field] : undefined;
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { VENUE_ID } from './outcome-ids.ts';
+
+/**
+ * The parts of Manifold's payloads that we read (venue documentation section 3). Unknown fields are ignored. Fields that
+ * decide identity, status or money are strict: a wrong type there must refuse the record rather than change its meaning.
+ * Decorative ones are lenient: a wrong type there is the same as absent.
+ */
+
+const id = z.string().regex(VENUE_ID);
+const decorativeText = z.string().nullish().catch(undefined);
+const decorativeNumber = z.number().nullish().catch(undefined);
+const decorativeTexts = z
+  .array(z.unknown())
+  .nullish()
+  .catch(undefined)
+  .transform((items) => (items ?? []).filter((item) => typeof item === 'string'));
+
+/** What decides whether a record is read at all. */
+export const marketKind = z.object({
+  outcomeType: z.string().min(1).max(60),
+  mechanism: z.string().min(1).max(60),
+  token: z.string().max(60).nullish(),
+});
+
+const answer = z.object({
+  id,
+  text: z.string(),
+  resolution: z.string().nullish(),
+  resolutionProbability: z.number().nullish(),
+});
+
+/** A `LiteMarket` or a `FullMarket`. */
+export const manifoldMarket = z.object({
+  id,
+  question: z.string(),
+  isResolved: z.boolean(),
+  resolution: z.string().nullish(),
+  resolutionProbability: z.number().nullish(),
+  closeTime: z.number().nullish(),
+  /** Absent in listings. */
+  answers: z.array(answer).nullish(),
+  createdTime: decorativeNumber,
+  resolutionTime: decorativeNumber,
+  url: decorativeText,
+  /** Text of old, rich text as an object now; `textDescription` is the text of it. */
+  description: decorativeText,
+  textDescription: decorativeText,
+  groupSlugs: decorativeTexts,
+  tags: decorativeTexts,
+  volume: decorativeNumber,
+  volume24Hours: decorativeNumber,
+  totalLiquidity: decorativeNumber,
+});
+export type ManifoldMarket = z.infer<typeof manifoldMarket>;
+
+const fill = z.object({ amount: z.number(), shares: z.number(), timestamp: z.number() });
+
+export const manifoldBet = z.object({
+  id,
+  contractId: id,
+  createdTime: z.number(),
+  amount: z.number(),
+  shares: z.number(),
+  outcome: z.string().min(1).max(200),
+  answerId: id.nullish(),
+  isRedemption: z.boolean().nullish(),
+  isAnte: z.boolean().nullish(),
+  /** Present on limit orders only. */
+  limitProb: z.number().nullish(),
+  fills: z.array(fill).nullish(),
+});
+export type ManifoldBet = z.infer<typeof manifoldBet>;

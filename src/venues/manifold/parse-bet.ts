@@ -1,0 +1,132 @@
+import { addDecimals, type Decimal, decimal, ONE, parseDecimal, subtractDecimals, ZERO } from '../../domain/decimal.ts';
+import type { TradeRecord } from '../../domain/market.ts';
+import type { UnknownValue } from '../parsed-batch.ts';
+import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { emptyBatch, type SiftedBatch } from './left-out.ts';
+import { type ManifoldBet, manifoldBet } from './models.ts';
+import { outcomeIdOf } from './outcome-ids.ts';
+
+/** Before the venue existed. */
+const MIN_MS = Date.UTC(2021, 0, 1);
+/** Clocks differ; anything dated further ahead is refused, so that it cannot move the feed's watermark. */
+export const MAX_AHEAD_MS = 300_000;
+
+/**
+ * Bets as trades; pure. One print per bet, on the outcome it was made on: YES and NO of a binary market apart, those of a
+ * multiple-choice answer both in terms of its YES (a NO bought at p is a YES sold at 1 - p).
+ *
+ * Only what a bet took when it was placed is a print. What later bets take from a limit order is in its amount and fills too,
+ * but also in theirs, so counting it would double the volume and change a print after the fact. The venue computes the fills
+ * of a new bet and then stamps the bet, so a bet's own fills are never later than its `createdTime` and others' always are.
+ *
+ * Left out: redemptions (pairs of YES and NO turned back into mana), antes, orders that took nothing, bets on old markets
+ * whose outcomes are numbers.
+ */
+export function parseBets(rows: readonly unknown[], nowMs: number): SiftedBatch<TradeRecord> {
+  const batch = emptyBatch<TradeRecord>();
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const unknowns: UnknownValue[] = [];
+    const reading = parseBet(row, nowMs, unknowns);
+    if (!reading.ok) {
+      batch.rejected.push(rejectRecord('trades', row, reading.refusal, idOf(row)));
+      continue;
+    }
+    batch.unknowns.push(...unknowns);
+    if (typeof reading.value === 'string') {
+      batch.leftOut.push(reading.value);
+    } else if (seen.has(reading.value.tradeId)) {
+      const refusal = { reason: 'duplicate_record', detail: 'the same bet id twice in one page' };
+      batch.rejected.push(rejectRecord('trades', row, refusal, reading.value.tradeId));
+    } else {
+      seen.add(reading.value.tradeId);
+      batch.records.push(reading.value);
+    }
+  }
+  return batch;
+}
+
+/** When a raw bet was made, epoch milliseconds; undefined when that cannot be or cannot be read. */
+export function betTimeMs(row: unknown, nowMs: number): number | undefined {
+  const stamp = row !== null && typeof row === 'object' ? (row as { createdTime?: unknown }).createdTime : undefined;
+  const time = typeof stamp === 'number' ? readTime(stamp, nowMs) : undefined;
+  return time?.ok ? time.value : undefined;
+}
+
+function idOf(row: unknown): unknown {
+  return row !== null && typeof row === 'object' ? (row as { id?: unknown }).id : undefined;
+}
+
+/** A print, or why there is none. */
+function parseBet(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<TradeRecord | string> {
+  const reading = readModel(manifoldBet, row);
+  if (!reading.ok) return reading;
+  const bet = reading.value;
+  const time = readTime(bet.createdTime, nowMs);
+  if (!time.ok) return time;
+  if (bet.isRedemption) return accept('redemption');
+  if (bet.isAnte) return accept('ante');
+  if (bet.outcome !== 'YES' && bet.outcome !== 'NO') {
+    unknowns.push({ field: 'bet.outcome', value: bet.outcome.slice(0, 100) });
+    return accept('outcome');
+  }
+  const taken = takenAtOnce(bet);
+  if (!taken.ok) return taken;
+  const { amount, shares } = taken.value;
+  if (amount === ZERO) return accept('nothing_taken');
+  if (amount.startsWith('-') !== shares.startsWith('-')) {
+    return refuse('invalid_field', `amount and shares differ in sign: ${amount} ${shares}`.slice(0, 200));
+  }
+  const size = magnitude(shares);
+  const price = parseDecimal(Math.abs(Number(amount) / Number(shares)));
+  if (!isPositive(size)) return refuse('size_not_positive', `shares: ${shares}`);
+  if (!isPlausibleQuantity(size)) return refuse('size_out_of_range', `shares: ${size.slice(0, 40)}`);
+  if (price === null || !isUnitPrice(price)) return refuse('price_out_of_range', `amount per share: ${price}`);
+  const isBuy = !amount.startsWith('-');
+  const isMirrored = Boolean(bet.answerId) && bet.outcome === 'NO';
+  return accept({
+    tradeId: bet.id,
+    outcomeId: outcomeIdOf(bet.contractId, bet.answerId || bet.outcome),
+    tsMs: time.value,
+    price: isMirrored ? subtractDecimals(ONE, price) : price,
+    size,
+    side: isBuy === isMirrored ? 'sell' : 'buy',
+  });
+}
+
+function readTime(stamp: number, nowMs: number): Reading<number> {
+  const ms = Math.floor(stamp);
+  if (!Number.isSafeInteger(ms) || ms < MIN_MS) return refuse('timestamp_out_of_range', `createdTime: ${stamp}`);
+  return ms > nowMs + MAX_AHEAD_MS ? refuse('timestamp_in_future', `createdTime: ${stamp}`) : accept(ms);
+}
+
+/** Mana and shares that moved when the bet was placed, both negative for a sale. */
+function takenAtOnce(bet: ManifoldBet): Reading<{ amount: Decimal; shares: Decimal }> {
+  const isLimitOrder = bet.limitProb !== undefined && bet.limitProb !== null;
+  const fills = bet.fills ?? [];
+  const own = fills.filter((fill) => fill.timestamp <= bet.createdTime);
+  if (!isLimitOrder || own.length === fills.length) return both(bet);
+  let sum = { amount: ZERO, shares: ZERO };
+  for (const fill of own) {
+    const part = both(fill);
+    if (!part.ok) return part;
+    sum = {
+      amount: addDecimals(sum.amount, part.value.amount),
+      shares: addDecimals(sum.shares, part.value.shares),
+    };
+  }
+  return accept(sum);
+}
+
+function both(of: { amount: number; shares: number }): Reading<{ amount: Decimal; shares: Decimal }> {
+  const amount = parseDecimal(of.amount);
+  const shares = parseDecimal(of.shares);
+  return amount === null || shares === null
+    ? refuse('invalid_field', `${amount === null ? 'amount' : 'shares'}: not a number`)
+    : accept({ amount, shares });
+}
+
+function magnitude(value: Decimal): Decimal {
+  return value.startsWith('-') ? decimal(value.slice(1)) : value;
+}

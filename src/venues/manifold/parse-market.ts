@@ -1,0 +1,156 @@
+import type { MarketRecord } from '../../domain/market.ts';
+import { isStorableText } from '../../domain/text.ts';
+import type { UnknownValue } from '../parsed-batch.ts';
+import { firstQuantity } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { emptyBatch, type SiftedBatch } from './left-out.ts';
+import { manifoldLife } from './life.ts';
+import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
+
+/** Before the year 2000 lie only the zero values of clocks and databases. */
+const MIN_MS = Date.UTC(2000, 0, 1);
+/** "Never" is written as the year 9999 or thereabouts. */
+const NEVER_MS = Date.UTC(2200, 0, 1);
+
+/**
+ * `LiteMarket` and `FullMarket` objects as markets; pure. Binary and multiple-choice markets in mana are read; every other
+ * kind is left out and named among the unknowns, and so is a multiple-choice market without its answers (`needs_answers`),
+ * which only its own page has.
+ */
+export function parseMarkets(rows: readonly unknown[], nowMs: number): SiftedBatch<MarketRecord> {
+  const batch = emptyBatch<MarketRecord>();
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const unknowns: UnknownValue[] = [];
+    const reading = parseMarket(row, nowMs, unknowns);
+    if (!reading.ok) {
+      batch.rejected.push(rejectRecord('markets', row, reading.refusal, contractIdOf(row)));
+      continue;
+    }
+    batch.unknowns.push(...unknowns);
+    if (typeof reading.value === 'string') {
+      batch.leftOut.push(reading.value);
+    } else if (seen.has(reading.value.marketId)) {
+      const refusal = { reason: 'duplicate_record', detail: 'the same contract id twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+    } else {
+      seen.add(reading.value.marketId);
+      batch.records.push(reading.value);
+    }
+  }
+  return batch;
+}
+
+/** The contract id of a raw market, when it has one. */
+export function contractIdOf(row: unknown): string | undefined {
+  const id = row !== null && typeof row === 'object' ? (row as { id?: unknown }).id : undefined;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** Whether a raw market is a multiple-choice one that is read, and therefore needs its answers. */
+export function isMultipleChoice(row: unknown): boolean {
+  const kind = readModel(marketKind, row);
+  return kind.ok && kind.value.outcomeType === 'MULTIPLE_CHOICE' && kind.value.mechanism === 'cpmm-multi-1';
+}
+
+/** A market, or why it is left out. */
+function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord | string> {
+  const kind = readModel(marketKind, row);
+  if (!kind.ok) return kind;
+  const unread = unreadKind(kind.value);
+  if (unread !== undefined) {
+    unknowns.push(unread);
+    return accept(unread.field);
+  }
+  const reading = readModel(manifoldMarket, row);
+  if (!reading.ok) return reading;
+  const market = reading.value;
+  const isMultiple = kind.value.outcomeType === 'MULTIPLE_CHOICE';
+  if (isMultiple && !market.answers) return accept('needs_answers');
+  const closeMs = readCloseTime(market);
+  if (!closeMs.ok) return closeMs;
+
+  const life = manifoldLife(market, isMultiple, closeMs.value, nowMs);
+  if (!life.ok) return life;
+  const { status, resolution, winningOutcomeId, outcomes, unknownResolution } = life.value;
+  if (unknownResolution !== undefined) unknowns.push({ field: 'resolution', value: unknownResolution });
+  const createdAtMs = readTime(market, 'createdTime', unknowns);
+  const resolvedAtMs = status === 'settled' ? readTime(market, 'resolutionTime', unknowns) : undefined;
+  const closeAtMs = closeMs.value !== undefined && closeMs.value <= NEVER_MS ? closeMs.value : undefined;
+  const volume = firstQuantity(market.volume);
+  const volume24h = firstQuantity(market.volume24Hours);
+  const liquidity = firstQuantity(market.totalLiquidity);
+  const record: MarketRecord = {
+    marketId: market.id,
+    title: market.question,
+    status,
+    outcomes,
+    // The venue is a market maker with limit orders around it; it serves no orderbook.
+    hasBook: false,
+    ...describe(market),
+    ...(isMultiple && { eventId: market.id }),
+    ...(createdAtMs !== undefined && { createdAtMs, openAtMs: createdAtMs }),
+    ...(closeAtMs !== undefined && { closeAtMs }),
+    ...(resolvedAtMs !== undefined && { resolvedAtMs }),
+    ...(resolution !== undefined && { resolution }),
+    ...(winningOutcomeId !== undefined && { winningOutcomeId }),
+    ...(volume !== undefined && { volume }),
+    ...(volume24h !== undefined && { volume24h }),
+    ...(liquidity !== undefined && { liquidity }),
+  };
+  const unstorable = findUnstorable(record);
+  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+}
+
+/** The field that makes a market one that is not read. */
+function unreadKind(kind: { outcomeType: string; mechanism: string; token?: string | null | undefined }) {
+  const { outcomeType, mechanism, token } = kind;
+  if (outcomeType !== 'BINARY' && outcomeType !== 'MULTIPLE_CHOICE')
+    return { field: 'outcomeType', value: outcomeType };
+  const expected = outcomeType === 'BINARY' ? 'cpmm-1' : 'cpmm-multi-1';
+  if (mechanism !== expected) return { field: 'mechanism', value: `${outcomeType} ${mechanism}` };
+  // Amounts of other tokens are not mana and must not be summed with it.
+  return token && token !== 'MANA' ? { field: 'token', value: token } : undefined;
+}
+
+/** Decides the status, hence strict. */
+function readCloseTime({ closeTime }: ManifoldMarket): Reading<number | undefined> {
+  if (closeTime === undefined || closeTime === null) return accept(undefined);
+  const ms = Math.floor(closeTime);
+  if (!Number.isFinite(ms) || ms < MIN_MS) return refuse('timestamp_out_of_range', `closeTime: ${closeTime}`);
+  return accept(ms);
+}
+
+function readTime(
+  market: ManifoldMarket,
+  field: 'createdTime' | 'resolutionTime',
+  unknowns: UnknownValue[],
+): number | undefined {
+  const ms = market[field];
+  if (ms === undefined || ms === null) return undefined;
+  if (Number.isSafeInteger(ms) && ms >= MIN_MS && ms <= NEVER_MS) return ms;
+  unknowns.push({ field, value: String(ms) });
+  return undefined;
+}
+
+/** The texts that describe a market, and its page. */
+function describe(market: ManifoldMarket) {
+  const description = market.textDescription ?? market.description ?? '';
+  const [category] = market.groupSlugs;
+  const { url } = market;
+  return {
+    description,
+    tags: [...new Set([...market.groupSlugs, ...market.tags])],
+    ...(category !== undefined && { category }),
+    ...(description !== '' && { resolutionCriteria: description }),
+    ...(url?.startsWith('https://') && isStorableText(url) && { url }),
+  };
+}
+
+function findUnstorable(record: MarketRecord): string | undefined {
+  for (const [field, value] of Object.entries(record)) {
+    if (typeof value === 'string' && !isStorableText(value)) return field;
+  }
+  if (!record.tags.every(isStorableText)) return 'tags';
+  return record.outcomes.every((each) => isStorableText(each.label)) ? undefined : 'answers';
+}

@@ -1,0 +1,159 @@
+import { startExchange } from '../../../sim/exchange.ts';
+import { decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
+import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
+import type { LedgerTrade, LiveFault, LiveVenue } from './venue-under-test.ts';
+
+const START_SECOND = 1_790_000_000;
+/** Longer than the adapter waits, shorter than anyone else. */
+const SLOW_MS = 1_500;
+const RENAMED = ['id', 'question', 'createdTime', 'prob', 'answerProbs'];
+
+type Exchange = Awaited<ReturnType<typeof startExchange>>;
+type MarketState = ReturnType<Exchange['state']>['markets'][number];
+type LedgerRow = ReturnType<Exchange['ledger']>['trades'][number];
+
+/** A contract of the venue's listing, as far as the truth about it is needed. */
+interface Listed {
+  id: string;
+  outcomeType: string;
+  url: string;
+}
+
+interface Page {
+  answers?: { id: string; text: string }[];
+}
+
+/** The simulated exchange in Manifold's format, on a clock that only moves when told to. */
+export async function startSimulatedManifold(): Promise<LiveVenue> {
+  const exchange = await startExchange({
+    seed: 7,
+    markets: 40,
+    historyHours: 0.1,
+    nowSecond: START_SECOND,
+    paused: true,
+  });
+  let restMs = 0;
+  /** The truth is read from the venue as well, which a fault would bend. */
+  let knownOutcomeIds: string[] | undefined;
+  const outcomeIds = async () => {
+    const places = await placesOf(exchange);
+    return exchange
+      .state()
+      .markets.filter((market) => market.phase === 'open')
+      .flatMap((market) => places.get(market.conditionId)?.outcomeIds ?? []);
+  };
+  return {
+    createAdapter: () =>
+      createManifoldAdapter({
+        url: exchange.manifoldUrl,
+        // Small pages, so that walks are long.
+        markets: { pageSize: 7 },
+        trades: { pageSize: 40, initialLookbackMs: 7_200_000 },
+        http: {
+          requestsPerSecond: 10_000,
+          burst: 1_000,
+          attemptTimeoutMs: 500,
+          callTimeoutMs: 1_000,
+          retryDelayMs: 5,
+          maxAttempts: 2,
+        },
+      }),
+    now: () => exchange.state().second * 1000 + restMs,
+    marketIds: async () => (await tradable(exchange)).map((each) => each.id),
+    outcomeIds: async () => knownOutcomeIds ?? (await outcomeIds()),
+    ledger: async () => {
+      const places = await placesOf(exchange);
+      return exchange.ledger().trades.map((row) => ledgerTrade(row, places.get(row.conditionId)));
+    },
+    trade: async () => exchange.step(20),
+    rest: async () => {
+      // The exchange trades whenever its own clock moves.
+      restMs += 5_000;
+    },
+    break: async (fault) => {
+      knownOutcomeIds = await outcomeIds();
+      breakExchange(exchange, fault);
+    },
+    heal: async () => {
+      exchange.clearFaults();
+      knownOutcomeIds = undefined;
+    },
+    close: () => exchange.close(),
+  };
+}
+
+/** Where a market of the engine is found on the venue. */
+interface Place {
+  contractId: string;
+  outcomeIds: string[];
+  isAnswer: boolean;
+}
+
+async function tradable(exchange: Exchange): Promise<Listed[]> {
+  const listed = await getJson<Listed[]>(`${exchange.manifoldUrl}/markets?limit=1000`);
+  return listed.filter((each) => each.outcomeType === 'BINARY' || each.outcomeType === 'MULTIPLE_CHOICE');
+}
+
+/** By condition id. Binary contracts are told by their slug, answers by standing in the order of their markets. */
+async function placesOf(exchange: Exchange): Promise<Map<string, Place>> {
+  const { markets } = exchange.state();
+  const places = new Map<string, Place>();
+  for (const { id, outcomeType, url } of await tradable(exchange)) {
+    if (outcomeType === 'BINARY') {
+      const market = markets.find((each) => url.endsWith(`/${each.slug}`));
+      put(places, market, { contractId: id, outcomeIds: [`${id}:YES`, `${id}:NO`], isAnswer: false });
+      continue;
+    }
+    const { answers = [] } = await getJson<Page>(`${exchange.manifoldUrl}/market/${id}`);
+    const members = markets.filter((market) => market.negRisk);
+    for (const [index, answer] of answers.entries()) {
+      put(places, members[index], { contractId: id, outcomeIds: [`${id}:${answer.id}`], isAnswer: true });
+    }
+  }
+  return places;
+}
+
+function put(places: Map<string, Place>, market: MarketState | undefined, place: Place): void {
+  if (market) places.set(market.conditionId, place);
+}
+
+async function getJson<T>(url: string): Promise<T> {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+  return (await answer.json()) as T;
+}
+
+/** A fill as Manifold would show it: the price is mana per share, and an answer's NO is told in terms of its YES. */
+function ledgerTrade(row: LedgerRow, place: Place | undefined): LedgerTrade {
+  const shares = Number(row.size);
+  const price = decimal((Number(row.price) * shares) / shares);
+  const isMirrored = place?.isAnswer === true && row.outcomeIndex === 1;
+  return {
+    outcomeId: place?.outcomeIds[place.isAnswer ? 0 : row.outcomeIndex] ?? 'nowhere',
+    second: row.timestamp,
+    price: isMirrored ? subtractDecimals(ONE, price) : price,
+    size: decimal(row.size),
+    side: (row.side === 'BUY') === isMirrored ? 'sell' : 'buy',
+  };
+}
+
+function breakExchange(exchange: Exchange, fault: LiveFault): void {
+  switch (fault) {
+    case 'server_errors':
+      exchange.addFault({ host: 'manifold', kind: 'status500' });
+      break;
+    case 'rate_limit':
+      exchange.addFault({ host: 'manifold', kind: 'status429', retryAfterSeconds: 60 });
+      break;
+    case 'truncated_json':
+      exchange.addFault({ host: 'manifold', kind: 'truncate' });
+      break;
+    case 'slow':
+      exchange.addFault({ host: 'manifold', kind: 'latency', latencyMs: SLOW_MS });
+      break;
+    case 'renamed_field':
+      for (const from of RENAMED) {
+        exchange.addFault({ host: 'manifold', kind: 'rename_field', field: { from, to: `new_${from}` } });
+      }
+  }
+}

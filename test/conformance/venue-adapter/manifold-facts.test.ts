@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { addDecimals, decimal, ONE } from '../../../src/domain/decimal.ts';
+import type { MarketRecord } from '../../../src/domain/market.ts';
+import { parseBets } from '../../../src/venues/manifold/parse-bet.ts';
+import { parseMarkets } from '../../../src/venues/manifold/parse-market.ts';
+import { parseProbs } from '../../../src/venues/manifold/parse-prob.ts';
+import { manifoldRecordings, RECORDED_AT_MS } from './manifold-recordings.ts';
+
+const recordings = manifoldRecordings();
+
+interface RawMarket {
+  id: string;
+  outcomeType: string;
+  probability?: number;
+  closeTime?: number;
+}
+
+/** What is known of these recordings beyond their being sound (venue documentation sections 3 and 9.3). */
+describe.skipIf(recordings === undefined)('facts of the Manifold recordings', () => {
+  const rowsOf = (name: RegExp, kind: string) => {
+    const found = recordings?.files.filter((each) => name.test(each.file) && each.kind === kind) ?? [];
+    expect(found.length).toBeGreaterThan(0);
+    return found.flatMap((each) => each.records);
+  };
+  /** Two lists of 1,000 and 500, and one market by id. */
+  const markets = () => [...rowsOf(/list_markets|get_markets/, 'markets'), ...rowsOf(/market_by_id/, 'markets')];
+  const countsOf = (records: readonly MarketRecord[]) => {
+    const counts: Record<string, number> = {};
+    for (const { status, resolution } of records) {
+      const key = resolution === 'void' ? 'void' : status;
+      counts[key] = (counts[key] ?? 0) + 1;
+    }
+    return counts;
+  };
+
+  it('1,501 markets of all kinds: 640 open, 322 closed, 445 resolved, 94 void', () => {
+    // Kinds that are not read have the same life; read as binary ones, they count too.
+    const rows = markets().map((row) => ({ ...(row as object), outcomeType: 'BINARY', mechanism: 'cpmm-1' }));
+    const once = [...parseMarkets(rows.slice(0, -1), RECORDED_AT_MS).records];
+    const one = parseMarkets(rows.slice(-1), RECORDED_AT_MS).records;
+    expect(countsOf([...once, ...one])).toEqual({ open: 640, closed: 322, settled: 445, void: 94 });
+  });
+
+  it('1,200 of them are binary: 535 open, 231 closed, 366 resolved, 68 void; 301 are of kinds that are left out', () => {
+    const rows = markets();
+    const lists = parseMarkets(rows.slice(0, -1), RECORDED_AT_MS);
+    const one = parseMarkets(rows.slice(-1), RECORDED_AT_MS);
+    expect([...lists.rejected, ...one.rejected]).toEqual([]);
+    expect(countsOf([...lists.records, ...one.records])).toEqual({ open: 535, closed: 231, settled: 366, void: 68 });
+    const kinds: Record<string, number> = {};
+    for (const { field, value } of lists.unknowns) kinds[`${field} ${value}`] = (kinds[`${field} ${value}`] ?? 0) + 1;
+    expect(kinds).toEqual({
+      'outcomeType FREE_RESPONSE': 244,
+      'outcomeType NUMERIC': 45,
+      'outcomeType PSEUDO_NUMERIC': 11,
+      'mechanism MULTIPLE_CHOICE dpm-2': 1,
+    });
+    expect(lists.leftOut.length).toBe(301);
+  });
+
+  it('a close in the year 9999 is none, and its market is open', () => {
+    const never = markets().filter((row) => ((row as RawMarket).closeTime ?? 0) > Date.UTC(2200, 0, 1));
+    expect(never.length).toBeGreaterThan(0);
+    for (const record of parseMarkets(never, RECORDED_AT_MS).records) expect(record.closeAtMs).toBeUndefined();
+    expect(parseMarkets(never, RECORDED_AT_MS).records.some((record) => record.status === 'open')).toBe(true);
+  });
+
+  it('recorded probabilities and their NO add up to 1 exactly, 0.20000000000000004 among them', () => {
+    const probs: Record<string, unknown> = {};
+    for (const row of markets() as RawMarket[]) {
+      if (row.outcomeType === 'BINARY' && row.probability !== undefined) probs[row.id] = { prob: row.probability };
+    }
+    const ids = Object.keys(probs);
+    const wanted = new Set(ids.flatMap((id) => [`${id}:YES`, `${id}:NO`]));
+    const { records, rejected } = parseProbs(probs, RECORDED_AT_MS, wanted);
+    // The venue's own rounding: one market is at 1.000000000000004, which is no probability.
+    expect(rejected.map(({ reason, detail }) => `${reason} ${detail}`)).toEqual([
+      'price_out_of_range prob: 1.000000000000004',
+    ]);
+    const refused = new Set(rejected.map((each) => each.recordId));
+    expect(records.length).toBe(2 * (ids.length - 1));
+    const prices = new Map(records.map((record) => [record.outcomeId, record.price]));
+    for (const id of ids.filter((each) => !refused.has(each))) {
+      const [yes, no] = [prices.get(`${id}:YES`), prices.get(`${id}:NO`)];
+      expect(addDecimals(yes ?? decimal(9), no ?? decimal(9))).toBe(ONE);
+    }
+    expect(records.filter((record) => record.price === '0.20000000000000004').length).toBeGreaterThan(0);
+    expect(records.filter((record) => record.price === '0.79999999999999996').length).toBeGreaterThan(0);
+  });
+
+  it('bets: redemptions, antes, unfilled orders and numbered outcomes are no trades', () => {
+    const bets = ['none', 'market', 'username'].flatMap((name) => rowsOf(new RegExp(`list_bet__${name}`), 'trades'));
+    expect(bets.length).toBe(135);
+    const counts: Record<string, number> = {};
+    const batch = parseBets(bets, RECORDED_AT_MS);
+    for (const reason of batch.leftOut) counts[reason] = (counts[reason] ?? 0) + 1;
+    expect(counts).toEqual({ redemption: 8, ante: 4, outcome: 23, nothing_taken: 5 });
+    expect(batch.rejected).toEqual([]);
+    expect(batch.records.length).toBe(95);
+  });
+
+  it('an order that only later bets filled has taken nothing', () => {
+    const maker = rowsOf(/list_bet__username/, 'trades').find((row) => {
+      const { limitProb, amount } = row as { limitProb?: number; amount: number };
+      return limitProb !== undefined && amount > 0;
+    });
+    expect(parseBets([maker], RECORDED_AT_MS).leftOut).toEqual(['nothing_taken']);
+  });
+
+  it('a trade lies between the probabilities before and after it, fees and rounding apart', () => {
+    const bets = ['none', 'market', 'username'].flatMap((name) => rowsOf(new RegExp(`list_bet__${name}`), 'trades'));
+    const byId = new Map((bets as { id: string; probBefore: number; probAfter: number }[]).map((bet) => [bet.id, bet]));
+    for (const { tradeId, outcomeId, price } of parseBets(bets, RECORDED_AT_MS).records) {
+      const { probBefore = 0, probAfter = 0 } = byId.get(tradeId) ?? {};
+      const yes = outcomeId.endsWith(':NO') ? 1 - Number(price) : Number(price);
+      expect(yes).toBeGreaterThan(Math.min(probBefore, probAfter) - 0.06);
+      expect(yes).toBeLessThan(Math.max(probBefore, probAfter) + 0.06);
+    }
+  });
+});

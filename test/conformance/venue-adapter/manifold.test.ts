@@ -1,0 +1,15 @@
+import { parseBets } from '../../../src/venues/manifold/parse-bet.ts';
+import { parseMarkets } from '../../../src/venues/manifold/parse-market.ts';
+import { startSimulatedManifold } from './manifold-exchange.ts';
+import { manifoldRecordings } from './manifold-recordings.ts';
+import { describeVenueAdapter } from './suite.ts';
+
+const nothing = () => ({ records: [], rejected: [] });
+
+describeVenueAdapter({
+  name: 'manifold',
+  recordings: manifoldRecordings,
+  // Probabilities were not recorded, and there are no books.
+  parse: { markets: parseMarkets, trades: parseBets, prices: nothing, books: nothing },
+  live: [{ name: 'the simulated exchange', start: startSimulatedManifold }],
+});

@@ -1,0 +1,195 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
+import type { TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
+import type { VenueAdapter } from '../../../src/venues/port.ts';
+import { type Answer, json, ScriptedServer } from './scripted-server.ts';
+
+const NOW = 1_790_000_000_000;
+const server = new ScriptedServer();
+let adapter: VenueAdapter;
+let unknowns: UnknownValueEvent[];
+let truncations: TruncationEvent[];
+let routes: Record<string, Answer>;
+const context = { signal: new AbortController().signal, now: () => NOW };
+
+beforeEach(async () => {
+  const url = await server.start();
+  server.requests.length = 0;
+  unknowns = [];
+  truncations = [];
+  routes = {};
+  server.answer = (request, response) => (routes[request.path] ?? json(404, { message: 'no' }))(request, response);
+  adapter = createManifoldAdapter({
+    url: `${url}/v0`,
+    http: { requestsPerSecond: 10_000, burst: 100, maxAttempts: 1 },
+    markets: { answersPerCall: 3 },
+    observer: { onUnknown: (event) => unknowns.push(event), onTruncated: (event) => truncations.push(event) },
+  });
+});
+afterEach(async () => {
+  await adapter.close();
+  await server.close();
+});
+
+function binary(id: string, ago: number, more: object = {}): object {
+  return {
+    id,
+    question: `Question ${id}`,
+    outcomeType: 'BINARY',
+    mechanism: 'cpmm-1',
+    isResolved: false,
+    createdTime: NOW - ago,
+    lastUpdatedTime: NOW - ago,
+    ...more,
+  };
+}
+
+function multiple(id: string, ago: number, more: object = {}): object {
+  return binary(id, ago, { outcomeType: 'MULTIPLE_CHOICE', mechanism: 'cpmm-multi-1', ...more });
+}
+
+const answers = [
+  { id: 'x', text: 'X' },
+  { id: 'y', text: 'Y' },
+];
+
+/** The listing with one page and then nothing below it. */
+function listOnce(...rows: object[]): Answer {
+  return (request, response) => json(200, request.query.has('before') ? rows.slice(-1) : rows)(request, response);
+}
+
+async function pollAll(position: unknown = null) {
+  const records: string[] = [];
+  const rejected: string[] = [];
+  let at = position;
+  for (let calls = 0; calls < 50; calls += 1) {
+    const page = await adapter.pollMarkets(at, context);
+    records.push(...page.records.map((record) => record.marketId));
+    rejected.push(...page.rejected.map((each) => `${each.recordId} ${each.reason}`));
+    at = JSON.parse(JSON.stringify(page.position));
+    if (!page.more) return { records, rejected, position: at };
+  }
+  throw new Error('the walk did not end');
+}
+
+describe('the catalog', () => {
+  it('asks only for parameters that the venue knows, newest creation first', async () => {
+    routes['/v0/markets'] = listOnce(binary('a', 1), binary('b', 2));
+    await pollAll();
+    expect(server.requests.map((request) => request.query.toString())).toEqual([
+      'limit=1000&sort=created-time&order=desc',
+      'limit=1000&sort=created-time&order=desc&before=a',
+    ]);
+  });
+
+  it('reads the pages of multiple-choice markets, a few a call, and carries on from a stored position', async () => {
+    const names = ['m1', 'm2', 'm3', 'm4', 'm5'];
+    routes['/v0/markets'] = listOnce(...names.map((id, index) => multiple(id, index)), binary('b', 10));
+    for (const id of names) routes[`/v0/market/${id}`] = json(200, multiple(id, 1, { answers }));
+    const { records, rejected } = await pollAll();
+    expect(rejected).toEqual([]);
+    expect(records).toEqual(['b', ...names]);
+  });
+
+  it('a page that cannot be had is refused and holds nobody up', async () => {
+    routes['/v0/markets'] = listOnce(multiple('gone', 1), multiple('broken', 2), multiple('fine', 3), binary('b', 4));
+    routes['/v0/market/broken'] = json(500, {});
+    routes['/v0/market/fine'] = json(200, multiple('fine', 3, { answers }));
+    const { records, rejected } = await pollAll();
+    expect(records).toEqual(['b', 'fine']);
+    expect(rejected.sort()).toEqual(['broken page_unavailable', 'gone page_unavailable']);
+  });
+
+  it('when no page can be had, the venue is down and nothing is skipped', async () => {
+    routes['/v0/markets'] = listOnce(multiple('m1', 1), binary('b', 2));
+    routes['/v0/market/m1'] = json(503, {});
+    const page = await adapter.pollMarkets(null, context);
+    await expect(adapter.pollMarkets(page.position, context)).rejects.toMatchObject({ code: 'http_status' });
+    routes['/v0/market/m1'] = json(200, multiple('m1', 1, { answers }));
+    expect((await pollAll(page.position)).records).toEqual(['m1']);
+  });
+
+  it('kinds that are not read are named to the observer and not refused', async () => {
+    routes['/v0/markets'] = listOnce(binary('p', 1, { outcomeType: 'POLL', mechanism: 'none' }), binary('b', 2));
+    const { records, rejected } = await pollAll();
+    expect(records).toEqual(['b']);
+    expect(rejected).toEqual([]);
+    expect(unknowns).toEqual([{ venue: 'manifold', field: 'outcomeType', value: 'POLL' }]);
+  });
+
+  it('does not follow the redirect of the old host', async () => {
+    routes['/v0/markets'] = json(308, { redirect: true }, { location: '/v0/elsewhere' });
+    routes['/v0/elsewhere'] = json(200, [binary('a', 1)]);
+    await expect(adapter.pollMarkets(null, context)).rejects.toMatchObject({
+      code: 'http_status',
+      statusCode: 308,
+      retryable: false,
+    });
+    expect(server.requests.map((request) => request.path)).toEqual(['/v0/markets']);
+  });
+});
+
+describe('prices and books', () => {
+  it('asks for each contract once, a hundred at a time', async () => {
+    routes['/v0/market-probs'] = (request, response) =>
+      json(200, Object.fromEntries(request.query.getAll('ids').map((id) => [id, { prob: 0.25 }])))(request, response);
+    const ids = Array.from({ length: 150 }, (_, index) => [`c${index}:YES`, `c${index}:NO`]).flat();
+    const { records, rejected } = await adapter.fetchPrices(ids, context);
+    expect(rejected).toEqual([]);
+    expect(records.length).toBe(300);
+    expect(server.requests.map((request) => request.query.getAll('ids').length)).toEqual([100, 50]);
+    expect(records.find((record) => record.outcomeId === 'c7:NO')).toEqual({
+      outcomeId: 'c7:NO',
+      asOfMs: NOW,
+      price: '0.75',
+    });
+  });
+
+  it('has no books and says so', async () => {
+    expect(adapter.capabilities).toEqual({ markets: true, prices: true, books: false, trades: true });
+    expect(await adapter.fetchBooks(['c1:YES'], context)).toEqual({ records: [], rejected: [] });
+    expect(server.requests).toEqual([]);
+  });
+
+  it('is in play money', () => {
+    expect([adapter.venue, adapter.title, adapter.currency]).toEqual(['manifold', 'Manifold', 'MANA']);
+  });
+});
+
+describe('trades', () => {
+  const bet = (id: string, ago: number, more: object = {}) => ({
+    id,
+    contractId: 'c1',
+    createdTime: NOW - ago,
+    amount: 1,
+    shares: 2,
+    outcome: 'YES',
+    ...more,
+  });
+
+  it('asks oldest first after the watermark, less an overlap', async () => {
+    routes['/v0/bets'] = json(200, [bet('a', 5_000), bet('b', 4_000, { isRedemption: true })]);
+    const first = await adapter.pollTrades(null, context);
+    expect(first.records.map((record) => record.tradeId)).toEqual(['a']);
+    await adapter.pollTrades(first.position, context);
+    expect(server.requests.map((request) => request.query.toString())).toEqual([
+      `limit=1000&afterTime=${NOW - 6 * 3_600_000 - 1}&order=asc`,
+      `limit=1000&afterTime=${NOW - 4_000 - 120_000 - 1}&order=asc`,
+    ]);
+  });
+
+  it('reports a refused bet once, though it is read again', async () => {
+    routes['/v0/bets'] = json(200, [bet('bad', 6_000, { amount: 5 }), bet('a', 5_000)]);
+    const first = await adapter.pollTrades(null, context);
+    expect(first.rejected.map((each) => each.recordId)).toEqual(['bad']);
+    const second = await adapter.pollTrades(first.position, context);
+    expect(second.rejected).toEqual([]);
+    expect(second.records.map((record) => record.tradeId)).toEqual(['a']);
+  });
+
+  it('a format of which nothing is readable is an outage, not so many bad bets', async () => {
+    const rows = Array.from({ length: 20 }, (_, index) => ({ ...bet(`b${index}`, 1_000), shares: 'many' }));
+    routes['/v0/bets'] = json(200, rows);
+    await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
+  });
+});

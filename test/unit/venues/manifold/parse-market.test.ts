@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import { parseMarkets } from '../../../../src/venues/manifold/parse-market.ts';
+
+const NOW = 1_790_000_000_000;
+
+function binary(more: object = {}): object {
+  return {
+    id: 'aB3',
+    question: 'Will it rain?',
+    outcomeType: 'BINARY',
+    mechanism: 'cpmm-1',
+    isResolved: false,
+    createdTime: NOW - 1_000,
+    closeTime: NOW + 1_000,
+    volume: 205.5,
+    volume24Hours: 100,
+    totalLiquidity: 100,
+    url: 'https://manifold.markets/me/will-it-rain',
+    token: 'MANA',
+    ...more,
+  };
+}
+
+function multiple(more: object = {}): object {
+  return binary({
+    id: 'multi',
+    outcomeType: 'MULTIPLE_CHOICE',
+    mechanism: 'cpmm-multi-1',
+    answers: [
+      { id: 'a1', text: 'Red', probability: 0.5 },
+      { id: 'a2', text: 'Blue', probability: 0.3 },
+      { id: 'a3', text: 'Green', probability: 0.2 },
+    ],
+    ...more,
+  });
+}
+
+function one(row: unknown) {
+  const batch = parseMarkets([row], NOW);
+  expect(batch.rejected).toEqual([]);
+  const [record] = batch.records;
+  if (!record) throw new Error(`no record: ${batch.leftOut.join()}`);
+  return record;
+}
+
+function reasonOf(row: unknown): string | undefined {
+  return parseMarkets([row], NOW).rejected[0]?.reason;
+}
+
+describe('binary markets', () => {
+  it('reads every field', () => {
+    expect(
+      one(binary({ textDescription: 'How.', description: { type: 'doc' }, groupSlugs: ['weather', 'fun'] })),
+    ).toEqual({
+      marketId: 'aB3',
+      title: 'Will it rain?',
+      description: 'How.',
+      resolutionCriteria: 'How.',
+      category: 'weather',
+      tags: ['weather', 'fun'],
+      status: 'open',
+      outcomes: [
+        { outcomeId: 'aB3:YES', label: 'Yes' },
+        { outcomeId: 'aB3:NO', label: 'No' },
+      ],
+      createdAtMs: NOW - 1_000,
+      openAtMs: NOW - 1_000,
+      closeAtMs: NOW + 1_000,
+      volume: '205.5',
+      volume24h: '100',
+      liquidity: '100',
+      url: 'https://manifold.markets/me/will-it-rain',
+      hasBook: false,
+    });
+  });
+
+  it('is closed once its close has come, and open without one or with one in the year 9999', () => {
+    expect(one(binary({ closeTime: NOW })).status).toBe('closed');
+    expect(one(binary({ closeTime: undefined })).status).toBe('open');
+    const never = one(binary({ closeTime: 253_399_726_740_000 }));
+    expect(never.status).toBe('open');
+    expect(never.closeAtMs).toBeUndefined();
+  });
+
+  it.each([
+    ['YES', ['1', '0'], 'aB3:YES'],
+    ['NO', ['0', '1'], 'aB3:NO'],
+  ])('resolved %s pays its side', (resolution, payouts, winner) => {
+    const record = one(binary({ isResolved: true, resolution, resolutionTime: NOW - 5 }));
+    expect(record).toMatchObject({ status: 'settled', resolution: 'outcome', resolvedAtMs: NOW - 5 });
+    expect(record.outcomes.map((each) => each.payout)).toEqual(payouts);
+    expect(record.winningOutcomeId).toBe(winner);
+  });
+
+  it('resolved to a probability pays by it, exactly, and nobody wins', () => {
+    const record = one(binary({ isResolved: true, resolution: 'MKT', resolutionProbability: 0.20000000000000004 }));
+    expect(record).toMatchObject({ status: 'settled', resolution: 'outcome' });
+    expect(record.outcomes.map((each) => each.payout)).toEqual(['0.20000000000000004', '0.79999999999999996']);
+    expect(record.winningOutcomeId).toBeUndefined();
+    const untold = one(binary({ isResolved: true, resolution: 'MKT' }));
+    expect(untold.outcomes.map((each) => each.payout)).toEqual([undefined, undefined]);
+  });
+
+  it('cancelled is void', () => {
+    const record = one(binary({ isResolved: true, resolution: 'CANCEL' }));
+    expect(record).toMatchObject({ status: 'settled', resolution: 'void' });
+    expect(record.outcomes.every((each) => each.payout === undefined)).toBe(true);
+  });
+
+  it('an unknown resolution is settled without an outcome, and named', () => {
+    const batch = parseMarkets([binary({ isResolved: true, resolution: 'MAYBE' })], NOW);
+    expect(batch.records[0]).toMatchObject({ status: 'settled' });
+    expect(batch.records[0]?.resolution).toBeUndefined();
+    expect(batch.unknowns).toEqual([{ field: 'resolution', value: 'MAYBE' }]);
+  });
+
+  it('unresolved again forgets what it had resolved to', () => {
+    const record = one(binary({ isResolved: false, resolution: 'YES', resolutionTime: NOW }));
+    expect(record.status).toBe('open');
+    expect(record.resolvedAtMs).toBeUndefined();
+  });
+});
+
+describe('multiple-choice markets', () => {
+  it('have an outcome per answer and group as their own event', () => {
+    const record = one(multiple());
+    expect(record.eventId).toBe('multi');
+    expect(record.outcomes).toEqual([
+      { outcomeId: 'multi:a1', label: 'Red' },
+      { outcomeId: 'multi:a2', label: 'Blue' },
+      { outcomeId: 'multi:a3', label: 'Green' },
+    ]);
+  });
+
+  it('resolved to an answer pay that one', () => {
+    const record = one(multiple({ isResolved: true, resolution: 'a2' }));
+    expect(record.outcomes.map((each) => each.payout)).toEqual(['0', '1', '0']);
+    expect(record.winningOutcomeId).toBe('multi:a2');
+  });
+
+  it('resolved answer by answer pay each by its own resolution', () => {
+    const answers = [
+      { id: 'a1', text: 'Red', resolution: 'YES' },
+      { id: 'a2', text: 'Blue', resolution: 'MKT', resolutionProbability: 0.25 },
+      { id: 'a3', text: 'Green', resolution: 'NO' },
+      { id: 'a4', text: 'Grey', resolution: 'CANCEL' },
+    ];
+    const record = one(multiple({ isResolved: true, resolution: 'MKT', answers }));
+    expect(record.outcomes.map((each) => each.payout)).toEqual(['1', '0.25', '0', undefined]);
+    expect(record.winningOutcomeId).toBeUndefined();
+  });
+
+  it('without answers wait for their own page; with none or with twice the same, are refused', () => {
+    expect(parseMarkets([multiple({ answers: undefined })], NOW)).toMatchObject({
+      records: [],
+      rejected: [],
+      leftOut: ['needs_answers'],
+    });
+    expect(reasonOf(multiple({ answers: [] }))).toBe('invalid_field');
+    const twice = { id: 'a1', text: 'Red' };
+    expect(reasonOf(multiple({ answers: [twice, twice] }))).toBe('duplicate_outcome');
+  });
+});
+
+describe('what is not read', () => {
+  it.each([
+    [{ outcomeType: 'POLL', mechanism: 'none' }, 'outcomeType', 'POLL'],
+    [{ outcomeType: 'PSEUDO_NUMERIC' }, 'outcomeType', 'PSEUDO_NUMERIC'],
+    [{ mechanism: 'dpm-2' }, 'mechanism', 'BINARY dpm-2'],
+    [{ token: 'CASH' }, 'token', 'CASH'],
+  ])('%o is left out and named, not refused', (more, field, value) => {
+    const batch = parseMarkets([binary(more)], NOW);
+    expect(batch).toEqual({ records: [], rejected: [], unknowns: [{ field, value }], leftOut: [field] });
+  });
+
+  it.each([
+    ['an id with a colon', { id: 'a:b' }, 'invalid_field'],
+    ['no id', { id: undefined }, 'missing_field'],
+    ['a flag of another type', { isResolved: 'false' }, 'invalid_field'],
+    ['a close of another type', { closeTime: 'soon' }, 'invalid_field'],
+    ['a close before all time', { closeTime: -5 }, 'timestamp_out_of_range'],
+    ['a payout above 1', { isResolved: true, resolution: 'MKT', resolutionProbability: 1.5 }, 'price_out_of_range'],
+    ['a text that cannot be stored', { question: 'a\u0000b' }, 'unstorable_text'],
+  ])('%s refuses the record', (_, more, reason) => {
+    expect(reasonOf(binary(more))).toBe(reason);
+  });
+});
