@@ -10,7 +10,7 @@ import type { Producer } from '../src/queues/producer.ts';
 import type { Database } from '../src/store/tx.ts';
 import type { SecretBox } from '../src/webhooks/secret-box.ts';
 import type { KeyDirectory } from './key-directory.ts';
-import type { VenueProfile } from './venue-catalog.ts';
+import type { EnabledVenue } from './venue-catalog.ts';
 
 /** Who asks. */
 export interface Caller {
@@ -54,7 +54,7 @@ export interface ApiDeps {
   secretBox: SecretBox;
   cursors: CursorCodec;
   /** The adapters that run, in the order in which they answer for `all`. */
-  venues: readonly VenueProfile[];
+  venues: readonly EnabledVenue[];
   decimalFormat: DecimalFormat;
   webhookAllow: readonly Cidr[];
   /** What `/health/ready` asks. */

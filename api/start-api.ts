@@ -12,7 +12,7 @@ import { createApp } from './app.ts';
 import type { RequestSample } from './deps.ts';
 import { createHttpServer, drain } from './http-server.ts';
 import { createKeyDirectory } from './key-directory.ts';
-import { venueProfiles } from './venue-catalog.ts';
+import { enabledVenues } from './venue-catalog.ts';
 
 export interface RunningApi {
   /** Base address of the API, without a slash at the end. */
@@ -48,7 +48,7 @@ export async function startApi(
       keys,
       secretBox,
       cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
-      venues: venueProfiles(config.venues, config.pollMs),
+      venues: enabledVenues(config.venues, config.pollMs),
       decimalFormat: config.decimalFormat,
       webhookAllow: config.webhooks.allowCidrs,
       dependencies,

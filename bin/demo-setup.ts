@@ -14,7 +14,6 @@ export const HOOK_PREFIX = '/oddswire-demo/';
 
 /** Polls fast enough to watch, and only the simulator. Each can be overridden. */
 const DEFAULTS: Environment = {
-  VENUES: 'polymarket',
   POLL_MARKETS_MS: '5000',
   POLL_PRICES_MS: '1000',
   POLL_TRADES_MS: '1000',
@@ -55,6 +54,8 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
       POLYMARKET_GAMMA_URL: `${simUrl}/gamma`,
       POLYMARKET_CLOB_URL: `${simUrl}/clob`,
       POLYMARKET_DATA_URL: `${simUrl}/data`,
+      KALSHI_API_URL: `${simUrl}/kalshi/trade-api/v2`,
+      MANIFOLD_API_URL: `${simUrl}/manifold/v0`,
       BOOTSTRAP_API_KEY: apiKey,
       OPS_PASSWORD: opsPassword,
       WEBHOOK_CA_FILE: await trustedAuthorities(demoDir, caDir, given['WEBHOOK_CA_FILE']),

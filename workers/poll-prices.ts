@@ -22,7 +22,11 @@ export const pollPrices = defineJob('poll-prices', ({ venue }, context) => {
     kind: 'prices',
     fetch: async (adapter, position, call) => {
       const after = isRoundPosition(position) ? BigInt(position.afterTokenId) : 0n;
-      const outcomes = await openOutcomes(context.db, venue, after, adapter.maxOutcomesPerFetch);
+      const outcomes = await openOutcomes(context.db, venue, {
+        afterTokenId: after,
+        limit: adapter.maxOutcomesPerFetch,
+        onlyBooks: adapter.capabilities.books,
+      });
       batch = new Map(outcomes.map((outcome) => [outcome.outcomeId, outcome]));
       const prices =
         outcomes.length === 0 ? { records: [], rejected: [] } : await adapter.fetchPrices([...batch.keys()], call);

@@ -14,7 +14,7 @@ export interface VenueScope {
 /** The venues that the path segment means. Throws `venue_not_found`. */
 export function venueScope(ctx: ApiContext, deps: Pick<ApiDeps, 'venues'>): VenueScope {
   const segment = pathParam(ctx, 'venue');
-  const venues = deps.venues.map(({ venue }) => venue);
+  const venues: string[] = deps.venues.map(({ venue }) => venue);
   if (EVERY_VENUE.includes(segment)) return { name: 'all', venues };
   if (venues.includes(segment)) return { name: segment, venues: [segment] };
   throw new ApiError('venue_not_found', `no such venue; there are: ${[...venues, 'all'].join(', ')}`);

@@ -3,7 +3,7 @@ import { readVenueFacts, type VenueFacts } from '../../src/store/venue-reads.ts'
 import type { ApiDeps, ApiRouter } from '../deps.ts';
 import { authenticate } from '../middleware/authenticate.ts';
 import { epochSeconds, sendMarketData } from '../respond.ts';
-import type { VenueProfile } from '../venue-catalog.ts';
+import type { EnabledVenue } from '../venue-catalog.ts';
 
 /** Failures in a row that a healthy venue may show: a single bad answer is no illness. */
 const TOLERATED_FAILURES = 2;
@@ -26,7 +26,7 @@ export function venueRoutes(router: ApiRouter, deps: ApiDeps): void {
 }
 
 /** `lag_seconds` is the age of the stalest kind of poll; `failing` says why a venue is not healthy. */
-function presentVenue(profile: VenueProfile, facts: VenueFacts | undefined, nowMs: number): ApiJson {
+function presentVenue(profile: EnabledVenue, facts: VenueFacts | undefined, nowMs: number): ApiJson {
   const { venue, title, currency, capabilities, pollMs } = profile;
   const polls = facts?.polls ?? [];
   const successes = polls.flatMap(({ lastSuccessAt }) => (lastSuccessAt === null ? [] : [lastSuccessAt.getTime()]));

@@ -4,6 +4,7 @@ import { type Cidr, parseCidrs } from '../domain/address-policy.ts';
 import { asError, OddswireError } from '../domain/errors.ts';
 import { parseRetrySchedule } from '../domain/retry-schedule.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/secret-keys.ts';
+import { VENUE_NAMES, type VenueName } from '../domain/venue.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
 
 /** Bad configuration: `problems` names every variable that is wrong, never its value. */
@@ -15,9 +16,6 @@ export class ConfigError extends OddswireError {
     this.problems = problems;
   }
 }
-
-/** Adapters that exist. The default of `VENUES` is all of them. */
-export const KNOWN_VENUES = ['polymarket'] as const;
 
 /** Decimal digits only: `0x50`, `1e3` and blanks are typing errors, not numbers. */
 function wholeNumber(min: number, max: number, hint?: string) {
@@ -44,7 +42,7 @@ function list(text: string): string[] {
 const venues = z
   .string()
   .transform(list)
-  .pipe(z.array(z.enum(KNOWN_VENUES, `unknown venue; known: ${KNOWN_VENUES.join(', ')}`)).min(1))
+  .pipe(z.array(z.enum(VENUE_NAMES, `unknown venue; known: ${VENUE_NAMES.join(', ')}`)).min(1))
   .transform((names) => [...new Set(names)]);
 
 /** A text with a parser of its own: what the parser throws is the problem that is shown. */
@@ -74,6 +72,8 @@ const schema = z.object({
   POLYMARKET_GAMMA_URL: httpUrl,
   POLYMARKET_CLOB_URL: httpUrl,
   POLYMARKET_DATA_URL: httpUrl,
+  KALSHI_API_URL: httpUrl,
+  MANIFOLD_API_URL: httpUrl,
   POLL_MARKETS_MS: milliseconds,
   POLL_PRICES_MS: milliseconds,
   POLL_TRADES_MS: milliseconds,
@@ -108,9 +108,11 @@ export interface Config {
   readonly databaseUrl: string;
   readonly dataDir: string;
   readonly queues: { readonly redisUrl?: string; readonly prefix: string };
-  readonly venues: readonly string[];
+  readonly venues: readonly VenueName[];
   readonly venueUrls: {
     readonly polymarket: { readonly gamma: string; readonly clob: string; readonly data: string };
+    readonly kalshi: string;
+    readonly manifold: string;
   };
   readonly pollMs: {
     readonly markets: number;
@@ -157,6 +159,8 @@ export function loadConfig(environment: Environment): Config {
         clob: value.POLYMARKET_CLOB_URL,
         data: value.POLYMARKET_DATA_URL,
       },
+      kalshi: value.KALSHI_API_URL,
+      manifold: value.MANIFOLD_API_URL,
     },
     pollMs: {
       markets: value.POLL_MARKETS_MS,

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts';
+import { VENUES } from '../domain/venue.ts';
 import { JOBS, type JobData, type JobName, type Role } from './jobs.ts';
 import type { Producer } from './producer.ts';
 
@@ -12,6 +13,7 @@ export interface Schedule {
   pattern?: string;
 }
 
+const POLLED = ['markets', 'prices', 'books', 'trades'] as const;
 const MINUTE_MS = 60_000;
 /** Ticks make room for what a client waits for: BullMQ runs jobs without a priority first. */
 const SCHEDULED_PRIORITY = 10;
@@ -26,12 +28,12 @@ export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'
     ];
   }
   if (role !== 'poller') return [];
-  return config.venues.flatMap((venue) => [
-    { id: `poll-markets.${venue}`, job: 'poll-markets' as const, data: { venue }, everyMs: config.pollMs.markets },
-    { id: `poll-prices.${venue}`, job: 'poll-prices' as const, data: { venue }, everyMs: config.pollMs.prices },
-    { id: `poll-books.${venue}`, job: 'poll-books' as const, data: { venue }, everyMs: config.pollMs.books },
-    { id: `poll-trades.${venue}`, job: 'poll-trades' as const, data: { venue }, everyMs: config.pollMs.trades },
-  ]);
+  return config.venues.flatMap((venue) =>
+    POLLED.filter((kind) => VENUES[venue].capabilities[kind]).map((kind): Schedule => {
+      const job = `poll-${kind}` as const;
+      return { id: `${job}.${venue}`, job, data: { venue }, everyMs: config.pollMs[kind] };
+    }),
+  );
 }
 
 /** A chain whose next run lies this many intervals (and at least 5 s) in the past has stopped. */

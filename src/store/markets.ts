@@ -32,6 +32,13 @@ const MARKET_IDS = sql(
   `SELECT id, venue_market_id FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
 );
 
+/** A token that an alert named before its venue did was taken for USD. */
+const CORRECT_CURRENCY = sql(
+  'correct_currency',
+  `UPDATE token SET currency = $2 WHERE id IN (
+     SELECT id FROM token WHERE id = ANY ($1::bigint[]) AND currency <> $2 ORDER BY id FOR NO KEY UPDATE)`,
+);
+
 const DELETE_LOST_OUTCOMES = sql(
   'delete_lost_outcomes',
   `DELETE FROM outcome WHERE market_id = ANY ($1::bigint[]) AND NOT token_id = ANY ($2::bigint[])`,
@@ -146,6 +153,7 @@ export async function writeMarkets(
     currency,
   );
   const tokenIds = outcomes.map(({ outcome }) => tokens.get(outcome.outcomeId));
+  await tx.query(CORRECT_CURRENCY, [tokenIds, currency]);
   await tx.query(DELETE_LOST_OUTCOMES, [changed.map((market) => idOf.get(market.marketId)), tokenIds]);
   await tx.query(UPSERT_OUTCOMES, [
     outcomes.map(({ marketId }) => marketId),

@@ -37,7 +37,8 @@ export async function acquirePollLease(
 
 const ADVANCE = sql(
   'advance_poll',
-  `UPDATE poll_state SET position = $4, lease_until = clock_timestamp() + ${POLL_LEASE_SECONDS} * interval '1 second'
+  `UPDATE poll_state SET position = $4, last_success_at = clock_timestamp(),
+     lease_until = clock_timestamp() + ${POLL_LEASE_SECONDS} * interval '1 second'
    WHERE venue = $1 AND kind = $2 AND lease_token = $3 AND lease_until > clock_timestamp() RETURNING venue`,
 );
 

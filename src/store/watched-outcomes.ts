@@ -18,18 +18,22 @@ function toOutcome(row: Row): WatchedOutcome {
 const OPEN_OUTCOMES = sql(
   'open_outcomes',
   `SELECT o.token_id, t.mint FROM outcome o JOIN market m ON m.id = o.market_id JOIN token t ON t.id = o.token_id
-   WHERE m.venue = $1 AND m.status IN ('open', 'halted') AND m.has_book AND o.token_id > $2
+   WHERE m.venue = $1 AND m.status IN ('open', 'halted') AND (m.has_book OR NOT $4) AND o.token_id > $2
    ORDER BY o.token_id LIMIT $3`,
 );
 
-/** Outcomes of tradable markets with a book, by key after `afterTokenId`: one batch of the price poll's round. */
+/**
+ * Outcomes of tradable markets, by key after `afterTokenId`: one batch of the price poll's round. With `onlyBooks` those
+ * that have a book: where prices come from books, the others have none.
+ */
 export async function openOutcomes(
   db: Queryable,
   venue: string,
-  afterTokenId: bigint,
-  limit: number,
+  options: { afterTokenId: bigint; limit: number; onlyBooks: boolean },
 ): Promise<WatchedOutcome[]> {
-  return (await db.query<Row>(OPEN_OUTCOMES, [venue, afterTokenId, limit])).map(toOutcome);
+  return (await db.query<Row>(OPEN_OUTCOMES, [venue, options.afterTokenId, options.limit, options.onlyBooks])).map(
+    toOutcome,
+  );
 }
 
 const HOT_OUTCOMES = sql(

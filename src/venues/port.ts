@@ -1,16 +1,9 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../domain/market.ts';
+import type { VenueProfile } from '../domain/venue.ts';
 
 /** What an adapter can be polled for. Later kinds join this list. */
 export const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;
 export type PollKind = (typeof POLL_KINDS)[number];
-
-/** What a venue offers; `GET /v1/venues` shows it and the poller schedules by it. */
-export interface VenueCapabilities {
-  readonly markets: boolean;
-  readonly prices: boolean;
-  readonly books: boolean;
-  readonly trades: boolean;
-}
 
 /** One record that did not pass the door: its neighbours go through, this is counted and kept for the operator. */
 export interface RejectedRecord {
@@ -51,12 +44,8 @@ export interface CallContext {
  * payloads at the door, and yields normalized records; it never touches storage or queues.
  * Every call may throw VenueError; a bad record never makes one.
  */
-export interface VenueAdapter {
+export interface VenueAdapter extends VenueProfile {
   readonly venue: string;
-  readonly title: string;
-  /** What prices are in: `USD`, `MANA`, … */
-  readonly currency: string;
-  readonly capabilities: VenueCapabilities;
 
   /** The next page of the catalog walk; null starts over. When a walk ends, `more` is false and the next call begins a new one. */
   pollMarkets(position: unknown, context: CallContext): Promise<Page<MarketRecord>>;

@@ -1,4 +1,7 @@
 import { OddswireError } from '../domain/errors.ts';
+import type { VenueName } from '../domain/venue.ts';
+import { createKalshiAdapter } from './kalshi/adapter.ts';
+import { createManifoldAdapter } from './manifold/adapter.ts';
 import type { VenueObserver } from './observer.ts';
 import { createPolymarketAdapter } from './polymarket/adapter.ts';
 import type { PolymarketUrls } from './polymarket/client.ts';
@@ -7,6 +10,8 @@ import type { VenueAdapter } from './port.ts';
 /** Where the venues' hosts are, by venue; each adapter reads its own entry. */
 export interface VenueUrls {
   readonly polymarket: Readonly<PolymarketUrls>;
+  readonly kalshi: string;
+  readonly manifold: string;
 }
 
 interface Making {
@@ -15,9 +20,15 @@ interface Making {
 }
 
 /** One line a venue: this is all that the rest of oddswire needs to know of it. */
-const ADAPTERS: Readonly<Record<string, (making: Making) => VenueAdapter>> = {
+const ADAPTERS: Readonly<Record<VenueName, (making: Making) => VenueAdapter>> = {
   polymarket: ({ urls, observer }) => createPolymarketAdapter({ urls: urls.polymarket, ...(observer && { observer }) }),
+  kalshi: ({ urls, observer }) => createKalshiAdapter({ url: urls.kalshi, ...(observer && { observer }) }),
+  manifold: ({ urls, observer }) => createManifoldAdapter({ url: urls.manifold, ...(observer && { observer }) }),
 };
+
+function isKnown(venue: string): venue is VenueName {
+  return Object.hasOwn(ADAPTERS, venue);
+}
 
 /**
  * The adapters of these venues by name. They hold sockets: `close()` each.
@@ -28,15 +39,12 @@ export function createAdapters(options: {
   urls: VenueUrls;
   observer?: VenueObserver;
 }): Map<string, VenueAdapter> {
-  const unknown = options.venues.filter((venue) => !Object.hasOwn(ADAPTERS, venue));
+  const unknown = options.venues.filter((venue) => !isKnown(venue));
   if (unknown.length > 0) {
     const known = Object.keys(ADAPTERS).join(', ');
     throw new OddswireError('unknown_venue', `unknown venue ${unknown.join(', ')}; known: ${known}`);
   }
   const adapters = new Map<string, VenueAdapter>();
-  for (const venue of options.venues) {
-    const adapter = ADAPTERS[venue]?.(options);
-    if (adapter) adapters.set(venue, adapter);
-  }
+  for (const venue of options.venues.filter(isKnown)) adapters.set(venue, ADAPTERS[venue](options));
   return adapters;
 }

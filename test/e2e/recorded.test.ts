@@ -29,7 +29,11 @@ const WRONG = sql(
 
 /** The catalog as the adapter reads it in this process: status by market id. */
 async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
-  const urls = { polymarket: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl } };
+  const urls = {
+    polymarket: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
+    kalshi: '',
+    manifold: '',
+  };
   const adapter = createAdapters({ venues: ['polymarket'], urls }).get('polymarket');
   if (!adapter) throw new Error('no adapter');
   const statuses = new Map<string, string>();

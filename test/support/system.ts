@@ -122,6 +122,8 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     POLYMARKET_CLOB_URL: exchange.clobUrl,
     POLYMARKET_DATA_URL: exchange.dataUrl,
     VENUES: 'polymarket',
+    KALSHI_API_URL: exchange.kalshiUrl,
+    MANIFOLD_API_URL: exchange.manifoldUrl,
     POLL_MARKETS_MS: '2000',
     POLL_PRICES_MS: '500',
     POLL_TRADES_MS: '500',

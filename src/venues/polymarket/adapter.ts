@@ -1,4 +1,5 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
+import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
 import type { VenueObserver } from '../observer.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
@@ -73,9 +74,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
 
   return {
     venue: POLYMARKET,
-    title: 'Polymarket',
-    currency: 'USD',
-    capabilities: { markets: true, prices: true, books: true, trades: true },
+    ...VENUES.polymarket,
     maxOutcomesPerFetch: MAX_BOOKS,
 
     async pollMarkets(position: unknown, context: CallContext): Promise<Page<MarketRecord>> {

@@ -3,7 +3,7 @@ import { createApp } from '../../../api/app.ts';
 import type { ApiDeps } from '../../../api/deps.ts';
 import { createHttpServer, drain } from '../../../api/http-server.ts';
 import { createKeyDirectory, type KeyDirectory } from '../../../api/key-directory.ts';
-import { venueProfiles } from '../../../api/venue-catalog.ts';
+import { enabledVenues } from '../../../api/venue-catalog.ts';
 import { SCOPES, type Scope } from '../../../src/domain/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/cursor.ts';
 import { newId } from '../../../src/domain/ids.ts';
@@ -91,7 +91,7 @@ export async function startTestApi(
     keys,
     secretBox,
     cursors: createCursorCodec(Buffer.alloc(32, 1)),
-    venues: venueProfiles(['polymarket'], pollMs),
+    venues: enabledVenues(['polymarket'], pollMs),
     decimalFormat: 'number',
     webhookAllow: [],
     dependencies: [],

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, configTable, KNOWN_VENUES, loadConfig } from '../../../src/config/config.ts';
+import { ConfigError, configTable, loadConfig } from '../../../src/config/config.ts';
 import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
+import { VENUE_NAMES } from '../../../src/domain/venue.ts';
 import { ROLES } from '../../../src/queues/jobs.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
@@ -28,7 +29,7 @@ describe('loadConfig', () => {
       metrics: { host: '127.0.0.1', port: 9464 },
       dataDir: './.data',
       queues: { prefix: 'oddswire' },
-      venues: [...KNOWN_VENUES],
+      venues: [...VENUE_NAMES],
       webhooks: {
         retryScheduleSeconds: [5, 30, 120, 600, 1800, 7200, 18_000, 36_000, 36_000],
         timeoutMs: 15_000,

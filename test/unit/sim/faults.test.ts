@@ -36,7 +36,7 @@ describe('FaultBoard', () => {
 
   it.each<[string, object]>([
     ['kind', { host: '*', kind: 'fire' }],
-    ['host', { host: 'kalshi', kind: 'reset' }],
+    ['host', { host: 'intrade', kind: 'reset' }],
     ['latencyMs', { host: '*', kind: 'latency' }],
     ['field', { host: '*', kind: 'rename_field' }],
     ['count', { host: '*', kind: 'reset', count: 0 }],

@@ -1,15 +1,30 @@
 import { describe, expect, it } from 'vitest';
+import { VENUE_NAMES } from '../../../src/domain/venue.ts';
 import { createAdapters } from '../../../src/venues/registry.ts';
 
 const host = 'http://127.0.0.1:9';
-const urls = { polymarket: { gamma: host, clob: host, data: host } };
+const urls = { polymarket: { gamma: host, clob: host, data: host }, kalshi: host, manifold: host };
 
 describe('createAdapters', () => {
   it('makes the adapters that are asked for', async () => {
-    const adapters = createAdapters({ venues: ['polymarket'], urls });
-    expect([...adapters.keys()]).toEqual(['polymarket']);
+    const adapters = createAdapters({ venues: ['manifold', 'polymarket'], urls });
+    expect([...adapters.keys()]).toEqual(['manifold', 'polymarket']);
     expect(adapters.get('polymarket')).toMatchObject({ venue: 'polymarket', currency: 'USD' });
+    expect(adapters.get('manifold')).toMatchObject({
+      venue: 'manifold',
+      currency: 'MANA',
+      capabilities: { books: false },
+    });
     for (const adapter of adapters.values()) await adapter.close();
+  });
+
+  it('makes every venue there is', async () => {
+    const adapters = createAdapters({ venues: VENUE_NAMES, urls });
+    for (const [venue, adapter] of adapters) {
+      expect(adapter.venue).toBe(venue);
+      await adapter.close();
+    }
+    expect(adapters.size).toBe(VENUE_NAMES.length);
   });
 
   it.each(['intrade', 'constructor', '__proto__'])('names the known venues when asked for %s', (venue) => {

@@ -15,7 +15,7 @@ import { schedulesOf } from '../../../src/queues/schedules.ts';
 import { defineJob } from '../../../workers/define.ts';
 import { processorsOf } from '../../../workers/roles.ts';
 
-const VENUES = ['polymarket', 'other'];
+const VENUES = ['polymarket', 'manifold'] as const;
 const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
 const schedules = ROLES.flatMap((role) =>
   schedulesOf(role, { venues: VENUES, pollMs }).map((one) => ({ role, ...one })),
@@ -93,9 +93,16 @@ describe('schedules', () => {
     }
   });
 
-  it('poll every kind of every venue', () => {
+  it('poll every kind that a venue offers', () => {
     const polls = schedules.filter(({ role }) => role === 'poller').map(({ id }) => id);
-    const kinds = ['books', 'markets', 'prices', 'trades'];
-    expect(polls.sort()).toEqual(kinds.flatMap((kind) => VENUES.map((venue) => `poll-${kind}.${venue}`)).sort());
+    expect(polls.sort()).toEqual([
+      'poll-books.polymarket',
+      'poll-markets.manifold',
+      'poll-markets.polymarket',
+      'poll-prices.manifold',
+      'poll-prices.polymarket',
+      'poll-trades.manifold',
+      'poll-trades.polymarket',
+    ]);
   });
 });
