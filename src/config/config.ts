@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { z } from 'zod';
 import { type Cidr, parseCidrs } from '../domain/address-policy.ts';
 import { asError, OddswireError } from '../domain/errors.ts';
@@ -14,6 +14,15 @@ export class ConfigError extends OddswireError {
   constructor(problems: readonly string[]) {
     super('invalid_config', `configuration: ${problems.join('; ')}`);
     this.problems = problems;
+  }
+}
+
+function isReadableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
   }
 }
 
@@ -57,7 +66,7 @@ function parsedBy<T>(parse: (text: string) => T) {
   });
 }
 
-const readableFile = z.string().refine(existsSync, 'no such file');
+const readableFile = z.string().refine(isReadableFile, 'not a file that can be read');
 
 const schema = z.object({
   HOST: z.string().min(1),

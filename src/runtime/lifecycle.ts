@@ -57,9 +57,16 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     const running = await options.start(stopping.signal);
     log.info('started');
     await told;
-    await running.stop();
-    log.info('stopped');
-    exit(0);
+    await running.stop().then(
+      () => {
+        log.info('stopped');
+        exit(0);
+      },
+      (error: unknown) => {
+        log.error({ err: asError(error) }, 'not stopped cleanly');
+        exit(1);
+      },
+    );
   } catch (error) {
     if (stopping.signal.aborted) {
       log.info({ err: asError(error) }, 'stopped while starting');

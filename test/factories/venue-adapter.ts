@@ -1,0 +1,69 @@
+import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/market.ts';
+import type { Batch, CallContext, Page, VenueAdapter } from '../../src/venues/port.ts';
+
+/** A venue whose answers a test writes: every method not given answers with nothing. */
+export interface ScriptedAdapter extends VenueAdapter {
+  /** Positions that walks were asked to go on from, in order. */
+  readonly positions: unknown[];
+  /** Outcome ids of each batch that was asked for. */
+  readonly batches: (readonly string[])[];
+}
+
+export interface Script {
+  venue?: string;
+  markets?(position: unknown, call: CallContext): Promise<Page<MarketRecord>>;
+  trades?(position: unknown, call: CallContext): Promise<Page<TradeRecord>>;
+  prices?(outcomeIds: readonly string[], call: CallContext): Promise<Batch<PriceRecord>>;
+  books?(outcomeIds: readonly string[], call: CallContext): Promise<Batch<BookRecord>>;
+  maxOutcomesPerFetch?: number;
+}
+
+/** The last page of a walk, holding these records. */
+export function lastPage<R>(records: R[] = [], position: unknown = null): Page<R> {
+  return { records, rejected: [], position, more: false };
+}
+
+/** Pages of one record list each: the position is `{ page }`, the number of the next one. */
+export function pagesOf<R>(pages: readonly R[][]): (position: unknown) => Promise<Page<R>> {
+  return async (position) => {
+    const index = (position as { page: number } | null)?.page ?? 0;
+    return {
+      records: pages[index] ?? [],
+      rejected: [],
+      position: { page: index + 1 },
+      more: index + 1 < pages.length,
+    };
+  };
+}
+
+export function scriptedAdapter(script: Script): ScriptedAdapter {
+  const positions: unknown[] = [];
+  const batches: (readonly string[])[] = [];
+  const nothing = { records: [], rejected: [] };
+  return {
+    venue: script.venue ?? 'v',
+    title: 'A venue of the tests',
+    currency: 'USD',
+    capabilities: { markets: true, prices: true, books: true, trades: true },
+    maxOutcomesPerFetch: script.maxOutcomesPerFetch ?? 100,
+    positions,
+    batches,
+    async pollMarkets(position, call) {
+      positions.push(position);
+      return script.markets ? script.markets(position, call) : lastPage();
+    },
+    async pollTrades(position, call) {
+      positions.push(position);
+      return script.trades ? script.trades(position, call) : lastPage();
+    },
+    async fetchPrices(outcomeIds, call) {
+      batches.push([...outcomeIds]);
+      return script.prices ? script.prices(outcomeIds, call) : nothing;
+    },
+    async fetchBooks(outcomeIds, call) {
+      batches.push([...outcomeIds]);
+      return script.books ? script.books(outcomeIds, call) : nothing;
+    },
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ROLES } from '../../../src/queues/jobs.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { closedPort } from '../../support/tls.ts';
+import { RING } from './worker-harness.ts';
+
+const MAIN = fileURLToPath(new URL('../../../dist/workers/main.js', import.meta.url));
+
+interface RunningProcess {
+  child: ChildProcess;
+  /** Lines of both outputs so far. */
+  lines: string[];
+  /** The first line, past or coming, that holds this; throws when the process ends without it. */
+  said(text: string): Promise<string>;
+  exited: Promise<{ code: number | null; signal: string | null }>;
+}
+
+let test: TestDatabase;
+const children: RunningProcess[] = [];
+beforeAll(async () => {
+  test = await createTestDatabase({ poolSize: 2 });
+});
+afterAll(() => test.drop());
+afterEach(async () => {
+  for (const { child, exited } of children.splice(0)) {
+    child.kill('SIGKILL');
+    await exited;
+  }
+});
+
+/** A worker process as the Procfile starts it, with this environment and no other. */
+function startProcess(role: string | undefined, environment: Record<string, string>): RunningProcess {
+  const child = spawn(process.execPath, [MAIN, ...(role === undefined ? [] : [role])], {
+    env: { PATH: process.env['PATH'] ?? '', METRICS_PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const lines: string[] = [];
+  const waiting = new Set<() => void>();
+  const outputs = [child.stdout, child.stderr].map((output) => {
+    if (!output) throw new Error('no output');
+    const reader = createInterface(output).on('line', (line) => {
+      lines.push(line);
+      for (const check of waiting) check();
+    });
+    return once(reader, 'close');
+  });
+  // Not the child's own 'close', which never comes after a disconnect.
+  const exited = once(child, 'exit').then(async ([code, signal]) => {
+    await Promise.all(outputs);
+    return { code, signal };
+  });
+  const running: RunningProcess = {
+    child,
+    lines,
+    exited,
+    said: (text) =>
+      new Promise((resolve, reject) => {
+        const check = () => {
+          const line = lines.find((one) => one.includes(text));
+          if (line === undefined) return;
+          waiting.delete(check);
+          resolve(line);
+        };
+        waiting.add(check);
+        check();
+        void exited.then(() => reject(new Error(`ended without "${text}":\n${lines.join('\n')}`)));
+      }),
+  };
+  children.push(running);
+  return running;
+}
+
+const needed = () => ({ DATABASE_URL: test.url, SECRETS_KEYS: RING });
+
+describe('a worker process', () => {
+  it('without its configuration names every problem, shows no value and says that a restart is no use', async () => {
+    const { lines, exited } = startProcess('alerter', { PORT: 'hunter2', OPS_PASSWORD: 'hunter2', LOG_LEVEL: 'loud' });
+    expect(await exited).toEqual({ code: 78, signal: null });
+    const text = lines.join('\n');
+    for (const name of ['PORT', 'OPS_PASSWORD', 'LOG_LEVEL', 'DATABASE_URL', 'SECRETS_KEYS']) {
+      expect(lines.filter((line) => line.includes(name))).toHaveLength(1);
+    }
+    expect(text).not.toContain('hunter2');
+    expect(text).not.toContain('    at ');
+  });
+
+  it.each([undefined, 'api', 'deliverers'])('with the role %s says how it is called', async (role) => {
+    const { lines, exited } = startProcess(role, needed());
+    expect(await exited).toEqual({ code: 78, signal: null });
+    expect(lines.some((line) => line.includes('usage') && line.includes('poller|aggregator|alerter|deliverer'))).toBe(
+      true,
+    );
+  });
+
+  it('whose metrics port is taken says so in one line', async () => {
+    const squatter = createServer().listen(0, '127.0.0.1');
+    await once(squatter, 'listening');
+    const address = squatter.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const { lines, exited } = startProcess('alerter', { ...needed(), METRICS_PORT: port, LOG_LEVEL: 'warn' });
+    expect(await exited).toEqual({ code: 78, signal: null });
+    expect(lines).toEqual([`oddswire alerter: port ${port} on 127.0.0.1 is taken by another program`]);
+    squatter.close();
+    await once(squatter, 'close');
+  });
+
+  it('waits for a database that is away, and can be told to stop meanwhile', async () => {
+    const port = await closedPort();
+    const away = startProcess('alerter', { ...needed(), DATABASE_URL: `postgres://postgres@127.0.0.1:${port}/x` });
+    await away.said('waiting for the database');
+    away.child.kill('SIGTERM');
+    expect(await away.exited).toEqual({ code: 0, signal: null });
+    expect(away.lines.join('\n')).not.toContain('"level":"error"');
+  });
+
+  it.each(ROLES)('%s starts, and ends cleanly however often it is told to', async (role) => {
+    // Nobody answers there: the poller must live with it.
+    const nowhere = `http://127.0.0.1:${await closedPort()}`;
+    const urls = { POLYMARKET_GAMMA_URL: nowhere, POLYMARKET_CLOB_URL: nowhere, POLYMARKET_DATA_URL: nowhere };
+    const running = startProcess(role, { ...needed(), ...urls });
+    await running.said('"msg":"started"');
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) running.child.kill(signal);
+    expect(await running.exited).toEqual({ code: 0, signal: null });
+    // Not in order: what the logger writes while the process exits may overtake a line still under way.
+    for (const message of ['stopping', 'stopped']) {
+      expect(
+        running.lines.filter((line) => line.includes(`"process":"${role}"`) && line.includes(`"msg":"${message}"`)),
+      ).toHaveLength(1);
+    }
+    expect(running.lines.join('\n')).not.toMatch(/"level":"(error|fatal)"/);
+  });
+
+  it('ends when its runner is gone', async () => {
+    const running = startProcess('alerter', needed());
+    await running.said('"msg":"started"');
+    running.child.disconnect();
+    expect(await running.exited).toEqual({ code: 0, signal: null });
+    await expect(running.said('runner gone')).resolves.toContain('stopping');
+  });
+});

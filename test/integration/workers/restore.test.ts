@@ -1,0 +1,227 @@
+import type { Worker } from 'bullmq';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JobName, Role } from '../../../src/queues/jobs.ts';
+import { createProducer, type Producer } from '../../../src/queues/producer.ts';
+import { schedulesOf } from '../../../src/queues/schedules.ts';
+import { insertMarks, type Stage } from '../../../src/store/marks.ts';
+import { sql } from '../../../src/store/tx.ts';
+import type { WorkerDeps } from '../../../workers/deps.ts';
+import { restore, startRestoring } from '../../../workers/restore.ts';
+import { anAccount, aSubscription } from '../../factories/alerts.ts';
+import { aDelivery } from '../../factories/deliveries.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/queue-backends.ts';
+import { jobContext, keptLog, testConfig, until, wakeRecorder } from './worker-harness.ts';
+
+const CLEAR = sql('test_clear_work', 'TRUNCATE mark, parked_mark, delivery CASCADE');
+/** Keys of shards 1, 2 and 5: lanes 1 and 2. */
+const KEYS = [1n, 2n, 5n, 17n];
+
+let test: TestDatabase;
+let accountId: bigint;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  accountId = await anAccount(test.db);
+});
+afterAll(() => test.drop());
+beforeEach(() => test.db.query(CLEAR));
+
+const mark = (stage: Stage) =>
+  test.db.transaction((tx) =>
+    insertMarks(
+      tx,
+      stage,
+      KEYS.map((key) => ({ key, detail: 60n })),
+    ),
+  );
+
+async function dueRow(): Promise<bigint> {
+  const subscriptionPk = await aSubscription(test.db, { accountId });
+  await aDelivery(test.db, { accountId, subscriptionPk, dueInSeconds: -30 });
+  await aDelivery(test.db, {
+    accountId,
+    subscriptionPk: await aSubscription(test.db, { accountId }),
+    dueInSeconds: 60,
+  });
+  return subscriptionPk;
+}
+
+const depsOf = (producer: Producer, over: Partial<WorkerDeps> = {}): WorkerDeps =>
+  jobContext({ db: test.db, config: testConfig(test.url), producer, ...over });
+
+describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
+  describe.skipIf(!isAvailable(kind))('after the queue store was wiped', () => {
+    let queues: TestBackend;
+    let producer: Producer;
+    const closers: (() => Promise<unknown>)[] = [];
+
+    beforeEach(async () => {
+      queues = await createTestBackend(kind, 3);
+      producer = createProducer({ backend: queues.backend, log: keptLog().log });
+      closers.push(
+        () => producer.close(),
+        () => queues.close(),
+      );
+    });
+    afterEach(async () => {
+      for (const close of closers.splice(0)) await close();
+    });
+
+    /** Wipes and restores for one role; the role's queue holds nothing that was not restored. */
+    async function wipedAndRestored(role: Role, over: Partial<WorkerDeps> = {}): Promise<WorkerDeps> {
+      await queues.wipe();
+      const deps = depsOf(producer, over);
+      await restore(role, deps, queues.backend);
+      await producer.idle();
+      return deps;
+    }
+    const waiting = async (queue: string) =>
+      (await producer.queue(queue).getJobs(['waiting', 'prioritized', 'delayed']))
+        .map((job) => ({ name: job.name as JobName, data: job.data as unknown }))
+        .sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
+
+    it.each(['poller', 'aggregator'] as const)('every schedule of the %s is back and will tick', async (role) => {
+      const { config } = depsOf(producer);
+      const expected = schedulesOf(role, config);
+      const queue = producer.queue(role === 'poller' ? 'venue-polymarket' : 'candles');
+      const { log, lines } = keptLog();
+      await restore(role, depsOf(producer), queues.backend);
+      await wipedAndRestored(role, { log });
+      const schedulers = await queue.getJobSchedulers();
+      expect(schedulers.map(({ key, every, pattern }) => [key, pattern ?? Number(every)]).sort()).toEqual(
+        expected.map(({ id, everyMs, pattern }) => [id, pattern ?? everyMs]).sort(),
+      );
+      const planned = await queue.getJobs(['waiting', 'prioritized', 'delayed']);
+      expect(planned.map((job) => job.name).sort()).toEqual(expected.map(({ job }) => job).sort());
+      expect(lines.some((line) => line.includes('schedules set'))).toBe(true);
+      expect(lines.some((line) => line.includes('queue store was gone'))).toBe(kind === 'postgres');
+      const again = keptLog();
+      await restore(role, depsOf(producer, { log: again.log }), queues.backend);
+      expect(again.lines).toEqual([]);
+    });
+
+    it.each([
+      ['aggregator', 'fold-candles', 'candles'],
+      ['alerter', 'evaluate-alerts', 'alerts'],
+    ] as const)('the %s is woken for its waiting marks, a job per lane', async (role, stage, queue) => {
+      await mark(stage);
+      const deps = await wipedAndRestored(role);
+      expect((await waiting(queue)).filter(({ name }) => name === stage)).toEqual([
+        { name: stage, data: { lane: 1 } },
+        { name: stage, data: { lane: 2 } },
+      ]);
+      if (role === 'aggregator') {
+        expect(await deps.metrics.registry.metrics()).toMatch(/stage_marks_waiting\{stage="fold-candles".*\} 4/);
+      }
+    });
+
+    it('the deliverer is woken for subscriptions with due rows, and the oldest is measured', async () => {
+      const subscriptionPk = await dueRow();
+      const deps = await wipedAndRestored('deliverer');
+      expect(await waiting('deliveries')).toEqual([
+        { name: 'deliver-webhook', data: { subscriptionPk: String(subscriptionPk) } },
+      ]);
+      const metrics = await deps.metrics.registry.metrics();
+      expect(Number(/webhook_oldest_due_seconds\{.*\} ([\d.]+)/.exec(metrics)?.[1])).toBeGreaterThanOrEqual(30);
+    });
+
+    it('a wake-up that is asked for again and again stands in the queue once', async () => {
+      await dueRow();
+      await mark('evaluate-alerts');
+      for (let round = 0; round < 3; round++) {
+        await restore('deliverer', depsOf(producer), queues.backend);
+        await restore('alerter', depsOf(producer), queues.backend);
+        await producer.idle();
+      }
+      expect(await waiting('deliveries')).toHaveLength(1);
+      expect(await waiting('alerts')).toHaveLength(2);
+    });
+
+    it('a worker that ran all along gets the work', async () => {
+      const got: unknown[] = [];
+      let arrived: () => void = () => undefined;
+      const arrival = new Promise<void>((resolve) => {
+        arrived = resolve;
+      });
+      const worker: Worker = queues.backend.worker(
+        'deliveries',
+        async (job) => {
+          got.push(job.data);
+          arrived();
+        },
+        4,
+      );
+      worker.on('error', () => undefined);
+      closers.unshift(() => worker.close());
+      worker.run().catch(() => undefined);
+      await worker.waitUntilReady();
+      // The worker's own transactions may make the drop a deadlock's victim.
+      await until(
+        () =>
+          queues.wipe().then(
+            () => true,
+            () => false,
+          ),
+        (isWiped) => isWiped,
+      );
+      const subscriptionPk = await dueRow();
+      const isWoken = () =>
+        restore('deliverer', depsOf(producer), queues.backend).then(
+          () => true,
+          () => false,
+        );
+      await until(isWoken, (isDone) => isDone);
+      await arrival;
+      expect(got).toContainEqual({ subscriptionPk: String(subscriptionPk) });
+    });
+  });
+});
+
+describe('a round of the restoring timer', () => {
+  const idleStore = { restore: async () => false } as Parameters<typeof restore>[2];
+
+  it('wakes nobody when nothing waits', async () => {
+    for (const role of ['alerter', 'deliverer'] as const) {
+      const producer = wakeRecorder();
+      await restore(role, depsOf(producer), idleStore);
+      expect(producer.woken).toEqual([]);
+    }
+  });
+
+  it('wakes only what its own role works off', async () => {
+    await mark('fold-candles');
+    await mark('sample-snapshots');
+    await dueRow();
+    const producer = wakeRecorder();
+    await restore('alerter', depsOf(producer), idleStore);
+    expect(producer.woken).toEqual([]);
+  });
+
+  it('that fails is followed by another, until the process stops', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      let rounds = 0;
+      const away = {
+        restore: async () => {
+          rounds += 1;
+          throw new Error('queue store away');
+        },
+      } as unknown as Parameters<typeof restore>[2];
+      const { log, lines } = keptLog();
+      const stopping = new AbortController();
+      // The poller's round asks the queue store only, so nothing in it waits for real time.
+      const timer = startRestoring('poller', depsOf(wakeRecorder(), { log, stopping: stopping.signal }), away);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(rounds).toBeGreaterThanOrEqual(10);
+      expect(rounds).toBeLessThanOrEqual(15);
+      expect(lines.filter((line) => line.includes('restoring round failed'))).toHaveLength(rounds);
+      const before = rounds;
+      stopping.abort();
+      await timer.stop();
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(rounds).toBe(before);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});

@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Config, loadConfig } from '../../../src/config/config.ts';
+import { createLogger, type Logger } from '../../../src/observe/logger.ts';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+import type { Producer } from '../../../src/queues/producer.ts';
+import { Partitions } from '../../../src/store/partitions.ts';
+import { Database, type Statement, type Tx } from '../../../src/store/tx.ts';
+import type { VenueAdapter } from '../../../src/venues/port.ts';
+import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
+import type { Sender } from '../../../src/webhooks/sender.ts';
+import type { JobContext } from '../../../workers/define.ts';
+import type { WorkerDeps } from '../../../workers/deps.ts';
+
+/** The key ring of the tests, as SECRETS_KEYS. */
+export const RING = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
+
+export function testConfig(databaseUrl: string, variables: Record<string, string> = {}): Config {
+  return loadConfig({ DATABASE_URL: databaseUrl, SECRETS_KEYS: RING, VENUES: 'polymarket', ...variables });
+}
+
+/** A log that is kept: what an operator would read. */
+export function keptLog(): { log: Logger; lines: string[] } {
+  const lines: string[] = [];
+  const log = createLogger({
+    process: 'test',
+    level: 'debug',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  return { log, lines };
+}
+
+/** Stands where the queues would: remembers who was woken. */
+export interface WakeRecorder extends Producer {
+  readonly woken: string[];
+}
+
+export function wakeRecorder(): WakeRecorder {
+  const woken: string[] = [];
+  return {
+    woken,
+    async enqueue(name) {
+      woken.push(name);
+    },
+    wakeStage(name, shards) {
+      if (shards.length > 0) woken.push(name);
+    },
+    wakeDeliveries(subscriptionPks, delayMs) {
+      for (const pk of subscriptionPks)
+        woken.push(`deliver-webhook ${pk}${delayMs === undefined ? '' : ` in ${delayMs}`}`);
+    },
+    queue() {
+      throw new Error('no queues here');
+    },
+    idle: async () => undefined,
+    close: async () => undefined,
+  };
+}
+
+const NO_SENDER: Sender = {
+  send: () => Promise.reject(new Error('nothing is sent in this test')),
+  close: async () => undefined,
+};
+
+export interface ContextFields extends Partial<WorkerDeps> {
+  db: Database;
+  config: Config;
+  adapter?: VenueAdapter;
+  /** Fires at the job's deadline. */
+  deadline?: AbortSignal;
+}
+
+/** What a job gets, real but for what the test names; one call stands for one process. */
+export function jobContext(fields: ContextFields): JobContext {
+  const stopping = fields.stopping ?? new AbortController().signal;
+  return {
+    partitions: new Partitions(fields.db),
+    producer: wakeRecorder(),
+    adapters: new Map(fields.adapter ? [[fields.adapter.venue, fields.adapter]] : []),
+    sender: NO_SENDER,
+    secretBox: createSecretBox(fields.config.secretsKeys),
+    metrics: createMetrics('test'),
+    log: createLogger({ process: 'test', level: 'silent' }),
+    now: Date.now,
+    ...fields,
+    stopping,
+    signal: fields.deadline === undefined ? stopping : AbortSignal.any([stopping, fields.deadline]),
+  };
+}
+
+/** A promise and the function that resolves it. */
+export function gate(): { opened: Promise<void>; open: () => void } {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+/** Asks until `read` gives something that satisfies; the test's own time-out ends a wait in vain. */
+export async function until<T>(read: () => Promise<T>, satisfies: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await read();
+    if (satisfies(value)) return value;
+    await delay(20);
+  }
+}
+
+/** What a server says while it is shut down. */
+function shutDown(): Error {
+  return Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' });
+}
+
+/** A database that is lost at a chosen moment, as by a crash of its server or of ours. */
+export class LosableDatabase extends Database {
+  /** Asked before each transaction; true loses it before it began. */
+  loseBefore: (transaction: number) => boolean = () => false;
+  /** Asked at the end of each transaction's work; true loses it before its commit. */
+  loseAtCommit: (transaction: number) => boolean = () => false;
+  /** Single statements of these names are lost. */
+  loseStatements: readonly string[] = [];
+  #transactions = 0;
+
+  override async query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    if (this.loseStatements.includes(statement.name)) throw shutDown();
+    return super.query<Row>(statement, values);
+  }
+
+  override async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    this.#transactions += 1;
+    const number = this.#transactions;
+    if (this.loseBefore(number)) throw shutDown();
+    return super.transaction(async (tx) => {
+      const result = await work(tx);
+      if (this.loseAtCommit(number)) throw shutDown();
+      return result;
+    });
+  }
+}
