@@ -7,5 +7,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // Most tests wait for other processes: more files at once than the usual one per spare core.
+    maxWorkers: 3,
   },
 });
