@@ -1,29 +1,20 @@
-import { asError, OddswireError } from '../src/domain/errors.ts';
+import { asError } from '../src/domain/errors.ts';
 import { newToken } from '../src/domain/ids.ts';
 import { isWorthALine } from '../src/observe/failure-streaks.ts';
 import { JOBS } from '../src/queues/jobs.ts';
 import {
   abandonPollLease,
   acquirePollLease,
-  advancePoll,
   POLL_LEASE_SECONDS,
   type PollLease,
   releasePollLease,
   renewPollLease,
 } from '../src/store/poll-state.ts';
-import { quarantine } from '../src/store/quarantine.ts';
 import { isDatabaseUnavailable, type Tx } from '../src/store/tx.ts';
 import { VenueError } from '../src/venues/errors.ts';
 import type { CallContext, Page, PollKind, RejectedRecord, VenueAdapter } from '../src/venues/port.ts';
 import type { JobContext, JobReport } from './define.ts';
-
-/** What one page came to: told after its commit. */
-export interface WrittenPage {
-  /** Records that changed something. */
-  written: number;
-  /** Wake-ups of the next stages. */
-  wake(): void;
-}
+import { LeaseLostError, type WrittenPage, writePage } from './page-writer.ts';
 
 export interface Poll<R> {
   venue: string;
@@ -34,13 +25,6 @@ export interface Poll<R> {
   prepare?(records: readonly R[]): Promise<void>;
   /** Writes the page, in the transaction that moves the position. */
   write(tx: Tx, records: readonly R[], adapter: VenueAdapter): Promise<WrittenPage>;
-}
-
-/** The lease was taken over: the process had been frozen, and somebody else polls now. */
-class LeaseLostError extends OddswireError {
-  constructor(venue: string, kind: string) {
-    super('lease_lost', `the ${kind} poll of ${venue} was taken over`, { retryable: true });
-  }
 }
 
 /** A walk makes room for the next tick after so many pages or this long: half the job's deadline, so that no page is cut off. */
@@ -91,18 +75,17 @@ async function walk<R>(
   while (report.pages < MAX_PAGES && performance.now() < enoughAtMs && !context.signal.aborted) {
     const page = await poll.fetch(adapter, position, { signal: context.signal, now: context.now });
     await poll.prepare?.(page.records);
-    const written = await context.db.transaction(async (tx) => {
-      if (!(await advancePoll(tx, lease, page.position))) throw new LeaseLostError(venue, kind);
-      await quarantine(tx, venue, page.rejected);
-      return poll.write(tx, page.records, adapter);
-    });
-    written.wake();
-    count(context, venue, kind, written.written, page.rejected);
+    const write = (tx: Tx, records: readonly R[]) => poll.write(tx, records, adapter);
+    const { parts, refused } = await writePage({ db: context.db, lease, kind, from: position, write }, page);
+    for (const part of parts) part.wake();
+    const written = parts.reduce((sum, part) => sum + part.written, 0);
+    const rejected = [...page.rejected, ...refused];
+    count(context, venue, kind, written, rejected);
     position = page.position;
     report.pages += 1;
     report.records += page.records.length;
-    report.written += written.written;
-    report.rejected += page.rejected.length;
+    report.written += written;
+    report.rejected += rejected.length;
     if (!page.more) break;
   }
   return report;

@@ -9,7 +9,8 @@ import { createProducer, type Producer } from '../queues/producer.ts';
 import { createDataSource } from '../store/data-source.ts';
 import { checkKeyRing } from '../store/key-check.ts';
 import { migrate, withBootLock } from '../store/migrate.ts';
-import { Database, sql } from '../store/tx.ts';
+import { ping } from '../store/ping.ts';
+import { Database } from '../store/tx.ts';
 import { createSecretBox, type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../webhooks/secret-box.ts';
 import { inOrder, StartupError } from './lifecycle.ts';
 import { listen } from './listen.ts';
@@ -30,8 +31,6 @@ export interface Foundation {
   /** Closes everything, last opened first. */
   stop(): Promise<void>;
 }
-
-const PING = sql('ping', 'SELECT 1');
 
 /**
  * Waits for the database, migrates both schemas and checks the key ring under the boot lock, and only then constructs
@@ -74,7 +73,7 @@ export async function openFoundation(
     const producer = createProducer({ backend, log, onWakeFailure: (job) => metrics.wakeFailures.inc({ job }) });
     opened.push(() => producer.close());
     const dependencies: Dependency[] = [
-      { name: 'database', check: () => db.query(PING).then(() => undefined) },
+      { name: 'database', check: () => ping(db) },
       { name: 'queue store', check: () => backend.ping() },
     ];
     const probes = createProbeServer(metrics, dependencies);

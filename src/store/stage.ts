@@ -9,7 +9,7 @@ import {
   parkMarks,
   type Stage,
 } from './marks.ts';
-import { type Database, isDatabaseUnavailable, sqlState, type Tx } from './tx.ts';
+import { type Database, isContentRefused, isDatabaseUnavailable, sqlState, type Tx } from './tx.ts';
 
 /** What one stage does with claimed marks, inside the claiming transaction. What it returns is handed on after the commit. */
 export type StageWork<T> = (tx: Tx, marks: readonly Mark[]) => Promise<T>;
@@ -103,11 +103,10 @@ function idsOf(marks: readonly Mark[]): bigint[] {
 }
 
 /**
- * Whether the content of the batch is to blame: bad data (class 22), a violated constraint (23), or an error thrown by our
- * own rules. A missing table, a lost connection, a full disk or a lock time-out would hit every batch alike.
+ * Whether the content of the batch is to blame: Postgres refused it, or one of our own rules threw. A missing table, a lost
+ * connection, a full disk or a lock time-out would hit every batch alike.
  */
 function isPoison(error: unknown): boolean {
   if (isDatabaseUnavailable(error)) return false;
-  const state = sqlState(error);
-  return state === undefined || /^2[123]/.test(state);
+  return sqlState(error) === undefined || isContentRefused(error);
 }

@@ -55,6 +55,17 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   );
 }
 
+/**
+ * Whether Postgres refused the content of a statement (bad data, a violated constraint, a value too large for an index) and
+ * not the statement as such. A row without a partition is no fault of the row: its partition was dropped meanwhile.
+ */
+export function isContentRefused(error: unknown): boolean {
+  const { constraint } = error as { constraint?: unknown };
+  const state = sqlState(error) ?? '';
+  if (state === '23514' && constraint === undefined) return false;
+  return /^(21|22|23|54)/.test(state);
+}
+
 /** The database as the repositories see it: single statements, and transactions that retry deadlocks. */
 export class Database implements Queryable {
   readonly dataSource: DataSource;

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TradeRecord } from '../../../src/domain/market.ts';
 import { sql } from '../../../src/store/tx.ts';
@@ -61,6 +62,28 @@ const adapterOf = (trades: NonNullable<Parameters<typeof scriptedAdapter>[0]['tr
 
 const state = async () => (await test.db.query<Record<string, unknown>>(STATE, [venue]))[0];
 const tradeIds = async () => (await test.db.query<{ trade_id: string }>(TRADES)).map((row) => row.trade_id);
+
+describe('a record that Postgres refuses', () => {
+  /** Longer than a btree takes, and random, so that compression cannot save it. */
+  const hugeId = randomBytes(6_000).toString('hex');
+
+  it('is quarantined; its neighbours are stored and the position moves', async () => {
+    const page = [trade(1), trade(2, { tradeId: hugeId }), trade(3), trade(4), trade(5)];
+    const adapter = adapterOf(pagesOf([page, [trade(6)]]));
+    expect(await poll(adapter)).toEqual({ pages: 2, records: 6, written: 5, rejected: 1 });
+    expect(await tradeIds()).toEqual(['t1', 't3', 't4', 't5', 't6']);
+    expect(await state()).toMatchObject({ position: '{"page":2}', last_error: null, consecutive_failures: 0 });
+    expect(await test.db.query(QUARANTINE, [venue])).toEqual([
+      { kind: 'trades', reason: 'refused_by_store', record_id: hugeId.slice(0, 200), times: 1 },
+    ]);
+  });
+
+  it('alone on its page is quarantined too', async () => {
+    const adapter = adapterOf(pagesOf([[trade(1, { tradeId: hugeId })]]));
+    expect(await poll(adapter)).toEqual({ pages: 1, records: 1, written: 0, rejected: 1 });
+    expect(await state()).toMatchObject({ position: '{"page":1}', last_error: null });
+  });
+});
 
 describe('one poll', () => {
   it('walks page after page, stores each, and keeps the position', async () => {
