@@ -2,8 +2,8 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../d
 import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
 import type { VenueObserver } from '../observer.ts';
-import type { UnknownValue } from '../parsed-batch.ts';
-import type { Batch, CallContext, Page, PollKind, VenueAdapter } from '../port.ts';
+import type { Batch, CallContext, Page, VenueAdapter } from '../port.ts';
+import { createReport } from '../report.ts';
 import {
   createKalshiClient,
   isHttpStatus,
@@ -68,15 +68,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
 
-  function reportUnknowns(unknowns: readonly UnknownValue[]): void {
-    for (const { field, value } of unknowns) {
-      observer?.onUnknown?.({ venue: KALSHI, field, value: value.slice(0, 100) });
-    }
-  }
-
-  function reportTruncated(kind: PollKind, detail: string | undefined): void {
-    if (detail !== undefined) observer?.onTruncated?.({ venue: KALSHI, kind, detail });
-  }
+  const report = createReport(KALSHI, observer);
 
   return {
     venue: KALSHI,
@@ -87,14 +79,14 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     async pollMarkets(position: unknown, context: CallContext): Promise<Page<MarketRecord>> {
       const walk = openWalk(position, context.now(), marketSettings);
       const step = await listMarkets(client, events, walk, marketSettings, context.signal);
-      reportTruncated('markets', step.skipped);
+      report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
         return { records: [], rejected: [], position: step.walk, more: step.walk.phases.length > 0 };
       }
       const { records, rejected, unknowns } = parseMarkets(step.answer.rows);
-      reportUnknowns(unknowns);
+      report.unknowns(unknowns);
       const next = advance(step.walk, step.answer, marketSettings);
-      reportTruncated('markets', next.cutShort);
+      report.truncated('markets', next.cutShort);
       return { records, rejected, position: next.position, more: next.position.phases.length > 0 };
     },
 
@@ -102,9 +94,9 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       const page = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
         client.listTrades(parameters, context.signal),
       );
-      reportTruncated('trades', page.truncated);
+      report.truncated('trades', page.truncated);
       const { records, rejected, unknowns } = collectTrades(page.rows);
-      reportUnknowns(unknowns);
+      report.unknowns(unknowns);
       return { records, rejected, position: page.position, more: page.more };
     },
 
@@ -112,7 +104,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       return fetchByTicker(outcomeIds, async (tickers) => {
         const rows = await client.listQuotes(tickers, context.signal);
         const { unknowns, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
-        reportUnknowns(unknowns);
+        report.unknowns(unknowns);
         return batch;
       });
     },

@@ -2,9 +2,9 @@ import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/market
 import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
 import type { VenueObserver } from '../observer.ts';
-import type { UnknownValue } from '../parsed-batch.ts';
-import type { Batch, CallContext, Page, PollKind, RejectedRecord, VenueAdapter } from '../port.ts';
+import type { Batch, CallContext, Page, RejectedRecord, VenueAdapter } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
+import { createReport } from '../report.ts';
 import { type BetWalkSettings, readBetPage } from './bet-walk.ts';
 import { createManifoldClient, MANIFOLD, type ManifoldClient, type ManifoldHttpSettings } from './client.ts';
 import { advance, hasMore, isListing, type MarketWalkSettings, nextQuery, openWalk } from './market-walk.ts';
@@ -50,15 +50,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
 
-  function reportUnknowns(unknowns: readonly UnknownValue[]): void {
-    for (const { field, value } of unknowns) {
-      observer?.onUnknown?.({ venue: MANIFOLD, field, value: value.slice(0, 100) });
-    }
-  }
-
-  function reportTruncated(kind: PollKind, detail: string | undefined): void {
-    if (detail !== undefined) observer?.onTruncated?.({ venue: MANIFOLD, kind, detail });
-  }
+  const report = createReport(MANIFOLD, observer);
 
   return {
     venue: MANIFOLD,
@@ -72,15 +64,15 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
         const contractIds = at.pending.slice(0, marketSettings.answersPerCall);
         const { rows, failed } = await readMarketPages(client, contractIds, context.signal);
         const { records, rejected, unknowns } = parseMarkets(rows, nowMs);
-        reportUnknowns(unknowns);
+        report.unknowns(unknowns);
         const rest = { ...at, pending: at.pending.slice(contractIds.length) };
         return { records, rejected: [...rejected, ...failed], position: rest, more: hasMore(rest) };
       }
       const rows = await client.listMarkets(nextQuery(at, marketSettings), context.signal);
       const next = advance(at, rows, nowMs, marketSettings);
-      reportTruncated('markets', next.cutShort);
+      report.truncated('markets', next.cutShort);
       const { records, rejected, unknowns } = parseMarkets(next.fresh, nowMs);
-      reportUnknowns(unknowns);
+      report.unknowns(unknowns);
       return { records, rejected, position: next.position, more: hasMore(next.position) };
     },
 
@@ -93,9 +85,9 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
         const message = `no bet of ${page.rows.length} is readable: ${first?.reason}, ${first?.detail}`;
         throw new VenueError(MANIFOLD, 'invalid_payload', message, { retryable: true });
       }
-      reportTruncated('trades', page.truncated);
+      report.truncated('trades', page.truncated);
       const firstSeen = freshRefusals(page.rows, page.reportedMs, nowMs, rejected);
-      reportUnknowns(unknowns);
+      report.unknowns(unknowns);
       return { records, rejected: firstSeen, position: page.position, more: page.more };
     },
 

@@ -2,8 +2,8 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../d
 import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
 import type { VenueObserver } from '../observer.ts';
-import type { UnknownValue } from '../parsed-batch.ts';
-import type { Batch, CallContext, Page, PollKind, VenueAdapter } from '../port.ts';
+import type { Batch, CallContext, Page, VenueAdapter } from '../port.ts';
+import { createReport } from '../report.ts';
 import {
   createPolymarketClient,
   type MarketsAnswer,
@@ -62,15 +62,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
 
-  function reportUnknowns(unknowns: readonly UnknownValue[]): void {
-    for (const { field, value } of unknowns) {
-      observer?.onUnknown?.({ venue: POLYMARKET, field, value: value.slice(0, 100) });
-    }
-  }
-
-  function reportTruncated(kind: PollKind, detail: string | undefined): void {
-    if (detail !== undefined) observer?.onTruncated?.({ venue: POLYMARKET, kind, detail });
-  }
+  const report = createReport(POLYMARKET, observer);
 
   return {
     venue: POLYMARKET,
@@ -81,14 +73,14 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       const nowMs = context.now();
       const walk = openWalk(position, nowMs, marketSettings);
       const step = await listMarkets(client, walk, marketSettings, context.signal);
-      reportTruncated('markets', step.skipped);
+      report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
         return { records: [], rejected: [], position: step.walk, more: step.walk.phases.length > 0 };
       }
       const { records, rejected, unknowns } = parseMarkets(step.answer.rows, nowMs);
-      reportUnknowns(unknowns);
+      report.unknowns(unknowns);
       const next = advance(step.walk, step.answer, nowMs, marketSettings);
-      reportTruncated('markets', next.cutShort);
+      report.truncated('markets', next.cutShort);
       return { records, rejected, position: next.position, more: next.position.phases.length > 0 };
     },
 
@@ -96,9 +88,9 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       const page = await readTradePage(position, context.now(), tradeSettings, (query) =>
         client.listTrades(query, context.signal),
       );
-      reportTruncated('trades', page.truncated);
+      report.truncated('trades', page.truncated);
       const { records, rejected, unknowns } = identifyTrades(page.rows);
-      reportUnknowns(unknowns);
+      report.unknowns(unknowns);
       return { records, rejected, position: page.position, more: page.more };
     },
 

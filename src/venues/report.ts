@@ -1,0 +1,26 @@
+import type { VenueObserver } from './observer.ts';
+import type { PollKind } from './port.ts';
+
+/** Enough to recognise a value by; what a venue sends may be of any length. */
+const MAX_VALUE_LENGTH = 100;
+
+/** What an adapter tells of a walk beside its records, with its own name on it. */
+export interface Report {
+  /** States and forms that are not known and were mapped to the nearest safe ones. */
+  unknowns(values: readonly { field: string; value: string }[]): void;
+  /** A walk that could not see everything it should have; undefined when it did. */
+  truncated(kind: PollKind, detail: string | undefined): void;
+}
+
+export function createReport(venue: string, observer: VenueObserver | undefined): Report {
+  return {
+    unknowns(values) {
+      for (const { field, value } of values) {
+        observer?.onUnknown?.({ venue, field, value: value.slice(0, MAX_VALUE_LENGTH) });
+      }
+    },
+    truncated(kind, detail) {
+      if (detail !== undefined) observer?.onTruncated?.({ venue, kind, detail });
+    },
+  };
+}
