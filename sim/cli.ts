@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util';
 import type { ExchangeOptions } from './options.ts';
 
 export const USAGE = `sim [--port N] [--seed N] [--markets N] [--live-markets N] [--history-hours N] [--speed N]
-    [--rolling-seconds N] [--host ADDRESS] [--recorded DIR]
+    [--rolling-seconds N] [--deep-markets N] [--deep-days N] [--deep-prints N] [--kalshi-live-hours N]
+    [--host ADDRESS] [--recorded DIR]
 SIM_PORT is the port when --port is absent; 0 or neither takes a free one.`;
 
 /** A flag that does not exist or a value that is not what it should be. */
@@ -24,6 +25,10 @@ export function parseCommandLine(args: readonly string[], simPort: string | unde
     historyHours: numeric('history-hours', values['history-hours'], 24 * 31),
     speed: numeric('speed', values.speed, 1000),
     rollingSeconds: numeric('rolling-seconds', values['rolling-seconds'], 86_400),
+    deepMarkets: numeric('deep-markets', values['deep-markets'], 1000),
+    deepDays: numeric('deep-days', values['deep-days'], 365),
+    deepPrints: numeric('deep-prints', values['deep-prints'], 20_000),
+    kalshiLiveHours: numeric('kalshi-live-hours', values['kalshi-live-hours'], 24 * 365),
   };
 }
 
@@ -41,6 +46,10 @@ function parse(args: readonly string[]) {
         'history-hours': text,
         speed: text,
         'rolling-seconds': text,
+        'deep-markets': text,
+        'deep-days': text,
+        'deep-prints': text,
+        'kalshi-live-hours': text,
         recorded: text,
       },
     });
@@ -50,7 +59,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-const FRACTIONS = new Set(['speed', 'history-hours']);
+const FRACTIONS = new Set(['speed', 'history-hours', 'deep-days', 'kalshi-live-hours']);
 
 function numeric(name: string, text: string | undefined, most: number): number | undefined {
   if (text === undefined || text === '') return undefined;

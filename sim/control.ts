@@ -8,6 +8,7 @@ import { forcePrice } from './world/forced-price.ts';
 import { transactionHashOf, walletOf } from './world/identity.ts';
 import { type Market, type MarketPhase, UNITS } from './world/market.ts';
 import { visibleMarket } from './world/quiet-market.ts';
+import { MARKET_ACTIONS, type MarketAction, steerMarket } from './world/steering.ts';
 import type { Intent, Trade } from './world/trade-tape.ts';
 import type { World } from './world/world.ts';
 
@@ -28,6 +29,8 @@ export interface MarketState {
   readonly tickSize: string;
   readonly negRisk: boolean;
   readonly hasTraders: boolean;
+  /** Trading is suspended by hand; the phase is still `open`. */
+  readonly halted: boolean;
   readonly trades: number;
   readonly volume: string;
   readonly winner?: number | undefined;
@@ -91,6 +94,13 @@ export interface ForcedPrice {
   readonly holdUntilSecond: number;
 }
 
+export interface SteerRequest {
+  readonly conditionId: string;
+  readonly action: MarketAction;
+  /** The outcome that wins, for `close` and `resolve`. Default: the one that its traders believe in. */
+  readonly winner?: 0 | 1 | undefined;
+}
+
 /** What tests and the control routes can do; both speak to the same object. */
 export interface ExchangeControl {
   state(): ExchangeState;
@@ -98,6 +108,8 @@ export interface ExchangeControl {
   ledger(since?: number, limit?: number): LedgerPage;
   /** @throws SimControlError for an unknown token, a price off the grid, a market that does not trade. */
   forcePrice(request: PriceRequest): ForcedPrice;
+  /** Decides something about one market by hand. @throws SimControlError */
+  steer(request: SteerRequest): void;
   pause(): void;
   resume(): void;
   /** Plays seconds by hand, paused or not. */
@@ -131,6 +143,10 @@ export function engineControl(world: World, clock: LiveClock): EngineControl {
     forcePrice: (request) => {
       clock.catchUp();
       return force(world, request);
+    },
+    steer: (request) => {
+      clock.catchUp();
+      steer(world, request);
     },
     pause: () => clock.pause(),
     resume: () => clock.resume(),
@@ -178,7 +194,7 @@ export function ledgerRow(world: World, trade: Trade): LedgerRow {
 
 function stateOf(world: World, clock: LiveClock): ExchangeState {
   const { tape, options } = world;
-  const visible = world.markets.filter((market) => market.phase !== 'scheduled');
+  const visible = world.markets.filter((market) => market.isListed);
   return {
     mode: 'simulated',
     seed: options.seed,
@@ -209,6 +225,7 @@ function marketState(market: Market, seed: number): MarketState {
     tickSize: formatScaled(1, spec.ticksPerUnit),
     negRisk: market.event.negRiskId !== undefined,
     hasTraders: spec.hasTraders,
+    halted: market.isHalted,
     trades: market.tradeCount,
     volume: formatScaled(market.volumeMicroUsd, UNITS),
     winner: market.phase === 'resolved' ? market.winner : undefined,
@@ -216,10 +233,22 @@ function marketState(market: Market, seed: number): MarketState {
   };
 }
 
+function steer(world: World, { conditionId, action, winner }: SteerRequest): void {
+  const market = world.markets.find(({ spec }) => spec.conditionId === conditionId);
+  if (market === undefined) throw new SimControlError(404, 'market_not_found', `no market ${conditionId}`);
+  if (!MARKET_ACTIONS.includes(action)) {
+    throw new SimControlError(400, 'invalid_action', `action must be one of ${MARKET_ACTIONS.join(' ')}`);
+  }
+  if (winner !== undefined && winner !== 0 && winner !== 1) {
+    throw new SimControlError(400, 'invalid_winner', 'winner must be 0 or 1');
+  }
+  steerMarket(world, market, action, winner);
+}
+
 function force(world: World, request: PriceRequest): ForcedPrice {
   const market = world.markets.find(({ spec }) => spec.tokenIds.includes(request.tokenId));
   if (market === undefined) throw new SimControlError(404, 'token_not_found', `no token ${request.tokenId}`);
-  if (!market.isTrading) throw new SimControlError(409, 'market_not_trading', `market is ${market.phase}`);
+  if (!market.isTrading) throw new SimControlError(409, 'market_not_trading', `market is ${market.phase}, or halted`);
   if (!market.spec.hasTraders) throw new SimControlError(409, 'market_not_trading', 'market has no live traders');
   const { ticksPerUnit, tokenIds } = market.spec;
   const ticks = parseScaled(String(request.price), ticksPerUnit);

@@ -26,6 +26,7 @@ export type {
   LedgerRow,
   MarketState,
   PriceRequest,
+  SteerRequest,
 } from './control.ts';
 export { PortTakenError, RecordingsError, SimControlError } from './errors.ts';
 export type { Fault, FaultRequest } from './faults.ts';
@@ -46,6 +47,9 @@ export interface Exchange extends ExchangeControl {
   readonly seed: number;
   close(): Promise<void>;
 }
+
+/** About three months, the venue's target. */
+const KALSHI_LIVE_HOURS = 90 * 24;
 
 interface Backend {
   readonly source: VenueSource;
@@ -111,7 +115,10 @@ function liveBackend(options: ExchangeOptions): Backend {
   return {
     source: liveSource(world),
     manifold: manifoldRoutes(world),
-    kalshi: kalshiRoutes(world),
+    kalshi: kalshiRoutes(world, {
+      cutoffSecond: world.options.nowSecond - Math.round((options.kalshiLiveHours ?? KALSHI_LIVE_HOURS) * 3600),
+      showsUnopened: options.kalshiUnopened ?? false,
+    }),
     control: engineControl(world, clock),
     start: () => clock.start(),
     stop: () => clock.stop(),

@@ -1,10 +1,28 @@
 import { SimControlError } from './errors.ts';
 import { RandomStream } from './random.ts';
 
-export const FAULT_KINDS = ['latency', 'status429', 'status500', 'truncate', 'rename_field', 'reset'] as const;
+/**
+ * `latency` waits first; `drip` sends the body in pieces over that time; `hang` never answers; `reset` breaks the connection,
+ * which is all that a host sharing its port with others can do to be down. `status429` and `status500` refuse. `truncate`
+ * cuts the body, `html` sends a web page for it, `rename_field` and `set_field` bend what is in it.
+ */
+export const FAULT_KINDS = [
+  'latency',
+  'drip',
+  'hang',
+  'reset',
+  'status429',
+  'status500',
+  'truncate',
+  'html',
+  'rename_field',
+  'set_field',
+] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
-export const FAULT_HOSTS = ['gamma', 'clob', 'data', 'kalshi', 'manifold', '*'] as const;
+export const FAULT_HOSTS = ['gamma', 'clob', 'data', 'kalshi', 'manifold', 'polymarket', '*'] as const;
 export type FaultHost = (typeof FAULT_HOSTS)[number];
+/** The hosts of one venue. */
+const POLYMARKET_HOSTS = ['gamma', 'clob', 'data'];
 
 /** What to break, where and how often. Without `count` it lasts until cleared; `probability` is 0..1, default 1. */
 export interface FaultRequest {
@@ -13,8 +31,13 @@ export interface FaultRequest {
   readonly path?: string | undefined;
   readonly kind: FaultKind;
   readonly retryAfterSeconds?: number | undefined;
+  /** How long `latency` waits, and over how long `drip` spreads an answer. */
   readonly latencyMs?: number | undefined;
+  /** What `status500` answers, 500..599. Default 500. */
+  readonly status?: number | undefined;
   readonly field?: { readonly from: string; readonly to: string } | undefined;
+  /** The value that `set_field` gives to this key wherever it occurs: any JSON, a wrong type or a wrong size. */
+  readonly set?: { readonly field: string; readonly value: unknown } | undefined;
   readonly count?: number | undefined;
   readonly probability?: number | undefined;
   /** Truncate only: the length that is announced, that of the cut body or of the full one. Default `cut`. */
@@ -70,7 +93,7 @@ export class FaultBoard {
     const hits: FaultRequest[] = [];
     for (const fault of this.active) {
       const { request } = fault;
-      if (request.host !== '*' && request.host !== host) continue;
+      if (!isOf(request.host, host)) continue;
       if (request.path !== undefined && !path.startsWith(request.path)) continue;
       if (request.probability !== undefined && !this.random.chance(Math.round(request.probability * 1_000_000)))
         continue;
@@ -82,6 +105,10 @@ export class FaultBoard {
   }
 }
 
+function isOf(faulty: FaultHost, host: string): boolean {
+  return faulty === '*' || faulty === host || (faulty === 'polymarket' && POLYMARKET_HOSTS.includes(host));
+}
+
 function view(fault: ActiveFault): Fault {
   return { id: fault.id, ...fault.request, applied: fault.applied };
 }
@@ -90,14 +117,23 @@ function check(request: FaultRequest): void {
   const refuse = (message: string) => new SimControlError(400, 'invalid_fault', message);
   if (!FAULT_KINDS.includes(request.kind)) throw refuse(`kind must be one of ${FAULT_KINDS.join(' ')}`);
   if (!FAULT_HOSTS.includes(request.host)) throw refuse(`host must be one of ${FAULT_HOSTS.join(' ')}`);
-  const { latencyMs, count, probability, retryAfterSeconds, field } = request;
-  if (request.kind === 'latency' && !(latencyMs !== undefined && latencyMs >= 0))
-    throw refuse('latency needs latencyMs');
+  const { latencyMs, count, probability, retryAfterSeconds, field, set, status } = request;
+  if (['latency', 'drip'].includes(request.kind) && !(latencyMs !== undefined && latencyMs >= 0))
+    throw refuse(`${request.kind} needs latencyMs`);
   if (request.kind === 'rename_field' && (!field?.from || !field.to))
     throw refuse('rename_field needs field {from, to}');
+  if (request.kind === 'set_field' && (!set?.field || !('value' in set)))
+    throw refuse('set_field needs set {field, value}');
+  if (status !== undefined && !(Number.isInteger(status) && status >= 500 && status <= 599))
+    throw refuse('status must be 500..599');
   if (count !== undefined && !(Number.isInteger(count) && count > 0)) throw refuse('count must be a positive integer');
   if (probability !== undefined && !(probability >= 0 && probability <= 1)) throw refuse('probability must be 0..1');
   if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');
+}
+
+/** Gives a key another value wherever it occurs in a JSON text. */
+export function setField(text: string, field: string, value: unknown): string {
+  return JSON.stringify(JSON.parse(text, (key, old: unknown) => (key === field ? value : old)));
 }
 
 /** Renames a key wherever it occurs in a JSON text. */

@@ -14,6 +14,10 @@ export interface ExchangeOptions {
   readonly liveMarkets?: number | undefined;
   /** Hours of history played at the start. Default 6. */
   readonly historyHours?: number | undefined;
+  /** So many markets have traded for `deepDays` before the history already, `deepPrints` times each. Default 0, 5, 3,000. */
+  readonly deepMarkets?: number | undefined;
+  readonly deepDays?: number | undefined;
+  readonly deepPrints?: number | undefined;
   /** Multiplies how often traders act in live time. Default 1. */
   readonly speed?: number | undefined;
   /** Length of the rolling up-or-down markets in seconds, 0 for none. Default 900. */
@@ -25,6 +29,13 @@ export interface ExchangeOptions {
   /** Trades kept in all, and per market. Default 200,000 and 20,000. */
   readonly tapeCapacity?: number | undefined;
   readonly perMarketCapacity?: number | undefined;
+  /**
+   * Hours before `nowSecond`: what Kalshi printed or settled earlier is on its historical routes only. Default 2,160, which
+   * is the venue's three months.
+   */
+  readonly kalshiLiveHours?: number | undefined;
+  /** Kalshi lists planned markets before they open, as `initialized`. Default false. */
+  readonly kalshiUnopened?: boolean | undefined;
   /** What a too deep `offset` on the Data API does. Default `empty`. */
   readonly offsetCap?: OffsetCap | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */
@@ -38,11 +49,17 @@ const ROLLING_AT_START = 4;
 export function worldOptions(options: ExchangeOptions, wallSecond: number) {
   const rollingSeconds = options.rollingSeconds ?? 900;
   const total = options.markets ?? 24;
+  const deepMarkets = options.deepMarkets ?? 0;
   const planned = rollingSeconds > 0 ? Math.max(1, total - ROLLING_AT_START) : total;
   return {
     seed: options.seed ?? 1,
     nowSecond: options.nowSecond ?? wallSecond,
     historySeconds: Math.round((options.historyHours ?? 6) * 3600),
+    deep: {
+      markets: deepMarkets,
+      prints: options.deepPrints ?? 3_000,
+      seconds: deepMarkets > 0 ? Math.round((options.deepDays ?? 5) * 86_400) : 0,
+    },
     markets: planned,
     liveMarkets: Math.min(planned, options.liveMarkets ?? 48),
     speed: options.speed ?? 1,

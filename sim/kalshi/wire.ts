@@ -24,12 +24,14 @@ export function eventTickerOf(event: Pick<EventSpec, 'id'>): string {
 }
 
 /** The word of the `status` field. */
-export function statusOf(market: Market): 'initialized' | 'active' | 'determined' | 'disputed' | 'finalized' {
+export function statusOf(
+  market: Market,
+): 'initialized' | 'active' | 'inactive' | 'determined' | 'disputed' | 'finalized' {
   switch (market.phase) {
     case 'scheduled':
       return 'initialized';
     case 'open':
-      return 'active';
+      return market.isHalted ? 'inactive' : 'active';
     case 'proposed':
       return 'determined';
     case 'disputed':
@@ -40,16 +42,16 @@ export function statusOf(market: Market): 'initialized' | 'active' | 'determined
 }
 
 /** When the market stopped trading or is planned to, epoch seconds. */
-export function closeSecondOf({ spec, phase }: Market): number {
-  return phase === 'open' ? spec.endSecond : (spec.stopSecond ?? spec.endSecond);
+export function closeSecondOf({ spec, phase, stopSecond }: Market): number {
+  return phase === 'open' ? spec.endSecond : (stopSecond ?? spec.endSecond);
 }
 
 /** When anything but its trading last changed, epoch seconds. */
 export function updatedSecondOf(market: Market): number {
-  const { spec, phase, closedSecond } = market;
-  if (phase === 'open' || phase === 'scheduled') return spec.createdSecond;
+  const { spec, phase, closedSecond, stopSecond, haltSecond } = market;
+  if (phase === 'open' || phase === 'scheduled') return haltSecond ?? spec.createdSecond;
   const disputed = phase === 'disputed' ? DISPUTE_AFTER_SECONDS : 0;
-  return closedSecond ?? (spec.stopSecond ?? spec.endSecond) + disputed;
+  return closedSecond ?? (stopSecond ?? spec.endSecond) + disputed;
 }
 
 /** A market object. `shown` is the market with its quotes; the engine counts dollars, which stand in for contracts here. */
@@ -152,7 +154,7 @@ function uuidOf(seed: number, index: number): string {
 }
 
 /** Decimal text with at least so many digits behind the point. */
-function fixed(text: string, digits: number): string {
+export function fixed(text: string, digits: number): string {
   const [whole = '0', fraction = ''] = text.split('.');
   return `${whole}.${fraction.padEnd(digits, '0')}`;
 }

@@ -7,6 +7,8 @@ export interface Bet {
   readonly id: string;
   readonly createdMs: number;
   readonly contractId: string;
+  readonly answerId: string | undefined;
+  readonly isRedemption: boolean;
   wire(): Wire;
 }
 
@@ -52,12 +54,12 @@ export class BetFeed {
     this.placeInSecond += 2;
     const { seed } = this.world.options;
     const fill = fillOf(trade, market, seed, makerMs + 1);
-    const { contractId } = placeOf(market, seed);
-    this.push({ id: fill.makerId, createdMs: makerMs, contractId, wire: () => makerBet(fill) });
-    this.push({ id: fill.takerId, createdMs: makerMs + 1, contractId, wire: () => takerBet(fill) });
+    const place = { ...placeOf(market, seed), isRedemption: false };
+    this.push({ ...place, id: fill.makerId, createdMs: makerMs, wire: () => makerBet(fill) });
+    this.push({ ...place, id: fill.takerId, createdMs: makerMs + 1, wire: () => takerBet(fill) });
     if (trade.index % FILLS_PER_REDEMPTION !== 0) return;
     const id = betIdOf(seed, trade.index, 'redemption');
-    this.push({ id, createdMs: makerMs + 1, contractId, wire: () => redemption(fill, id) });
+    this.push({ ...place, isRedemption: true, id, createdMs: makerMs + 1, wire: () => redemption(fill, id) });
   }
 
   private push(bet: Bet): void {

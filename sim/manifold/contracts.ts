@@ -9,11 +9,15 @@ export type Wire = Record<string, unknown>;
 /** A contract of the simulated venue: a plain market is a binary one, a negative-risk event one with an answer per market. */
 export interface Contract {
   readonly id: string;
+  readonly slug: string;
   readonly createdMs: number;
   /** The markets behind it: one, or one per answer. */
   readonly markets: readonly Market[];
   readonly isMultiple: boolean;
 }
+
+/** By id. */
+export type Contracts = ReadonlyMap<string, Contract>;
 
 const DOMAIN = { contract: 71, answer: 72, bet: 73, user: 74 };
 /** The venue's "never": a day in the year 9999. */
@@ -53,17 +57,19 @@ export function contractsOf(world: World): Contract[] {
   const groups = new Set<number>();
   const contracts: Contract[] = [];
   for (const market of world.markets) {
-    if (market.phase === 'scheduled') continue;
+    if (!market.isListed) continue;
     const { no, createdSecond } = market.spec;
     if (market.event.negRiskId === undefined) {
       const createdMs = createdSecond * 1000 + (no % 1000);
-      contracts.push({ id: contractIdOf(seed, false, no), createdMs, markets: [market], isMultiple: false });
+      const { slug } = market.spec;
+      contracts.push({ id: contractIdOf(seed, false, no), slug, createdMs, markets: [market], isMultiple: false });
     } else if (!groups.has(market.event.no)) {
       groups.add(market.event.no);
       contracts.push({
         id: contractIdOf(seed, true, market.event.no),
+        slug: market.event.slug,
         createdMs: market.event.createdSecond * 1000,
-        markets: world.siblingsOf(market),
+        markets: world.siblingsOf(market).filter((sibling) => sibling.isListed),
         isMultiple: true,
       });
     }
@@ -98,10 +104,10 @@ export function liteMarket(contract: Contract, second: number): Wire {
     creatorUsername: 'simulator',
     creatorName: 'Simulator',
     createdTime: contract.createdMs,
-    closeTime: spec.no % 7 === 0 && spec.stopSecond === undefined ? NEVER_MS : spec.endSecond * 1000,
+    closeTime: closeMs(contract),
     question: isMultiple ? event.title : spec.question,
-    slug: isMultiple ? event.slug : spec.slug,
-    url: `${SITE}/simulator/${isMultiple ? event.slug : spec.slug}`,
+    slug: contract.slug,
+    url: `${SITE}/simulator/${contract.slug}`,
     pool: isMultiple ? undefined : { YES: 200, NO: 49.999999999999986 },
     probability: isMultiple ? undefined : probabilityOf(first),
     p: isMultiple ? undefined : 0.5000000000000001,
@@ -116,6 +122,14 @@ export function liteMarket(contract: Contract, second: number): Wire {
     lastUpdatedTime: updatedMs(contract),
     token: 'MANA',
   };
+}
+
+/** An answer that is closed by itself leaves its contract open. */
+function closeMs({ markets: [first], isMultiple }: Contract): number | undefined {
+  if (first === undefined) return undefined;
+  const stopSecond = isMultiple ? undefined : first.stopSecond;
+  if (stopSecond !== undefined) return stopSecond * 1000;
+  return first.spec.no % 7 === 0 ? NEVER_MS : first.spec.endSecond * 1000;
 }
 
 /** A `FullMarket`. */

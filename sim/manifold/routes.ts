@@ -1,9 +1,11 @@
 import { json, type Reply, type SimRequest, wholeNumber } from '../server/reply.ts';
 import type { World } from '../world/world.ts';
 import { BetFeed } from './bet-feed.ts';
+import { listBets } from './bets.ts';
 import {
   answerIdOf,
   type Contract,
+  type Contracts,
   contractsOf,
   fullMarket,
   liteMarket,
@@ -13,13 +15,12 @@ import {
   updatedMs,
   type Wire,
 } from './contracts.ts';
+import { apiError, isReply, strict } from './strict-query.ts';
 
 const MAX_LIMIT = 1000;
 const DEFAULT_MARKETS = 500;
 const MAX_PROBS = 100;
 const SORTS = ['created-time', 'updated-time'];
-
-type Params = Readonly<Record<string, string | null>>;
 
 /** One row of the listing: what it is ordered by, and how it reads. */
 interface Listed {
@@ -40,43 +41,33 @@ export function manifoldRoutes(world: World): (request: SimRequest) => Reply | u
     const [version, root, id, extra, ...rest] = path.split('/').slice(1);
     if (method !== 'GET' || version !== 'v0' || rest.length > 0) return undefined;
     if (root === 'markets' && id === undefined) return markets(world, contracts(), query);
-    if (root === 'bets' && id === undefined) return bets(feed, query);
+    if (root === 'bets' && id === undefined) return listBets(feed, contracts(), query);
     if (root === 'market-probs' && id === undefined) return probs(world, contracts(), query);
-    if (root === 'market' && id !== undefined && extra === undefined) return market(world, contracts().get(id));
+    if (root === 'market' && id === POLL_ID && extra === undefined) return json(pollMarket(pollMs(world)));
+    if (root === 'market' && id !== undefined && extra === undefined) return market(world, contracts().get(id), query);
     if (root === 'market' && id !== undefined && extra === 'prob') return prob(world, contracts().get(id));
+    if (root === 'slug' && id !== undefined && extra === undefined) {
+      return market(world, bySlug(contracts(), id), query);
+    }
     return undefined;
   };
 }
 
-type Contracts = ReadonlyMap<string, Contract>;
+function bySlug(contracts: Contracts, slug: string): Contract | undefined {
+  return [...contracts.values()].find((contract) => contract.slug === slug);
+}
 
-/** Contracts by id, gathered again when time has moved on. */
+/** Contracts by id, gathered again when something has changed. */
 function contractIndex(world: World): () => Contracts {
-  let gatheredSecond = -1;
+  let gatheredVersion = -1;
   let contracts: Contracts = new Map();
   return () => {
-    if (gatheredSecond !== world.second) {
+    if (gatheredVersion !== world.version) {
       contracts = new Map(contractsOf(world).map((contract) => [contract.id, contract]));
-      gatheredSecond = world.second;
+      gatheredVersion = world.version;
     }
     return contracts;
   };
-}
-
-/** The venue's error shape. */
-function apiError(status: number, message: string): Reply {
-  return json({ message }, status);
-}
-
-/** The parameters of a query by name, or the refusal of one that is not known. */
-function strict(query: URLSearchParams, known: readonly string[]): Params | Reply {
-  const unknown = [...query.keys()].find((name) => !known.includes(name));
-  if (unknown !== undefined) return apiError(400, `Unrecognized key(s) in object: '${unknown}'`);
-  return Object.fromEntries(known.map((name) => [name, query.get(name)]));
-}
-
-function isReply(value: Params | Reply): value is Reply {
-  return typeof (value as Reply).status === 'number';
 }
 
 function markets(world: World, contracts: Contracts, query: URLSearchParams): Reply {
@@ -99,50 +90,12 @@ function listing(world: World, contracts: Contracts): Listed[] {
     updatedMs: updatedMs(contract),
     wire: () => liteMarket(contract, world.second),
   }));
-  const pollMs = (world.options.nowSecond - world.options.historySeconds) * 1000;
-  return [...rows, { id: POLL_ID, createdMs: pollMs, updatedMs: pollMs, wire: () => pollMarket(pollMs) }];
+  const atMs = pollMs(world);
+  return [...rows, { id: POLL_ID, createdMs: atMs, updatedMs: atMs, wire: () => pollMarket(atMs) }];
 }
 
-function bets(feed: BetFeed, query: URLSearchParams): Reply {
-  const params = strict(query, [
-    'limit',
-    'order',
-    'contractId',
-    'before',
-    'after',
-    'beforeTime',
-    'afterTime',
-    'filterRedemptions',
-  ]);
-  if (isReply(params)) return params;
-  const limit = wholeNumber(params['limit'] ?? null) ?? MAX_LIMIT;
-  if (limit > MAX_LIMIT) return apiError(400, `Non-points limit must be less than or equal to ${MAX_LIMIT}`);
-  const timeOf = (id: string) => feed.find(id)?.createdMs;
-  const { before, after, contractId } = params;
-  if (before && timeOf(before) === undefined) return apiError(404, 'Bet specified in before parameter not found');
-  if (after && timeOf(after) === undefined) return apiError(404, 'Bet specified in after parameter not found');
-  const beforeMs = Math.min(
-    bound(params['beforeTime'], Number.POSITIVE_INFINITY),
-    (before && timeOf(before)) || Infinity,
-  );
-  const afterMs = Math.max(bound(params['afterTime'], 0), (after && timeOf(after)) || 0);
-  const found = feed
-    .list()
-    .filter((bet) => bet.createdMs > afterMs && bet.createdMs < beforeMs)
-    .filter((bet) => !contractId || bet.contractId === contractId);
-  const ordered = params['order'] === 'asc' ? found : found.reverse();
-  const wires = ordered.map((bet) => () => bet.wire());
-  if (params['filterRedemptions'] !== 'true') return json(wires.slice(0, limit).map((wire) => wire()));
-  return json(
-    wires
-      .map((wire) => wire())
-      .filter((wire) => !wire['isRedemption'])
-      .slice(0, limit),
-  );
-}
-
-function bound(text: string | null | undefined, otherwise: number): number {
-  return wholeNumber(text ?? null) ?? otherwise;
+function pollMs({ options }: World): number {
+  return (options.nowSecond - options.historySeconds) * 1000;
 }
 
 function probs(world: World, contracts: Contracts, query: URLSearchParams): Reply {
@@ -167,7 +120,9 @@ function probsOf({ markets: members, isMultiple }: Contract, world: World): Wire
   };
 }
 
-function market(world: World, contract: Contract | undefined): Reply {
+function market(world: World, contract: Contract | undefined, query: URLSearchParams): Reply {
+  const params = strict(query, []);
+  if (isReply(params)) return params;
   if (contract === undefined) return apiError(404, 'Contract not found');
   return json(fullMarket(contract, world.options.seed, world.second));
 }

@@ -23,6 +23,7 @@ export function recordedControl(
     }),
     ledger: refuse,
     forcePrice: refuse,
+    steer: refuse,
     pause: refuse,
     resume: refuse,
     step: refuse,

@@ -1,4 +1,4 @@
-import type { ExchangeControl, PriceRequest } from '../control.ts';
+import type { ExchangeControl, PriceRequest, SteerRequest } from '../control.ts';
 import { SimControlError } from '../errors.ts';
 import type { FaultRequest } from '../faults.ts';
 import { json, type Reply, type SimRequest, wholeNumber } from './reply.ts';
@@ -41,6 +41,10 @@ function answer(control: ExchangeControl, request: SimRequest): Reply {
       return json({ cleared: control.clearFaults(id === undefined ? undefined : Number(id)) });
     case 'POST /price':
       return json(control.forcePrice(priceOf(request.body)));
+    case 'POST /markets':
+      // The control checks every field it uses.
+      control.steer(objectOf(request.body) as unknown as SteerRequest);
+      return json({ done: true });
     case 'POST /pause':
       control.pause();
       return json({ paused: true });

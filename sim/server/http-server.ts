@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PortTakenError } from '../errors.ts';
-import { type FaultBoard, type FaultRequest, renameField } from '../faults.ts';
+import type { FaultBoard, FaultRequest } from '../faults.ts';
+import { answerFaulty, send } from './faulty-answer.ts';
 import { isSimHost, json, plainError, type Reply, type SimHost, type SimRequest } from './reply.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 
@@ -84,6 +85,8 @@ async function handle(
   });
   const delayMs = hits.reduce((sum, hit) => sum + (hit.kind === 'latency' ? (hit.latencyMs ?? 0) : 0), 0);
   if (delayMs > 0) await wait(delayMs, undefined, { signal: closing });
+  // Until the client gives up, or this server ends.
+  if (hits.some((hit) => hit.kind === 'hang')) return;
   if (hits.some((hit) => hit.kind === 'reset')) {
     incoming.socket.resetAndDestroy();
     return;
@@ -95,34 +98,12 @@ async function handle(
     return;
   }
   const reply = parts.routes[request.host](request) ?? notFound(request);
-  answer(response, reply, hits);
-}
-
-/** Lays the faults that change a body over a good answer. */
-function answer(response: ServerResponse, reply: Reply, hits: readonly FaultRequest[]): void {
-  let { body } = reply;
-  for (const { kind, field } of hits) {
-    if (kind === 'rename_field' && field !== undefined) body = renameField(body, field.from, field.to);
-  }
-  const cut = hits.find((hit) => hit.kind === 'truncate');
-  if (cut === undefined) {
-    send(response, { status: reply.status, body });
-    return;
-  }
-  const full = Buffer.from(body);
-  const half = full.subarray(0, Math.floor(full.length / 2));
-  response.writeHead(reply.status, {
-    'content-type': 'application/json',
-    'content-length': cut.contentLength === 'full' ? full.length : half.length,
-  });
-  if (cut.contentLength !== 'full') response.end(half);
-  // The rest never comes: the connection ends in the middle of the body.
-  else response.write(half, () => response.destroy());
+  await answerFaulty(response, reply, hits, closing);
 }
 
 function refuse(response: ServerResponse, fault: FaultRequest): void {
   if (fault.kind === 'status500') {
-    send(response, plainError(500, 'Internal server error'));
+    send(response, plainError(fault.status ?? 500, 'Internal server error'));
     return;
   }
   if (fault.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(fault.retryAfterSeconds));
@@ -133,15 +114,6 @@ function notFound({ host, path }: SimRequest): Reply {
   return host === 'gamma'
     ? json({ type: 'not found error', error: 'not found' }, 404)
     : plainError(404, `${path} not found`);
-}
-
-function send(response: ServerResponse, reply: Reply): void {
-  if (response.headersSent || response.destroyed) return;
-  response.writeHead(reply.status, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(reply.body),
-  });
-  response.end(reply.body);
 }
 
 function requestOf(incoming: IncomingMessage, body: string): SimRequest | undefined {

@@ -46,6 +46,8 @@ export interface CatalogPlan {
   readonly markets: number;
   readonly liveMarkets: number;
   readonly historyStartSecond: number;
+  /** Markets older than the history are older than this too. */
+  readonly oldestSecond: number;
   readonly nowSecond: number;
 }
 
@@ -68,7 +70,7 @@ export function planCatalog(plan: CatalogPlan): Catalog {
 
 function addNegRiskEvent(catalog: Catalog, plan: CatalogPlan): void {
   const endSecond = Math.ceil(plan.nowSecond / DAY) * DAY + 30 * DAY;
-  const createdSecond = plan.historyStartSecond - 9 * DAY;
+  const createdSecond = plan.oldestSecond - 9 * DAY;
   const month = new Date(endSecond * 1000).toLocaleString('en-US', { month: 'long', timeZone: 'UTC' });
   const event: EventSpec = {
     no: 0,
@@ -184,9 +186,9 @@ type Life = Pick<MarketSpec, 'createdSecond' | 'endSecond' | 'stopSecond' | 'res
 
 /** Of every twelve plain markets one ends in the history, two soon after it, one starts in it and one after it. */
 function plainLife(plan: CatalogPlan, no: number, random: RandomStream): Life {
-  const { historyStartSecond, nowSecond } = plan;
+  const { historyStartSecond, oldestSecond, nowSecond } = plan;
   const historySeconds = Math.max(1, nowSecond - historyStartSecond);
-  const old = historyStartSecond - random.between(1, 60) * DAY - random.below(DAY);
+  const old = oldestSecond - random.between(1, 60) * DAY - random.below(DAY);
   const far = nowSecond + random.between(2, 300) * DAY;
   const stopAt = (stopSecond: number, createdSecond: number): Life => {
     const isDisputed = no % 12 === 11;

@@ -5,7 +5,8 @@ const DISPUTE_SECONDS = 60;
 
 /** Moves a market to the phase its plan says for this second: scheduled, open, proposed (disputed), resolved. */
 export function advancePhase(market: Market, second: number, siblingsOf: (market: Market) => readonly Market[]): void {
-  const { createdSecond, stopSecond, resolveSecond, isDisputed } = market.spec;
+  const { createdSecond, isDisputed } = market.spec;
+  const { stopSecond, resolveSecond } = market;
   if (market.phase === 'scheduled' && second >= createdSecond) {
     market.phase = 'open';
     market.touchPhase(second);

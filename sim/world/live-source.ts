@@ -88,7 +88,7 @@ class LiveEntry implements GammaEntry {
   }
 }
 
-/** Markets enter the indexes when they become visible, and never leave. */
+/** Markets enter the indexes when they begin, and never leave; one that vanished is passed over. */
 class LiveGamma implements GammaSource {
   private readonly world: World;
   private readonly list: LiveEntry[] = [];
@@ -110,23 +110,30 @@ class LiveGamma implements GammaSource {
 
   entries(): readonly LiveEntry[] {
     this.index();
-    return this.list;
+    return this.list.filter(({ market }) => market.isListed);
   }
   byId(id: string): LiveEntry | undefined {
-    this.index();
-    return this.ids.get(id);
+    return this.listed(this.ids, id);
   }
   bySlug(slug: string): LiveEntry | undefined {
-    this.index();
-    return this.slugs.get(slug);
+    return this.listed(this.slugs, slug);
   }
   byConditionId(conditionId: string): LiveEntry | undefined {
-    this.index();
-    return this.conditions.get(conditionId);
+    return this.listed(this.conditions, conditionId);
   }
   byTokenId(tokenId: string): LiveEntry | undefined {
+    return this.listed(this.tokens, tokenId);
+  }
+  /** Whether the venue lists it or not: what it printed stays. */
+  marketNo(conditionId: string): number | undefined {
     this.index();
-    return this.tokens.get(tokenId);
+    return this.conditions.get(conditionId)?.rank;
+  }
+
+  private listed(entries: ReadonlyMap<string, LiveEntry>, key: string): LiveEntry | undefined {
+    this.index();
+    const entry = entries.get(key);
+    return entry?.market.isListed ? entry : undefined;
   }
 
   eventText(id: string): string | undefined {
@@ -135,7 +142,7 @@ class LiveGamma implements GammaSource {
     if (event === undefined || first === undefined) return undefined;
     const { second, options } = this.world;
     const siblings = this.world.siblingsOf(first);
-    const shown = siblings.filter((market) => market.phase !== 'scheduled');
+    const shown = siblings.filter((market) => market.isListed);
     if (shown.length === 0) return undefined;
     const markets = shown.map((market) => {
       const { events: _nested, ...rest } = gammaMarket(
@@ -216,8 +223,8 @@ function* scan(world: World, gamma: LiveGamma, scope: TradeScope): Generator<Tra
   const { seed } = world.options;
   const wanted = new Set<number>();
   for (const conditionId of scope.markets ?? []) {
-    const entry = gamma.byConditionId(conditionId);
-    if (entry !== undefined) wanted.add(entry.rank);
+    const no = gamma.marketNo(conditionId);
+    if (no !== undefined) wanted.add(no);
   }
   if (scope.markets !== undefined && wanted.size === 0) return;
   const [only] = wanted;

@@ -39,6 +39,15 @@ export class Market {
   fundamental: number;
   winner: 0 | 1 | undefined;
   closedSecond: number | undefined;
+  /** When trading stops and the outcome stands: the plan's, until someone decides otherwise. Undefined: never. */
+  stopSecond: number | undefined;
+  resolveSecond: number | undefined;
+  /** Trading is suspended by hand; the market is open all the same. */
+  isHalted = false;
+  /** When it was last suspended or let go on, epoch seconds. */
+  haltSecond: number | undefined;
+  /** The venue does not list it and knows nothing of its id; what it printed stays. */
+  isVanished = false;
   pin: Pin | undefined;
   volumeMicroUsd = 0;
   tradeCount = 0;
@@ -57,6 +66,8 @@ export class Market {
     this.spec = spec;
     this.event = event;
     this.fundamental = spec.startFundamental;
+    this.stopSecond = spec.stopSecond;
+    this.resolveSecond = spec.resolveSecond;
     this.changedMs = spec.createdSecond * 1000;
   }
 
@@ -71,7 +82,12 @@ export class Market {
   }
 
   get isTrading(): boolean {
-    return this.phase === 'open';
+    return this.phase === 'open' && !this.isHalted && !this.isVanished;
+  }
+
+  /** Whether the venue lists it and answers for its id. */
+  get isListed(): boolean {
+    return this.phase !== 'scheduled' && !this.isVanished;
   }
 
   /** Milliseconds of the last change of the book; moves in lockstep with the book's version. */

@@ -12,6 +12,10 @@ export function visibleMarket(market: Market, seed: number): Market {
   if (market.spec.hasTraders) return market;
   const copy = new Market(market.spec, market.event);
   copy.phase = market.phase;
+  copy.winner = market.winner;
+  copy.closedSecond = market.closedSecond;
+  copy.stopSecond = market.stopSecond;
+  copy.isHalted = market.isHalted;
   copy.fundamental = market.fundamental;
   requote(copy, new RandomStream(seed, QUIET_DOMAIN, market.spec.no), (order) => {
     copy.order(order, market.spec.createdSecond);

@@ -1,8 +1,12 @@
+import type { DeepHistory } from './deep-history.ts';
+
 export interface WorldOptions {
   readonly seed: number;
   /** The second at which the accelerated history ends and live time begins. */
   readonly nowSecond: number;
   readonly historySeconds: number;
+  /** What some markets traded before that. */
+  readonly deep: DeepHistory;
   readonly markets: number;
   /** Only the first so many markets have traders; the others show their opening quotes for ever. */
   readonly liveMarkets: number;

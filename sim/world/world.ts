@@ -5,6 +5,7 @@ import { requote } from '../traders/maker.ts';
 import { actAsRetail } from '../traders/taker.ts';
 import { type Activity, activityOf } from './activity.ts';
 import { type Catalog, planCatalog, rollingMarket } from './catalog.ts';
+import { playDeepHistory } from './deep-history.ts';
 import { advancePhase } from './lifecycle.ts';
 import { Market, type MarketOrder } from './market.ts';
 import { releasePin } from './pin.ts';
@@ -19,6 +20,8 @@ interface Desk {
 }
 
 const TRADER_DOMAIN = 31;
+/** Something happens at nearly every turn. */
+const BUSY: Activity = { requotesPerMillion: 300_000, ordersPerMillion: 1_000_000 };
 
 /** The whole simulated exchange: a pure function of its options and the number of steps (one simulated second each). */
 export class World {
@@ -37,10 +40,11 @@ export class World {
   constructor(options: WorldOptions) {
     this.options = options;
     this.tape = new TradeTape(options.tapeCapacity, options.perMarketCapacity);
-    this.clockSecond = options.nowSecond - options.historySeconds;
+    const historyStartSecond = options.nowSecond - options.historySeconds;
+    this.clockSecond = historyStartSecond - options.deep.seconds;
     this.history = activityOf('history', options);
     this.live = activityOf('live', options);
-    this.catalog = planCatalog({ ...options, historyStartSecond: this.clockSecond });
+    this.catalog = planCatalog({ ...options, historyStartSecond, oldestSecond: this.clockSecond });
     for (const spec of this.catalog.markets) this.open(new Market(spec, this.eventOf(spec.eventNo)));
   }
 
@@ -62,8 +66,12 @@ export class World {
     return this.catalog.events;
   }
 
-  /** Plays every step up to the end of the history. */
+  /** Plays the deep past of some markets, then every step up to the end of the history. */
   playHistory(): void {
+    const { deep } = this.options;
+    if (deep.markets > 0)
+      playDeepHistory(deep, this.clockSecond, this.desks, (desk, second) => this.tradeAt(desk, second));
+    this.skipTo(this.options.nowSecond - this.options.historySeconds);
     while (this.clockSecond < this.options.nowSecond) this.step();
   }
 
@@ -122,6 +130,16 @@ export class World {
       if (sibling !== undefined) found.push(sibling);
     }
     return found;
+  }
+
+  /** Says that something that can be seen from outside was changed by hand. */
+  noteChange(): void {
+    this.changeCount += 1;
+  }
+
+  private tradeAt(desk: Desk, second: number): void {
+    this.clockSecond = Math.max(this.clockSecond, second);
+    this.trade(desk, BUSY);
   }
 
   private trade(desk: Desk, activity: Activity): void {

@@ -13,6 +13,16 @@ it('reads every flag', () => {
   });
 });
 
+it('reads the flags about the past', () => {
+  const args = '--deep-markets 2 --deep-days 1.5 --deep-prints 4000 --kalshi-live-hours 0'.split(' ');
+  expect(parseCommandLine(args, undefined)).toMatchObject({
+    deepMarkets: 2,
+    deepDays: 1.5,
+    deepPrints: 4000,
+    kalshiLiveHours: 0,
+  });
+});
+
 it('takes SIM_PORT when there is no flag', () => {
   expect(parseCommandLine([], '7000').port).toBe(7000);
   expect(parseCommandLine([], undefined).port).toBeUndefined();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SimControlError } from '../../../sim/errors.ts';
-import { FaultBoard, type FaultRequest, renameField } from '../../../sim/faults.ts';
+import { FaultBoard, type FaultRequest, renameField, setField } from '../../../sim/faults.ts';
 
 describe('FaultBoard', () => {
   it('hits the host and path it names, as often as it says', () => {
@@ -39,6 +39,9 @@ describe('FaultBoard', () => {
     ['host', { host: 'intrade', kind: 'reset' }],
     ['latencyMs', { host: '*', kind: 'latency' }],
     ['field', { host: '*', kind: 'rename_field' }],
+    ['drip without a time', { host: '*', kind: 'drip' }],
+    ['set', { host: '*', kind: 'set_field', set: { field: 'a' } }],
+    ['status', { host: '*', kind: 'status500', status: 404 }],
     ['count', { host: '*', kind: 'reset', count: 0 }],
     ['probability', { host: '*', kind: 'reset', probability: 2 }],
   ])('refuses a fault with a bad %s', (_name, request) => {
@@ -48,4 +51,8 @@ describe('FaultBoard', () => {
 
 it('renameField renames a key at every depth, in its place', () => {
   expect(renameField('[{"a":1,"b":{"a":[{"a":2}]}}]', 'a', 'z')).toBe('[{"z":1,"b":{"z":[{"z":2}]}}]');
+});
+
+it('setField gives a key a value at every depth', () => {
+  expect(setField('[{"a":1,"b":{"a":[{"a":2}]}}]', 'a', null)).toBe('[{"a":null,"b":{"a":null}}]');
 });

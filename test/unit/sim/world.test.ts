@@ -37,6 +37,22 @@ describe('World', () => {
     expect(longer.startsWith(again)).toBe(true);
   });
 
+  it('lets some markets have traded for days before the history, in order and as often as asked', () => {
+    const deep = play({ seed: 5, deepMarkets: 2, deepPrints: 1500, deepDays: 4 });
+    const trades = deep.tape.from(0, Number.POSITIVE_INFINITY);
+    const seconds = trades.map((trade) => trade.second);
+    expect(seconds).toEqual(seconds.toSorted((a, b) => a - b));
+    const old = trades.filter((trade) => trade.second <= NOW - 3600);
+    const counts = [0, 1].map((no) => old.filter((trade) => trade.marketNo === no).length);
+    expect(counts[0]).toBeGreaterThanOrEqual(1500);
+    expect(counts[1]).toBeGreaterThanOrEqual(1500);
+    expect(old).toHaveLength((counts[0] ?? 0) + (counts[1] ?? 0));
+    const [first] = seconds;
+    expect(first).toBe(NOW - 3600 - 4 * 86_400);
+    expect(old.filter((trade) => trade.second < NOW - 3600 - 2 * 86_400).length).toBeGreaterThan(old.length / 3);
+    expect(deep.markets[0]?.spec.createdSecond).toBeLessThan(first ?? 0);
+  });
+
   it('keeps a tape in time order whose sums are the volumes of the markets', () => {
     const sums = new Map<number, number>();
     let before = 0;

@@ -1,0 +1,68 @@
+import type { EventSpec } from '../world/catalog.ts';
+import type { Market } from '../world/market.ts';
+import { visibleMarket } from '../world/quiet-market.ts';
+import type { World } from '../world/world.ts';
+import { marketObject, SERIES_TICKER } from './wire.ts';
+
+export interface KalshiSettings {
+  /** What was printed or settled before this second is on the historical routes only. */
+  readonly cutoffSecond: number;
+  /** Whether planned markets are listed before they open. */
+  readonly showsUnopened: boolean;
+}
+
+/** Where a market is found: on the live routes or, settled long ago, on the historical ones. */
+export type Tier = 'live' | 'historical';
+
+/** The engine's markets by ticker, and what the venue shows of them. */
+export class Directory {
+  readonly world: World;
+  readonly settings: KalshiSettings;
+  private readonly byId = new Map<string, Market>();
+  private known = 0;
+
+  constructor(world: World, settings: KalshiSettings) {
+    this.world = world;
+    this.settings = settings;
+  }
+
+  /** A market by its ticker, listed or not. */
+  find(ticker: string): Market | undefined {
+    for (; this.known < this.world.markets.length; this.known += 1) {
+      const market = this.world.markets[this.known];
+      if (market !== undefined) this.byId.set(market.spec.id, market);
+    }
+    const prefix = `${SERIES_TICKER}-`;
+    return ticker.startsWith(prefix) ? this.byId.get(ticker.slice(prefix.length)) : undefined;
+  }
+
+  /** Which routes have the market now; undefined when none has. */
+  tierOf(market: Market): Tier | undefined {
+    if (market.isVanished) return undefined;
+    if (market.phase === 'scheduled') return this.settings.showsUnopened ? 'live' : undefined;
+    return market.closedSecond !== undefined && market.closedSecond < this.settings.cutoffSecond
+      ? 'historical'
+      : 'live';
+  }
+
+  findOn(tier: Tier, ticker: string): Market | undefined {
+    const market = this.find(ticker);
+    return market !== undefined && this.tierOf(market) === tier ? market : undefined;
+  }
+
+  /** Its markets that the venue has at all. */
+  marketsOf(event: EventSpec): Market[] {
+    return event.marketNos.flatMap((no) => {
+      const market = this.world.markets[no];
+      return market === undefined || this.tierOf(market) === undefined ? [] : [market];
+    });
+  }
+
+  shown(market: Market): Market {
+    return visibleMarket(market, this.world.options.seed);
+  }
+
+  object(market: Market): Record<string, unknown> {
+    return marketObject(market, this.shown(market));
+  }
+}

@@ -1,0 +1,45 @@
+import { json, type Reply, wholeNumber } from '../server/reply.ts';
+import { isoSeconds } from '../wire/time-text.ts';
+import type { Directory, Tier } from './directory.ts';
+import { badRequest, cursorOf, pageOf } from './query.ts';
+import { tradeObject } from './wire.ts';
+
+/**
+ * `GET /markets/trades` and `GET /historical/trades`, newest first: the cutoff parts the prints between them. `min_ts` and
+ * `max_ts` are seconds, both taken in.
+ */
+export function listTrades(directory: Directory, query: URLSearchParams, tier: Tier): Reply {
+  const { world, settings } = directory;
+  const page = pageOf(query, 100, 1000);
+  const minSecond = wholeNumber(query.get('min_ts'));
+  const maxSecond = wholeNumber(query.get('max_ts'));
+  if (page === undefined || minSecond === null || maxSecond === null) return badRequest('invalid parameters');
+  const ticker = query.get('ticker') || undefined;
+  const only = ticker === undefined ? undefined : directory.find(ticker)?.spec.no;
+  if (ticker !== undefined && only === undefined) return json({ cursor: '', trades: [] });
+  const first = tier === 'live' ? Math.max(minSecond ?? 0, settings.cutoffSecond) : (minSecond ?? 0);
+  const last = tier === 'live' ? maxSecond : Math.min(maxSecond ?? Number.MAX_SAFE_INTEGER, settings.cutoffSecond - 1);
+  const trades: Record<string, unknown>[] = [];
+  for (const trade of world.tape.newestFirst(only)) {
+    if (page.after !== undefined && trade.index >= page.after) continue;
+    if (last !== undefined && trade.second > last) continue;
+    // Newest first: nothing behind this row can be in the range.
+    if (trade.second < first) break;
+    const market = world.markets[trade.marketNo];
+    if (market === undefined) continue;
+    trades.push(tradeObject(trade, market, world.options.seed));
+    if (trades.length === page.limit) return json({ cursor: cursorOf(trade.index), trades });
+  }
+  return json({ cursor: '', trades });
+}
+
+/** `GET /historical/cutoff`. */
+export function cutoff({ settings }: Directory): Reply {
+  const at = isoSeconds(settings.cutoffSecond);
+  return json({
+    market_settled_ts: at,
+    trades_created_ts: at,
+    orders_updated_ts: at,
+    market_positions_last_updated_ts: at,
+  });
+}

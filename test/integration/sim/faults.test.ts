@@ -1,0 +1,120 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type HttpExchange, startHttpExchange } from './http-exchange.ts';
+
+let http: HttpExchange;
+let exchange: HttpExchange['exchange'];
+beforeAll(async () => {
+  http = await startHttpExchange({ historyHours: 0.1 });
+  ({ exchange } = http);
+  exchange.step(200);
+});
+afterEach(() => {
+  exchange.clearFaults();
+});
+afterAll(() => exchange.close());
+
+describe('faults', () => {
+  const url = () => http.data('/trades?limit=50');
+  const inject = (fault: object) => http.post<{ id: number }>(`${exchange.url}/_sim/faults`, fault, 201);
+
+  it('delays an answer', async () => {
+    await inject({ host: 'data', kind: 'latency', latencyMs: 120, count: 1 });
+    const startedAt = performance.now();
+    await http.get(url());
+    // Timers may fire a millisecond early.
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(118);
+    expect(exchange.requests().at(-1)).toMatchObject({ host: 'data', path: '/trades', faults: ['latency'] });
+  });
+
+  it('answers 429 with Retry-After, then is itself again', async () => {
+    await inject({ host: '*', path: '/trades', kind: 'status429', retryAfterSeconds: 7, count: 1 });
+    const refused = await fetch(url());
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '7']);
+    await refused.text();
+    await http.get(url());
+  });
+
+  it('answers 500 on one host only', async () => {
+    await inject({ host: 'gamma', kind: 'status500' });
+    expect(await http.get(http.gamma('/markets'), 500)).toHaveProperty('error');
+    await http.get(url());
+    const listed = await http.get<{ applied: number }[]>(`${exchange.url}/_sim/faults`);
+    expect(listed).toMatchObject([{ host: 'gamma', kind: 'status500', applied: 1 }]);
+    const cleared = await fetch(`${exchange.url}/_sim/faults`, { method: 'DELETE' });
+    expect(await cleared.json()).toEqual({ cleared: 1 });
+    await http.get(http.gamma('/markets'));
+  });
+
+  it('cuts a body short under a matching length, or breaks off in the middle of the announced one', async () => {
+    const whole = await (await fetch(url())).text();
+    await inject({ host: 'data', kind: 'truncate', count: 1 });
+    const cut = await fetch(url());
+    expect(cut.status).toBe(200);
+    const text = await cut.text();
+    expect(whole.startsWith(text)).toBe(true);
+    expect(() => JSON.parse(text)).toThrow(SyntaxError);
+    await inject({ host: 'data', kind: 'truncate', contentLength: 'full', count: 1 });
+    const broken = await fetch(url());
+    expect(Number(broken.headers.get('content-length'))).toBe(Buffer.byteLength(whole));
+    await expect(broken.text()).rejects.toThrow();
+  });
+
+  it('renames a field', async () => {
+    await inject({ host: 'data', kind: 'rename_field', field: { from: 'price', to: 'px' }, count: 1 });
+    const rows = await http.get<Record<string, unknown>[]>(url());
+    expect(rows.every((row) => 'px' in row && !('price' in row))).toBe(true);
+  });
+
+  it('resets the connection', async () => {
+    await inject({ host: 'data', kind: 'reset', count: 1 });
+    await expect(fetch(url())).rejects.toMatchObject({
+      cause: { code: expect.stringMatching(/ECONNRESET|UND_ERR/) },
+    });
+    await http.get(url());
+  });
+
+  it('drips an answer out, whole in the end', async () => {
+    const whole = await (await fetch(url())).text();
+    await inject({ host: 'polymarket', kind: 'drip', latencyMs: 100, count: 1 });
+    const startedAt = performance.now();
+    const dripping = await fetch(url());
+    expect(await dripping.text()).toBe(whole);
+    // Twenty timers, each of which may fire a millisecond early.
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(80);
+  });
+
+  it('never answers, and forgets about it when the client gives up', async () => {
+    await inject({ host: 'data', kind: 'hang', count: 1 });
+    await expect(fetch(url(), { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ name: 'TimeoutError' });
+    await http.get(url());
+  });
+
+  it('answers with a web page', async () => {
+    await inject({ host: 'data', kind: 'html', count: 1 });
+    const page = await fetch(url());
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(await page.text()).toMatch(/^<!DOCTYPE html>/);
+  });
+
+  it('puts a wrong value under a name', async () => {
+    await inject({ host: 'data', kind: 'set_field', set: { field: 'price', value: { was: null } }, count: 1 });
+    const rows = await http.get<Record<string, unknown>[]>(url());
+    expect(rows.length).toBeGreaterThan(0);
+    for (const row of rows) expect(row['price']).toEqual({ was: null });
+  });
+
+  it('answers another server error when told so', async () => {
+    await inject({ host: 'data', kind: 'status500', status: 503, count: 1 });
+    await http.get(url(), 503);
+  });
+
+  it('takes the three hosts of Polymarket under one name', async () => {
+    await inject({ host: 'polymarket', kind: 'status500' });
+    for (const broken of [url(), http.gamma('/markets'), http.clob('/book')]) await http.get(broken, 500);
+    await http.get(http.kalshi('/markets'));
+  });
+
+  it('refuses a fault that makes no sense', async () => {
+    await http.post(`${exchange.url}/_sim/faults`, { host: '*', kind: 'fire' }, 400);
+  });
+});

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { LedgerRow } from '../../../sim/exchange.ts';
+import { tickerOf } from '../../../sim/kalshi/wire.ts';
+import { type HttpExchange, NOW, startHttpExchange } from './http-exchange.ts';
+
+interface KalshiMarket {
+  ticker: string;
+  event_ticker: string;
+  status: string;
+  settlement_ts?: string;
+}
+interface KalshiTrade {
+  trade_id: string;
+  ticker: string;
+  count_fp: string;
+  yes_price_dollars: string;
+  created_time: string;
+}
+interface Page {
+  cursor: string;
+  markets: KalshiMarket[];
+  trades: KalshiTrade[];
+  events: { event_ticker: string; markets: KalshiMarket[] }[];
+}
+interface Candle {
+  end_period_ts: number;
+  price: Record<string, string | null>;
+  volume_fp?: string;
+  volume?: string;
+}
+
+const LIVE_HOURS = 0.5;
+const CUTOFF = NOW - LIVE_HOURS * 3600;
+
+let http: HttpExchange;
+let exchange: HttpExchange['exchange'];
+let ledger: readonly LedgerRow[];
+beforeAll(async () => {
+  http = await startHttpExchange({
+    kalshiLiveHours: LIVE_HOURS,
+    kalshiUnopened: true,
+    deepMarkets: 1,
+    deepPrints: 300,
+  });
+  ({ exchange } = http);
+  exchange.step(200);
+  ledger = exchange.ledger().trades;
+});
+afterAll(() => exchange.close());
+
+/** All pages of a listing. */
+async function all<K extends 'markets' | 'trades' | 'events'>(path: string, what: K): Promise<Page[K][number][]> {
+  const found: Page[K][number][] = [];
+  let cursor = '';
+  do {
+    const joint = path.includes('?') ? '&' : '?';
+    const page = await http.get<Page>(http.kalshi(`${path}${cursor === '' ? '' : `${joint}cursor=${cursor}`}`));
+    found.push(...page[what]);
+    ({ cursor } = page);
+  } while (cursor !== '');
+  return found;
+}
+
+const ledgerOf = (conditionId: string) => ledger.filter((row) => row.conditionId === conditionId);
+const second = (trade: KalshiTrade) => Math.floor(Date.parse(trade.created_time) / 1000);
+
+/** The market with the longest past. */
+function deepest(): { conditionId: string; ticker: string } {
+  const market = exchange.state().markets.find((each) => each.conditionId === ledger[0]?.conditionId);
+  if (market === undefined) throw new Error('no market');
+  return { conditionId: market.conditionId, ticker: tickerOf(market) };
+}
+
+describe('Kalshi trades of one market', () => {
+  it('are parted by the cutoff between the live and the historical route, and complete together', async () => {
+    const { conditionId, ticker } = deepest();
+    const live = await all(`/markets/trades?ticker=${ticker}&limit=70`, 'trades');
+    const old = await all(`/historical/trades?ticker=${ticker}&limit=70`, 'trades');
+    expect(live.length).toBeGreaterThan(0);
+    expect(old.length).toBeGreaterThanOrEqual(300);
+    expect(Math.min(...live.map(second))).toBeGreaterThanOrEqual(CUTOFF);
+    expect(Math.max(...old.map(second))).toBeLessThan(CUTOFF);
+    const seconds = [...live, ...old].map(second);
+    expect(seconds).toEqual(
+      ledgerOf(conditionId)
+        .map((row) => row.timestamp)
+        .toReversed(),
+    );
+    expect(new Set([...live, ...old].map((trade) => trade.trade_id)).size).toBe(seconds.length);
+  });
+
+  it('are kept to a window of seconds, both taken in', async () => {
+    const { conditionId, ticker } = deepest();
+    const times = ledgerOf(conditionId).map((row) => row.timestamp);
+    const [from, to] = [times[50] ?? 0, times[150] ?? 0];
+    const found = await all(`/historical/trades?ticker=${ticker}&min_ts=${from}&max_ts=${to}`, 'trades');
+    expect(found.map(second)).toEqual(times.filter((time) => time >= from && time <= to).toReversed());
+  });
+
+  it('are none for a ticker that nobody has', async () => {
+    expect(await http.get(http.kalshi('/markets/trades?ticker=KXNONE-1'))).toEqual({ cursor: '', trades: [] });
+  });
+
+  it('says where the cutoff is', async () => {
+    const { trades_created_ts, market_settled_ts } = await http.get<Record<string, string>>(
+      http.kalshi('/historical/cutoff'),
+    );
+    expect(Date.parse(trades_created_ts ?? '') / 1000).toBe(CUTOFF);
+    expect(market_settled_ts).toBe(trades_created_ts);
+  });
+});
+
+describe('Kalshi markets', () => {
+  it('settled before the cutoff are on the historical route only', async () => {
+    const live = await all('/markets?limit=7', 'markets');
+    const old = await all('/historical/markets?limit=2', 'markets');
+    expect(old.length).toBeGreaterThan(0);
+    for (const market of old) expect(Date.parse(market.settlement_ts ?? '') / 1000).toBeLessThan(CUTOFF);
+    const { ticker = '' } = old[0] ?? {};
+    expect(live.map((market) => market.ticker)).not.toContain(ticker);
+    expect(await http.get<Page>(http.kalshi(`/markets?tickers=${ticker}`))).toMatchObject({ markets: [] });
+    expect(await http.get<Page>(http.kalshi(`/historical/markets?tickers=${ticker},KX-NONE`))).toMatchObject({
+      markets: [{ ticker, status: 'finalized' }],
+    });
+    await http.get(http.kalshi(`/markets/${ticker}`), 404);
+    await http.get(http.kalshi(`/historical/markets/${ticker}`));
+    const known = await all('/events?with_nested_markets=true', 'events');
+    expect(known.flatMap((event) => event.markets.map((market) => market.ticker)).sort()).toEqual(
+      live.map((market) => market.ticker).sort(),
+    );
+  });
+
+  it('are found by their tickers, unknown ones left out', async () => {
+    const [first, second] = await all('/markets?status=open', 'markets');
+    const path = `/markets?tickers=${second?.ticker},KX-NONE,${first?.ticker}`;
+    const { markets } = await http.get<Page>(http.kalshi(path));
+    expect(markets.map((market) => market.ticker)).toEqual([first?.ticker, second?.ticker]);
+  });
+
+  it.each([
+    ['unopened', ['initialized']],
+    ['open', ['active']],
+    ['paused', ['inactive']],
+    ['closed', ['determined', 'disputed']],
+    ['settled', ['finalized']],
+  ])('pass the filter %s by what their field says', async (filter, statuses) => {
+    const halted = exchange.state().markets.find((market) => market.phase === 'open' && !market.negRisk);
+    if (filter === 'paused') exchange.steer({ conditionId: halted?.conditionId ?? '', action: 'halt' });
+    const closing = exchange.state().markets.find((market) => market.phase === 'open' && !market.halted);
+    if (filter === 'closed') exchange.steer({ conditionId: closing?.conditionId ?? '', action: 'close' });
+    const found = await all(`/markets?status=${filter}`, 'markets');
+    expect(found.length).toBeGreaterThan(0);
+    for (const market of found) expect(statuses).toContain(market.status);
+  });
+
+  it('refuse words of the field as a filter', async () => {
+    await http.get(http.kalshi('/markets?status=finalized'), 400);
+    await http.get(http.kalshi('/events?status=paused'), 400);
+  });
+});
+
+describe('Kalshi candlesticks', () => {
+  const path = (ticker: string, minutes: number, from: number, to: number) =>
+    `/series/KXSIM/markets/${ticker}/candlesticks?period_interval=${minutes}&start_ts=${from}&end_ts=${to}`;
+  const read = async (address: string) =>
+    (await http.get<{ candlesticks: Candle[] }>(http.kalshi(address))).candlesticks;
+
+  it.each([1, 60])(
+    'of %i minutes fold the market’s prints, and carry the price over empty periods',
+    async (minutes) => {
+      const { conditionId, ticker } = deepest();
+      const step = minutes * 60;
+      const from = Math.floor((NOW - 2 * 3600) / step) * step;
+      const candles = await read(path(ticker, minutes, from, NOW));
+      expect(candles.map((candle) => candle.end_period_ts)).toEqual(
+        Array.from({ length: Math.floor((NOW - from) / step) + 1 }, (_, index) => from + index * step),
+      );
+      const prints = ledgerOf(conditionId);
+      let previous = yesPrice(prints.filter((row) => row.timestamp < from - step).at(-1));
+      let empty = 0;
+      for (const { end_period_ts: end, price, volume_fp } of candles) {
+        const inside = prints.filter((row) => row.timestamp >= end - step && row.timestamp < end);
+        const prices = inside.map(yesPrice).map(Number);
+        expect(price['previous_dollars']).toBe(previous);
+        expect(Number(volume_fp)).toBeCloseTo(
+          inside.reduce((sum, row) => sum + Number(row.size), 0),
+          6,
+        );
+        if (inside.length === 0) {
+          expect(Object.keys(price)).toEqual(['previous_dollars']);
+          expect(volume_fp).toBe('0.00');
+          empty += 1;
+          continue;
+        }
+        previous = yesPrice(inside.at(-1));
+        expect([price['open_dollars'], price['close_dollars']]).toEqual([yesPrice(inside[0]), previous]);
+        expect(Number(price['high_dollars'])).toBeCloseTo(Math.max(...prices), 9);
+        expect(Number(price['low_dollars'])).toBeCloseTo(Math.min(...prices), 9);
+      }
+      if (minutes === 1) expect(empty).toBeGreaterThan(0);
+    },
+  );
+
+  it('of a day end at midnight in New York', async () => {
+    const { ticker } = deepest();
+    const ends = (await read(path(ticker, 1440, NOW - 4 * 86_400, NOW + 86_400))).map((candle) => candle.end_period_ts);
+    const hour = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', timeStyle: 'short' });
+    expect(ends).toHaveLength(5);
+    expect(new Set(ends.map((end) => hour.format(end * 1000)))).toEqual(new Set(['12:00 AM']));
+  });
+
+  it('of an archived market have other names, and null where there was no print', async () => {
+    const [old] = await all('/historical/markets', 'markets');
+    const window = `period_interval=1&start_ts=${NOW - 3600}&end_ts=${NOW}`;
+    await http.get(http.kalshi(`/series/KXSIM/markets/${old?.ticker}/candlesticks?${window}`), 404);
+    const candles = await read(`/historical/markets/${old?.ticker}/candlesticks?${window}`);
+    const traded = candles.find((candle) => candle.price['open'] !== null);
+    expect(Object.keys(traded?.price ?? {}).sort()).toEqual(['close', 'high', 'low', 'mean', 'open', 'previous']);
+    expect(Number(traded?.volume)).toBeGreaterThan(0);
+    expect(candles.find((candle) => candle.price['open'] === null)).toMatchObject({ volume: '0.00' });
+  });
+
+  it('refuse another period, another series and a window the wrong way round', async () => {
+    const { ticker } = deepest();
+    await http.get(http.kalshi(path(ticker, 5, NOW - 60, NOW)), 400);
+    await http.get(http.kalshi(path(ticker, 1, NOW, NOW - 60)), 400);
+    await http.get(http.kalshi(path(ticker, 1, NOW - 60, NOW).replace('KXSIM', 'KXOTHER')), 404);
+  });
+});
+
+function yesPrice(row: { outcomeIndex: number; price: string } | undefined): string | undefined {
+  if (row === undefined) return undefined;
+  const price = Number(row.price);
+  return (row.outcomeIndex === 0 ? price : 1 - price).toFixed(4);
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type HttpExchange, startHttpExchange } from './http-exchange.ts';
+
+interface Contract {
+  id: string;
+  slug: string;
+  outcomeType: string;
+  volume: number;
+  answers?: { id: string }[];
+}
+interface Bet {
+  id: string;
+  contractId: string;
+  answerId?: string;
+  createdTime: number;
+  amount: number;
+  isRedemption: boolean;
+}
+
+let http: HttpExchange;
+let exchange: HttpExchange['exchange'];
+let contracts: Contract[];
+beforeAll(async () => {
+  http = await startHttpExchange({ historyHours: 0.1 });
+  ({ exchange } = http);
+  exchange.step(200);
+  contracts = await http.get<Contract[]>(http.manifold('/markets?limit=1000'));
+});
+afterAll(() => exchange.close());
+
+const bets = (query: string) => http.get<Bet[]>(http.manifold(`/bets?${query}`));
+const busiest = () => contracts.filter((each) => each.outcomeType === 'BINARY').toSorted((a, b) => b.volume - a.volume);
+
+describe('Manifold bets of one contract', () => {
+  it('walk back to its first, each once, when pages overlap by the moment they end in', async () => {
+    const contract = busiest()[3];
+    const seen = new Map<string, Bet>();
+    for (let bound = ''; ; ) {
+      const page = await bets(`contractId=${contract?.id}&limit=17${bound}`);
+      const known = seen.size;
+      for (const bet of page) seen.set(bet.id, bet);
+      if (seen.size === known) break;
+      // Exclusive, and a redemption shares the moment of its taker.
+      bound = `&beforeTime=${(page.at(-1)?.createdTime ?? 0) + 1}`;
+    }
+    const whole = await bets(`contractSlug=${contract?.slug}&limit=1000`);
+    expect(whole.length).toBeGreaterThan(50);
+    expect(whole.length).toBeLessThan(1000);
+    expect([...seen.values()]).toEqual(whole);
+    const times = whole.map((bet) => bet.createdTime);
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    const printed = exchange.ledger().trades.length;
+    const everything = await bets('limit=1000&filterRedemptions=true');
+    expect(everything).toHaveLength(Math.min(1000, 2 * printed));
+    const share = whole.filter((bet) => !bet.isRedemption && bet.createdTime >= (everything.at(-1)?.createdTime ?? 0));
+    expect(everything.filter((bet) => bet.contractId === contract?.id)).toEqual(share);
+  });
+
+  it('before a bet are those before its moment', async () => {
+    const [contract] = busiest();
+    const bet = (await bets(`contractId=${contract?.id}&limit=20`)).at(-1);
+    expect(await bets(`contractId=${contract?.id}&before=${bet?.id}`)).toEqual(
+      await bets(`contractId=${contract?.id}&beforeTime=${bet?.createdTime}`),
+    );
+  });
+
+  it('are bounded by `after` and `afterTime`, and take several contracts', async () => {
+    const [first, second] = busiest();
+    const both = await bets(`contractId=${first?.id}&contractId=${second?.id}&limit=1000`);
+    expect(new Set(both.map((bet) => bet.contractId))).toEqual(new Set([first?.id, second?.id]));
+    const middle = both[Math.floor(both.length / 2)];
+    const later = await bets(`contractId=${first?.id}&contractId=${second?.id}&limit=1000&after=${middle?.id}`);
+    expect(later).toEqual(both.filter((bet) => bet.createdTime > (middle?.createdTime ?? 0)));
+    expect(
+      await bets(`contractId=${first?.id}&contractId=${second?.id}&limit=1000&afterTime=${middle?.createdTime}`),
+    ).toEqual(later);
+  });
+
+  it('of a multiple-choice contract are told apart by answer', async () => {
+    const multiple = contracts.find((each) => each.outcomeType === 'MULTIPLE_CHOICE');
+    const { answers = [] } = await http.get<Contract>(http.manifold(`/market/${multiple?.id}`));
+    const own = await bets(`contractId=${multiple?.id}&answerId=${answers[1]?.id}&limit=1000`);
+    expect(own.length).toBeGreaterThan(0);
+    expect(new Set(own.map((bet) => bet.answerId))).toEqual(new Set([answers[1]?.id]));
+  });
+
+  it.each([
+    ['an unknown parameter', 'marketId=1', 400],
+    ['a time that is none', 'beforeTime=yesterday', 400],
+    ['too large a page', 'limit=1001', 400],
+    ['an order that is none', 'order=random', 400],
+    ['an unknown bet', 'before=nobody', 404],
+  ])('refuse %s', async (_what, query, status) => {
+    expect(await http.get(http.manifold(`/bets?${query}`), status)).toHaveProperty('message');
+  });
+});
+
+describe('Manifold markets', () => {
+  it('are served one by one, every one of the listing', async () => {
+    for (const { id, outcomeType } of contracts) {
+      expect(await http.get<Contract>(http.manifold(`/market/${id}`))).toMatchObject({ id, outcomeType });
+    }
+    const [first] = busiest();
+    expect(await http.get<Contract>(http.manifold(`/slug/${first?.slug}`))).toMatchObject({ id: first?.id });
+  });
+
+  it('are a 404 when nobody has the id, and a 400 with an unknown parameter', async () => {
+    expect(await http.get(http.manifold('/market/nobody'), 404)).toEqual({ message: 'Contract not found' });
+    await http.get(http.manifold(`/market/${contracts[0]?.id}?full=true`), 400);
+    await http.get(http.manifold('/markets?cursor=1'), 400);
+  });
+});
