@@ -38,6 +38,10 @@ export interface MarketRecord {
   volume?: Decimal;
   volume24h?: Decimal;
   liquidity?: Decimal;
+  /**
+   * The listing it comes from leaves out description, resolution criteria, category and tags: what is stored of these stays.
+   */
+  isSummary?: true;
   /** Whether the venue serves an orderbook for this market. */
   hasBook: boolean;
 }
@@ -70,6 +74,7 @@ export interface BookRecord {
 export interface TradeRecord {
   tradeId: string;
   outcomeId: string;
+  /** Epoch milliseconds; a fraction holds the venue's microseconds, where it has them. */
   tsMs: number;
   price: Decimal;
   size: Decimal;

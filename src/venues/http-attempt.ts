@@ -3,6 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { asError } from '../domain/errors.ts';
 import { VenueError } from './errors.ts';
+import { isDeeperThan } from './json-depth.ts';
 import { parseRetryAfterMs } from './retry-after.ts';
 
 export interface AttemptOptions {
@@ -21,6 +22,8 @@ export interface AttemptResult {
   json: unknown;
 }
 
+/** Far deeper than any answer of a venue. */
+const MAX_DEPTH = 100;
 /** How much of an error answer is read so that its connection can be used again. */
 const DRAIN_BYTES = 64 * 1024;
 
@@ -43,6 +46,10 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
     throw statusError(options.venue, statusCode, response.headers['retry-after']);
   }
   const text = await readText(options, response);
+  if (isDeeperThan(text, MAX_DEPTH)) {
+    const why = `the answer is nested deeper than ${MAX_DEPTH} levels`;
+    throw new VenueError(options.venue, 'invalid_payload', why, { retryable: true, statusCode });
+  }
   try {
     return { statusCode, json: JSON.parse(text) };
   } catch (cause) {

@@ -38,6 +38,10 @@ export interface VenueHttpOptions {
   /** How long it stays open at first; doubles up to a minute while the venue stays down. */
   breakerOpenMs?: number;
   userAgent?: string;
+  /** Sent with every request, such as an API key. They appear in no log and no error. */
+  headers?: Readonly<Record<string, string>>;
+  /** A failure that the venue tells in an answer of status 200. */
+  failureIn?(json: unknown): VenueError | undefined;
   observer?: VenueObserver;
 }
 
@@ -121,12 +125,15 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
           accept: 'application/json',
           'accept-encoding': 'gzip',
           'user-agent': options.userAgent ?? 'oddswire',
+          ...options.headers,
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body }),
         maxBodyBytes: options.maxBodyBytes ?? 32 * 1024 * 1024,
         signal: deadline.signal,
       });
+      const failure = options.failureIn?.(result.json);
+      if (failure) throw failure;
       report('ok', result.statusCode);
       return result.json;
     } catch (thrown) {

@@ -1,5 +1,5 @@
 import type { VenueErrorCode } from './errors.ts';
-import type { PollKind } from './port.ts';
+import type { RecordKind } from './port.ts';
 
 export type BreakerState = 'closed' | 'half_open' | 'open';
 
@@ -29,7 +29,7 @@ export interface UnknownValueEvent {
 /** A walk that could not see everything it should have: what it left out may be missing for good. */
 export interface TruncationEvent {
   venue: string;
-  kind: PollKind;
+  kind: RecordKind;
   detail: string;
 }
 

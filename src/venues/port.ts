@@ -1,13 +1,15 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../domain/market.ts';
 import type { VenueProfile } from '../domain/venue.ts';
 
-/** What an adapter can be polled for. Later kinds join this list. */
+/** What an adapter can be polled for, and so the kinds of records there are. */
 export const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;
 export type PollKind = (typeof POLL_KINDS)[number];
+/** The same, with what wallet and token adapters read. */
+export type RecordKind = PollKind | 'wallets' | 'tokens';
 
 /** One record that did not pass the door: its neighbours go through, this is counted and kept for the operator. */
 export interface RejectedRecord {
-  kind: PollKind;
+  kind: RecordKind;
   /** The record's own id when it could be read. */
   recordId?: string;
   /** Short, stable, groupable: `price_out_of_range`, `missing_field`, … */
@@ -32,6 +34,35 @@ export interface Page<R> extends Batch<R> {
   more: boolean;
 }
 
+/**
+ * A page of the catalog. `sweep` is set while the walk lists every market that is not over yet: when it `ended`, stored
+ * tradable markets that no page since `startedAtMs` has named are missing from the venue's list.
+ */
+export interface MarketPage extends Page<MarketRecord> {
+  sweep?: {
+    startedAtMs: number;
+    ended: boolean;
+    /** Markets that this page lists and has no record of: nothing of theirs changed, or they were refused. */
+    alsoListed?: readonly string[];
+  };
+}
+
+/** The trades of one market in `[fromMs, toMs)`, newest first. */
+export interface HistoryRequest {
+  marketId: string;
+  /** The market's own outcomes. */
+  outcomeIds: readonly string[];
+  fromMs: number;
+  toMs: number;
+}
+
+export interface HistoryPage extends Page<TradeRecord> {
+  /** Everything from here to `toMs` was read, epoch milliseconds. */
+  reachedMs: number;
+  /** What the venue would not give, when it would not give all. */
+  truncated?: string;
+}
+
 export interface CallContext {
   /** Aborted at the job's deadline or when the process stops. */
   signal: AbortSignal;
@@ -48,10 +79,22 @@ export interface VenueAdapter extends VenueProfile {
   readonly venue: string;
 
   /** The next page of the catalog walk; null starts over. When a walk ends, `more` is false and the next call begins a new one. */
-  pollMarkets(position: unknown, context: CallContext): Promise<Page<MarketRecord>>;
+  pollMarkets(position: unknown, context: CallContext): Promise<MarketPage>;
+
+  /** Markets by their ids, whatever their state; one that the venue does not know is simply absent. */
+  fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>>;
+
+  /** How many markets one `fetchMarkets` may name. */
+  readonly maxMarketsPerFetch: number;
 
   /** The next trades after `position`, oldest or newest page first as the venue allows; null starts at the recent past. */
   pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>>;
+
+  /**
+   * The next page of a market's older trades after `position`; null starts at `toMs`. Politely: at a share of the host's
+   * budget, so that no walk back keeps the live polls waiting. Trades have the ids that `pollTrades` gives them.
+   */
+  pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage>;
 
   /** Prices of these outcomes; an outcome the venue does not price is simply absent. */
   fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>>;

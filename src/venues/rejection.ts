@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { asError } from '../domain/errors.ts';
 import { scrubText } from '../domain/text.ts';
-import type { PollKind, RejectedRecord } from './port.ts';
+import type { RecordKind, RejectedRecord } from './port.ts';
 
 const MAX_DETAIL = 500;
 const MAX_SAMPLE_BYTES = 4096;
@@ -44,7 +44,7 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** The quarantine entry of a refused record: bounded and storable whatever the venue sent. */
-export function rejectRecord(kind: PollKind, raw: unknown, refusal: Refusal, recordId?: unknown): RejectedRecord {
+export function rejectRecord(kind: RecordKind, raw: unknown, refusal: Refusal, recordId?: unknown): RejectedRecord {
   const id = typeof recordId === 'string' && recordId !== '' ? scrubText(recordId.slice(0, MAX_ID)) : undefined;
   return {
     kind,

@@ -1,5 +1,5 @@
 import type { VenueObserver } from './observer.ts';
-import type { PollKind } from './port.ts';
+import type { RecordKind } from './port.ts';
 
 /** Enough to recognise a value by; what a venue sends may be of any length. */
 const MAX_VALUE_LENGTH = 100;
@@ -9,7 +9,7 @@ export interface Report {
   /** States and forms that are not known and were mapped to the nearest safe ones. */
   unknowns(values: readonly { field: string; value: string }[]): void;
   /** A walk that could not see everything it should have; undefined when it did. */
-  truncated(kind: PollKind, detail: string | undefined): void;
+  truncated(kind: RecordKind, detail: string | undefined): void;
 }
 
 export function createReport(venue: string, observer: VenueObserver | undefined): Report {

@@ -10,6 +10,12 @@ const MAX_MS = 253_402_300_799_999;
  * with a space and a two-digit zone, a date alone (its midnight). No zone means UTC. Undefined when it is none of these.
  */
 export function parseVenueTimeMs(value: unknown): number | undefined {
+  const precise = parsePreciseVenueTimeMs(value);
+  return precise === undefined ? undefined : Math.floor(precise);
+}
+
+/** The same with the venue's microseconds as a fraction: what puts the prints of one millisecond in their order. */
+export function parsePreciseVenueTimeMs(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined;
   const match = DATE_TIME.exec(value.trim());
   if (!match) return undefined;
@@ -19,8 +25,9 @@ export function parseVenueTimeMs(value: unknown): number | undefined {
     new Date(midnight).getUTCDate() === Number(day) && new Date(midnight).getUTCMonth() + 1 === Number(month);
   if (!isRealDay || Number(hour) > 24 || Number(minute) > 59 || Number(second) > 60) return undefined;
   const clockMs = ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000;
-  const ms = midnight + clockMs + Number(fraction.padEnd(3, '0').slice(0, 3)) - zoneOffsetMs(zone);
-  return ms >= MIN_MS && ms <= MAX_MS ? ms : undefined;
+  const micros = (midnight + clockMs - zoneOffsetMs(zone)) * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+  const ms = micros / 1000;
+  return ms >= MIN_MS && ms < MAX_MS + 1 ? ms : undefined;
 }
 
 function zoneOffsetMs(zone: string): number {

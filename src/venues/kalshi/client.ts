@@ -15,6 +15,11 @@ export interface ListAnswer {
   nextCursor?: string;
 }
 
+export interface CandlesticksOf {
+  ticker: string;
+  seriesTicker?: string;
+}
+
 /** Kalshi's read endpoints (venue documentation section 2). Every call throws VenueError only. */
 export interface KalshiClient {
   /** `GET /events` with its markets: a row is a market that carries its event. */
@@ -23,7 +28,7 @@ export interface KalshiClient {
   listMarkets(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** The facts of an event; undefined when the venue does not know it (any more). */
   getEvent(eventTicker: string, signal: AbortSignal): Promise<unknown>;
-  /** Market objects; unknown tickers are left out of the answer. */
+  /** `GET /markets` by ticker; unknown tickers, and markets that only the archive has, are left out. At most 100 tickers. */
   listQuotes(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
   /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
   listBooks(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
@@ -31,12 +36,20 @@ export interface KalshiClient {
   getBook(ticker: string, signal: AbortSignal): Promise<unknown>;
   /** Prints of all markets, newest first. */
   listTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  /** Where the live routes end and `GET /historical/*` begins, as the venue says it. */
+  getCutoff(signal: AbortSignal): Promise<unknown>;
+  /** Market objects that have left the live routes; at most 100 tickers. */
+  listArchivedMarkets(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  /** Prints that have left the live routes, newest first. */
+  listArchivedTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  /** Candles of a market, oldest first, ends inclusive; from the archive without a series. */
+  listCandlesticks(of: CandlesticksOf, parameters: Parameters, signal: AbortSignal): Promise<unknown[]>;
   breakerStates(): Record<string, BreakerState>;
   close(): Promise<void>;
 }
 
 /** What a caller without a key may do is not documented; the lowest tier of those with one has twice this. */
-const REQUESTS_PER_SECOND = 10;
+export const REQUESTS_PER_SECOND = 10;
 const NO_COMBINATIONS = { mve_filter: 'exclude' };
 
 export function createKalshiClient(options: {
@@ -90,6 +103,24 @@ export function createKalshiClient(options: {
     async listTrades(parameters, signal) {
       return readList(await get('trades', '/markets/trades', parameters, signal), 'trades');
     },
+    getCutoff(signal) {
+      return get('cutoff', '/historical/cutoff', {}, signal);
+    },
+    async listArchivedMarkets(tickers, signal) {
+      const parameters = { tickers: tickers.join(','), limit: tickers.length };
+      return readList(await get('archived_markets', '/historical/markets', parameters, signal), 'markets').rows;
+    },
+    async listArchivedTrades(parameters, signal) {
+      return readList(await get('archived_trades', '/historical/trades', parameters, signal), 'trades');
+    },
+    async listCandlesticks({ ticker, seriesTicker }, parameters, signal) {
+      const market = `/markets/${encodeURIComponent(ticker)}/candlesticks`;
+      const [route, path] =
+        seriesTicker === undefined
+          ? ['archived_candlesticks', `/historical${market}`]
+          : ['candlesticks', `/series/${encodeURIComponent(seriesTicker)}${market}`];
+      return readList(await get(route, path, parameters, signal), 'candlesticks').rows;
+    },
     breakerStates: () => ({ [http.host]: http.breakerState() }),
     close: () => http.close(),
   };
@@ -113,14 +144,19 @@ function readList(json: unknown, field: string): ListAnswer {
   if (!Array.isArray(rows)) {
     throw new VenueError(KALSHI, 'invalid_payload', `${field}: expected a list`, { retryable: true });
   }
-  return typeof cursor === 'string' && cursor !== '' ? { rows, nextCursor: cursor } : { rows };
+  if (cursor === undefined || cursor === null || cursor === '') return { rows };
+  // Taken for the end, a cursor that cannot be read would end a walk that says it saw everything.
+  if (typeof cursor !== 'string') {
+    throw new VenueError(KALSHI, 'invalid_payload', 'cursor: expected a text', { retryable: true });
+  }
+  return { rows, nextCursor: cursor };
 }
 
-/** The markets of a nested event, each with the event; an event that is none stays a row, so that it is refused and counted. */
+/** The markets of a nested event, each with the event; an event that is none, or has no list of them, stays a row, so that it is refused and counted. */
 export function marketsOfEvent(event: unknown): unknown[] {
   if (event === null || typeof event !== 'object' || Array.isArray(event)) return [event];
   const { markets, ...facts } = event as { markets?: unknown };
-  if (!Array.isArray(markets)) return [];
+  if (!Array.isArray(markets)) return [event];
   return markets.map((market: unknown) => withEvent(market, facts));
 }
 

@@ -107,6 +107,8 @@ export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
 
 export interface Advance {
   position: MarketPosition;
+  /** Set on the pages of the phases that together list every market that is not over. */
+  sweep?: { startedAtMs: number; ended: boolean };
   /** Why the phase ended before its time, when it did. */
   cutShort?: string;
 }
@@ -115,12 +117,28 @@ export interface Advance {
 export function advance(at: MarketPosition, answer: ListAnswer, settings: MarketWalkSettings): Advance {
   const current = currentPhase(at);
   const { nextCursor } = answer;
-  if (nextCursor === undefined) return { position: withoutPhase(at) };
+  if (nextCursor === undefined) {
+    // A venue without any open event is one that does not say what it has.
+    const isEmpty = current.name === 'open' && current.page === 0 && answer.rows.length === 0;
+    return { position: withoutPhase(isEmpty ? { ...at, hasMissed: true } : at), ...sweepOf(at, !at.hasMissed) };
+  }
   const why = reasonToStop(current, nextCursor, at, settings);
-  if (why !== undefined)
-    return { position: withoutPhase({ ...at, hasMissed: true }), cutShort: `${current.name} markets: ${why}` };
+  if (why !== undefined) {
+    const position = withoutPhase({ ...at, hasMissed: true });
+    return { position, cutShort: `${current.name} markets: ${why}`, ...sweepOf(at, false) };
+  }
   const following = { ...current, cursor: nextCursor, page: current.page + 1 };
-  return { position: { ...at, phases: [following, ...at.phases.slice(1)] } };
+  return { position: { ...at, phases: [following, ...at.phases.slice(1)] }, ...sweepOf(at, false) };
+}
+
+const SWEEP: ReadonlySet<PhaseName> = new Set(['open', 'unopened', 'closed']);
+
+/** `isComplete`: the phase ended with this page, and neither it nor one before it missed anything. */
+function sweepOf(at: MarketPosition, isComplete: boolean): Pick<Advance, 'sweep'> {
+  const [current, ...others] = at.phases;
+  if (!current || !SWEEP.has(current.name) || at.fullWalkAtMs === undefined) return {};
+  const ended = isComplete && !others.some((each) => SWEEP.has(each.name));
+  return { sweep: { startedAtMs: at.fullWalkAtMs, ended } };
 }
 
 function reasonToStop(

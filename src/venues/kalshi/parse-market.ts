@@ -1,5 +1,6 @@
 import type { MarketRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
+import { pastTimes } from '../market-times.ts';
 import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
@@ -14,12 +15,12 @@ const PLAIN_TICKER = /^[\w.-]{1,100}$/;
 const ZERO_TIME = /^0001-01-01/;
 
 /** Market objects, each with the event it belongs to where that is known; pure. */
-export function parseMarkets(rows: readonly unknown[]): ParsedBatch<MarketRecord> {
+export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_INFINITY): ParsedBatch<MarketRecord> {
   const batch: ParsedBatch<MarketRecord> = { records: [], rejected: [], unknowns: [] };
   const seen = new Set<string>();
   for (const row of rows) {
     const unknowns: UnknownValue[] = [];
-    const reading = parseMarket(row, unknowns);
+    const reading = parseMarket(row, nowMs, unknowns);
     if (!reading.ok) {
       batch.rejected.push(rejectRecord('markets', row, reading.refusal, fieldOf(row, 'ticker')));
     } else if (seen.has(reading.value.marketId)) {
@@ -39,7 +40,7 @@ export function fieldOf(row: unknown, field: string): unknown {
   return row !== null && typeof row === 'object' ? (row as Record<string, unknown>)[field] : undefined;
 }
 
-function parseMarket(row: unknown, unknowns: UnknownValue[]): Reading<MarketRecord> {
+function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord> {
   const reading = readModel(kalshiMarket, row);
   if (!reading.ok) return reading;
   const market = reading.value;
@@ -50,11 +51,11 @@ function parseMarket(row: unknown, unknowns: UnknownValue[]): Reading<MarketReco
   if (title === '') return refuse('missing_field', 'title: and nothing to make one of');
   const ids = outcomeIdsOf(market.ticker);
   const time = (field: keyof KalshiMarket) => readTime(market, field, unknowns);
-  const createdAtMs = time('created_time');
   const openAtMs = time('open_time');
   const closeAtMs = time('close_time');
   const isFinal = status === 'resolved' || status === 'settled';
-  const resolvedAtMs = isFinal ? time('settlement_ts') : undefined;
+  const happened = { createdAtMs: time('created_time'), resolvedAtMs: isFinal ? time('settlement_ts') : undefined };
+  const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
   const volume = firstQuantity(market.volume_fp, market.volume);
   const volume24h = firstQuantity(market.volume_24h_fp, market.volume_24h);
 

@@ -5,7 +5,7 @@ import type { ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
-import { parseVenueTimeMs } from '../venue-time.ts';
+import { parsePreciseVenueTimeMs } from '../venue-time.ts';
 import { isAbsent, otherSide, readPrice } from './dollars.ts';
 import { type KalshiTrade, kalshiTrade } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
@@ -90,7 +90,7 @@ function readYesPrice(row: KalshiTrade): Reading<Decimal> {
 
 function readTime(text: unknown, nowMs: number): Reading<number> {
   if (isAbsent(text)) return refuse('missing_field', 'created_time');
-  const ms = parseVenueTimeMs(text);
+  const ms = parsePreciseVenueTimeMs(text);
   if (ms === undefined) return refuse('invalid_field', 'created_time: not a time');
   if (ms < MIN_MS) return refuse('timestamp_out_of_range', `created_time: ${ms}`);
   return ms > nowMs + MAX_AHEAD_MS ? refuse('timestamp_in_future', `created_time: ${ms}`) : accept(ms);

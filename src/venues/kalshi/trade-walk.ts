@@ -20,8 +20,8 @@ export interface TradeWalkSettings {
 }
 
 const second = z.number().int();
-/** Seconds still to be read, newest first: what walks and gaps have in common. */
-const stretch = z.object({
+/** Seconds still to be read, newest first: what walks, gaps and a market's history have in common. */
+export const stretch = z.object({
   /** The request that the cursor belongs to ends here; absent when it began at the newest print. */
   end: second.optional(),
   cursor: z.string().optional(),
@@ -29,7 +29,7 @@ const stretch = z.object({
   next: second,
   floor: second,
 });
-type Stretch = z.infer<typeof stretch>;
+export type Stretch = z.infer<typeof stretch>;
 
 const position = z.object({
   v: z.literal(1),
@@ -82,9 +82,7 @@ export async function readTradePage(
   return walkOn({ ...at, headAtMs: nowMs }, { top: at.watermark, next: Math.max(now, floor), floor }, pager);
 }
 
-interface Pager {
-  list: ListTrades;
-  nowMs: number;
+interface Pager extends StretchReader {
   settings: TradeWalkSettings;
 }
 
@@ -112,14 +110,22 @@ function passed(at: TradePosition, top: number): TradePosition {
   return { ...rest, watermark: Math.max(at.watermark, top) };
 }
 
-interface Read {
+/** What it takes to read a page of a stretch. */
+export interface StretchReader {
+  list: ListTrades;
+  nowMs: number;
+  settings: { pageSize: number };
+}
+
+export interface StretchPage {
   rows: FeedRow[];
+  /** Undefined once it was read through, or cannot be read on. */
   left?: Stretch;
   truncated?: string;
 }
 
 /** One page of a stretch, and what is left of it. A cursor that is refused or repeats is done without, by time. */
-async function readStretch(from: Stretch, pager: Pager): Promise<Read> {
+export async function readStretch(from: Stretch, pager: StretchReader): Promise<StretchPage> {
   const answer = await listStretch(from, pager);
   if (answer === undefined) return withoutCursor(from, 'the venue refuses its cursor');
   const rows = readPage(answer.rows, pager.nowMs);
@@ -137,7 +143,7 @@ async function readStretch(from: Stretch, pager: Pager): Promise<Read> {
   return { rows, left: stretchOf({ ...from, cursor: answer.nextCursor, next }) };
 }
 
-function listStretch(from: Stretch, pager: Pager): Promise<ListAnswer | undefined> {
+function listStretch(from: Stretch, pager: StretchReader): Promise<ListAnswer | undefined> {
   const { floor: min_ts, end: max_ts, cursor } = from;
   const page = pager.list({ limit: pager.settings.pageSize, min_ts, max_ts, cursor });
   if (cursor === undefined) return page;
@@ -148,7 +154,7 @@ function listStretch(from: Stretch, pager: Pager): Promise<ListAnswer | undefine
 }
 
 /** The rest of a stretch by time alone, as long as that gets any further; a second of more rows than a page does not. */
-function withoutCursor({ end, next, floor }: Stretch, why: string): Read {
+function withoutCursor({ end, next, floor }: Stretch, why: string): StretchPage {
   const isFurther = end === undefined || next + 1 < end;
   return isFurther
     ? { rows: [], left: { end: next + 1, next, floor } }

@@ -1,17 +1,38 @@
 import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
+import { createHistoryTurns } from '../history-turns.ts';
 import type { VenueObserver } from '../observer.ts';
-import type { Batch, CallContext, Page, RejectedRecord, VenueAdapter } from '../port.ts';
-import { rejectRecord } from '../rejection.ts';
+import type {
+  Batch,
+  CallContext,
+  HistoryPage,
+  HistoryRequest,
+  MarketPage,
+  Page,
+  RejectedRecord,
+  VenueAdapter,
+} from '../port.ts';
 import { createReport } from '../report.ts';
 import { type BetWalkSettings, readBetPage } from './bet-walk.ts';
-import { createManifoldClient, MANIFOLD, type ManifoldClient, type ManifoldHttpSettings } from './client.ts';
-import { advance, hasMore, isListing, type MarketWalkSettings, nextQuery, openWalk } from './market-walk.ts';
-import { partsOfOutcomeId } from './outcome-ids.ts';
+import { createManifoldClient, MANIFOLD, type ManifoldHttpSettings, PER_SECOND } from './client.ts';
+import { readHistoryPage } from './history-walk.ts';
+import {
+  advance,
+  closeSweep,
+  hasMore,
+  isListing,
+  type MarketPosition,
+  type MarketWalkSettings,
+  nextQuery,
+  openWalk,
+  withoutPending,
+} from './market-walk.ts';
+import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
 import { betTimeMs, parseBets } from './parse-bet.ts';
-import { parseMarkets } from './parse-market.ts';
+import { contractIdOf, parseMarkets } from './parse-market.ts';
 import { parseProbs } from './parse-prob.ts';
+import { readMarketPages, unavailable } from './read-pages.ts';
 
 export interface ManifoldOptions {
   /** With the version path: `https://api.manifold.markets/v0`. */
@@ -38,8 +59,8 @@ const TRADE_SETTINGS: BetWalkSettings = {
 /** The most contracts `GET /market-probs` takes. */
 const MAX_PROBS = 100;
 const MAX_OUTCOMES = 1_000;
-/** Market pages under way at once: few, so that prices and trades get their turn at the budget. */
-const PAGES_AT_ONCE = 2;
+/** Each is a request of its own: two seconds' worth of the budget. */
+const MAX_MARKETS = 16;
 /** So many bets, all refused, are no bad records but a changed format: going on would skip them for good. */
 const SYSTEMIC_ROWS = 20;
 
@@ -50,45 +71,79 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
 
+  const takeHistoryTurn = createHistoryTurns(MANIFOLD, options.http?.requestsPerSecond ?? PER_SECOND);
   const report = createReport(MANIFOLD, observer);
+
+  /** The page that these raw markets make; those without a record are on the venue's list all the same. */
+  function marketPage(
+    rows: readonly unknown[],
+    failed: RejectedRecord[],
+    at: MarketPosition,
+    nowMs: number,
+  ): MarketPage {
+    const { records, rejected, unknowns } = parseMarkets(rows, nowMs);
+    report.unknowns(unknowns);
+    const { position, sweep } = closeSweep(at);
+    const page = { records, rejected: [...rejected, ...failed], position, more: hasMore(position) };
+    if (sweep === undefined) return page;
+    const isRecord = new Set(records.map((record) => record.marketId));
+    const alsoListed = rows
+      .flatMap((row) => contractIdOf(row) ?? [])
+      .filter((id) => VENUE_ID.test(id) && !isRecord.has(id));
+    return { ...page, sweep: { ...sweep, ...(alsoListed.length > 0 && { alsoListed }) } };
+  }
 
   return {
     venue: MANIFOLD,
     ...VENUES.manifold,
     maxOutcomesPerFetch: MAX_OUTCOMES,
+    maxMarketsPerFetch: MAX_MARKETS,
 
-    async pollMarkets(position: unknown, context: CallContext): Promise<Page<MarketRecord>> {
+    async pollMarkets(position: unknown, context: CallContext): Promise<MarketPage> {
       const nowMs = context.now();
       const at = openWalk(position, nowMs, marketSettings);
       if (!isListing(at)) {
         const contractIds = at.pending.slice(0, marketSettings.answersPerCall);
-        const { rows, failed } = await readMarketPages(client, contractIds, context.signal);
-        const { records, rejected, unknowns } = parseMarkets(rows, nowMs);
-        report.unknowns(unknowns);
-        const rest = { ...at, pending: at.pending.slice(contractIds.length) };
-        return { records, rejected: [...rejected, ...failed], position: rest, more: hasMore(rest) };
+        const { rows, unknown, failed } = await readMarketPages(client, contractIds, context.signal);
+        const refused = [...failed, ...unknown.map((id) => unavailable(id, 'listed and not known by its id'))];
+        return marketPage(rows, refused, withoutPending(at, contractIds.length), nowMs);
       }
       const rows = await client.listMarkets(nextQuery(at, marketSettings), context.signal);
       const next = advance(at, rows, nowMs, marketSettings);
       report.truncated('markets', next.cutShort);
-      const { records, rejected, unknowns } = parseMarkets(next.fresh, nowMs);
+      return marketPage(next.fresh, [], next.position, nowMs);
+    },
+
+    async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
+      const contractIds = [...new Set(marketIds)].filter((id) => VENUE_ID.test(id));
+      const { rows, failed } = await readMarketPages(client, contractIds, context.signal);
+      const { records, rejected, unknowns } = parseMarkets(rows, context.now());
       report.unknowns(unknowns);
-      return { records, rejected, position: next.position, more: hasMore(next.position) };
+      return { records, rejected: [...rejected, ...failed] };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
       const nowMs = context.now();
       const page = await readBetPage(position, nowMs, tradeSettings, (query) => client.listBets(query, context.signal));
       const { records, rejected, unknowns } = parseBets(page.rows, nowMs);
-      if (page.rows.length >= SYSTEMIC_ROWS && rejected.length === page.rows.length) {
-        const [first] = rejected;
-        const message = `no bet of ${page.rows.length} is readable: ${first?.reason}, ${first?.detail}`;
-        throw new VenueError(MANIFOLD, 'invalid_payload', message, { retryable: true });
-      }
+      refuseFormat(page.rows, rejected);
       report.truncated('trades', page.truncated);
       const firstSeen = freshRefusals(page.rows, page.reportedMs, nowMs, rejected);
       report.unknowns(unknowns);
       return { records, rejected: firstSeen, position: page.position, more: page.more };
+    },
+
+    async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
+      const nowMs = context.now();
+      const { rows, ...page } = await readHistoryPage(request, position, nowMs, tradeSettings, async (query) => {
+        await takeHistoryTurn(context.signal);
+        return client.listBets(query, context.signal);
+      });
+      const { records, rejected, unknowns } = parseBets(rows, nowMs);
+      refuseFormat(rows, rejected);
+      report.truncated('trades', page.truncated);
+      report.unknowns(unknowns);
+      return { records, rejected, ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
@@ -110,6 +165,14 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   };
 }
 
+/** @throws VenueError when of many bets none is readable. */
+function refuseFormat(rows: readonly unknown[], rejected: readonly RejectedRecord[]): void {
+  if (rows.length < SYSTEMIC_ROWS || rejected.length < rows.length) return;
+  const [first] = rejected;
+  const message = `no bet of ${rows.length} is readable: ${first?.reason}, ${first?.detail}`;
+  throw new VenueError(MANIFOLD, 'invalid_payload', message, { retryable: true });
+}
+
 /** Refusals of the overlap were reported when those bets were first read. */
 function freshRefusals(
   rows: readonly unknown[],
@@ -120,36 +183,4 @@ function freshRefusals(
   if (rejected.length === 0) return [];
   const fresh = rows.filter((row) => (betTimeMs(row, nowMs) ?? Number.POSITIVE_INFINITY) > reportedMs);
   return parseBets(fresh, nowMs).rejected;
-}
-
-/**
- * The pages of these markets. One that the venue cannot serve is refused, so that it never holds up the catalog; when it can
- * serve none, the venue is what is broken.
- */
-async function readMarketPages(client: ManifoldClient, contractIds: readonly string[], signal: AbortSignal) {
-  const rows: unknown[] = [];
-  const failed: RejectedRecord[] = [];
-  const waiting = [...contractIds];
-  let lastError: VenueError | undefined;
-  const work = async () => {
-    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-      try {
-        rows.push(await client.getMarket(id, signal));
-      } catch (error) {
-        if (!(error instanceof VenueError) || !isOfOnePage(error)) {
-          waiting.length = 0;
-          throw error;
-        }
-        if (error.statusCode !== 404) lastError = error;
-        failed.push(rejectRecord('markets', { id }, { reason: 'page_unavailable', detail: error.message }, id));
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: PAGES_AT_ONCE }, work));
-  if (rows.length === 0 && lastError !== undefined) throw lastError;
-  return { rows, failed };
-}
-
-function isOfOnePage(error: VenueError): boolean {
-  return ['http_status', 'invalid_payload', 'response_too_large'].includes(error.code);
 }

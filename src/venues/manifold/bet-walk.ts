@@ -47,7 +47,7 @@ export async function readBetPage(
   const start = nowMs - settings.initialLookbackMs;
   const at: BetPosition = parsed.success ? parsed.data : { v: 1, watermark: start, next: start };
   const from = at.next ?? at.watermark - settings.overlapMs;
-  const rows = await list({ afterMs: from - 1, limit: settings.pageSize });
+  const rows = await list({ order: 'asc', afterMs: from - 1, limit: settings.pageSize });
   const times = rows.map((row) => betTimeMs(row, nowMs)).filter((time) => time !== undefined);
   const isFull = rows.length >= settings.pageSize;
   if (isFull && times.some((time, index) => time < (times[index - 1] ?? 0))) {

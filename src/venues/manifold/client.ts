@@ -16,8 +16,12 @@ export interface MarketsQuery {
 }
 
 export interface BetsQuery {
-  /** Epoch milliseconds, exclusive. */
+  order: 'asc' | 'desc';
+  /** Only bets on this market. */
+  contractId?: string;
+  /** Epoch milliseconds, both exclusive. */
   afterMs: number;
+  beforeMs?: number;
   limit: number;
 }
 
@@ -27,7 +31,7 @@ export interface ManifoldClient {
   listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<unknown[]>;
   /** A `FullMarket`: a lite one with its answers and description. */
   getMarket(contractId: string, signal: AbortSignal): Promise<unknown>;
-  /** Bets of all public markets, oldest first. */
+  /** Bets, of all public markets unless one is asked for. */
   listBets(query: BetsQuery, signal: AbortSignal): Promise<unknown[]>;
   /** Probabilities by contract id; unknown contracts are left out. At most 100 ids. */
   listProbs(contractIds: readonly string[], signal: AbortSignal): Promise<Record<string, unknown>>;
@@ -36,7 +40,7 @@ export interface ManifoldClient {
 }
 
 /** The documented limit is 500 requests a minute and address: 4 + 8 x 60 stays below it in any minute. */
-const PER_SECOND = 8;
+export const PER_SECOND = 8;
 const BURST = 4;
 
 /**
@@ -65,8 +69,10 @@ export function createManifoldClient(options: {
     getMarket(contractId, signal) {
       return http.getJson({ route: 'market', path: `/market/${encodeURIComponent(contractId)}`, signal });
     },
-    async listBets({ afterMs, limit }, signal) {
-      const query = new URLSearchParams({ limit: String(limit), afterTime: String(afterMs), order: 'asc' });
+    async listBets({ order, contractId, afterMs, beforeMs, limit }, signal) {
+      const query = new URLSearchParams({ limit: String(limit), afterTime: String(afterMs), order });
+      if (beforeMs !== undefined) query.set('beforeTime', String(beforeMs));
+      if (contractId !== undefined) query.set('contractId', contractId);
       return readArray(await http.getJson({ route: 'bets', path: '/bets', query, signal }), 'bets');
     },
     async listProbs(contractIds, signal) {

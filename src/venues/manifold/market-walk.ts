@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { MarketsQuery } from './client.ts';
 import { VENUE_ID } from './outcome-ids.ts';
-import { contractIdOf, isMultipleChoice } from './parse-market.ts';
+import { contractIdOf, isMultipleChoice, isRead } from './parse-market.ts';
 
 /**
  * The walk over the catalog as a state machine without I/O. A full walk lists everything by creation, an order that does not
  * move while it is walked; walks between full ones list by latest change, down to the last one seen. Listings have no answers,
- * so the multiple-choice markets of a page wait in `pending` until their own pages were read, before the listing goes on.
+ * so the multiple-choice markets of a page wait in `pending` until their own pages were read, before the listing goes on. So do
+ * new markets, whose pages are read for the description and the topics that listings leave out.
  */
 export interface MarketWalkSettings {
   pageSize: number;
@@ -30,6 +31,8 @@ const walkState = z.object({
   nextMark: z.number(),
   /** Multiple-choice markets need their answers read when they changed since, or also when they are unresolved. */
   answers: z.object({ sinceMs: z.number(), unresolved: z.boolean() }),
+  /** Every market created since then is read from its own page once, for what listings leave out. */
+  newSinceMs: z.number().optional(),
 });
 
 const position = z.object({
@@ -40,6 +43,8 @@ const position = z.object({
   mark: z.number().optional(),
   walk: walkState.optional(),
   pending: z.array(z.string()),
+  /** A full walk that missed nothing so far; it is over once the listing and what it left pending were read. */
+  sweep: z.object({ startedAtMs: z.number(), isListed: z.boolean() }).optional(),
 });
 export type MarketPosition = z.infer<typeof position>;
 type Walk = z.infer<typeof walkState>;
@@ -51,17 +56,40 @@ const MAX_SKEW_MS = 60_000;
 /** Where a stored position stands, beginning a walk when nothing is under way. Anything unreadable begins anew. */
 export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
   const parsed = position.safeParse(stored);
-  const at: MarketPosition = parsed.success ? parsed.data : { v: 1, pending: [] };
-  if (at.walk || at.pending.length > 0) return at;
+  const last: MarketPosition = parsed.success ? parsed.data : { v: 1, pending: [] };
+  if (last.walk || last.pending.length > 0) return last;
+  const { sweep: _, ...at } = last;
   const start = { page: 0, seen: [], nextMark: nowMs - MAX_SKEW_MS };
   const sinceFullMs = nowMs - (at.fullWalkAtMs ?? Number.NEGATIVE_INFINITY);
   if (sinceFullMs >= 0 && sinceFullMs < settings.fullWalkEveryMs) {
-    const answers = { sinceMs: 0, unresolved: true };
-    return { ...at, walk: { kind: 'recent', ...start, answers } };
+    const newSinceMs = (at.mark ?? at.fullWalkAtMs ?? nowMs) - MARK_OVERLAP_MS;
+    // The last page goes on below the mark, into what did not change.
+    const answers = { sinceMs: newSinceMs, unresolved: false };
+    return { ...at, walk: { kind: 'recent', ...start, answers, newSinceMs } };
   }
   const isFirst = at.fullWalkAtMs === undefined;
   const sinceMs = isFirst ? nowMs - settings.answersOfResolvedMs : (at.fullWalkAtMs ?? 0) - MAX_SKEW_MS;
-  return { ...at, fullWalkAtMs: nowMs, walk: { kind: 'full', ...start, answers: { sinceMs, unresolved: isFirst } } };
+  const walk: Walk = { kind: 'full', ...start, answers: { sinceMs, unresolved: isFirst } };
+  return { ...at, fullWalkAtMs: nowMs, walk, sweep: { startedAtMs: nowMs, isListed: false } };
+}
+
+/** The position after so many of the pending pages were read. */
+export function withoutPending(at: MarketPosition, count: number): MarketPosition {
+  return { ...at, pending: at.pending.slice(count) };
+}
+
+/**
+ * What a page that left the walk at `at` says of the sweep, and where the walk stands then: the page with which the last
+ * pending market of the last listed page was read ends it.
+ */
+export function closeSweep(at: MarketPosition): {
+  position: MarketPosition;
+  sweep?: { startedAtMs: number; ended: boolean };
+} {
+  const { sweep, ...others } = at;
+  if (sweep === undefined) return { position: at };
+  const ended = sweep.isListed && at.pending.length === 0;
+  return { position: ended ? others : at, sweep: { startedAtMs: sweep.startedAtMs, ended } };
 }
 
 export function isListing(at: MarketPosition): at is MarketPosition & { walk: Walk } {
@@ -100,7 +128,7 @@ export function advance(
   const seen = new Set(walk.seen);
   const fresh = rows.filter((row) => !seen.has(contractIdOf(row) ?? ''));
   const pending = fresh
-    .filter((row) => needsAnswers(row, walk, nowMs))
+    .filter((row) => needsAnswers(row, walk, nowMs) || isNew(row, walk))
     .flatMap((row) => contractIdOf(row) ?? [])
     .filter((id) => VENUE_ID.test(id));
   const nextMark = walk.page === 0 ? firstMark(walk, rows, nowMs) : walk.nextMark;
@@ -117,10 +145,16 @@ export function advance(
     };
     return { fresh, position: { ...at, walk: following, pending } };
   }
-  const { walk: _, ...done } = at;
+  const { walk: _, sweep, ...done } = at;
   // A walk by change that was cut short keeps the old mark, so that the next one goes for the same changes.
   const mark = end === '' || walk.kind === 'full' ? Math.max(nextMark, at.mark ?? 0) : at.mark;
-  const after: MarketPosition = { ...done, pending, ...(mark !== undefined && { mark }) };
+  const after: MarketPosition = {
+    ...done,
+    pending,
+    ...(mark !== undefined && { mark }),
+    // A listing that was cut short has missed markets that are there.
+    ...(end === '' && sweep !== undefined && { sweep: { ...sweep, isListed: true } }),
+  };
   return end === '' ? { fresh, position: after } : { fresh, position: after, cutShort: `${walk.kind} walk: ${end}` };
 }
 
@@ -157,9 +191,10 @@ function walkEnd(
   settings: MarketWalkSettings,
 ): string | undefined {
   const { walk } = at;
+  if (walk.kind === 'full' && walk.page === 0 && rows.length === 0) return 'the venue lists nothing';
   if (fresh.length === 0) return '';
   const firstId = contractIdOf(rows[0]);
-  if (firstId !== undefined && firstId === walk.firstId && rows.length > 1) return 'the venue repeats a page';
+  if (firstId !== undefined && firstId === walk.firstId) return 'the venue repeats a page';
   if (!rows.some((row) => contractIdOf(row) !== undefined)) return 'a page without ids';
   if (walk.kind === 'full') return undefined;
   const changes = rows.flatMap((row) => orderMs(row, 'recent') ?? []);
@@ -177,6 +212,10 @@ function needsAnswers(row: unknown, walk: Walk, nowMs: number): boolean {
   const closeMs = numberOf(row, 'closeTime') ?? 0;
   const changes = [numberOf(row, 'createdTime'), numberOf(row, 'lastUpdatedTime'), numberOf(row, 'resolutionTime')];
   return Math.max(closeMs <= nowMs ? closeMs : 0, ...changes.map((ms) => ms ?? 0)) >= walk.answers.sinceMs;
+}
+
+function isNew(row: unknown, { newSinceMs }: Walk): boolean {
+  return newSinceMs !== undefined && isRead(row) && (numberOf(row, 'createdTime') ?? 0) >= newSinceMs;
 }
 
 function orderMs(row: unknown, kind: Walk['kind']): number | undefined {

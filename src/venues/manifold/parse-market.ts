@@ -1,5 +1,6 @@
 import type { MarketRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
+import { pastTimes } from '../market-times.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
@@ -53,6 +54,12 @@ export function isMultipleChoice(row: unknown): boolean {
   return kind.ok && kind.value.outcomeType === 'MULTIPLE_CHOICE' && kind.value.mechanism === 'cpmm-multi-1';
 }
 
+/** Whether a raw market is of a kind that is read. */
+export function isRead(row: unknown): boolean {
+  const kind = readModel(marketKind, row);
+  return kind.ok && unreadKind(kind.value) === undefined;
+}
+
 /** A market, or why it is left out. */
 function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord | string> {
   const kind = readModel(marketKind, row);
@@ -74,8 +81,11 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   if (!life.ok) return life;
   const { status, resolution, winningOutcomeId, outcomes, unknownResolution } = life.value;
   if (unknownResolution !== undefined) unknowns.push({ field: 'resolution', value: unknownResolution });
-  const createdAtMs = readTime(market, 'createdTime', unknowns);
-  const resolvedAtMs = status === 'settled' ? readTime(market, 'resolutionTime', unknowns) : undefined;
+  const happened = {
+    createdAtMs: readTime(market, 'createdTime', unknowns),
+    resolvedAtMs: status === 'settled' ? readTime(market, 'resolutionTime', unknowns) : undefined,
+  };
+  const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
   const closeAtMs = closeMs.value !== undefined && closeMs.value <= NEVER_MS ? closeMs.value : undefined;
   const volume = firstQuantity(market.volume);
   const volume24h = firstQuantity(market.volume24Hours);
@@ -88,6 +98,8 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     // The venue is a market maker with limit orders around it; it serves no orderbook.
     hasBook: false,
     ...describe(market),
+    // Listings hold no description, and of topics at most some; a market's own page always has one, be it empty.
+    ...(isSummary(market) && { isSummary: true as const }),
     ...(isMultiple && { eventId: market.id }),
     ...(createdAtMs !== undefined && { createdAtMs, openAtMs: createdAtMs }),
     ...(closeAtMs !== undefined && { closeAtMs }),
@@ -131,6 +143,10 @@ function readTime(
   if (Number.isSafeInteger(ms) && ms >= MIN_MS && ms <= NEVER_MS) return ms;
   unknowns.push({ field, value: String(ms) });
   return undefined;
+}
+
+function isSummary({ textDescription, description }: ManifoldMarket): boolean {
+  return typeof textDescription !== 'string' && typeof description !== 'string';
 }
 
 /** The texts that describe a market, and its page. */

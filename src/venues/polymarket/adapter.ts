@@ -1,17 +1,31 @@
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
+import type { MarketRecord, TradeRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
+import { createHistoryTurns } from '../history-turns.ts';
 import type { VenueObserver } from '../observer.ts';
-import type { Batch, CallContext, Page, VenueAdapter } from '../port.ts';
+import type {
+  Batch,
+  CallContext,
+  HistoryPage,
+  HistoryRequest,
+  MarketPage,
+  Page,
+  RejectedRecord,
+  VenueAdapter,
+} from '../port.ts';
 import { createReport } from '../report.ts';
 import {
   createPolymarketClient,
   type MarketsAnswer,
+  PER_SECOND,
   POLYMARKET,
   type PolymarketClient,
   type PolymarketHttpSettings,
   type PolymarketUrls,
 } from './client.ts';
+import { fetchBooks, fetchPrices, MAX_BOOKS } from './fetch-books.ts';
+import { findMarkets, MAX_CONDITION_IDS } from './find-markets.ts';
+import { readHistoryPage } from './history-walk.ts';
 import {
   advance,
   afterRefusal,
@@ -21,7 +35,6 @@ import {
   openWalk,
   switchListing,
 } from './market-walk.ts';
-import { isTight, parseBooks, parseLastTrades, priceOfBook } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
 import { identifyTrades } from './parse-trade.ts';
 import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
@@ -49,18 +62,13 @@ const TRADE_SETTINGS: TradeWalkSettings = {
   headEveryMs: 1_000,
 };
 
-/** The most tokens `POST /books` takes. */
-const MAX_BOOKS = 500;
-/** Single book requests under way at once where the batch route is missing. */
-const BOOKS_AT_ONCE = 8;
-const TOKEN_ID = /^\d{1,100}$/;
-
 /** Polymarket over its three public hosts. Position formats are private to this folder. */
 export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapter {
   const { observer } = options;
   const client = createPolymarketClient(options);
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
+  const takeHistoryTurn = createHistoryTurns(POLYMARKET, options.http?.requestsPerSecond ?? PER_SECOND.data);
 
   const report = createReport(POLYMARKET, observer);
 
@@ -68,8 +76,9 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
     venue: POLYMARKET,
     ...VENUES.polymarket,
     maxOutcomesPerFetch: MAX_BOOKS,
+    maxMarketsPerFetch: MAX_CONDITION_IDS,
 
-    async pollMarkets(position: unknown, context: CallContext): Promise<Page<MarketRecord>> {
+    async pollMarkets(position: unknown, context: CallContext): Promise<MarketPage> {
       const nowMs = context.now();
       const walk = openWalk(position, nowMs, marketSettings);
       const step = await listMarkets(client, walk, marketSettings, context.signal);
@@ -81,7 +90,13 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       report.unknowns(unknowns);
       const next = advance(step.walk, step.answer, nowMs, marketSettings);
       report.truncated('markets', next.cutShort);
-      return { records, rejected, position: next.position, more: next.position.phases.length > 0 };
+      return {
+        records,
+        rejected,
+        position: next.position,
+        more: next.position.phases.length > 0,
+        ...(next.sweep && { sweep: { ...next.sweep, alsoListed: idsOf(rejected) } }),
+      };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
@@ -94,16 +109,30 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       return { records, rejected, position: page.position, more: page.more };
     },
 
-    async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
-      const books = await fetchBooks(client, 'prices', outcomeIds, context);
-      const loose = books.records.filter((book) => !isTight(book)).map((book) => book.outcomeId);
-      const last = await fetchLastTrades(client, loose, context.signal);
-      const prices = books.records.map((book) => priceOfBook(book, last.prices.get(book.outcomeId)));
-      return {
-        records: prices.filter((price) => price !== undefined),
-        rejected: [...books.rejected, ...last.rejected],
-      };
+    async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
+      const { rows, ...page } = await readHistoryPage(
+        request,
+        position,
+        context.now(),
+        tradeSettings,
+        async (query) => {
+          await takeHistoryTurn(context.signal);
+          return client.listTrades(query, context.signal);
+        },
+      );
+      report.truncated('trades', page.truncated);
+      const { records, rejected, unknowns } = identifyTrades(rows);
+      report.unknowns(unknowns);
+      return { records, rejected, ...page };
     },
+
+    async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
+      const { records, rejected, unknowns } = await findMarkets(client, marketIds, context);
+      report.unknowns(unknowns);
+      return { records, rejected };
+    },
+
+    fetchPrices: (outcomeIds, context) => fetchPrices(client, outcomeIds, context),
 
     fetchBooks: (outcomeIds, context) => fetchBooks(client, 'books', outcomeIds, context),
 
@@ -140,77 +169,7 @@ async function listMarkets(
   }
 }
 
-async function fetchBooks(
-  client: PolymarketClient,
-  kind: 'books' | 'prices',
-  outcomeIds: readonly string[],
-  context: CallContext,
-): Promise<Batch<BookRecord>> {
-  // Made-up ids of markets without tokens have no book, and one bad id would make the venue refuse the whole batch.
-  const tokenIds = [...new Set(outcomeIds)].filter((id) => TOKEN_ID.test(id));
-  const batch: Batch<BookRecord> = { records: [], rejected: [] };
-  for (let start = 0; start < tokenIds.length; start += MAX_BOOKS) {
-    const chunk = tokenIds.slice(start, start + MAX_BOOKS);
-    const rows = await listBooks(client, chunk, context.signal);
-    const parsed = parseBooks(kind, rows, context.now(), new Set(chunk));
-    batch.records.push(...parsed.records);
-    batch.rejected.push(...parsed.rejected);
-  }
-  return batch;
-}
-
-async function fetchLastTrades(client: PolymarketClient, tokenIds: readonly string[], signal: AbortSignal) {
-  const last: ReturnType<typeof parseLastTrades> = { prices: new Map(), rejected: [] };
-  for (let start = 0; start < tokenIds.length; start += MAX_BOOKS) {
-    const chunk = tokenIds.slice(start, start + MAX_BOOKS);
-    try {
-      const { prices, rejected } = parseLastTrades(await client.listLastTrades(chunk, signal), new Set(chunk));
-      for (const [tokenId, price] of prices) last.prices.set(tokenId, price);
-      last.rejected.push(...rejected);
-    } catch (error) {
-      // Without the route there is no last trade to fall back on; the books' middles still stand.
-      if (!isHttpStatus(error, [400, 404, 405])) throw error;
-    }
-  }
-  return last;
-}
-
-async function listBooks(
-  client: PolymarketClient,
-  tokenIds: readonly string[],
-  signal: AbortSignal,
-): Promise<unknown[]> {
-  try {
-    return await client.listBooks(tokenIds, signal);
-  } catch (error) {
-    if (!isHttpStatus(error, [400, 404, 405])) throw error;
-    return getBooks(client, tokenIds, signal);
-  }
-}
-
-async function getBooks(
-  client: PolymarketClient,
-  tokenIds: readonly string[],
-  signal: AbortSignal,
-): Promise<unknown[]> {
-  const rows: unknown[] = [];
-  const waiting = [...tokenIds];
-  const work = async () => {
-    for (let tokenId = waiting.shift(); tokenId !== undefined; tokenId = waiting.shift()) {
-      try {
-        rows.push(await client.getBook(tokenId, signal));
-      } catch (error) {
-        // The venue's way to say that a token has no book.
-        if (isHttpStatus(error, [400, 404])) continue;
-        waiting.length = 0;
-        throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: BOOKS_AT_ONCE }, work));
-  return rows;
-}
-
-function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
-  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
+/** A refused market is listed all the same. */
+function idsOf(rejected: readonly RejectedRecord[]): string[] {
+  return rejected.map((each) => each.recordId).filter((id) => id !== undefined);
 }

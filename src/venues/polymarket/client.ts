@@ -33,6 +33,10 @@ export interface MarketsAnswer {
 
 export interface TradesQuery {
   limit: number;
+  /** Condition id; absent asks for all markets. */
+  market?: string;
+  /** Epoch seconds; absent goes back as far as the venue does. */
+  start?: number;
   /** Epoch seconds; absent asks for the newest. */
   end?: number;
   offset: number;
@@ -41,7 +45,11 @@ export interface TradesQuery {
 /** Polymarket's read endpoints (venue documentation section 1). Every call throws VenueError only. */
 export interface PolymarketClient {
   listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<MarketsAnswer>;
-  /** Taker prints of all markets, newest first. */
+  /**
+   * Markets of these condition ids that are closed, or that are not; those it does not have are left out of the answer.
+   */
+  findMarkets(conditionIds: readonly string[], closed: boolean, signal: AbortSignal): Promise<unknown[]>;
+  /** Taker prints of all markets or of one, newest first. */
   listTrades(query: TradesQuery, signal: AbortSignal): Promise<unknown[]>;
   /** Unknown and closed tokens are left out of the answer. */
   listBooks(tokenIds: readonly string[], signal: AbortSignal): Promise<unknown[]>;
@@ -56,7 +64,7 @@ export interface PolymarketClient {
  * Requests a second that stay clear of the documented limits, which count by ten seconds: Gamma `/markets` 300,
  * CLOB `/books` 500, Data `/trades` 200. Over them Polymarket delays answers rather than refusing them.
  */
-const PER_SECOND = { gamma: 20, clob: 40, data: 15 };
+export const PER_SECOND = { gamma: 20, clob: 40, data: 15 };
 
 export function createPolymarketClient(options: {
   urls: PolymarketUrls;
@@ -83,11 +91,27 @@ export function createPolymarketClient(options: {
       }
       return { rows: readArray(await gamma.getJson({ route: 'markets', path: '/markets', ...request }), 'markets') };
     },
+    async findMarkets(conditionIds, closed, signal) {
+      // Named by itself: the listing's own page size is 20.
+      const query = new URLSearchParams({ limit: String(conditionIds.length), closed: String(closed) });
+      for (const conditionId of conditionIds) query.append('condition_ids', conditionId);
+      try {
+        const json = await gamma.getJson({ route: 'markets_by_id', path: '/markets', query, signal });
+        return readArray(json, 'markets');
+      } catch (error) {
+        if (!isHttpStatus(error, [404, 405, 410])) throw error;
+        const json = await gamma.getJson({ route: 'markets_by_id', path: '/markets/keyset', query, signal });
+        return readKeyset(json).rows;
+      }
+    },
     async listTrades(query, signal) {
       const parameters = new URLSearchParams({ limit: String(query.limit), takerOnly: 'true' });
+      if (query.market !== undefined) parameters.set('market', query.market);
+      if (query.start !== undefined) parameters.set('start', String(query.start));
       if (query.end !== undefined) parameters.set('end', String(query.end));
       if (query.offset > 0) parameters.set('offset', String(query.offset));
-      return readArray(await data.getJson({ route: 'trades', path: '/trades', query: parameters, signal }), 'trades');
+      const route = query.market === undefined ? 'trades' : 'market_trades';
+      return readArray(await data.getJson({ route, path: '/trades', query: parameters, signal }), 'trades');
     },
     async listBooks(tokenIds, signal) {
       return readArray(
@@ -133,10 +157,19 @@ function readKeyset(json: unknown): MarketsAnswer {
   if (Array.isArray(json)) return { rows: json };
   const { markets, next_cursor } = (json ?? {}) as { markets?: unknown; next_cursor?: unknown };
   const rows = readArray(markets, 'markets');
-  return typeof next_cursor === 'string' && next_cursor !== '' ? { rows, nextCursor: next_cursor } : { rows };
+  if (next_cursor === undefined || next_cursor === null || next_cursor === '') return { rows };
+  // Taken for the end, a cursor that cannot be read would end a walk that says it saw everything.
+  if (typeof next_cursor !== 'string') {
+    throw new VenueError(POLYMARKET, 'invalid_payload', 'next_cursor: expected a text', { retryable: true });
+  }
+  return { rows, nextCursor: next_cursor };
 }
 
 function readArray(json: unknown, what: string): unknown[] {
   if (Array.isArray(json)) return json;
   throw new VenueError(POLYMARKET, 'invalid_payload', `${what}: expected a list`, { retryable: true });
+}
+
+export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
+  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
 }

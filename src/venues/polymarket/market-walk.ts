@@ -4,8 +4,9 @@ import type { Listing, MarketsAnswer, MarketsQuery } from './client.ts';
 
 /**
  * The walk over Gamma's catalog as a state machine without I/O: which page is next, and what a page means for the rest.
- * A full walk lists all open markets, then the closed ones by latest change (the default filter hides them, so closing and
- * resolution would never be noticed). Between full walks, both are walked from the latest change down to the last one seen.
+ * A full walk lists all open markets, then the closed ones by latest change (the default filter hides them, so closing
+ * and resolution would never be noticed). Between full walks, both are walked from the latest change down to the last
+ * one seen.
  */
 export interface MarketWalkSettings {
   pageSize: number;
@@ -87,8 +88,9 @@ export function switchListing(at: MarketPosition, listing: Listing): MarketPosit
 }
 
 /**
- * After a refused request: the phase again without its cursor if it had one, a few times; without the phase if it asked for an
- * order the venue may not know or for an offset beyond what the venue serves. Undefined when there is no way around.
+ * After a refused request: the phase again without its cursor if it had one, a few times; without the phase if it asked
+ * for an order the venue may not know or for an offset beyond what the venue serves. Undefined when there is no way
+ * around.
  */
 export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
   const current = currentPhase(at);
@@ -107,6 +109,8 @@ function restarted(current: Phase): Phase {
 
 export interface Advance {
   position: MarketPosition;
+  /** Set on the pages of a full walk's open markets, which are all that are not over. */
+  sweep?: { startedAtMs: number; ended: boolean };
   /** Why the phase ended before its time, when it did. */
   cutShort?: string;
 }
@@ -131,14 +135,38 @@ export function advance(
       ...(answer.nextCursor !== undefined && { cursor: answer.nextCursor }),
       ...(firstId !== undefined && { firstId: current.firstId ?? firstId, previousFirstId: firstId }),
     };
-    return { position: withMark({ ...at, phases: [following, ...at.phases.slice(1)] }, nextMark) };
+    const position = withMark({ ...at, phases: [following, ...at.phases.slice(1)] }, nextMark);
+    return { position, ...sweepOf(at, false) };
   }
   // A walk cut short keeps its old mark, so that the next one goes for the same changes; a full walk gives up on them.
   const isThrough = end === '' || current.full;
   const mark = isThrough ? Math.max(nextMark ?? 0, at.marks[current.name] ?? 0) : 0;
   const marks = mark > 0 ? { ...at.marks, [current.name]: mark } : at.marks;
   const done = withMark({ ...at, marks, phases: at.phases.slice(1) }, undefined);
-  return end === '' ? { position: done } : { position: done, cutShort: `${current.name} markets: ${end}` };
+  const advanced = { position: done, ...sweepOf(at, end === '' && isWholeListing(at, current, answer, settings)) };
+  return end === '' ? advanced : { ...advanced, cutShort: `${current.name} markets: ${end}` };
+}
+
+function sweepOf(at: MarketPosition, ended: boolean): Pick<Advance, 'sweep'> {
+  const { name, full } = currentPhase(at);
+  if (name !== 'open' || !full || at.fullWalkAtMs === undefined) return {};
+  return { sweep: { startedAtMs: at.fullWalkAtMs, ended } };
+}
+
+/**
+ * Whether a phase at its end has seen every market it lists. By offset that is never sure: a market that closes moves
+ * those behind it up, one of them onto a page that was read already. Nor is it where the very first page is full and
+ * names no next one, or has nothing, as a changed format would look.
+ */
+function isWholeListing(
+  at: MarketPosition,
+  current: Phase,
+  answer: MarketsAnswer,
+  settings: MarketWalkSettings,
+): boolean {
+  if (at.listing !== 'keyset' || answer.nextCursor !== undefined) return false;
+  const rows = answer.rows.length;
+  return current.page > 0 || (rows > 0 && rows < settings.pageSize);
 }
 
 function withMark(at: MarketPosition, nextMark: number | undefined): MarketPosition {
@@ -147,8 +175,8 @@ function withMark(at: MarketPosition, nextMark: number | undefined): MarketPosit
 }
 
 /**
- * The latest change on the first page of a walk by change: whatever changes later is above it. A walk over everything takes
- * minutes, so only its beginning counts, less what clocks may differ by; so too where nothing is listed yet.
+ * The latest change on the first page of a walk by change: whatever changes later is above it. A walk over everything
+ * takes minutes, so only its beginning counts, less what clocks may differ by; so too where nothing is listed yet.
  */
 function pageMark(current: Phase, changes: readonly number[], nowMs: number): number {
   const latest = Math.max(...changes.filter((ms) => ms <= nowMs + MAX_SKEW_MS), 0);
@@ -166,11 +194,14 @@ function phaseEnd(
   const firstId = idOf(answer.rows[0]);
   // A short page by offset is no proof of the end: the venue may cap pages below what was asked for.
   const isLastPage = at.listing === 'keyset' && answer.nextCursor === undefined;
-  if (answer.rows.length === 0) return '';
+  if (answer.rows.length === 0) {
+    return answer.nextCursor === undefined || current.byChange ? '' : 'an empty page that names a next one';
+  }
   if (firstId !== undefined && (firstId === current.firstId || firstId === current.previousFirstId)) {
     return 'the venue repeats a page';
   }
   if (isLastPage) return '';
+  if (answer.nextCursor !== undefined && answer.nextCursor === current.cursor) return 'the venue repeats a cursor';
   if (!current.byChange) return undefined;
   if (changes.some((ms, index) => ms > (changes[index - 1] ?? Number.POSITIVE_INFINITY))) {
     return 'the venue does not sort by latest change';

@@ -86,6 +86,7 @@ export const clobLastTrade = z.object({ token_id: id, price: amount, side: z.str
 export const dataTrade = z.object({
   transactionHash: id,
   asset: id,
+  conditionId: decorativeText,
   side: z.string().min(1).max(20),
   size: amount,
   price: amount,

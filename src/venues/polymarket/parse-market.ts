@@ -1,6 +1,7 @@
 import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
 import type { MarketRecord, OutcomeRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
+import { pastTimes } from '../market-times.ts';
 import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
@@ -55,8 +56,11 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   }
   const closedAtMs = time('closedTime');
   const closeAtMs = market.closed ? (closedAtMs ?? time('endDate')) : time('endDate');
-  const resolvedAtMs = life.status === 'resolved' ? (time('umaEndDate') ?? closedAtMs) : undefined;
-  const createdAtMs = time('createdAt');
+  const happened = {
+    createdAtMs: time('createdAt'),
+    resolvedAtMs: life.status === 'resolved' ? (time('umaEndDate') ?? closedAtMs) : undefined,
+  };
+  const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
   const outcomes = market.outcomes.map((label, index): OutcomeRecord => {
     const payout = life.payouts?.[index];
     return { outcomeId: outcomeIds.value.ids[index] ?? '', label, ...(payout !== undefined && { payout }) };

@@ -17,6 +17,8 @@ const MAX_AHEAD_SECONDS = 300;
 export interface FeedRow {
   /** Epoch seconds; undefined when the row has no usable time. */
   second: number | undefined;
+  /** The condition id it names, if any. */
+  marketId?: string;
   trade?: Omit<TradeRecord, 'tradeId'>;
   canonical?: string;
   unknownSide?: string;
@@ -57,6 +59,7 @@ function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 
   const side = row.side.toUpperCase();
   const isKnownSide = side === 'BUY' || side === 'SELL';
   return accept({
+    ...(row.conditionId && { marketId: row.conditionId }),
     trade: {
       outcomeId: row.asset,
       tsMs: second.value * 1000,
@@ -77,7 +80,8 @@ function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 
   });
 }
 
-function readSecond(stamp: unknown, nowMs: number): Reading<number> {
+/** Epoch seconds as the Data API writes them, neither before the venue nor in the future. */
+export function readSecond(stamp: unknown, nowMs: number): Reading<number> {
   if (stamp === undefined || stamp === null) return refuse('missing_field', 'timestamp');
   const second =
     typeof stamp === 'number' ? stamp : typeof stamp === 'string' && stamp !== '' ? Number(stamp) : Number.NaN;

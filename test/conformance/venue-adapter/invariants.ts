@@ -12,19 +12,19 @@ import type { PollKind, RejectedRecord } from '../../../src/venues/port.ts';
 
 /** What must hold of every record an adapter yields, whatever the venue sent. Each throws when it does not. */
 export const invariants: Readonly<Record<PollKind, (record: unknown, nowMs: number) => void>> = {
-  markets: (record) => checkMarket(record as MarketRecord),
+  markets: (record, nowMs) => checkMarket(record as MarketRecord, nowMs),
   prices: (record, nowMs) => checkPrice(record as PriceRecord, nowMs),
   books: (record, nowMs) => checkBook(record as BookRecord, nowMs),
   trades: (record, nowMs) => checkTrade(record as TradeRecord, nowMs),
 };
 
 const EARLIEST_MS = Date.UTC(2000, 0, 1);
-const LATEST_MS = Date.UTC(9999, 11, 31);
+const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 /** How far ahead of our clock a venue's may be. */
 const AHEAD_MS = 300_000;
 
 /** `expect` costs a hundred times as much, and these run for every level of every mutated book. */
-function must(holds: boolean, what: string, of: unknown): asserts holds {
+export function must(holds: boolean, what: string, of: unknown): asserts holds {
   if (!holds) throw new Error(`${what}: ${JSON.stringify(of)?.slice(0, 300)}`);
 }
 
@@ -44,7 +44,7 @@ function checkTime(ms: number | undefined, latestMs: number): void {
   must(Number.isSafeInteger(ms) && ms >= EARLIEST_MS && ms <= latestMs, 'a time is plausible', ms);
 }
 
-function checkMarket(market: MarketRecord): void {
+function checkMarket(market: MarketRecord, nowMs: number): void {
   checkId(market.marketId);
   must(MARKET_STATUSES.includes(market.status), 'a status is known', market.status);
   for (const text of [market.title, market.description, ...market.tags, ...market.outcomes.map((each) => each.label)]) {
@@ -57,8 +57,7 @@ function checkMarket(market: MarketRecord): void {
   ids.forEach(checkId);
   must(ids.length > 0 && new Set(ids).size === ids.length, 'outcomes are distinct', ids);
   for (const { payout } of market.outcomes) if (payout !== undefined) checkDecimal(payout, ZERO, ONE);
-  for (const ms of [market.createdAtMs, market.openAtMs, market.closeAtMs, market.resolvedAtMs])
-    checkTime(ms, LATEST_MS);
+  checkMarketTimes(market, nowMs);
   for (const amount of [market.volume, market.volume24h, market.liquidity]) {
     if (amount !== undefined) checkDecimal(amount, ZERO);
   }
@@ -70,6 +69,16 @@ function checkMarket(market: MarketRecord): void {
   );
   if (market.winningOutcomeId === undefined) return;
   must(market.resolution === 'outcome' && ids.includes(market.winningOutcomeId), 'the winner is an outcome', market);
+}
+
+/** Plans may be anywhere: venues do send closes before the opening or the creation. What has happened is past, and in order. */
+function checkMarketTimes({ createdAtMs, openAtMs, closeAtMs, resolvedAtMs }: MarketRecord, nowMs: number): void {
+  for (const ms of [openAtMs, closeAtMs]) checkTime(ms, LATEST_MS);
+  for (const ms of [createdAtMs, resolvedAtMs]) checkTime(ms, nowMs + AHEAD_MS);
+  must((resolvedAtMs ?? LATEST_MS) >= (createdAtMs ?? EARLIEST_MS), 'nothing is resolved before it was created', [
+    createdAtMs,
+    resolvedAtMs,
+  ]);
 }
 
 function checkPrice(price: PriceRecord, nowMs: number): void {
@@ -103,7 +112,7 @@ function checkBook(book: BookRecord, nowMs: number): void {
 function checkTrade(trade: TradeRecord, nowMs: number): void {
   checkId(trade.tradeId);
   checkId(trade.outcomeId);
-  checkTime(trade.tsMs, nowMs + AHEAD_MS);
+  checkTime(Math.floor(trade.tsMs), nowMs + AHEAD_MS);
   checkDecimal(trade.price, ZERO, ONE);
   checkDecimal(trade.size, ZERO);
   must(trade.size !== '0', 'a trade has a size', trade);

@@ -33,6 +33,7 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
         },
       }),
     now: () => exchange.state().second * 1000 + restMs,
+    unknownMarketId: `0x${'0'.repeat(64)}`,
     marketIds: async () => exchange.state().markets.map((market) => market.conditionId),
     outcomeIds: async () =>
       exchange

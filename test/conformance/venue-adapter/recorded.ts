@@ -1,10 +1,16 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import type { PollKind } from '../../../src/venues/port.ts';
 import { printTable } from '../../support/venue-data.ts';
-import { checkRejected, invariants } from './invariants.ts';
-import { deepFreeze, mutate, seededRandom } from './mutations.ts';
+import { checkRejected, invariants, must } from './invariants.ts';
+import { deepFreeze, MUTATIONS, mutate, mutateAt, representatives, seededRandom } from './mutations.ts';
+import { RecordedTotals } from './recorded-totals.ts';
 import type { ParsedRecords, RecordedFile, VenueUnderTest } from './venue-under-test.ts';
 
 const MUTATIONS_PER_FILE = 250;
+/** Records of a file that are searched for fields. */
+const PER_FILE = 50;
+/** A field on which none of these has any effect is not read, so that nothing else done to it has one. */
+const PROBES = ['drop', 'retype', 'huge', 'truncate'];
 /** What no record ever is. */
 const GARBAGE: readonly unknown[] = [null, 7, 'text', true, [], {}];
 /** Records on each side of the mutated one that must come through as if nothing had happened. */
@@ -24,12 +30,35 @@ export function describeRecorded(venue: VenueUnderTest): void {
 
   describe(`${venue.name} on recorded payloads`, () => {
     const table: Record<string, string | number>[] = [];
-    afterAll(() => printTable(`${venue.name}: recorded payloads`, table));
+    const totals = new RecordedTotals();
+    afterAll(() => {
+      printTable(`${venue.name}: recorded payloads`, table);
+      process.stdout.write(`${totals.toMarkdown(venue.name, recordings.unread)}\n`);
+    });
 
     it('leaves no recorded file unaccounted for', () => {
       const known = new Set([...recordings.files.map((each) => each.file), ...recordings.unread.keys()]);
       expect(known.size).toBeGreaterThan(0);
       expect([...recordings.unread.values()].filter((reason) => reason === 'unaccounted')).toEqual([]);
+    });
+
+    it.each(kindsOf(recordings.files))('survives every mutation of every field of %s', (kind) => {
+      const files = recordings.files.filter((each) => each.kind === kind);
+      const nowMs = files[0]?.nowMs ?? 0;
+      const accounts = accountsFor(venue.recordsPerRow?.[kind] ?? [1, 1]);
+      const parse = (record: unknown) => venue.parse[kind]([record], nowMs);
+      for (const { record, paths } of representatives(files.flatMap((each) => each.records.slice(0, PER_FILE)))) {
+        const whole = JSON.stringify(parse(record));
+        for (const path of paths) {
+          const isUnread = PROBES.every((probe) => JSON.stringify(parse(mutateAt(record, path, probe))) === whole);
+          for (const mutation of isUnread ? [] : MUTATIONS) {
+            const batch = parse(mutateAt(record, path, mutation));
+            must(accounts(batch, 1), 'a record is accounted for', `${mutation} at ${path.join('.')}`);
+            for (const each of batch.records) invariants[kind](each, nowMs);
+            batch.rejected.forEach(checkRejected);
+          }
+        }
+      }
     });
 
     describe.each(recordings.files)('$kind of $file', (recorded) => {
@@ -39,6 +68,7 @@ export function describeRecorded(venue: VenueUnderTest): void {
       it('normalizes or refuses every record, and what it yields is sound', () => {
         const batch = parse(recorded.records);
         table.push(tableRow(recorded, batch));
+        totals.add(recorded, batch);
         expect(accounts(batch, recorded.records.length)).toBe(true);
         for (const record of batch.records) invariants[recorded.kind](record, recorded.nowMs);
         batch.rejected.forEach(checkRejected);
@@ -82,10 +112,12 @@ function checkMutation(
   const before = recorded.records.slice(Math.max(0, index - NEIGHBOURS), index);
   const after = recorded.records.slice(index + 1, index + 1 + NEIGHBOURS);
   const { mutation, record } = mutate(recorded.records[index], random);
+  // Now and then the record itself is there too: the same one twice, with a difference.
+  const mutated = random() < 0.2 ? [recorded.records[index], record] : [record];
   const expected = parse([...before, ...after]);
-  const batch = parse([...before, record, ...after]);
+  const batch = parse([...before, ...mutated, ...after]);
   const place = `${mutation} of record ${index}`;
-  expect(accounts(batch, before.length + after.length + 1), place).toBe(true);
+  expect(accounts(batch, before.length + after.length + mutated.length), place).toBe(true);
   for (const each of batch.records) invariants[recorded.kind](each, recorded.nowMs);
   batch.rejected.forEach(checkRejected);
   const got = new Set(batch.records.map((each) => JSON.stringify(each)));
@@ -96,6 +128,10 @@ function checkMutation(
     expected.rejected.filter((neighbour) => !refused.has(neighbour.sample)),
     place,
   ).toEqual([]);
+}
+
+function kindsOf(files: readonly RecordedFile[]): PollKind[] {
+  return [...new Set(files.map((each) => each.kind))];
 }
 
 type Accounts = (batch: ParsedRecords, rows: number) => boolean;

@@ -1,4 +1,5 @@
 import { describeLive } from './live.ts';
+import { describeLiveHistory } from './live-history.ts';
 import { describeRecorded } from './recorded.ts';
 import type { VenueUnderTest } from './venue-under-test.ts';
 
@@ -8,5 +9,8 @@ import type { VenueUnderTest } from './venue-under-test.ts';
  */
 export function describeVenueAdapter(venue: VenueUnderTest): void {
   describeRecorded(venue);
-  for (const live of venue.live) describeLive(venue.name, live);
+  for (const live of venue.live) {
+    describeLive(venue.name, live);
+    describeLiveHistory(venue.name, live);
+  }
 }

@@ -36,6 +36,8 @@ export interface LiveVenue {
   now(): number;
   /** Every market that a full walk must bring. */
   marketIds(): Promise<string[]>;
+  /** An id in the venue's own form that no market has; any other text where the venue has no form. */
+  unknownMarketId?: string;
   /** Outcomes that have a book with two sides. */
   outcomeIds(): Promise<string[]>;
   /** Every print since the venue started, in any order. */

@@ -133,6 +133,14 @@ describe('the Kalshi adapter', () => {
     expect(server.requests.find(({ path }) => path === `${BASE}/markets`)?.query.get('mve_filter')).toBe('exclude');
   });
 
+  it('counts an event that has no list of markets, and refuses a cursor that is no text', async () => {
+    routes['/events'] = json(200, { events: [{ event_ticker: 'KXE' }], cursor: '' });
+    const page = await adapter.pollMarkets(null, context);
+    expect(page).toMatchObject({ records: [], rejected: [{ kind: 'markets', reason: 'missing_field' }] });
+    routes['/events'] = json(200, { events: [], cursor: 7 });
+    await expect(adapter.pollMarkets(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
+  });
+
   it('goes on without a filter word that the venue refuses, and says so', async () => {
     routes['/events'] = (request, response) => {
       const answer = request.query.get('status') === 'unopened' ? BAD_REQUEST : json(200, { events: [], cursor: '' });
@@ -151,6 +159,169 @@ describe('the Kalshi adapter', () => {
     const page = await adapter.pollMarkets(null, context);
     expect(page.records[0]?.status).toBe('closed');
     expect(unknowns).toEqual([{ venue: 'kalshi', field: 'status', value: 'asleep' }]);
+  });
+
+  it('marks the pages that list what is not over, and names whom it has no record of', async () => {
+    routes['/events'] = (request, response) => {
+      const status = request.query.get('status');
+      const broken = { ...market(`${status}-BROKEN`), settlement_value: {} };
+      json(200, { events: [{ event_ticker: 'KXE', markets: [market(`${status}-A`), broken] }], cursor: '' })(
+        request,
+        response,
+      );
+    };
+    routes['/markets'] = json(200, { markets: [market('A')], cursor: '' });
+    const sweeps: unknown[] = [];
+    let position: unknown = null;
+    for (let more = true; more; ) {
+      const page = await adapter.pollMarkets(position, context);
+      sweeps.push(page.sweep);
+      ({ position, more } = page);
+    }
+    const startedAtMs = NOW;
+    expect(sweeps).toEqual([
+      { startedAtMs, ended: false, alsoListed: ['open-BROKEN'] },
+      { startedAtMs, ended: false, alsoListed: ['unopened-BROKEN'] },
+      { startedAtMs, ended: true, alsoListed: ['closed-BROKEN'] },
+      undefined,
+    ]);
+  });
+
+  describe('asked for markets by their ids', () => {
+    const facts = { event_ticker: 'KXE', series_ticker: 'KX', title: 'Event', category: 'World' };
+    const tickers = (request: { query: URLSearchParams }) => request.query.get('tickers')?.split(',') ?? [];
+
+    beforeEach(() => {
+      routes['/events/KXE'] = json(200, { event: facts });
+      routes['/markets'] = (request, response) => {
+        const known = tickers(request).filter((ticker) => ticker.startsWith('LIVE'));
+        json(200, { markets: known.map((ticker) => market(ticker)), cursor: '' })(request, response);
+      };
+    });
+
+    it('completes them with their events as listings are, and looks for the others in the archive', async () => {
+      routes['/historical/markets'] = (request, response) => {
+        const known = tickers(request).filter((ticker) => ticker.startsWith('OLD'));
+        json(200, { markets: known.map((ticker) => market(ticker, { status: 'finalized', result: 'yes' })) })(
+          request,
+          response,
+        );
+      };
+      const ids = ['LIVE-1', 'OLD-1', 'GONE', 'LIVE-2', 'LIVE-1', 'no, ticker', '\ud800'];
+      const { records, rejected } = await adapter.fetchMarkets(ids, context);
+      expect(rejected).toEqual([]);
+      expect(records.map(({ marketId, eventId, category, status }) => [marketId, eventId, category, status])).toEqual([
+        ['LIVE-1', 'KXE', 'World', 'open'],
+        ['LIVE-2', 'KXE', 'World', 'open'],
+        ['OLD-1', 'KXE', 'World', 'settled'],
+      ]);
+      expect(asked()).toEqual([
+        '/markets?tickers=LIVE-1%2COLD-1%2CGONE%2CLIVE-2&limit=4',
+        '/historical/markets?tickers=OLD-1%2CGONE&limit=2',
+        '/events/KXE?',
+      ]);
+    });
+
+    it('does without an archive, and asks for a hundred at a time', async () => {
+      const ids = Array.from({ length: 150 }, (_, index) => `LIVE-${index}`);
+      const { records } = await adapter.fetchMarkets([...ids, 'GONE'], context);
+      expect(records.map((record) => record.marketId)).toEqual(ids);
+      const live = server.requests.filter(({ path }) => path.endsWith('/markets') && !path.includes('historical'));
+      expect(live.map((request) => tickers(request).length)).toEqual([100, 51]);
+    });
+
+    it('passes on that the venue is down, and answers nothing for nothing', async () => {
+      routes['/historical/markets'] = json(503, {});
+      await expect(adapter.fetchMarkets(['GONE'], context)).rejects.toMatchObject({ statusCode: 503 });
+      server.requests.length = 0;
+      expect(await adapter.fetchMarkets(['no, ticker'], context)).toEqual({ records: [], rejected: [] });
+      expect(server.requests).toEqual([]);
+    });
+
+    it('leaves out what was not asked for, and counts what is no market', async () => {
+      routes['/markets'] = json(200, {
+        markets: [market('LIVE-1'), market('OTHER'), { status: 'active' }],
+        cursor: '',
+      });
+      const { records, rejected } = await adapter.fetchMarkets(['LIVE-1'], context);
+      expect(records.map((record) => record.marketId)).toEqual(['LIVE-1']);
+      expect(rejected.map((each) => each.reason)).toEqual(['missing_field']);
+    });
+  });
+
+  describe('walking back', () => {
+    const second = NOW / 1000 - 86_400;
+    const print = (id: string, at: number, more: object = {}) => ({
+      trade_id: id,
+      ticker: 'A',
+      created_time: new Date(at * 1000).toISOString(),
+      count_fp: '2.00',
+      yes_price_dollars: '0.4000',
+      no_price_dollars: '0.6000',
+      taker_side: 'no',
+      ...more,
+    });
+    const request = { marketId: 'A', outcomeIds: ['A:yes', 'A:no'], fromMs: (second - 500) * 1000, toMs: NOW };
+
+    it('reads the live route, asks for the cutoff once, and goes on in the archive', async () => {
+      routes['/markets/trades'] = json(200, { trades: [print('t2', second + 5), print('t1', second)], cursor: '' });
+      const cutoff = new Date(second * 1000).toISOString();
+      routes['/historical/cutoff'] = json(200, { trades_created_ts: cutoff });
+      routes['/historical/trades'] = json(200, { trades: [print('t1', second), print('t0', second - 5)], cursor: '' });
+      const live = await adapter.pollHistory(request, null, context);
+      expect(live).toMatchObject({ more: true, reachedMs: (second + 1) * 1000, rejected: [] });
+      const old = await adapter.pollHistory(request, JSON.parse(JSON.stringify(live.position)), context);
+      expect(old).toMatchObject({ more: false, reachedMs: request.fromMs, rejected: [] });
+      expect([...live.records, ...old.records].map(({ tradeId }) => tradeId)).toEqual(['t2', 't1', 't1', 't0']);
+      expect(old.records[1]).toEqual({
+        tradeId: 't0',
+        outcomeId: 'A:yes',
+        tsMs: (second - 5) * 1000,
+        price: '0.4',
+        size: '2',
+        side: 'sell',
+      });
+      await adapter.pollHistory(request, null, context);
+      const floor = second - 501;
+      expect(asked()).toEqual([
+        `/markets/trades?ticker=A&limit=1000&min_ts=${floor}&max_ts=${NOW / 1000}`,
+        '/historical/cutoff?',
+        `/historical/trades?ticker=A&limit=1000&min_ts=${floor}&max_ts=${second + 1}`,
+        `/markets/trades?ticker=A&limit=1000&min_ts=${floor}&max_ts=${NOW / 1000}`,
+      ]);
+      expect(truncations).toEqual([]);
+    });
+
+    it('is done with the live route where the venue has no archive', async () => {
+      routes['/markets/trades'] = json(200, { trades: [print('t1', second)], cursor: '' });
+      const page = await adapter.pollHistory(request, null, context);
+      expect(page).toMatchObject({ more: false, reachedMs: request.fromMs });
+      expect(page.truncated).toBeUndefined();
+    });
+
+    it('says what a closed archive keeps, of a market that is older than it', async () => {
+      routes['/markets/trades'] = json(200, { trades: [], cursor: '' });
+      routes['/historical/cutoff'] = json(200, { trades_created_ts: new Date(second * 1000).toISOString() });
+      routes['/markets'] = json(200, { markets: [market('A', { open_time: '2026-01-01T00:00:00Z' })], cursor: '' });
+      const live = await adapter.pollHistory(request, null, context);
+      const old = await adapter.pollHistory(request, live.position, context);
+      expect(old).toMatchObject({ more: false, reachedMs: NOW, truncated: expect.stringMatching(/archive/) });
+      expect(truncations).toMatchObject([{ kind: 'trades', detail: old.truncated }]);
+      routes['/markets'] = json(200, {
+        markets: [market('A', { open_time: new Date(NOW).toISOString() })],
+        cursor: '',
+      });
+      const young = await adapter.pollHistory(request, live.position, context);
+      expect(young.truncated).toBeUndefined();
+    });
+
+    it('counts refused prints and keeps their neighbours', async () => {
+      const trades = [print('t2', second + 5), print('bad', second + 3, { count_fp: '-1' }), print('t1', second)];
+      routes['/markets/trades'] = json(200, { trades, cursor: '' });
+      const page = await adapter.pollHistory(request, null, context);
+      expect(page.records.map(({ tradeId }) => tradeId)).toEqual(['t2', 't1']);
+      expect(page.rejected).toMatchObject([{ recordId: 'bad', reason: 'size_not_positive' }]);
+    });
   });
 
   it('throws what a changed envelope is: an invalid payload', async () => {

@@ -129,6 +129,65 @@ describe('the catalog', () => {
   });
 });
 
+describe('sweeps of the catalog', () => {
+  it('name whom they have no record of, and end with the last page that is read', async () => {
+    routes['/v0/markets'] = listOnce(multiple('m1', 1), binary('bad', 2, { isResolved: 'no' }), binary('b', 3));
+    routes['/v0/market/m1'] = json(200, multiple('m1', 1, { answers }));
+    const sweeps: unknown[] = [];
+    let position: unknown = null;
+    for (let more = true; more; ) {
+      const page = await adapter.pollMarkets(position, context);
+      sweeps.push([page.records.map(({ marketId }) => marketId), page.sweep]);
+      ({ position, more } = page);
+    }
+    const startedAtMs = NOW;
+    expect(sweeps).toEqual([
+      [['b'], { startedAtMs, ended: false, alsoListed: ['m1', 'bad'] }],
+      [['m1'], { startedAtMs, ended: false }],
+      [[], { startedAtMs, ended: true }],
+    ]);
+  });
+
+  it('read new markets from their own pages between full walks', async () => {
+    const old = [binary('b', 600_000), binary('c', 700_000)];
+    routes['/v0/markets'] = listOnce(...old);
+    const { position } = await pollAll();
+    routes['/v0/markets'] = listOnce(binary('new', -60_000), ...old);
+    routes['/v0/market/new'] = json(200, binary('new', -60_000, { textDescription: 'How.', groupSlugs: ['fun'] }));
+    const later = { ...context, now: () => NOW + 90_000 };
+    const listed = await adapter.pollMarkets(position, later);
+    expect(listed.records.map(({ marketId, isSummary }) => [marketId, isSummary])).toEqual([
+      ['new', true],
+      ['b', true],
+      ['c', true],
+    ]);
+    const read = await adapter.pollMarkets(listed.position, later);
+    expect(read.records).toMatchObject([{ marketId: 'new', description: 'How.', category: 'fun' }]);
+    expect(read.records[0]?.isSummary).toBeUndefined();
+    expect([listed.sweep, read.sweep]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('markets by their ids', () => {
+  it('are their own pages; unknown ones are absent, broken ones refused', async () => {
+    routes['/v0/market/a'] = json(200, binary('a', 1, { textDescription: 'How.' }));
+    routes['/v0/market/m'] = json(200, multiple('m', 1, { answers }));
+    routes['/v0/market/broken'] = json(500, {});
+    const batch = await adapter.fetchMarkets(['a', 'gone', 'm', 'broken', 'a', 'no/id'], context);
+    expect(batch.records.map(({ marketId }) => marketId).sort()).toEqual(['a', 'm']);
+    expect(batch.rejected).toMatchObject([{ recordId: 'broken', reason: 'page_unavailable' }]);
+    expect(server.requests.map(({ path }) => path).sort()).toEqual(
+      ['a', 'broken', 'gone', 'm'].map((id) => `/v0/market/${id}`),
+    );
+  });
+
+  it('that are all unknown are an empty answer, and a venue that is down is not', async () => {
+    expect(await adapter.fetchMarkets(['gone', 'too'], context)).toEqual({ records: [], rejected: [] });
+    routes['/v0/market/gone'] = json(503, {});
+    await expect(adapter.fetchMarkets(['gone', 'too'], context)).rejects.toMatchObject({ statusCode: 503 });
+  });
+});
+
 describe('prices and books', () => {
   it('asks for each contract once, a hundred at a time', async () => {
     routes['/v0/market-probs'] = (request, response) =>
@@ -146,7 +205,7 @@ describe('prices and books', () => {
   });
 
   it('has no books and says so', async () => {
-    expect(adapter.capabilities).toEqual({ markets: true, prices: true, books: false, trades: true });
+    expect(adapter.capabilities).toEqual({ markets: true, prices: true, books: false, trades: true, history: true });
     expect(await adapter.fetchBooks(['c1:YES'], context)).toEqual({ records: [], rejected: [] });
     expect(server.requests).toEqual([]);
   });
@@ -191,5 +250,38 @@ describe('trades', () => {
     const rows = Array.from({ length: 20 }, (_, index) => ({ ...bet(`b${index}`, 1_000), shares: 'many' }));
     routes['/v0/bets'] = json(200, rows);
     await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
+  });
+
+  it('of one market are walked newest first, by time', async () => {
+    const from = NOW - 100_000;
+    const rows = Array.from({ length: 1_000 }, (_, index) => bet(`b${index}`, 10_000 + index));
+    const redeemed = bet('r', 50_000, { isRedemption: true });
+    routes['/v0/bets'] = (request, response) => {
+      const isFirst = request.query.get('beforeTime') === String(NOW);
+      json(200, isFirst ? rows : [rows.at(-1), redeemed, bet('old', 60_000), bet('bad', 70_000, { amount: -1 })])(
+        request,
+        response,
+      );
+    };
+    const request = { marketId: 'c1', outcomeIds: ['c1:YES', 'c1:NO'], fromMs: from, toMs: NOW };
+    const first = await adapter.pollHistory(request, null, context);
+    expect(first).toMatchObject({ more: true, reachedMs: NOW - 10_998, rejected: [] });
+    expect(first.records).toHaveLength(1_000);
+    const second = await adapter.pollHistory(request, JSON.parse(JSON.stringify(first.position)), context);
+    expect(second).toMatchObject({ more: false, reachedMs: from, rejected: [{ recordId: 'bad' }] });
+    expect(second.records.map(({ tradeId }) => tradeId)).toEqual(['b999', 'old']);
+    expect(server.requests.map((each) => each.query.toString())).toEqual([
+      `limit=1000&afterTime=${from - 1}&order=desc&beforeTime=${NOW}&contractId=c1`,
+      `limit=1000&afterTime=${from - 1}&order=desc&beforeTime=${NOW - 10_998}&contractId=c1`,
+    ]);
+  });
+
+  it('of one market that nobody can read are an outage too', async () => {
+    routes['/v0/bets'] = json(
+      200,
+      Array.from({ length: 20 }, (_, index) => ({ ...bet(`b${index}`, 1_000), shares: 'many' })),
+    );
+    const request = { marketId: 'c1', outcomeIds: [], fromMs: 0, toMs: NOW };
+    await expect(adapter.pollHistory(request, null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 });

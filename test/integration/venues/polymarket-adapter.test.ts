@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
+import type { PolymarketUrls } from '../../../src/venues/polymarket/client.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
 import { type Answer, json, ScriptedServer } from './scripted-server.ts';
 
 const NOW = 1_786_275_600_000;
 const server = new ScriptedServer();
 let adapter: VenueAdapter;
+let urls: PolymarketUrls;
 let unknowns: UnknownValueEvent[];
 let truncations: TruncationEvent[];
 let routes: Record<string, Answer>;
@@ -20,8 +22,9 @@ beforeEach(async () => {
   routes = {};
   server.answer = (request, response) =>
     (routes[`${request.method} ${request.path}`] ?? json(404, { error: 'not found' }))(request, response);
+  urls = { gamma: `${url}/gamma`, clob: `${url}/clob`, data: `${url}/data` };
   adapter = createPolymarketAdapter({
-    urls: { gamma: `${url}/gamma`, clob: `${url}/clob`, data: `${url}/data` },
+    urls,
     http: { requestsPerSecond: 10_000, maxAttempts: 1 },
     observer: { onUnknown: (event) => unknowns.push(event), onTruncated: (event) => truncations.push(event) },
   });
@@ -173,4 +176,136 @@ describe('the Polymarket adapter', () => {
     expect(await adapter.pollTrades(null, context)).toMatchObject({ records: [], more: false });
     expect(Object.fromEntries(server.requests[0]?.query ?? [])).toEqual({ limit: '1000', takerOnly: 'true' });
   });
+
+  it('tells which markets a sweep lists beside its records', async () => {
+    routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(1), market(2, { closed: 'no' }), 7] });
+    const open = await adapter.pollMarkets(null, context);
+    expect(open.sweep).toEqual({ startedAtMs: NOW, ended: true, alsoListed: ['0x2'] });
+    const closed = await adapter.pollMarkets(open.position, context);
+    expect(closed.sweep).toBeUndefined();
+  });
+
+  describe('asked for markets by their ids', () => {
+    const gammaOf =
+      (closedIds: ReadonlySet<string>, openIds: ReadonlySet<string>): Answer =>
+      (request, response) => {
+        const isClosed = request.query.get('closed') === 'true';
+        const rows = request.query
+          .getAll('condition_ids')
+          .filter((id) => (isClosed ? closedIds : openIds).has(id))
+          .map((conditionId, index) => market(index, { conditionId, closed: isClosed }));
+        json(200, rows.slice(0, Number(request.query.get('limit') ?? 20)))(request, response);
+      };
+
+    it('finds open and closed ones, in addresses below 8 KB, and leaves out the others', async () => {
+      const ids = Array.from({ length: 250 }, (_, index) => conditionId(index));
+      routes['GET /gamma/markets'] = gammaOf(new Set(ids.slice(0, 100)), new Set(ids.slice(100, 240)));
+      const { records, rejected } = await adapter.fetchMarkets([...ids, '0x12', 'no id', ids[0] ?? ''], context);
+      expect(rejected).toEqual([]);
+      expect(records.map((record) => record.marketId).sort()).toEqual(ids.slice(0, 240));
+      expect(records.filter((record) => record.status === 'open')).toHaveLength(140);
+      for (const { path, query } of server.requests) {
+        expect(path.length + query.toString().length).toBeLessThan(8_000);
+        expect(query.getAll('condition_ids').length).toBeLessThanOrEqual(adapter.maxMarketsPerFetch);
+      }
+      expect(server.requests.map((request) => request.query.get('closed'))).toEqual([
+        'false',
+        'true',
+        'false',
+        'true',
+        'false',
+        'true',
+      ]);
+    });
+
+    it('asks the keyset listing where the older one is gone', async () => {
+      routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(1, { conditionId: conditionId(1) })] });
+      const { records } = await adapter.fetchMarkets([conditionId(1)], context);
+      expect(records).toHaveLength(1);
+      expect(paths()).toEqual(['GET /gamma/markets', 'GET /gamma/markets/keyset']);
+    });
+
+    it('asks nothing about ids that no market can have', async () => {
+      expect(await adapter.fetchMarkets(['0x12', 'TICKER'], context)).toEqual({ records: [], rejected: [] });
+      expect(server.requests).toEqual([]);
+    });
+
+    it('keeps a market that it cannot read apart, and does not look for it elsewhere', async () => {
+      routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(1), outcomes: 7 })]);
+      const { records, rejected } = await adapter.fetchMarkets([conditionId(1)], context);
+      expect(records).toEqual([]);
+      expect(rejected).toMatchObject([{ kind: 'markets', recordId: conditionId(1) }]);
+      expect(server.requests).toHaveLength(1);
+    });
+
+    it('takes nothing as absent from an answer about other markets', async () => {
+      routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(8) })]);
+      await expect(adapter.fetchMarkets([conditionId(1)], context)).rejects.toMatchObject({ code: 'invalid_payload' });
+    });
+  });
+
+  describe('asked for the history of a market', () => {
+    const request = { marketId: conditionId(1), outcomeIds: ['10'], fromMs: NOW - 35_000, toMs: NOW };
+    const second = NOW / 1000;
+    const print = (age: number) => ({
+      proxyWallet: '0xw',
+      side: 'BUY',
+      asset: '10',
+      conditionId: conditionId(1),
+      size: 1,
+      price: 0.5,
+      timestamp: second - age,
+      transactionHash: `0x${age}`,
+    });
+    const tape: Answer = (asked, response) => {
+      const end = Number(asked.query.get('end') ?? second);
+      const offset = Number(asked.query.get('offset') ?? 0);
+      const rows = [10, 20, 30, 40].map(print).filter((row) => row.timestamp <= end);
+      json(200, rows.slice(offset, offset + 2))(asked, response);
+    };
+
+    it('walks it back by windows, under the ids of the live feed', async () => {
+      routes['GET /data/trades'] = tape;
+      const live = await adapter.pollTrades(null, context);
+      const newest = await adapter.pollHistory(request, null, context);
+      expect(newest).toMatchObject({ more: true, rejected: [], reachedMs: NOW - 19_000 });
+      expect(newest.records).toEqual(live.records);
+      const rest = await adapter.pollHistory(request, newest.position, context);
+      expect(rest).toMatchObject({ more: true, reachedMs: NOW - 29_000 });
+      const last = await adapter.pollHistory(request, rest.position, context);
+      expect(last).toMatchObject({ more: false, position: null, reachedMs: request.fromMs });
+      expect([...rest.records, ...last.records].map((trade) => trade.tsMs)).toEqual([NOW - 20_000, NOW - 30_000]);
+      expect(Object.fromEntries(server.requests[1]?.query ?? [])).toEqual({
+        limit: '1000',
+        takerOnly: 'true',
+        market: conditionId(1),
+        start: String(second - 36),
+        end: String(second),
+      });
+      expect(truncations).toEqual([]);
+    });
+
+    it('says what the venue would not give', async () => {
+      routes['GET /data/trades'] = json(400, {});
+      const page = await adapter.pollHistory(request, null, context);
+      expect(page).toMatchObject({ records: [], more: false, reachedMs: NOW, truncated: expect.any(String) });
+      expect(truncations).toMatchObject([{ kind: 'trades', detail: page.truncated }]);
+    });
+
+    it('has a budget of its own, which leaves live polls alone', async () => {
+      await adapter.close();
+      // A turn of the history comes every 40 s, longer than it would wait.
+      adapter = createPolymarketAdapter({ urls, http: { requestsPerSecond: 0.1, burst: 1_000, maxAttempts: 1 } });
+      routes['GET /data/trades'] = tape;
+      const { position } = await adapter.pollHistory(request, null, context);
+      await expect(adapter.pollHistory(request, position, context)).rejects.toMatchObject({ code: 'rate_limited' });
+      expect(server.requests).toHaveLength(1);
+      expect(await adapter.pollTrades(null, context)).toMatchObject({ records: [{ tsMs: NOW - 10_000 }] });
+    });
+  });
 });
+
+/** A condition id in the venue's form; they sort as their numbers do. */
+function conditionId(number: number): string {
+  return `0x${String(number).padStart(64, '0')}`;
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseVenueTimeMs } from '../../../src/venues/venue-time.ts';
+import { parsePreciseVenueTimeMs, parseVenueTimeMs } from '../../../src/venues/venue-time.ts';
 
 describe('parseVenueTimeMs', () => {
   it.each([
@@ -36,5 +36,16 @@ describe('parseVenueTimeMs', () => {
     undefined,
   ])('does not read %s', (value) => {
     expect(parseVenueTimeMs(value)).toBeUndefined();
+  });
+});
+
+describe('parsePreciseVenueTimeMs', () => {
+  it.each([
+    ['2026-07-25T05:51:39.54467Z', 544_670],
+    ['2026-07-25T05:51:39.000001Z', 1],
+    ['2026-07-25T05:51:39.999999999Z', 999_999],
+    ['2026-07-25T07:51:39.25+02', 250_000],
+  ])('keeps the microseconds of %s', (text, micros) => {
+    expect(parsePreciseVenueTimeMs(text)).toBe((Date.UTC(2026, 6, 25, 5, 51, 39) * 1000 + micros) / 1000);
   });
 });

@@ -23,15 +23,18 @@ const LAST: ListAnswer = { rows: [] };
 function walk(at: MarketPosition, answer: (page: number) => ListAnswer = () => LAST) {
   const asked: { listing: string; [parameter: string]: unknown }[] = [];
   const cuts: string[] = [];
+  const sweeps: string[] = [];
   let position = at;
   for (let page = 0; position.phases.length > 0 && page < 100; page += 1) {
     const { listing, parameters } = nextQuery(position, SETTINGS);
     asked.push({ listing, ...JSON.parse(JSON.stringify(parameters)) });
     const next = advance(position, answer(page), SETTINGS);
     if (next.cutShort !== undefined) cuts.push(next.cutShort);
+    const { startedAtMs, ended } = next.sweep ?? {};
+    sweeps.push(`${asked.at(-1)?.['status'] ?? 'changed'} ${startedAtMs} ${ended}`);
     position = JSON.parse(JSON.stringify(next.position));
   }
-  return { position, asked, cuts };
+  return { position, asked, cuts, sweeps };
 }
 
 describe('the walk over the Kalshi catalog', () => {
@@ -108,6 +111,56 @@ describe('the walk over the Kalshi catalog', () => {
     expect(afterRefusal(at)).toBeUndefined();
     const unopened = advance(at, LAST, SETTINGS).position;
     expect(afterRefusal(unopened)?.phases[0]?.name).toBe('closed');
+  });
+
+  describe('sweeps', () => {
+    const some: ListAnswer = { rows: [{}] };
+    const pages = (page: number) => (page % 2 === 0 ? { rows: [{}], nextCursor: `c${page}` } : some);
+
+    it('are the pages of a full walk that list what is not over, ended by the last of them', () => {
+      const full = walk(openWalk(null, START, SETTINGS), pages);
+      expect(full.sweeps).toEqual([
+        `open ${START} false`,
+        `open ${START} false`,
+        `unopened ${START} false`,
+        `unopened ${START} false`,
+        `closed ${START} false`,
+        `closed ${START} true`,
+        'settled undefined undefined',
+        'settled undefined undefined',
+      ]);
+      const recent = walk(openWalk(full.position, START + 30_000, SETTINGS), () => some);
+      expect(recent.sweeps.filter((sweep) => !sweep.endsWith('undefined'))).toEqual([]);
+    });
+
+    it.each(['open', 'unopened', 'closed'])('never end when the %s events were cut short', (name) => {
+      const { sweeps, cuts } = walk(openWalk(null, START, SETTINGS), (page) => {
+        const repeated = { rows: [{}], nextCursor: 'again' };
+        const index = ['open', 'unopened', 'closed'].indexOf(name);
+        return page === index || page === index + 1 ? repeated : some;
+      });
+      expect(cuts).toEqual([`${name} markets: the venue repeats a cursor`]);
+      expect(sweeps.filter((sweep) => sweep.endsWith('true'))).toEqual([]);
+    });
+
+    it('never end when a listing was refused, and do in the walk after it', () => {
+      const opened = advance(openWalk(null, START, SETTINGS), some, SETTINGS).position;
+      const refused = walk(afterRefusal(opened) ?? opened, () => some);
+      expect(refused.sweeps).toEqual([`closed ${START} false`, 'settled undefined undefined']);
+      const next = walk(openWalk(refused.position, START + 600_000, SETTINGS), () => some);
+      expect(next.sweeps).toContain(`closed ${START + 600_000} true`);
+    });
+
+    it('end after a cursor that was refused and a phase that began again', () => {
+      const half = advance(openWalk(null, START, SETTINGS), { rows: [{}], nextCursor: 'old' }, SETTINGS).position;
+      const { sweeps } = walk(afterRefusal(half) ?? half, () => some);
+      expect(sweeps).toContain(`closed ${START} true`);
+    });
+
+    it('never end when the venue has no open event at all', () => {
+      const { sweeps } = walk(openWalk(null, START, SETTINGS), () => LAST);
+      expect(sweeps.filter((sweep) => sweep.endsWith('true'))).toEqual([]);
+    });
   });
 
   it('begins anew from anything that is no position', () => {

@@ -28,7 +28,7 @@ describe('a Kalshi trade', () => {
     expect(parseOne().trade).toEqual({
       tradeId: 'c174ce46-46d8-705a-6f03-2e1037bd1dd1',
       outcomeId: 'KXETH15M-26JUL250200-00:yes',
-      tsMs: Date.UTC(2026, 6, 25, 5, 51, 39, 544),
+      tsMs: (Date.UTC(2026, 6, 25, 5, 51, 39) * 1000 + 544_670) / 1000,
       price: '0.38',
       size: '12.61',
       side: 'buy',
@@ -55,11 +55,11 @@ describe('a Kalshi trade', () => {
 
   it.each([
     ['2026-07-25T05:51:39Z', 0],
-    ['2026-07-25T05:51:39.5Z', 500],
-    ['2026-07-25T05:51:39.54Z', 540],
-    ['2026-07-25T05:51:39.544670Z', 544],
-  ])('may be dated %s', (created_time, ms) => {
-    expect(parseOne({ created_time }).trade?.tsMs).toBe(Date.UTC(2026, 6, 25, 5, 51, 39, ms));
+    ['2026-07-25T05:51:39.5Z', 500_000],
+    ['2026-07-25T05:51:39.54Z', 540_000],
+    ['2026-07-25T05:51:39.544670Z', 544_670],
+  ])('may be dated %s, to the microsecond', (created_time, micros) => {
+    expect(parseOne({ created_time }).trade?.tsMs).toBe((Date.UTC(2026, 6, 25, 5, 51, 39) * 1000 + micros) / 1000);
   });
 
   it.each([

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import {
   advance,
+  closeSweep,
   hasMore,
   isListing,
   type MarketPosition,
   type MarketWalkSettings,
   nextQuery,
   openWalk,
+  withoutPending,
 } from '../../../../src/venues/manifold/market-walk.ts';
 
 const NOW = 1_790_000_000_000;
@@ -46,13 +48,19 @@ function walk(stored: unknown, rows: readonly Row[], nowMs = NOW, settings = SET
   const listed: string[] = [];
   const pages: string[] = [];
   const cuts: string[] = [];
+  const sweeps: { startedAtMs: number; ended: boolean }[] = [];
+  const close = (after: MarketPosition) => {
+    const { position, sweep } = closeSweep(after);
+    if (sweep) sweeps.push(sweep);
+    return position;
+  };
   const kind = at.walk?.kind;
   for (let calls = 0; hasMore(at); calls += 1) {
     if (calls > 100) throw new Error('no end');
     at = JSON.parse(JSON.stringify(openWalk(at, nowMs, settings)));
     if (!isListing(at)) {
-      pages.push(...at.pending);
-      at = { ...at, pending: [] };
+      pages.push(...at.pending.slice(0, settings.answersPerCall));
+      at = close(withoutPending(at, settings.answersPerCall));
       continue;
     }
     const { sort, before, limit } = nextQuery(at, settings);
@@ -63,9 +71,9 @@ function walk(stored: unknown, rows: readonly Row[], nowMs = NOW, settings = SET
     const next = advance(at, page, nowMs, settings);
     listed.push(...next.fresh.map((each) => (each as Row).id));
     if (next.cutShort) cuts.push(next.cutShort);
-    at = next.position;
+    at = close(next.position);
   }
-  return { listed, pages, cuts, position: at, kind };
+  return { listed, pages, cuts, sweeps, position: at, kind };
 }
 
 describe('the walk over the catalog', () => {
@@ -124,10 +132,71 @@ describe('the walk over the catalog', () => {
     expect(hasMore(third.position)).toBe(false);
   });
 
+  it('ends when the venue repeats its only market', () => {
+    let at = openWalk(null, NOW, SETTINGS);
+    for (let calls = 0; isListing(at); calls += 1) {
+      expect(calls).toBeLessThan(3);
+      at = advance(at, [row('a', 10)], NOW, SETTINGS).position;
+    }
+  });
+
   it('ends at a page without ids', () => {
     const at = openWalk(null, NOW, SETTINGS);
     if (!isListing(at)) throw new Error('not listing');
     expect(advance(at, [{}, null, 5], NOW, SETTINGS).cutShort).toBe('full walk: a page without ids');
+  });
+});
+
+describe('sweeps', () => {
+  const many = Array.from({ length: 7 }, (_, index) => row(`m${index}`, 1_000 + index));
+
+  it('are the pages of a full walk, ended by the last of them, pending markets included', () => {
+    const binaries = walk(null, many);
+    expect(binaries.sweeps.map(({ ended }) => ended)).toEqual([...binaries.sweeps.slice(1).map(() => false), true]);
+    expect(new Set(binaries.sweeps.map(({ startedAtMs }) => startedAtMs))).toEqual(new Set([NOW]));
+    const answered = walk(null, [...many, multiple('x', 2_000), multiple('y', 2_001), multiple('z', 2_002)]);
+    expect(answered.pages).toEqual(['x', 'y', 'z']);
+    expect(answered.sweeps.filter(({ ended }) => ended)).toHaveLength(1);
+    expect(answered.sweeps.at(-1)?.ended).toBe(true);
+    expect(walk(binaries.position, many, NOW + 60_000).sweeps).toEqual([]);
+  });
+
+  it('begin anew with each full walk', () => {
+    const { position } = walk(null, many);
+    const { sweeps } = walk(position, many, NOW + 3_600_000);
+    expect(sweeps.at(-1)).toEqual({ startedAtMs: NOW + 3_600_000, ended: true });
+  });
+
+  it('never end when the listing was cut short or lists nothing at all', () => {
+    expect(walk(null, []).sweeps.filter(({ ended }) => ended)).toEqual([]);
+    const first = openWalk(null, NOW, SETTINGS);
+    if (!isListing(first)) throw new Error('not listing');
+    const second = advance(first, many.slice(0, 3), NOW, SETTINGS).position;
+    if (!isListing(second)) throw new Error('not listing');
+    const cut = advance(second, many.slice(0, 3), NOW, SETTINGS);
+    expect(cut.cutShort).toMatch(/repeats a page/);
+    expect(closeSweep(cut.position).sweep).toBeUndefined();
+  });
+});
+
+describe('new markets', () => {
+  const known = [row('old', DAY_MS), multiple('old-multiple', DAY_MS)];
+
+  it('are read from their own pages once, binary ones too', () => {
+    const first = walk(null, known);
+    expect(first.pages).toEqual(['old-multiple']);
+    const later = NOW + 120_000;
+    const rows = [row('new', -100_000), row('changed', DAY_MS, { lastUpdatedTime: NOW + 115_000 }), ...known];
+    const second = walk(first.position, rows, later);
+    expect(second.pages).toEqual(['new']);
+    const third = walk(second.position, [row('newer', -200_000), ...rows], later + 120_000);
+    expect(third.pages).toEqual(['newer']);
+  });
+
+  it('of a kind that is not read are left alone', () => {
+    const { position } = walk(null, known);
+    const poll = row('poll', -100_000, { outcomeType: 'POLL', mechanism: 'none' });
+    expect(walk(position, [poll, ...known], NOW + 120_000).pages).toEqual([]);
   });
 });
 
@@ -162,5 +231,11 @@ describe('answers', () => {
     const first = walk(null, [row('a', old)]);
     const rows = [row('a', old), multiple('b', old, { lastUpdatedTime: NOW + 1_000 })];
     expect(walk(first.position, rows, NOW + 60_000).pages).toEqual(['b']);
+  });
+
+  it('are not read again of what a walk by change lists below the last change seen', () => {
+    const rows = [row('a', old), multiple('b', old), multiple('c', old, { lastUpdatedTime: NOW - 300_000 })];
+    const first = walk(null, rows);
+    expect(walk(first.position, rows, NOW + 60_000)).toMatchObject({ kind: 'recent', pages: [] });
   });
 });

@@ -47,6 +47,16 @@ function reasonOf(row: unknown): string | undefined {
   return parseMarkets([row], NOW).rejected[0]?.reason;
 }
 
+describe('summaries', () => {
+  it('are what listings hold, which have no description: a page has one, be it empty', () => {
+    expect(one(binary())).toMatchObject({ isSummary: true, description: '', tags: [] });
+    for (const more of [{ textDescription: '' }, { description: 'Old text.' }, { textDescription: 'How.' }]) {
+      expect(one(binary(more)).isSummary).toBeUndefined();
+    }
+    expect(one(multiple({ textDescription: '' })).isSummary).toBeUndefined();
+  });
+});
+
 describe('binary markets', () => {
   it('reads every field', () => {
     expect(

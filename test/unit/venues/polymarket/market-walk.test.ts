@@ -25,6 +25,9 @@ interface Market {
   updatedAt: string;
 }
 
+/** The ids that a catalog's first page has. */
+const FIRST_PAGE = Array.from({ length: 10 }, (_, index) => ({ id: String(1_000 + index) }));
+
 /** A Gamma catalog. Every answer may be bent before it goes out. */
 class Catalog {
   markets: Market[] = [];
@@ -69,21 +72,25 @@ interface Walked {
   position: MarketPosition;
   ids: string[];
   cutShort: string[];
+  /** Of the pages that were part of a sweep. */
+  swept: { ids: string[]; startedAtMs: number; ended: boolean }[];
 }
 
 function walk(catalog: Catalog, stored: unknown): Walked {
   let position = openWalk(JSON.parse(JSON.stringify(stored)), catalog.nowMs, SETTINGS);
   const ids: string[] = [];
   const cutShort: string[] = [];
+  const swept: Walked['swept'] = [];
   for (let pages = 0; position.phases.length > 0; pages += 1) {
     if (pages > 500) throw new Error('the walk does not end');
     const answer = catalog.list(nextQuery(position, SETTINGS));
     ids.push(...answer.rows.map((row) => (row as Market).id));
     const step = advance(position, answer, catalog.nowMs, SETTINGS);
     if (step.cutShort !== undefined) cutShort.push(step.cutShort);
+    if (step.sweep) swept.push({ ids: answer.rows.map((row) => (row as Market).id), ...step.sweep });
     position = JSON.parse(JSON.stringify(step.position));
   }
-  return { position, ids, cutShort };
+  return { position, ids, cutShort, swept };
 }
 
 describe('the market walk', () => {
@@ -100,6 +107,61 @@ describe('the market walk', () => {
         .map((market) => market.id),
     );
     expect(cutShort).toEqual([]);
+  });
+
+  it('sweeps the open markets in a full walk, and only there, and says on the last page of them that it ended', () => {
+    const catalog = new Catalog();
+    catalog.add(35);
+    catalog.add(15, true);
+    const { position, swept } = walk(catalog, null);
+    expect(swept.flatMap((page) => page.ids)).toEqual(catalog.markets.slice(0, 35).map((market) => market.id));
+    expect(swept.map((page) => page.ended)).toEqual([false, false, false, true]);
+    catalog.nowMs += 120_000;
+    const next = walk(catalog, position);
+    expect(next.swept).toEqual([]);
+    catalog.nowMs += 600_000;
+    const pages = walk(catalog, next.position).swept;
+    expect(pages.map((page) => page.startedAtMs)).toEqual(pages.map(() => catalog.nowMs));
+    expect(pages.filter((page) => page.ended)).toHaveLength(1);
+  });
+
+  const unended: [string, number, (answer: MarketsAnswer, query: MarketsQuery) => MarketsAnswer][] = [
+    [
+      'repeats its first page',
+      30,
+      (answer, { cursor }) => (cursor === '20' ? { ...answer, rows: FIRST_PAGE } : answer),
+    ],
+    ['repeats a cursor', 30, (answer, { cursor }) => (cursor ? { ...answer, nextCursor: cursor } : answer)],
+    [
+      'gives an empty page that names a next one',
+      30,
+      (answer, { cursor }) => (cursor ? { ...answer, rows: [] } : answer),
+    ],
+    ['gives no cursor with a full first page', 30, ({ rows }) => ({ rows })],
+    ['lists nothing at all', 0, (answer) => answer],
+  ];
+  it.each(unended)('never ends a sweep where the venue %s', (_, markets, bend) => {
+    const catalog = new Catalog();
+    catalog.add(markets);
+    catalog.bend = (answer, query) => (query.closed ? answer : bend(answer, query));
+    const { swept } = walk(catalog, null);
+    expect(swept.length).toBeGreaterThan(0);
+    expect(swept.filter((page) => page.ended)).toEqual([]);
+  });
+
+  it('never ends a sweep by offset, nor one whose rest was refused', () => {
+    const catalog = new Catalog();
+    catalog.add(25);
+    const byOffset = walk(catalog, switchListing(openWalk(null, START, SETTINGS), 'offset'));
+    expect(byOffset.swept.map((page) => page.ended)).toEqual([false, false, false, false]);
+    const begun = openWalk(null, START, SETTINGS);
+    const { position } = advance(begun, catalog.list(nextQuery(begun, SETTINGS)), START, SETTINGS);
+    const worn = { ...position, phases: position.phases.map((phase) => ({ ...phase, restarts: 2 })) };
+    expect(walk(catalog, afterRefusal(worn)).swept).toEqual([]);
+    // Begun again after a refusal, it lists everything after all.
+    const again = walk(catalog, afterRefusal(position)).swept;
+    expect(again.flatMap((page) => page.ids)).toHaveLength(25);
+    expect(again.filter((page) => page.ended)).toHaveLength(1);
   });
 
   it('then walks only what changed, and notices a closing', () => {

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { VenueError } from '../../../../src/venues/errors.ts';
-import type { TradesQuery } from '../../../../src/venues/polymarket/client.ts';
-import { identifyTrades, readFeed } from '../../../../src/venues/polymarket/parse-trade.ts';
+import { identifyTrades } from '../../../../src/venues/polymarket/parse-trade.ts';
 import { readTradePage, type TradePage } from '../../../../src/venues/polymarket/trade-walk.ts';
+import { Feed, type Row, START } from './trade-feed.ts';
 
-const START = 1_767_841_800;
 const SETTINGS = {
   pageSize: 6,
   overlapSeconds: 30,
@@ -13,88 +11,6 @@ const SETTINGS = {
   longGapSeconds: 50,
   headEveryMs: 1_000,
 };
-
-interface Row {
-  proxyWallet: string;
-  side: string;
-  asset: string;
-  size: number;
-  price: number;
-  timestamp: number;
-  transactionHash: string;
-}
-
-/** A feed like the venue's: newest first, no ids, moving between two requests. */
-class Feed {
-  readonly rows: Row[] = [];
-  second = START;
-  endBehaviour: 'inclusive' | 'exclusive' | 'ignored' | 'refused' = 'inclusive';
-  pageCap = 6;
-  offsetCap: { after: number; then: 'repeat' | 'refuse' | 'empty' } | undefined;
-  requests: TradesQuery[] = [];
-  beforeAnswer: (feed: Feed) => void = () => undefined;
-
-  private transactions = 0;
-
-  /** Kind 0 repeats the print before it, once, if that was in the same second: an exact duplicate, which is legitimate. */
-  trade(kind: number, second = this.second): void {
-    const last = this.rows.at(-1);
-    const isTwin = this.rows.at(-2)?.transactionHash === last?.transactionHash;
-    if (kind === 0 && last?.timestamp === second && !isTwin) {
-      this.rows.push({ ...last });
-      return;
-    }
-    this.transactions += 1;
-    this.rows.push({
-      proxyWallet: `0xw${kind % 3}`,
-      side: kind % 2 === 0 ? 'BUY' : 'SELL',
-      asset: '111',
-      size: 1 + (kind % 2),
-      price: 0.5,
-      timestamp: second,
-      transactionHash: `0x${this.transactions}`,
-    });
-  }
-
-  readonly list = async (query: TradesQuery): Promise<unknown[]> => {
-    this.requests.push(query);
-    this.beforeAnswer(this);
-    const { end } = query;
-    if (end !== undefined && this.endBehaviour === 'refused') throw httpError(400);
-    const below = (row: Row) => {
-      if (end === undefined || this.endBehaviour === 'ignored') return true;
-      return this.endBehaviour === 'inclusive' ? row.timestamp <= end : row.timestamp < end;
-    };
-    // Stable by second, latest arrival first.
-    const newestFirst = [...this.rows]
-      .reverse()
-      .filter(below)
-      .sort((a, b) => b.timestamp - a.timestamp);
-    let { offset } = query;
-    if (this.offsetCap && offset > this.offsetCap.after) {
-      if (this.offsetCap.then === 'refuse') throw httpError(400);
-      if (this.offsetCap.then === 'empty') return [];
-      offset = this.offsetCap.after;
-    }
-    return newestFirst.slice(offset, offset + Math.min(query.limit, this.pageCap));
-  };
-
-  truth(): string[] {
-    const nowMs = (this.second + 1) * 1000;
-    return identifyTrades(
-      readFeed(
-        [...this.rows].sort((a, b) => b.timestamp - a.timestamp),
-        nowMs,
-      ),
-    )
-      .records.map((trade) => trade.tradeId)
-      .sort();
-  }
-}
-
-function httpError(statusCode: number): VenueError {
-  return new VenueError('polymarket', 'http_status', `HTTP ${statusCode}`, { retryable: false, statusCode });
-}
 
 class Poller {
   readonly ids = new Set<string>();
@@ -237,9 +153,9 @@ describe('readTradePage', () => {
 
   it.each(['repeat', 'refuse'] as const)(
     'says so when such a second goes on where the venue would %s',
-    async (then) => {
+    async (beyond) => {
       const feed = new Feed();
-      feed.offsetCap = { after: 12, then };
+      feed.offsetCap = { after: 12, beyond };
       feed.trade(0, START - 400);
       for (let each = 0; each < 40; each += 1) feed.trade(each, START - 10);
       feed.trade(0, START - 5);

@@ -1,0 +1,31 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPENERS: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/**
+ * Whether lists and objects of a JSON text lie deeper in each other than `maxDepth`. `JSON.parse` reads any depth, but whatever
+ * walks the result afterwards, `JSON.stringify` first of all, would overflow the stack.
+ */
+export function isDeeperThan(json: string, maxDepth: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) at = endOfText(json, at);
+    else if (OPENERS.has(code)) {
+      depth += 1;
+      if (depth > maxDepth) return true;
+    } else if (CLOSERS.has(code)) depth -= 1;
+  }
+  return false;
+}
+
+/** The quote that ends the text which begins at `start`; the end of all when there is none. */
+function endOfText(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return json.length;
+}

@@ -1,0 +1,59 @@
+import { VenueError } from '../errors.ts';
+import type { RejectedRecord } from '../port.ts';
+import { rejectRecord } from '../rejection.ts';
+import type { ManifoldClient } from './client.ts';
+
+/** Market pages under way at once: few, so that prices and trades get their turn at the budget. */
+const PAGES_AT_ONCE = 2;
+
+export interface MarketPages {
+  rows: unknown[];
+  /** Contracts that the venue does not know. */
+  unknown: string[];
+  /** Contracts whose pages it cannot serve. */
+  failed: RejectedRecord[];
+}
+
+/**
+ * The pages of these markets. One that the venue cannot serve is refused, so that it never holds up the catalog; when it can
+ * serve none, the venue is what is broken, and VenueError is thrown.
+ */
+export async function readMarketPages(
+  client: Pick<ManifoldClient, 'getMarket'>,
+  contractIds: readonly string[],
+  signal: AbortSignal,
+): Promise<MarketPages> {
+  const pages: MarketPages = { rows: [], unknown: [], failed: [] };
+  const waiting = [...contractIds];
+  let lastError: VenueError | undefined;
+  const work = async () => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+      try {
+        pages.rows.push(await client.getMarket(id, signal));
+      } catch (error) {
+        if (!(error instanceof VenueError) || !isOfOnePage(error)) {
+          waiting.length = 0;
+          throw error;
+        }
+        if (error.statusCode === 404) {
+          pages.unknown.push(id);
+          continue;
+        }
+        lastError = error;
+        pages.failed.push(unavailable(id, error.message));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: PAGES_AT_ONCE }, work));
+  if (pages.rows.length === 0 && lastError !== undefined) throw lastError;
+  return pages;
+}
+
+/** The refusal of a market that a listing names and that has no page to read. */
+export function unavailable(id: string, detail: string): RejectedRecord {
+  return rejectRecord('markets', { id }, { reason: 'page_unavailable', detail }, id);
+}
+
+function isOfOnePage(error: VenueError): boolean {
+  return ['http_status', 'invalid_payload', 'response_too_large'].includes(error.code);
+}

@@ -1,0 +1,98 @@
+import type { BookRecord, PriceRecord } from '../../domain/market.ts';
+import type { Batch, CallContext } from '../port.ts';
+import { isHttpStatus, type PolymarketClient } from './client.ts';
+import { isTight, parseBooks, parseLastTrades, priceOfBook } from './parse-book.ts';
+
+/** The most tokens `POST /books` takes. */
+export const MAX_BOOKS = 500;
+/** Single book requests under way at once where the batch route is missing. */
+const BOOKS_AT_ONCE = 8;
+const TOKEN_ID = /^\d{1,100}$/;
+
+/** Prices of tokens from their books, or from their last trades where the book is too wide to have one. */
+export async function fetchPrices(
+  client: PolymarketClient,
+  outcomeIds: readonly string[],
+  context: CallContext,
+): Promise<Batch<PriceRecord>> {
+  const books = await fetchBooks(client, 'prices', outcomeIds, context);
+  const loose = books.records.filter((book) => !isTight(book)).map((book) => book.outcomeId);
+  const last = await fetchLastTrades(client, loose, context.signal);
+  const prices = books.records.map((book) => priceOfBook(book, last.prices.get(book.outcomeId)));
+  return {
+    records: prices.filter((price) => price !== undefined),
+    rejected: [...books.rejected, ...last.rejected],
+  };
+}
+
+/** Books of tokens, rejections counted as of that kind. */
+export async function fetchBooks(
+  client: PolymarketClient,
+  kind: 'books' | 'prices',
+  outcomeIds: readonly string[],
+  context: CallContext,
+): Promise<Batch<BookRecord>> {
+  // Made-up ids of markets without tokens have no book, and one bad id would make the venue refuse the whole batch.
+  const tokenIds = [...new Set(outcomeIds)].filter((id) => TOKEN_ID.test(id));
+  const batch: Batch<BookRecord> = { records: [], rejected: [] };
+  for (let start = 0; start < tokenIds.length; start += MAX_BOOKS) {
+    const chunk = tokenIds.slice(start, start + MAX_BOOKS);
+    const rows = await listBooks(client, chunk, context.signal);
+    const parsed = parseBooks(kind, rows, context.now(), new Set(chunk));
+    batch.records.push(...parsed.records);
+    batch.rejected.push(...parsed.rejected);
+  }
+  return batch;
+}
+
+async function fetchLastTrades(client: PolymarketClient, tokenIds: readonly string[], signal: AbortSignal) {
+  const last: ReturnType<typeof parseLastTrades> = { prices: new Map(), rejected: [] };
+  for (let start = 0; start < tokenIds.length; start += MAX_BOOKS) {
+    const chunk = tokenIds.slice(start, start + MAX_BOOKS);
+    try {
+      const { prices, rejected } = parseLastTrades(await client.listLastTrades(chunk, signal), new Set(chunk));
+      for (const [tokenId, price] of prices) last.prices.set(tokenId, price);
+      last.rejected.push(...rejected);
+    } catch (error) {
+      // Without the route there is no last trade to fall back on; the books' middles still stand.
+      if (!isHttpStatus(error, [400, 404, 405])) throw error;
+    }
+  }
+  return last;
+}
+
+async function listBooks(
+  client: PolymarketClient,
+  tokenIds: readonly string[],
+  signal: AbortSignal,
+): Promise<unknown[]> {
+  try {
+    return await client.listBooks(tokenIds, signal);
+  } catch (error) {
+    if (!isHttpStatus(error, [400, 404, 405])) throw error;
+    return getBooks(client, tokenIds, signal);
+  }
+}
+
+async function getBooks(
+  client: PolymarketClient,
+  tokenIds: readonly string[],
+  signal: AbortSignal,
+): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  const waiting = [...tokenIds];
+  const work = async () => {
+    for (let tokenId = waiting.shift(); tokenId !== undefined; tokenId = waiting.shift()) {
+      try {
+        rows.push(await client.getBook(tokenId, signal));
+      } catch (error) {
+        // The venue's way to say that a token has no book.
+        if (isHttpStatus(error, [400, 404])) continue;
+        waiting.length = 0;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: BOOKS_AT_ONCE }, work));
+  return rows;
+}

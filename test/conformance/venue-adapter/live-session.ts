@@ -1,0 +1,121 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import type { MarketRecord, TradeRecord } from '../../../src/domain/market.ts';
+import { VenueError } from '../../../src/venues/errors.ts';
+import type { CallContext, Page, VenueAdapter } from '../../../src/venues/port.ts';
+import { checkRejected, invariants } from './invariants.ts';
+import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';
+
+/** Pages of one walk before the test gives up on its end. */
+export const MAX_PAGES = 5_000;
+
+/** A running venue and an adapter on it. */
+export interface LiveSession {
+  readonly venue: LiveVenue;
+  readonly adapter: VenueAdapter;
+  context(): CallContext;
+  /** The process dies and starts again: nothing is left but positions. */
+  restart(): Promise<void>;
+  /** Follows a walk to its end, from its beginning without `from`; returns the position there. */
+  follow<P extends Page<unknown>>(
+    poll: (position: unknown, context: CallContext) => Promise<P>,
+    take: (page: P) => void,
+    from?: unknown,
+  ): Promise<unknown>;
+  /** Every market of a full walk. */
+  catalog(): Promise<MarketRecord[]>;
+}
+
+/** A venue for each test of the suite around it, or one for all of them where tests leave it as they found it. */
+export function useLiveVenue(start: () => Promise<LiveVenue>, sharing: 'own' | 'shared' = 'own'): LiveSession {
+  const [before, after] = sharing === 'own' ? [beforeEach, afterEach] : [beforeAll, afterAll];
+  let running: { venue: LiveVenue; adapter: VenueAdapter } | undefined;
+  const current = () => {
+    if (running === undefined) throw new Error('a live venue runs during tests only');
+    return running;
+  };
+  before(async () => {
+    const venue = await start();
+    running = { venue, adapter: venue.createAdapter() };
+  });
+  after(async () => {
+    const { venue, adapter } = current();
+    running = undefined;
+    await adapter.close();
+    await venue.close();
+  });
+  const session: LiveSession = {
+    get venue() {
+      return current().venue;
+    },
+    get adapter() {
+      return current().adapter;
+    },
+    context: () => ({ signal: new AbortController().signal, now: () => current().venue.now() }),
+    async restart() {
+      const { venue, adapter } = current();
+      await adapter.close();
+      running = { venue, adapter: venue.createAdapter() };
+    },
+    async follow(poll, take, from = null) {
+      let position = from;
+      for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+        const page = await poll(position, session.context());
+        take(page);
+        position = stored(page.position);
+        if (!page.more) return position;
+      }
+      throw new Error(`a walk did not end within ${MAX_PAGES} pages`);
+    },
+    async catalog() {
+      const markets: MarketRecord[] = [];
+      await session.follow(
+        (at, call) => session.adapter.pollMarkets(at, call),
+        (page) => markets.push(...page.records),
+      );
+      return markets;
+    },
+  };
+  return session;
+}
+
+/** A position as it comes back from the database. */
+export function stored(position: unknown): unknown {
+  return JSON.parse(JSON.stringify(position));
+}
+
+/** Keeps the trades of pages by id, as the database does, each of them checked. */
+export function tradeCollector(venue: () => LiveVenue) {
+  const trades = new Map<string, TradeRecord>();
+  return {
+    trades,
+    take: (page: Page<TradeRecord>) => {
+      for (const trade of page.records) {
+        invariants.trades(trade, venue().now());
+        trades.set(trade.tradeId, trade);
+      }
+      page.rejected.forEach(checkRejected);
+    },
+  };
+}
+
+export function expectLedger(trades: Iterable<TradeRecord>, ledger: readonly LedgerTrade[]): void {
+  expect([...trades].map(textOfRecord).sort()).toEqual(ledger.map(textOfLedger).sort());
+}
+
+/** What a call under a fault gives, or undefined when it throws what it may throw. */
+export async function venueErrorOr<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    expect(error).toBeInstanceOf(VenueError);
+    return undefined;
+  }
+}
+
+function textOfRecord(trade: TradeRecord): string {
+  return [trade.outcomeId, Math.floor(trade.tsMs / 1000), trade.price, trade.size, trade.side ?? ''].join(' ');
+}
+
+function textOfLedger(trade: LedgerTrade): string {
+  return [trade.outcomeId, trade.second, trade.price, trade.size, trade.side ?? ''].join(' ');
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { createHistoryTurns } from '../../../src/venues/history-turns.ts';
+
+const signal = new AbortController().signal;
+
+describe('turns for walks back', () => {
+  it('are refused when the wait would be long: a quarter of the rate is soon used up', async () => {
+    // A host of one request in 25 seconds: the share is one in a hundred.
+    const takeTurn = createHistoryTurns('v', 0.04);
+    await takeTurn(signal);
+    await expect(takeTurn(signal)).rejects.toMatchObject({ code: 'rate_limited', retryable: true });
+    const error = await takeTurn(signal).catch((thrown: unknown) => thrown);
+    expect((error as { retryAfterMs: number }).retryAfterMs).toBeGreaterThan(90_000);
+  });
+
+  it('end with their signal', async () => {
+    const takeTurn = createHistoryTurns('v', 0.4);
+    await takeTurn(signal);
+    const controller = new AbortController();
+    const waiting = takeTurn(controller.signal);
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+    await expect(takeTurn(AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' });
+  });
+});
