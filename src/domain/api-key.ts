@@ -1,4 +1,4 @@
-import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 
 /** What a key may be used for (DESIGN section 4, "Auth"). */
 export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets'] as const;
@@ -33,7 +33,7 @@ export function generateApiKey(): NewApiKey {
 
 /** What is stored of a key: its sha256. */
 export function hashApiKey(key: string): Buffer {
-  return createHash('sha256').update(key, 'utf8').digest();
+  return hash('sha256', key, 'buffer');
 }
 
 /** Whether text may be a key at all: 1 to 256 printable ASCII characters without spaces. */

@@ -1,36 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { MarketRecord } from '../domain/market.ts';
+import { oncePerMarket, writeMarketRows } from './market-rows.ts';
+import { writeSightings } from './market-sightings.ts';
 import { insertMarks } from './marks.ts';
 import { type TokenPrice, writePrices } from './prices.ts';
 import { ensureTokens } from './tokens.ts';
 import { sql, type Tx } from './tx.ts';
-
-const UPSERT_MARKETS = sql(
-  'upsert_markets',
-  `INSERT INTO market AS m (venue, venue_market_id, event_id, title, description, category, tags, status, has_book,
-     created_at, open_at, close_at, resolved_at, resolution, winning_outcome_id, resolution_criteria, url, content_hash)
-   SELECT $1, r.market_id, r.event_id, r.title, r.description, r.category, r.tags, r.status, r.has_book,
-     r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.winning_outcome_id, r.resolution_criteria, r.url,
-     decode(r.content_hash, 'hex')
-   FROM jsonb_to_recordset($2::jsonb) AS r (market_id text, event_id text, title text, description text, category text,
-     tags text[], status text, has_book boolean, created_at timestamptz, open_at timestamptz, close_at timestamptz,
-     resolved_at timestamptz, resolution text, winning_outcome_id text, resolution_criteria text, url text,
-     content_hash text)
-   ORDER BY r.market_id COLLATE "C"
-   ON CONFLICT (venue, venue_market_id) DO UPDATE SET event_id = excluded.event_id, title = excluded.title,
-     description = excluded.description, category = excluded.category, tags = excluded.tags, status = excluded.status,
-     has_book = excluded.has_book, created_at = excluded.created_at, open_at = excluded.open_at,
-     close_at = excluded.close_at, resolved_at = excluded.resolved_at, resolution = excluded.resolution,
-     winning_outcome_id = excluded.winning_outcome_id, resolution_criteria = excluded.resolution_criteria,
-     url = excluded.url, content_hash = excluded.content_hash, updated_at = now()
-   WHERE m.content_hash <> excluded.content_hash
-   RETURNING venue_market_id`,
-);
-
-const MARKET_IDS = sql(
-  'market_ids',
-  `SELECT id, venue_market_id FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
-);
 
 /** A token that an alert named before its venue did was taken for USD. */
 const CORRECT_CURRENCY = sql(
@@ -44,6 +18,15 @@ const DELETE_LOST_OUTCOMES = sql(
   `DELETE FROM outcome WHERE market_id = ANY ($1::bigint[]) AND NOT token_id = ANY ($2::bigint[])`,
 );
 
+/** A market that loses an outcome to another is written anew at its next listing: whoever is listed last in truth has it. */
+const DOUBT_ROBBED = sql(
+  'doubt_robbed_markets',
+  `UPDATE market SET content_hash = '' WHERE id IN (
+     SELECT m.id FROM market m WHERE m.id IN (
+       SELECT market_id FROM outcome WHERE token_id = ANY ($2::bigint[]) AND NOT market_id = ANY ($1::bigint[]))
+     ORDER BY m.venue, m.venue_market_id FOR NO KEY UPDATE)`,
+);
+
 const UPSERT_OUTCOMES = sql(
   'upsert_outcomes',
   `INSERT INTO outcome AS o (market_id, token_id, ordinal, label, payout)
@@ -54,16 +37,6 @@ const UPSERT_OUTCOMES = sql(
      label = excluded.label, payout = excluded.payout
    WHERE (o.market_id, o.ordinal, o.label, o.payout) IS DISTINCT FROM
      (excluded.market_id, excluded.ordinal, excluded.label, excluded.payout)`,
-);
-
-const UPSERT_STATS = sql(
-  'upsert_market_stats',
-  `INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity)
-   SELECT * FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[]) AS r (market_id, volume, volume_24h, liquidity)
-   ORDER BY market_id
-   ON CONFLICT (market_id) DO UPDATE SET volume = excluded.volume, volume_24h = excluded.volume_24h,
-     liquidity = excluded.liquidity
-   WHERE (s.volume, s.volume_24h, s.liquidity) IS DISTINCT FROM (excluded.volume, excluded.volume_24h, excluded.liquidity)`,
 );
 
 export interface WrittenMarkets {
@@ -80,39 +53,11 @@ function isFinal(market: MarketRecord): boolean {
   return market.status === 'resolved' || market.status === 'settled';
 }
 
-function iso(ms: number | undefined): string | null {
-  return ms === undefined ? null : new Date(ms).toISOString();
-}
-
-/** What is compared to tell a changed market; volumes are not part of it. */
-function toRow(market: MarketRecord) {
-  const row = {
-    market_id: market.marketId,
-    event_id: market.eventId ?? null,
-    title: market.title,
-    description: market.description,
-    category: market.category ?? null,
-    tags: market.tags,
-    status: market.status,
-    has_book: market.hasBook,
-    created_at: iso(market.createdAtMs),
-    open_at: iso(market.openAtMs),
-    close_at: iso(market.closeAtMs),
-    resolved_at: iso(market.resolvedAtMs),
-    resolution: market.resolution ?? null,
-    winning_outcome_id: market.winningOutcomeId ?? null,
-    resolution_criteria: market.resolutionCriteria ?? null,
-    url: market.url ?? null,
-  };
-  const content_hash = createHash('sha256')
-    .update(JSON.stringify([row, market.outcomes]))
-    .digest('hex');
-  return { ...row, content_hash };
-}
-
 /**
- * Writes a page of the catalog. Rows that did not change are not rewritten. A market whose outcome became final gets its
- * payouts as latest prices and a mark per token for the alerts. Later of two records of one market wins.
+ * Writes a page of the catalog. Rows that did not change are not rewritten; what a changed one was is kept as a
+ * version. A market whose outcome became final gets its payouts as latest prices and a mark per token for the alerts.
+ * Later of two records of one market wins. `sweepStartedAtMs`, epoch milliseconds, on the pages of a sweep; see
+ * market-sightings.ts.
  */
 export async function writeMarkets(
   tx: Tx,
@@ -120,30 +65,17 @@ export async function writeMarkets(
   currency: string,
   page: readonly MarketRecord[],
   nowMs: number,
+  sweepStartedAtMs?: number,
 ): Promise<WrittenMarkets> {
-  const markets = [...new Map(page.map((market) => [market.marketId, market])).values()];
+  const markets = oncePerMarket(page);
   if (markets.length === 0) return { changed: 0, finalTokenIds: [] };
-  const changedRows = await tx.query<{ venue_market_id: string }>(UPSERT_MARKETS, [
-    venue,
-    JSON.stringify(markets.map(toRow)),
-  ]);
-  const ids = await tx.query<{ id: string; venue_market_id: string }>(MARKET_IDS, [
-    venue,
-    markets.map((market) => market.marketId),
-  ]);
-  const idOf = new Map(ids.map((row) => [row.venue_market_id, BigInt(row.id)]));
-  await tx.query(UPSERT_STATS, [
-    markets.map((market) => idOf.get(market.marketId)),
-    markets.map((market) => market.volume ?? null),
-    markets.map((market) => market.volume24h ?? null),
-    markets.map((market) => market.liquidity ?? null),
-  ]);
-  const changedIds = new Set(changedRows.map((row) => row.venue_market_id));
-  const changed = markets.filter((market) => changedIds.has(market.marketId));
+  const { pkOf, changed } = await writeMarketRows(tx, venue, markets);
+  const isSweep = sweepStartedAtMs !== undefined;
+  await writeSightings(tx, markets, pkOf, { atMs: sweepStartedAtMs ?? nowMs, isSweep });
   if (changed.length === 0) return { changed: 0, finalTokenIds: [] };
 
   const named = changed.flatMap((market) =>
-    market.outcomes.map((outcome, ordinal) => ({ marketId: idOf.get(market.marketId), outcome, ordinal })),
+    market.outcomes.map((outcome, ordinal) => ({ marketId: pkOf.get(market.marketId), outcome, ordinal })),
   );
   // An outcome that two markets of the page claim goes to the later one: a conflict would stop the whole walk here.
   const outcomes = [...new Map(named.map((item) => [item.outcome.outcomeId, item])).values()];
@@ -154,7 +86,9 @@ export async function writeMarkets(
   );
   const tokenIds = outcomes.map(({ outcome }) => tokens.get(outcome.outcomeId));
   await tx.query(CORRECT_CURRENCY, [tokenIds, currency]);
-  await tx.query(DELETE_LOST_OUTCOMES, [changed.map((market) => idOf.get(market.marketId)), tokenIds]);
+  const changedPks = changed.map((market) => pkOf.get(market.marketId));
+  await tx.query(DELETE_LOST_OUTCOMES, [changedPks, tokenIds]);
+  await tx.query(DOUBT_ROBBED, [changedPks, tokenIds]);
   await tx.query(UPSERT_OUTCOMES, [
     outcomes.map(({ marketId }) => marketId),
     tokenIds,

@@ -1,16 +1,21 @@
-import type { Database } from './tx.ts';
+import type { Database, Queryable } from './tx.ts';
 import { sql } from './tx.ts';
 
 /** Tables that grow for ever, and how long one partition lasts. */
-const PARTITIONED = { trade: 'month', price_history: 'month', observation: 'day' } as const;
+const PARTITIONED = { trade: 'month', price_history: 'month', book_history: 'day', observation: 'day' } as const;
 export type PartitionedTable = keyof typeof PARTITIONED;
 
 const DAY_MS = 86_400_000;
 
-/** Creating a partition takes a lock on the parent: one process at a time, and none when it exists ("part" in ASCII). */
+/** One process at a time makes partitions ("part" in ASCII). */
 const PARTITION_LOCK = 0x70_61_72_74;
 const LOCK_PARTITIONS = sql('lock_partitions', `SELECT pg_advisory_xact_lock(${PARTITION_LOCK})`);
-const PARTITION_EXISTS = sql('partition_exists', `SELECT to_regclass($1) IS NOT NULL AS exists`);
+/** Read from the catalog's rows: name look-ups may answer from a cache that has not heard of another's commit yet. */
+const PARTITION_EXISTS = sql(
+  'partition_exists',
+  `SELECT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+     WHERE i.inhparent = $1::regclass AND c.relname = $2) AS exists`,
+);
 
 interface Range {
   name: string;
@@ -65,34 +70,44 @@ export class Partitions {
     this.#known.clear();
   }
 
-  async #create(table: PartitionedTable, range: Range): Promise<void> {
+  /** Made apart and then attached: unlike `PARTITION OF`, that neither waits for readers and writers nor holds them up. */
+  async #create(table: PartitionedTable, { name, from, to }: Range): Promise<void> {
+    const [found] = await this.#db.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
+    if (found?.exists) return;
     await this.#db.transaction(async (tx) => {
-      const [before] = await tx.query<{ exists: boolean }>(PARTITION_EXISTS, [range.name]);
-      if (before?.exists) return;
       await tx.query(LOCK_PARTITIONS);
-      await tx.em.query(
-        `CREATE TABLE IF NOT EXISTS ${range.name} PARTITION OF ${table} FOR VALUES FROM ('${range.from}') TO ('${range.to}')`,
-      );
+      const [meanwhile] = await tx.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
+      if (meanwhile?.exists) return;
+      await tx.em.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`);
+      await tx.em.query(`ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`);
     });
   }
 }
 
 const LIST_PARTITIONS = sql(
   'list_partitions',
-  `SELECT c.relname AS name, substring(pg_get_expr(c.relpartbound, c.oid) FROM $re$TO \\('([^']+)'\\)$re$)::timestamptz AS until
-   FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = $1::regclass`,
+  `SELECT name, (bounds[1])::timestamptz AS "from", (bounds[2])::timestamptz AS until
+   FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
+     LATERAL (SELECT c.oid::regclass::text AS name,
+       regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$FROM \\('([^']+)'\\) TO \\('([^']+)'\\)$re$) AS bounds) AS p
+   WHERE i.inhparent = $1::regclass AND bounds IS NOT NULL ORDER BY 2`,
 );
 
-/** Drops whole partitions that ended before `beforeMs`; returns their names. */
-export async function dropPartitionsBefore(db: Database, table: PartitionedTable, beforeMs: number): Promise<string[]> {
-  // A partition that another process drops meanwhile has no bound any more.
-  const partitions = await db.query<{ name: string; until: Date | null }>(LIST_PARTITIONS, [table]);
-  const old = partitions.filter(({ until }) => until !== null && until.getTime() <= beforeMs).map(({ name }) => name);
-  for (const name of old) {
-    await db.transaction(async (tx) => {
-      await tx.query(LOCK_PARTITIONS);
-      await tx.em.query(`DROP TABLE IF EXISTS ${name}`);
-    });
-  }
-  return old;
+export interface Partition {
+  /** As it can be written into a statement. */
+  name: string;
+  /** Rows of `[fromMs, untilMs)`, epoch milliseconds. */
+  fromMs: number;
+  untilMs: number;
+}
+
+/** The partitions a table has, oldest first; one that another process is dropping may be missing. */
+export async function listPartitions(db: Queryable, table: PartitionedTable): Promise<Partition[]> {
+  const rows = await db.query<{ name: string; from: Date; until: Date }>(LIST_PARTITIONS, [table]);
+  return rows.map(({ name, from, until }) => ({ name, fromMs: from.getTime(), untilMs: until.getTime() }));
+}
+
+/** Where the partition begins that a row of this moment lies in, epoch milliseconds. */
+export function partitionStartMs(table: PartitionedTable, atMs: number): number {
+  return Date.parse(rangeOf(table, atMs).from);
 }

@@ -38,6 +38,7 @@ export async function acquirePollLease(
 const ADVANCE = sql(
   'advance_poll',
   `UPDATE poll_state SET position = $4, last_success_at = clock_timestamp(),
+     first_success_at = coalesce(first_success_at, clock_timestamp()),
      lease_until = clock_timestamp() + ${POLL_LEASE_SECONDS} * interval '1 second'
    WHERE venue = $1 AND kind = $2 AND lease_token = $3 AND lease_until > clock_timestamp() RETURNING venue`,
 );
@@ -45,6 +46,7 @@ const ADVANCE = sql(
 /**
  * Moves the position and renews the lease, in the transaction that writes the page. False when the lease is no longer ours
  * (the process was frozen, say): the caller must roll back, so that an overtaken poll writes nothing.
+ * The first page that is stored makes the moment from which the poll counts as kept up.
  */
 export async function advancePoll(tx: Queryable, lease: PollLease, position: unknown): Promise<boolean> {
   const text = position === null ? null : JSON.stringify(position);

@@ -201,22 +201,3 @@ export async function readTrades(
   if (rows.length <= limit || !last) return { trades };
   return { trades, next: { atMicros: last.atMicros, tradeId: last.tradeId, tokenId: String(last.tokenId) } };
 }
-
-/** `[price, size]` or `[price, size, orders]`, as the book writer stores them. */
-export type StoredLevel = [price: string, size: string, count?: number];
-
-export interface StoredBook {
-  asOf: Date;
-  /** Falling. */
-  bids: StoredLevel[];
-  /** Rising. */
-  asks: StoredLevel[];
-}
-
-const BOOK = sql('read_book', `SELECT as_of, bids, asks FROM book_latest WHERE token_id = $1`);
-
-/** The latest book of an outcome, or null when none was seen. */
-export async function readBook(db: Queryable, tokenId: bigint): Promise<StoredBook | null> {
-  const [row] = await db.query<{ as_of: Date; bids: StoredLevel[]; asks: StoredLevel[] }>(BOOK, [tokenId]);
-  return row ? { asOf: row.as_of, bids: row.bids, asks: row.asks } : null;
-}

@@ -32,6 +32,13 @@ const INSERT_TRADES = sql(
    SELECT token_id, count(*)::int AS trades FROM inserted GROUP BY token_id`,
 );
 
+/** ISO 8601 to the microsecond. */
+function timestampText(ms: number): string {
+  const micros = Math.round(ms * 1000);
+  const rest = String(micros % 1000).padStart(3, '0');
+  return new Date(Math.floor(micros / 1000)).toISOString().replace('Z', `${rest}Z`);
+}
+
 export interface WrittenTrades {
   /** Trades that were new. */
   inserted: number;
@@ -49,7 +56,7 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
   );
   const rows = await tx.query<{ token_id: string; trades: number }>(INSERT_TRADES, [
     trades.map((trade) => tokens.get(trade.outcomeId)),
-    trades.map((trade) => new Date(trade.tsMs).toISOString()),
+    trades.map((trade) => timestampText(trade.tsMs)),
     trades.map((trade) => trade.tradeId),
     trades.map((trade) => trade.price),
     trades.map((trade) => trade.size),

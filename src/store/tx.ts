@@ -7,11 +7,18 @@ import { asError, OddswireError } from '../domain/errors.ts';
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** Planned at each call, for the values of that call: costs some tenths of a millisecond. */
+  readonly isPlannedPerCall?: true;
 }
 
 /** A named statement. The name must be unique in the program. */
 export function sql(name: string, text: string): Statement {
   return { name, text };
+}
+
+/** A statement whose best plan depends on its values, such as whether a searched word is common or rare. */
+export function sqlPlannedPerCall(name: string, text: string): Statement {
+  return { name, text, isPlannedPerCall: true };
 }
 
 /** What runs statements: a transaction, or the pool for single reads. */
@@ -107,6 +114,7 @@ export class Database implements Queryable {
 }
 
 async function run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-  const result = await client.query({ name: statement.name, text: statement.text, values: [...values] });
+  const { name, text, isPlannedPerCall } = statement;
+  const result = await client.query({ ...(!isPlannedPerCall && { name }), text, values: [...values] });
   return result.rows as Row[];
 }

@@ -20,3 +20,20 @@ export function aMarketRecord(over: Partial<MarketRecord> & { marketId: string }
     ...over,
   };
 }
+
+/** Markets `from` to `from + count - 1` of an endless catalog: every other has two outcomes, the others three. */
+export function aCatalogPage(from: number, count: number): MarketRecord[] {
+  return Array.from({ length: count }, (_, index) => {
+    const n = from + index;
+    const marketId = `m${n.toString().padStart(8, '0')}`;
+    const labels = n % 2 === 0 ? ['Yes', 'No'] : ['Up', 'Down', 'Neither'];
+    return aMarketRecord({
+      marketId,
+      eventId: `e${Math.floor(n / 4)}`,
+      title: `Will candidate ${n} win the election in district ${n % 435}?`,
+      description: `Resolves by the official count of district ${n % 435}. `.repeat(8),
+      outcomes: labels.map((label) => ({ outcomeId: `${marketId}:${label}`, label })),
+      volume: decimal(String(n)),
+    });
+  });
+}

@@ -134,6 +134,18 @@ describe('writing the catalog', () => {
     expect(await stored()).toMatchObject({ title: 'second' });
   });
 
+  it('an outcome that another market claims is back at the next listing of the one it belongs to', async () => {
+    await write(market());
+    const own = await test.db.query<{ mint: string }>(OUTCOMES, [id]);
+    expect(own.length).toBeGreaterThan(0);
+    await write(market({ marketId: `${id} garbled`, outcomes: market().outcomes }));
+    expect(await test.db.query(OUTCOMES, [id])).toEqual([]);
+    expect(await write(market())).toMatchObject({ changed: 1 });
+    const healed = await test.db.query<{ mint: string }>(OUTCOMES, [id]);
+    expect(healed.map(({ mint }) => mint)).toEqual(own.map(({ mint }) => mint));
+    expect(await write(market())).toMatchObject({ changed: 0 });
+  });
+
   it('the same id at another venue is another market', async () => {
     await write(market());
     await test.db.transaction((tx) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { dropPartitionsBefore, type PartitionedTable, Partitions } from '../../../src/store/partitions.ts';
+import { listPartitions, type PartitionedTable, Partitions, partitionStartMs } from '../../../src/store/partitions.ts';
 import { writeTrades } from '../../../src/store/trades.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { aTrade } from '../../factories/trades.ts';
@@ -10,9 +10,12 @@ const LIST = sql(
   `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bound
    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = $1::regclass ORDER BY 1`,
 );
-const COUNT_TRADES = sql('test_count_trades', 'SELECT count(*)::int AS trades FROM trade');
 
-const DAY_MS = 86_400_000;
+const INDEXES = sql(
+  'test_partition_indexes',
+  `SELECT p.indexrelid::regclass::text AS parent, i.inhrelid::regclass::text AS child
+   FROM pg_index p LEFT JOIN pg_inherits i ON i.inhparent = p.indexrelid WHERE p.indrelid = $1::regclass`,
+);
 
 let test: TestDatabase;
 let partitions: Partitions;
@@ -21,8 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 beforeEach(async () => {
-  for (const table of ['trade', 'price_history', 'observation'] as const) {
-    await dropPartitionsBefore(test.db, table, Date.UTC(9000, 0));
+  for (const table of ['trade', 'price_history', 'book_history', 'observation'] as const) {
+    for (const { name } of await listPartitions(test.db, table)) await test.db.dataSource.query(`DROP TABLE ${name}`);
   }
   partitions = new Partitions(test.db);
 });
@@ -40,9 +43,19 @@ describe('partitions', () => {
     expect(first?.bound).toMatch(/FROM \('2024-02-01 00:00:00.*TO \('2024-03-01 00:00:00/);
   });
 
-  it('are days for observations', async () => {
-    await partitions.ensure('observation', [Date.UTC(2026, 1, 28, 23), Date.UTC(2026, 2, 1)]);
-    expect(await names('observation')).toEqual(['observation_20260228', 'observation_20260301']);
+  it.each(['observation', 'book_history'] as const)('are days for %s', async (table) => {
+    await partitions.ensure(table, [Date.UTC(2026, 1, 28, 23), Date.UTC(2026, 2, 1)]);
+    expect(await names(table)).toEqual([`${table}_20260228`, `${table}_20260301`]);
+    expect(partitionStartMs(table, Date.UTC(2026, 2, 1) - 1)).toBe(Date.UTC(2026, 1, 28));
+  });
+
+  it('are listed with their bounds, oldest first', async () => {
+    await partitions.ensure('price_history', [Date.UTC(2026, 0, 9), Date.UTC(2025, 11, 9)]);
+    expect(await listPartitions(test.db, 'price_history')).toEqual([
+      { name: 'price_history_202512', fromMs: Date.UTC(2025, 11), untilMs: Date.UTC(2026, 0) },
+      { name: 'price_history_202601', fromMs: Date.UTC(2026, 0), untilMs: Date.UTC(2026, 1) },
+    ]);
+    expect(partitionStartMs('price_history', Date.UTC(2026, 0, 31))).toBe(Date.UTC(2026, 0));
   });
 
   it('do not depend on the time zone of the session', async () => {
@@ -57,9 +70,8 @@ describe('partitions', () => {
       await expect(newYork.db.query(sql('test_insert_observation', insert), ['2026-01-02T00:00:00Z'])).rejects.toThrow(
         'no partition',
       );
-      expect(await dropPartitionsBefore(newYork.db, 'observation', Date.UTC(2026, 0, 2) - 1)).toEqual([]);
-      expect(await dropPartitionsBefore(newYork.db, 'observation', Date.UTC(2026, 0, 2))).toEqual([
-        'observation_20260101',
+      expect(await listPartitions(newYork.db, 'observation')).toEqual([
+        { name: 'observation_20260101', fromMs: Date.UTC(2026, 0, 1), untilMs: Date.UTC(2026, 0, 2) },
       ]);
     } finally {
       await newYork.drop();
@@ -88,16 +100,26 @@ describe('partitions', () => {
     expect(await names('trade')).toHaveLength(6);
   });
 
-  it('can be made while another transaction writes to the table', async () => {
+  it('are made while others read and write, and wait for nobody', async () => {
     await partitions.ensure('trade', [Date.UTC(2026, 0)]);
-    let made: Promise<void> | undefined;
     await test.db.transaction(async (tx) => {
       await writeTrades(tx, [aTrade({ tsMs: Date.UTC(2026, 0, 5) })], 'USD');
-      made = partitions.ensure('trade', [Date.UTC(2026, 1)]);
+      await partitions.ensure('trade', [Date.UTC(2026, 1)]);
+      expect(await names('trade')).toEqual(['trade_202601', 'trade_202602']);
+      const later = [aTrade({ tsMs: Date.UTC(2026, 1, 5), outcomeId: 'another' })];
+      expect(await test.db.transaction((other) => writeTrades(other, later, 'USD'))).toMatchObject({ inserted: 1 });
     });
-    await made;
-    expect(await names('trade')).toEqual(['trade_202601', 'trade_202602']);
   });
+
+  it.each(['trade', 'price_history', 'book_history', 'observation'] as const)(
+    'of %s have its keys and indexes',
+    async (table) => {
+      await partitions.ensure(table, [Date.UTC(2026, 0)]);
+      const rows = await test.db.query<{ parent: string; child: string }>(INDEXES, [table]);
+      expect(rows).toHaveLength(1);
+      expect(rows[0]?.child).toContain(`${table}_202601`);
+    },
+  );
 
   it('a late trade of an old month finds its place', async () => {
     const old = aTrade({ tsMs: Date.UTC(2019, 4, 5) });
@@ -106,42 +128,5 @@ describe('partitions', () => {
     await partitions.ensure('trade', [old.tsMs]);
     expect(await write()).toMatchObject({ inserted: 1 });
     expect(await write()).toMatchObject({ inserted: 0 });
-  });
-});
-
-describe('dropping old partitions', () => {
-  it('drops those that ended by then, whole, and no other', async () => {
-    const at = [Date.UTC(2025, 10, 15), Date.UTC(2025, 11, 15), Date.UTC(2026, 0, 15)];
-    await partitions.ensure('trade', at);
-    await test.db.transaction((tx) =>
-      writeTrades(
-        tx,
-        at.map((tsMs) => aTrade({ tsMs })),
-        'USD',
-      ),
-    );
-    expect(await dropPartitionsBefore(test.db, 'trade', Date.UTC(2026, 0, 1) - 1)).toEqual(['trade_202511']);
-    expect(await dropPartitionsBefore(test.db, 'trade', Date.UTC(2026, 0, 1))).toEqual(['trade_202512']);
-    expect(await dropPartitionsBefore(test.db, 'trade', Date.UTC(2026, 0, 1))).toEqual([]);
-    expect(await test.db.query(COUNT_TRADES)).toEqual([{ trades: 1 }]);
-  });
-
-  it('twice at once harms nobody', async () => {
-    await partitions.ensure(
-      'observation',
-      Array.from({ length: 5 }, (_, day) => Date.UTC(2020, 0, 1) + day * DAY_MS),
-    );
-    await Promise.all(Array.from({ length: 4 }, () => dropPartitionsBefore(test.db, 'observation', Date.UTC(2021, 0))));
-    expect(await names('observation')).toEqual([]);
-  });
-
-  it('what another process dropped is made again, once it is forgotten', async () => {
-    const tsMs = Date.UTC(2020, 0, 5);
-    await partitions.ensure('trade', [tsMs]);
-    await dropPartitionsBefore(test.db, 'trade', Date.UTC(2021, 0));
-    partitions.forget();
-    await partitions.ensure('trade', [tsMs]);
-    const written = await test.db.transaction((tx) => writeTrades(tx, [aTrade({ tsMs, tradeId: 'again' })], 'USD'));
-    expect(written).toMatchObject({ inserted: 1 });
   });
 });

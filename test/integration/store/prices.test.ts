@@ -180,16 +180,20 @@ describe('writing prices', () => {
   });
 });
 
+async function untilBlocked() {
+  for (;;) {
+    const [row] = await test.db.query<{ waiting: number }>(BLOCKED);
+    if ((row?.waiting ?? 0) > 0) return;
+  }
+}
+
 describe('two writers of one token', () => {
   async function interleaved(first: TokenPrice, second: TokenPrice) {
     let waiting: ReturnType<typeof write> | undefined;
     await test.db.transaction(async (tx) => {
       await writePrices(tx, [first]);
       waiting = write(second);
-      for (;;) {
-        const [row] = await test.db.query<{ waiting: number }>(BLOCKED);
-        if ((row?.waiting ?? 0) > 0) break;
-      }
+      await untilBlocked();
     });
     return waiting;
   }
@@ -209,12 +213,65 @@ describe('two writers of one token', () => {
     expect(await history()).toEqual(['0.5', '0.7']);
   });
 
-  it('the very first price of a token: the newer of the two stays', async () => {
-    await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'));
+  it('the very first price of a token: the older one that waited leaves no trace', async () => {
+    expect(await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'))).toEqual({ newer: 0, movedTokenIds: [] });
     expect((await latest())?.price).toBe('0.7');
-    const second = priceAt(5, '0.9');
-    expect(await interleaved(priceAt(4, '0.8'), second)).toMatchObject({ newer: 1 });
-    expect((await latest())?.price).toBe('0.9');
+    expect(await history()).toEqual(['0.7']);
+    expect(await observed()).toEqual(['0.7']);
+    expect(await marks('sample-snapshots')).toHaveLength(1);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it('the very first price of a token: the newer one that waited follows the older', async () => {
+    expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.7'))).toEqual({ newer: 1, movedTokenIds: [token] });
+    expect((await latest())?.price).toBe('0.7');
+    expect(await history()).toEqual(['0.6', '0.7']);
+    expect(await observed()).toEqual(['0.6', '0.7']);
+  });
+
+  it('the very first price of a token, twice the same: the one who waited moves the clock only', async () => {
+    expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.60'))).toEqual({ newer: 1, movedTokenIds: [] });
+    expect((await latest())?.as_of).toEqual(new Date(T + 2000));
+    expect(await history()).toEqual(['0.6']);
+    expect(await observed()).toEqual(['0.6']);
+    expect(await marks('sample-snapshots')).toHaveLength(1);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it('of a batch, only the first prices that raced are looked at again', async () => {
+    const mints = ['known', 'fresh'].map((name) => `${name}-${made}`);
+    const [known, fresh] = [...(await ensureTokens(test.db, mints, 'USD')).values()];
+    if (known === undefined || fresh === undefined) throw new Error('no tokens');
+    await write({ ...priceAt(0, '0.1'), tokenId: known });
+    let waiting: ReturnType<typeof write> | undefined;
+    await test.db.transaction(async (tx) => {
+      await writePrices(tx, [priceAt(1, '0.6')]);
+      const others = [known, fresh].map((tokenId, index) => ({ ...priceAt(1, `0.${index + 2}`), tokenId }));
+      waiting = write(priceAt(2, '0.7'), ...others);
+      await untilBlocked();
+    });
+    const written = await waiting;
+    expect(written?.newer).toBe(3);
+    expect(new Set(written?.movedTokenIds)).toEqual(new Set([token, known, fresh]));
+    for (const [tokenId, prices] of [[token, ['0.6', '0.7']] as const, [known, ['0.1', '0.2']] as const]) {
+      expect((await test.db.query<Row>(HISTORY, [tokenId])).map((row) => row.price)).toEqual(prices);
+    }
+    expect((await test.db.query<Row>(HISTORY, [fresh])).map((row) => row.price)).toEqual(['0.3']);
+  });
+
+  it('history is stamped in the order in which it was written, however long a writer waited', async () => {
+    await write(priceAt(0, '0.5'));
+    let waiting: ReturnType<typeof write> | undefined;
+    await test.db.transaction(async (tx) => {
+      await tx.query(sql('test_lock_price', 'SELECT FROM latest_price WHERE token_id = $1 FOR UPDATE'), [token]);
+      waiting = write(priceAt(2, '0.7'));
+      await untilBlocked();
+      await tx.query(TICK);
+      await writePrices(tx, [priceAt(1, '0.6')]);
+      await tx.query(TICK);
+    });
+    await waiting;
+    expect(await history()).toEqual(['0.5', '0.6', '0.7']);
   });
 
   it('crowds of writers of the same tokens in any order all get through, and the newest of each stays', async () => {

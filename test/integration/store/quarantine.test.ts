@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isStorableText } from '../../../src/domain/text.ts';
-import { type QuarantinedRecord, quarantine } from '../../../src/store/quarantine.ts';
+import { pruneQuarantine, type QuarantinedRecord, quarantine } from '../../../src/store/quarantine.ts';
+import { listQuarantine, type QuarantineCursor, summarizeQuarantine } from '../../../src/store/quarantine-reads.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -81,5 +82,120 @@ describe('quarantine', () => {
       ),
     );
     expect((await stored()).map((row) => row.times)).toEqual(Array.from({ length: 30 }, () => 8));
+  });
+});
+
+const AGE = sql(
+  'test_age_quarantine',
+  `UPDATE quarantine SET last_seen_at = now() - $2 * interval '1 hour', first_seen_at = now() - $2 * interval '1 hour'
+   WHERE venue = $1 AND record_id = $3`,
+);
+const age = (recordId: string, hours: number) => test.db.query(AGE, [venue, hours, recordId]);
+
+describe('what an operator asks of it', () => {
+  it('a summary per venue, kind and reason, the most frequent first', async () => {
+    await quarantine(test.db, venue, [record(), record(), record({ recordId: 'r2' }), record({ kind: 'books' })]);
+    await age('r2', 48);
+    const [trades, books, ...rest] = await summarizeQuarantine(test.db, { venue });
+    expect(rest).toEqual([]);
+    expect(trades).toMatchObject({ venue, kind: 'trades', reason: 'missing_field', records: 2, times: 3 });
+    expect(books).toMatchObject({ kind: 'books', records: 1, times: 1 });
+    expect((trades?.lastSeenMs ?? 0) - (trades?.firstSeenMs ?? 0)).toBeGreaterThan(47 * 3_600_000);
+  });
+
+  it.each([
+    [{ kind: 'books' }, ['b']],
+    [{ reason: 'odd' }, ['o']],
+    [{ kind: 'trades', reason: 'missing_field' }, ['r1']],
+    [{ sinceMs: Date.now() - 3_600_000 }, ['b', 'r1']],
+    [{ kind: 'nothing' }, []],
+  ])('filtered by %j', async (filter, ids) => {
+    await quarantine(test.db, venue, [
+      record(),
+      record({ kind: 'books', recordId: 'b' }),
+      record({ reason: 'odd', recordId: 'o' }),
+    ]);
+    await age('o', 2);
+    const { entries } = await listQuarantine(test.db, { venue, ...filter }, { limit: 10 });
+    expect(entries.map((entry) => entry.recordId).sort()).toEqual(ids);
+    const summary = await summarizeQuarantine(test.db, { venue, ...filter });
+    expect(summary.reduce((sum, row) => sum + row.records, 0)).toBe(ids.length);
+  });
+
+  it('each record with all that is kept of it', async () => {
+    await quarantine(test.db, venue, [record(), record()]);
+    const { entries } = await listQuarantine(test.db, { venue }, { limit: 10 });
+    expect(entries).toEqual([
+      {
+        ...record(),
+        venue,
+        times: 2,
+        firstSeenMs: expect.any(Number),
+        lastSeenMs: expect.any(Number),
+      },
+    ]);
+  });
+
+  it('a walk in pages shows each once, the last seen first, rows of one moment too', async () => {
+    const ids = Array.from({ length: 25 }, (_, index) => `r${String(index).padStart(2, '0')}`);
+    await quarantine(
+      test.db,
+      venue,
+      ids.map((recordId) => record({ recordId })),
+    );
+    await age('r05', 5);
+    await age('r06', 6);
+    const seen: string[] = [];
+    let after: QuarantineCursor | undefined;
+    do {
+      const { entries, next } = await listQuarantine(test.db, { venue }, { limit: 4, ...(after && { after }) });
+      seen.push(...entries.map((entry) => entry.recordId));
+      after = next;
+    } while (after !== undefined);
+    const sameMoment = ids.filter((id) => id !== 'r05' && id !== 'r06').reverse();
+    expect(seen).toEqual([...sameMoment, 'r05', 'r06']);
+  });
+});
+
+describe('pruning', () => {
+  const all = () => summarizeQuarantine(test.db, { venue });
+
+  it('forgets what was not seen for so many days, and nothing else', async () => {
+    await quarantine(test.db, venue, [record(), record({ recordId: 'r2' }), record({ recordId: 'r3' })]);
+    await age('r2', 30 * 24 + 1);
+    await age('r3', 30 * 24 - 1);
+    expect(await pruneQuarantine(test.db)).toBe(1);
+    expect((await stored()).map((row) => row.record_id)).toEqual(['r1', 'r3']);
+  });
+
+  it('keeps the newest of each reason, and the count of all', async () => {
+    const flood = Array.from({ length: 40 }, (_, index) => record({ recordId: `r${String(index).padStart(2, '0')}` }));
+    await quarantine(test.db, venue, [...flood, ...flood, record({ kind: 'books' }), record({ reason: 'odd' })]);
+    for (const index of [0, 1, 2]) await age(`r0${index}`, 1);
+    expect(await pruneQuarantine(test.db, { rowsPerReason: 37 })).toBe(3);
+    const rows = await stored();
+    const kept = rows.filter(
+      (row) => row.reason === 'missing_field' && row.record_id.startsWith('r') && row.times === 2,
+    );
+    expect(kept.map((row) => row.record_id)).toEqual(flood.slice(3).map((each) => each.recordId));
+    expect(rows.find((row) => row.record_id === '')).toMatchObject({ times: 6, detail: 'price: missing' });
+    expect(await all()).toMatchObject([{ records: 38, times: 80 }, { times: 1 }, { times: 1 }]);
+
+    expect(await pruneQuarantine(test.db, { rowsPerReason: 30 })).toBe(7);
+    expect(rows.length - (await stored()).length).toBe(7);
+    expect((await all())[0]).toMatchObject({ records: 31, times: 80 });
+    expect(await pruneQuarantine(test.db, { rowsPerReason: 30 })).toBe(0);
+  });
+
+  it('while polls go on refusing the same records loses no count', async () => {
+    const flood = Array.from({ length: 30 }, (_, index) => record({ recordId: `r${index}` }));
+    const write = () => test.db.transaction((tx) => quarantine(tx, venue, flood));
+    await write();
+    await Promise.all(
+      Array.from({ length: 8 }, (_, turn) =>
+        turn % 2 === 0 ? write() : pruneQuarantine(test.db, { rowsPerReason: 5 + turn }),
+      ),
+    );
+    expect((await all())[0]?.times).toBe(150);
   });
 });
