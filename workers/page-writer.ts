@@ -27,12 +27,14 @@ export interface PageTarget<R> {
   /** Where the walk stood before this page. */
   from: unknown;
   write(tx: Tx, records: readonly R[]): Promise<WrittenPage>;
+  /** What the page says as a whole: done once, after its records, in the transaction that moves the position. */
+  finish?(tx: Tx): Promise<void>;
 }
 
 /**
- * Stores a page and moves the position, in one transaction. When Postgres refuses the content, the page is written in halves
- * that leave the position where it was, until the refused record stands alone, which is quarantined; then the position moves.
- * Dying in between repeats the page: every write of a record is idempotent.
+ * Stores a page and moves the position, in one transaction. When Postgres refuses the content, the page is written in
+ * halves that leave the position where it was, until the refused record stands alone, which is quarantined; then the
+ * position moves. Dying in between repeats the page: every write of a record is idempotent.
  * @throws LeaseLostError when the lease is no longer ours: nothing was written then.
  */
 export async function writePage<R>(
@@ -40,27 +42,29 @@ export async function writePage<R>(
   page: Page<R>,
 ): Promise<{ parts: WrittenPage[]; refused: RejectedRecord[] }> {
   try {
-    return { parts: [await writeWhole(target, page.records, page.rejected, page.position)], refused: [] };
+    return { parts: [await writeWhole(target, page.records, page.rejected, page)], refused: [] };
   } catch (error) {
     if (!isContentRefused(error) || page.records.length === 0) throw error;
   }
   const parts: WrittenPage[] = [];
   const refused: RejectedRecord[] = [];
   await writeHalves(target, page.records, parts, refused);
-  parts.push(await writeWhole(target, [], [...page.rejected, ...refused], page.position));
+  parts.push(await writeWhole(target, [], [...page.rejected, ...refused], page));
   return { parts, refused };
 }
 
 function writeWhole<R>(
-  { db, lease, kind, write }: PageTarget<R>,
+  { db, lease, kind, from, write, finish }: PageTarget<R>,
   records: readonly R[],
   rejected: readonly RejectedRecord[],
-  position: unknown,
+  done?: Page<R>,
 ): Promise<WrittenPage> {
   return db.transaction(async (tx) => {
-    if (!(await advancePoll(tx, lease, position))) throw new LeaseLostError(lease.venue, kind);
+    if (!(await advancePoll(tx, lease, done ? done.position : from))) throw new LeaseLostError(lease.venue, kind);
     await quarantine(tx, lease.venue, rejected);
-    return write(tx, records);
+    const written = await write(tx, records);
+    if (done) await finish?.(tx);
+    return written;
   });
 }
 
@@ -74,7 +78,7 @@ async function writeHalves<R>(
   for (const half of [records.slice(0, middle), records.slice(middle)]) {
     if (half.length === 0) continue;
     try {
-      parts.push(await writeWhole(target, half, [], target.from));
+      parts.push(await writeWhole(target, half, []));
     } catch (error) {
       if (!isContentRefused(error)) throw error;
       const [only] = half;

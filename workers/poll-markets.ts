@@ -1,22 +1,53 @@
 import type { MarketRecord } from '../src/domain/market.ts';
+import { markMissing, noteListed } from '../src/store/market-sightings.ts';
 import { writeMarkets } from '../src/store/markets.ts';
 import { shardsOf } from '../src/store/marks.ts';
+import type { Tx } from '../src/store/tx.ts';
+import type { MarketPage, VenueAdapter } from '../src/venues/port.ts';
 import { defineJob } from './define.ts';
+import { verifyMissing } from './missing-markets.ts';
+import type { WrittenPage } from './page-writer.ts';
 import { runPoll } from './polling.ts';
 
-/** Walks the catalog of a venue. */
-export const pollMarkets = defineJob('poll-markets', ({ venue }, context) =>
-  runPoll<MarketRecord>(context, {
+/** Walks the catalog of a venue, and looks for the markets that a whole sweep of it did not name. */
+export const pollMarkets = defineJob('poll-markets', ({ venue }, context) => {
+  // At the start too: the process that ended the sweep may have died.
+  let mayBeMissing = true;
+  const write = async (
+    tx: Tx,
+    records: readonly MarketRecord[],
+    { currency }: VenueAdapter,
+    sweep?: MarketPage['sweep'],
+  ): Promise<WrittenPage> => {
+    const { changed, finalTokenIds } = await writeMarkets(
+      tx,
+      venue,
+      currency,
+      records,
+      context.now(),
+      sweep?.startedAtMs,
+    );
+    return {
+      written: changed,
+      wake: () => context.producer.wakeStage('evaluate-alerts', shardsOf(finalTokenIds)),
+    };
+  };
+  return runPoll<MarketRecord, MarketPage>(context, {
     venue,
     kind: 'markets',
+    async beforePage(walk) {
+      if (!mayBeMissing) return;
+      mayBeMissing = await verifyMissing(context, walk, (tx, records) => write(tx, records, walk.adapter));
+    },
     fetch: (adapter, position, call) => adapter.pollMarkets(position, call),
     prepare: () => context.partitions.ensureAroundNow('price_history'),
-    write: async (tx, records, adapter) => {
-      const { changed, finalTokenIds } = await writeMarkets(tx, venue, adapter.currency, records, context.now());
-      return {
-        written: changed,
-        wake: () => context.producer.wakeStage('evaluate-alerts', shardsOf(finalTokenIds)),
-      };
+    write: (tx, records, adapter, { sweep }) => write(tx, records, adapter, sweep),
+    async finish(tx, { sweep }) {
+      if (!sweep) return;
+      await noteListed(tx, venue, sweep.alsoListed ?? [], sweep.startedAtMs);
+      if (!sweep.ended) return;
+      const missing = await markMissing(tx, venue, sweep.startedAtMs);
+      mayBeMissing ||= missing > 0;
     },
-  }),
-);
+  });
+});

@@ -1,7 +1,8 @@
 import type { PriceRecord } from '../src/domain/market.ts';
 import { shardsOf } from '../src/store/marks.ts';
 import { writePrices } from '../src/store/prices.ts';
-import { openOutcomes, type WatchedOutcome } from '../src/store/watched-outcomes.ts';
+import { openOutcomes, recentlyReadOutcomes, type WatchedOutcome } from '../src/store/watched-outcomes.ts';
+import type { Batch, CallContext, VenueAdapter } from '../src/venues/port.ts';
 import { defineJob } from './define.ts';
 import { runPoll } from './polling.ts';
 
@@ -14,24 +15,36 @@ function isRoundPosition(position: unknown): position is RoundPosition {
   return typeof (position as RoundPosition | null)?.afterTokenId === 'string';
 }
 
-/** Goes round all open outcomes of a venue, a batch per page. */
+/**
+ * Goes round all open outcomes of a venue, a batch per page. Where prices do not come with books, each tick begins with one
+ * batch of outcomes that clients read lately; the round then goes on where it was.
+ */
 export const pollPrices = defineJob('poll-prices', ({ venue }, context) => {
   let batch = new Map<string, WatchedOutcome>();
+  let isFirstPage = true;
+
+  async function pricesOf(adapter: VenueAdapter, outcomes: readonly WatchedOutcome[], call: CallContext) {
+    batch = new Map(outcomes.map((outcome) => [outcome.outcomeId, outcome]));
+    const nothing: Batch<PriceRecord> = { records: [], rejected: [] };
+    return outcomes.length === 0 ? nothing : adapter.fetchPrices([...batch.keys()], call);
+  }
+
   return runPoll<PriceRecord>(context, {
     venue,
     kind: 'prices',
     fetch: async (adapter, position, call) => {
+      const limit = adapter.maxOutcomesPerFetch;
+      const onlyBooks = adapter.capabilities.books;
+      if (isFirstPage && !onlyBooks) {
+        isFirstPage = false;
+        const wanted = await recentlyReadOutcomes(context.db, venue, limit);
+        if (wanted.length > 0) return { ...(await pricesOf(adapter, wanted, call)), position, more: true };
+      }
       const after = isRoundPosition(position) ? BigInt(position.afterTokenId) : 0n;
-      const outcomes = await openOutcomes(context.db, venue, {
-        afterTokenId: after,
-        limit: adapter.maxOutcomesPerFetch,
-        onlyBooks: adapter.capabilities.books,
-      });
-      batch = new Map(outcomes.map((outcome) => [outcome.outcomeId, outcome]));
-      const prices =
-        outcomes.length === 0 ? { records: [], rejected: [] } : await adapter.fetchPrices([...batch.keys()], call);
+      const outcomes = await openOutcomes(context.db, venue, { afterTokenId: after, limit, onlyBooks });
+      const prices = await pricesOf(adapter, outcomes, call);
       const last = outcomes.at(-1);
-      const isRoundDone = outcomes.length < adapter.maxOutcomesPerFetch || last === undefined;
+      const isRoundDone = outcomes.length < limit || last === undefined;
       return {
         ...prices,
         position: isRoundDone ? null : { afterTokenId: String(last.tokenId) },

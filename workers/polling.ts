@@ -16,15 +16,30 @@ import type { CallContext, Page, PollKind, RejectedRecord, VenueAdapter } from '
 import type { JobContext, JobReport } from './define.ts';
 import { LeaseLostError, type WrittenPage, writePage } from './page-writer.ts';
 
-export interface Poll<R> {
+/** Where a walk stands, and what it works with. */
+export interface Walk {
+  adapter: VenueAdapter;
+  lease: PollLease;
+  position: unknown;
+  call: CallContext;
+}
+
+export interface Poll<R, P extends Page<R> = Page<R>> {
   venue: string;
+  /** What the records are. */
   kind: PollKind;
+  /** The lease it takes, when that is not the kind's own: polls of different leases run at once. */
+  leaseKind?: string;
   /** The next page after `position`. Runs outside any transaction. */
-  fetch(adapter: VenueAdapter, position: unknown, call: CallContext): Promise<Page<R>>;
+  fetch(adapter: VenueAdapter, position: unknown, call: CallContext): Promise<P>;
   /** Partitions and the like, before the transaction. */
   prepare?(records: readonly R[]): Promise<void>;
   /** Writes the page, in the transaction that moves the position. */
-  write(tx: Tx, records: readonly R[], adapter: VenueAdapter): Promise<WrittenPage>;
+  write(tx: Tx, records: readonly R[], adapter: VenueAdapter, page: P): Promise<WrittenPage>;
+  /** What the page says as a whole, once, behind its records: in the transaction that moves the position. */
+  finish?(tx: Tx, page: P): Promise<void>;
+  /** What else is to be done under the lease, before each page. */
+  beforePage?(walk: Walk): Promise<void>;
 }
 
 /** A walk makes room for the next tick after so many pages or this long: half the job's deadline, so that no page is cut off. */
@@ -36,11 +51,14 @@ const WALK_MS = JOBS['poll-markets'].deadlineMs / 2;
  * Every page is one transaction, so dying anywhere resumes at the last page that was committed. Without the lease there is
  * nothing to do: another poll of this kind is under way, and a slow one does not pile up.
  */
-export async function runPoll<R>(context: JobContext, poll: Poll<R>): Promise<JobReport> {
-  const { venue, kind } = poll;
+export async function runPoll<R, P extends Page<R> = Page<R>>(
+  context: JobContext,
+  poll: Poll<R, P>,
+): Promise<JobReport> {
+  const { venue, kind, leaseKind = kind } = poll;
   const adapter = context.adapters.get(venue);
   if (!adapter) return { skipped: 'venue not enabled' };
-  const lease = await acquirePollLease(context.db, venue, kind, newToken());
+  const lease = await acquirePollLease(context.db, venue, leaseKind, newToken());
   if (!lease) return { skipped: 'under way' };
   const heartbeat = setInterval(
     () => {
@@ -62,9 +80,9 @@ export async function runPoll<R>(context: JobContext, poll: Poll<R>): Promise<Jo
   }
 }
 
-async function walk<R>(
+async function walk<R, P extends Page<R>>(
   context: JobContext,
-  poll: Poll<R>,
+  poll: Poll<R, P>,
   adapter: VenueAdapter,
   lease: PollLease,
 ): Promise<JobReport> {
@@ -73,14 +91,17 @@ async function walk<R>(
   let position = lease.position;
   const enoughAtMs = performance.now() + WALK_MS;
   while (report.pages < MAX_PAGES && performance.now() < enoughAtMs && !context.signal.aborted) {
-    const page = await poll.fetch(adapter, position, { signal: context.signal, now: context.now });
+    const call = { signal: context.signal, now: context.now };
+    await poll.beforePage?.({ adapter, lease, position, call });
+    const page = await poll.fetch(adapter, position, call);
     await poll.prepare?.(page.records);
-    const write = (tx: Tx, records: readonly R[]) => poll.write(tx, records, adapter);
-    const { parts, refused } = await writePage({ db: context.db, lease, kind, from: position, write }, page);
+    const write = (tx: Tx, records: readonly R[]) => poll.write(tx, records, adapter, page);
+    const finish = async (tx: Tx) => poll.finish?.(tx, page);
+    const { parts, refused } = await writePage({ db: context.db, lease, kind, from: position, write, finish }, page);
     for (const part of parts) part.wake();
     const written = parts.reduce((sum, part) => sum + part.written, 0);
     const rejected = [...page.rejected, ...refused];
-    count(context, venue, kind, written, rejected);
+    countPage(context, { venue, kind, written, rejected });
     position = page.position;
     report.pages += 1;
     report.records += page.records.length;
@@ -91,13 +112,12 @@ async function walk<R>(
   return report;
 }
 
-function count(
+/** Counts what one page came to. */
+export function countPage(
   context: JobContext,
-  venue: string,
-  kind: PollKind,
-  written: number,
-  rejected: readonly RejectedRecord[],
+  page: { venue: string; kind: PollKind; written: number; rejected: readonly RejectedRecord[] },
 ): void {
+  const { venue, kind, written, rejected } = page;
   context.metrics.ingestedRows.inc({ venue, kind }, written);
   for (const record of rejected) context.metrics.rejectedRecords.inc({ venue, kind, reason: record.reason });
 }

@@ -11,7 +11,7 @@ import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/queue-backends.ts';
-import { jobContext, keptLog, testConfig, until, wakeRecorder } from './worker-harness.ts';
+import { jobContext, keptLog, LosableDatabase, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
 const CLEAR = sql('test_clear_work', 'TRUNCATE mark, parked_mark, delivery CASCADE');
 /** Keys of shards 1, 2 and 5: lanes 1 and 2. */
@@ -209,8 +209,10 @@ describe('a round of the restoring timer', () => {
       } as unknown as Parameters<typeof restore>[2];
       const { log, lines } = keptLog();
       const stopping = new AbortController();
-      // The poller's round asks the queue store only, so nothing in it waits for real time.
-      const timer = startRestoring('poller', depsOf(wakeRecorder(), { log, stopping: stopping.signal }), away);
+      // The database is away too, so nothing in the poller's round waits for real time.
+      const db = new LosableDatabase(test.db.dataSource);
+      db.loseStatements = ['count_trade_histories'];
+      const timer = startRestoring('poller', depsOf(wakeRecorder(), { db, log, stopping: stopping.signal }), away);
       await vi.advanceTimersByTimeAsync(60_000);
       expect(rounds).toBeGreaterThanOrEqual(10);
       expect(rounds).toBeLessThanOrEqual(15);

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { listPartitions, Partitions } from '../../../src/store/partitions.ts';
+import { quarantine } from '../../../src/store/quarantine.ts';
+import { ensureTokens } from '../../../src/store/tokens.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { maintainStorage } from '../../../workers/maintain-storage.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { jobContext, keptLog, testConfig } from './worker-harness.ts';
+
+const DAY_MS = 86_400_000;
+const TABLES = ['trade', 'price_history', 'book_history', 'observation'] as const;
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+const ages = async (table: (typeof TABLES)[number]) =>
+  (await listPartitions(test.db, table)).map(({ fromMs }) => Math.floor((Date.now() - fromMs) / DAY_MS));
+
+it('makes the partitions to come, drops those past their retention, and says what it did', async () => {
+  const config = testConfig(test.url, {
+    RETENTION_TRADES_DAYS: '100',
+    RETENTION_PRICE_HISTORY_DAYS: '60',
+    RETENTION_BOOK_HISTORY_DAYS: '3',
+    RETENTION_OBSERVATIONS_DAYS: '2',
+  });
+  const old = [5, 10, 40, 90, 130, 200].map((days) => Date.now() - days * DAY_MS);
+  const partitions = new Partitions(test.db);
+  for (const table of TABLES) await partitions.ensure(table, old);
+  const [token] = (await ensureTokens(test.db, ['t'], 'USD')).values();
+  await test.db.query(sql('test_old_book', `INSERT INTO book_history VALUES ($1, $2, $2, '[]', '[]')`), [
+    token,
+    new Date(old[1] ?? 0).toISOString(),
+  ]);
+  const market = await aStoredMarket(test.db);
+  await test.db.query(sql('test_old_read', `INSERT INTO market_read VALUES ($1, now() - interval '2 days')`), [
+    market.pk,
+  ]);
+  await quarantine(test.db, 'v', [{ kind: 'trades', reason: 'odd', detail: '', sample: '' }]);
+  await test.db.query(sql('test_old_rejection', `UPDATE quarantine SET last_seen_at = now() - interval '31 days'`));
+
+  const { log, lines } = keptLog();
+  const report = await maintainStorage.run({}, jobContext({ db: test.db, config, log }));
+
+  expect(report).toMatchObject({ postponed: 0, quarantinePruned: 1, readsPruned: 1 });
+  // The book went from day to day, through the partitions made for it, to where reads still reach.
+  expect(report['carried']).toBeGreaterThan(0);
+  const [book] = await test.db.query<{ received_at: Date }>(sql('test_book', 'SELECT received_at FROM book_history'));
+  const bookAgeMs = Date.now() - (book?.received_at.getTime() ?? 0);
+  expect(bookAgeMs).toBeGreaterThanOrEqual(3 * DAY_MS);
+  expect(bookAgeMs).toBeLessThan(4 * DAY_MS + 60_000);
+
+  expect(Math.max(...(await ages('observation')))).toBeLessThanOrEqual(2);
+  expect(Math.max(...(await ages('book_history')))).toBeLessThanOrEqual(3);
+  // A month is kept until its last day is too old.
+  expect(Math.max(...(await ages('price_history')))).toBeLessThanOrEqual(60 + 31);
+  expect(Math.max(...(await ages('trade')))).toBeLessThanOrEqual(100 + 31);
+  for (const table of TABLES) {
+    const end = Math.max(...(await listPartitions(test.db, table)).map(({ untilMs }) => untilMs));
+    expect(end).toBeGreaterThan(Date.now() + DAY_MS);
+  }
+  expect(lines.filter((line) => line.includes('"retention"'))).toHaveLength(4);
+
+  const again = await maintainStorage.run({}, jobContext({ db: test.db, config }));
+  expect(Object.values(again)).toEqual(Object.values(again).map(() => 0));
+});

@@ -1,0 +1,44 @@
+import { priceOfBook } from '../src/domain/book-price.ts';
+import type { BookRecord } from '../src/domain/market.ts';
+import { writeBooks } from '../src/store/books.ts';
+import { shardsOf } from '../src/store/marks.ts';
+import { writePrices } from '../src/store/prices.ts';
+import type { Tx } from '../src/store/tx.ts';
+import type { WatchedOutcome } from '../src/store/watched-outcomes.ts';
+import type { JobContext } from './define.ts';
+import type { WrittenPage } from './page-writer.ts';
+
+/** Makes room for what `writeBookPage` leaves, before its transaction. */
+export async function prepareForBooks({ partitions }: Pick<JobContext, 'partitions'>): Promise<void> {
+  await partitions.ensureAroundNow('book_history');
+  await partitions.ensureAroundNow('price_history');
+  await partitions.ensureAroundNow('observation');
+}
+
+/** Writes the books of outcomes that were asked for, by the venue's ids. A book is a price observation too. */
+export async function writeBookPage(
+  tx: Tx,
+  records: readonly BookRecord[],
+  asked: ReadonlyMap<string, WatchedOutcome>,
+  { producer }: Pick<JobContext, 'producer'>,
+): Promise<WrittenPage> {
+  const known = records.flatMap((book) => {
+    const outcome = asked.get(book.outcomeId);
+    return outcome ? [{ book, tokenId: outcome.tokenId }] : [];
+  });
+  const written = await writeBooks(
+    tx,
+    known.map(({ book, tokenId }) => ({ tokenId, asOfMs: book.asOfMs, bids: book.bids, asks: book.asks })),
+  );
+  const prices = known.flatMap(({ book, tokenId }) => {
+    const price = priceOfBook(book);
+    return price === null ? [] : [{ ...price, tokenId }];
+  });
+  const { movedTokenIds } = await writePrices(tx, prices);
+  return { written, wake: () => producer.wakeStage('evaluate-alerts', shardsOf(movedTokenIds)) };
+}
+
+/** Outcomes by the venue's ids. */
+export function byOutcomeId(outcomes: readonly WatchedOutcome[]): Map<string, WatchedOutcome> {
+  return new Map(outcomes.map((outcome) => [outcome.outcomeId, outcome]));
+}

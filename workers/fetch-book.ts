@@ -1,0 +1,40 @@
+import type { BookRecord } from '../src/domain/market.ts';
+import { announceArrival } from '../src/store/arrivals.ts';
+import { quarantine } from '../src/store/quarantine.ts';
+import { bookOutcomesOfMarket } from '../src/store/watched-outcomes.ts';
+import type { Batch } from '../src/venues/port.ts';
+import { byOutcomeId, prepareForBooks, writeBookPage } from './book-page.ts';
+import { defineJob } from './define.ts';
+
+/**
+ * Fetches the books of one market because a client waits for them (DESIGN "Cold reads"), and says so when it is done, also
+ * when the venue had none. It needs no poll lease: books and prices are guarded by the venue's time, and the rest of what
+ * they leave follows from that. When the process dies, or the venue is down, nothing is announced and the client's wait ends
+ * by its own limit; the next read asks again.
+ */
+export const fetchBook = defineJob('fetch-book', async ({ venue, marketPk }, context) => {
+  const adapter = context.adapters.get(venue);
+  if (!adapter) return { skipped: 'venue not enabled' };
+  const asked = byOutcomeId(await bookOutcomesOfMarket(context.db, venue, BigInt(marketPk)));
+  const ids = [...asked.keys()];
+  const found: Batch<BookRecord> = { records: [], rejected: [] };
+  for (let start = 0; start < ids.length; start += adapter.maxOutcomesPerFetch) {
+    const part = await adapter.fetchBooks(ids.slice(start, start + adapter.maxOutcomesPerFetch), {
+      signal: context.signal,
+      now: context.now,
+    });
+    found.records.push(...part.records);
+    found.rejected.push(...part.rejected);
+  }
+  await prepareForBooks(context);
+  const { written, wake } = await context.db.transaction(async (tx) => {
+    await quarantine(tx, venue, found.rejected);
+    const page = await writeBookPage(tx, found.records, asked, context);
+    await announceArrival(tx, `book:${marketPk}`);
+    return page;
+  });
+  wake();
+  context.metrics.ingestedRows.inc({ venue, kind: 'books' }, written);
+  for (const { reason } of found.rejected) context.metrics.rejectedRecords.inc({ venue, kind: 'books', reason });
+  return { outcomes: ids.length, records: found.records.length, written, rejected: found.rejected.length };
+});

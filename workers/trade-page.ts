@@ -1,0 +1,50 @@
+import type { TradeRecord } from '../src/domain/market.ts';
+import { quarantine } from '../src/store/quarantine.ts';
+import { type WrittenTrades, writeTrades } from '../src/store/trades.ts';
+import type { Tx } from '../src/store/tx.ts';
+import type { VenueAdapter } from '../src/venues/port.ts';
+import type { JobContext } from './define.ts';
+
+const DAY_MS = 86_400_000;
+/** A venue clock may be this far ahead of ours. */
+const FUTURE_TOLERANCE_MS = 300_000;
+
+/** Trades before this moment, epoch milliseconds, are neither accepted nor kept. */
+export function tradeFloorMs(context: Pick<JobContext, 'config' | 'now'>): number {
+  return context.now() - context.config.retention.tradesDays * DAY_MS;
+}
+
+function isTimely(context: JobContext, { tsMs }: TradeRecord): boolean {
+  return tsMs <= context.now() + FUTURE_TOLERANCE_MS && tsMs >= tradeFloorMs(context);
+}
+
+/** Makes the partitions that a page of trades needs, before its transaction. */
+export async function prepareForTrades(context: JobContext, trades: readonly TradeRecord[]): Promise<void> {
+  const moments = trades.filter((trade) => isTimely(context, trade)).map((trade) => trade.tsMs);
+  await context.partitions.ensure('trade', moments);
+  await context.partitions.ensureAroundNow('observation');
+}
+
+/** Writes trades of one venue with the marks that follow from them; those out of time are quarantined. Idempotent. */
+export async function writeTradePage(
+  context: JobContext,
+  tx: Tx,
+  trades: readonly TradeRecord[],
+  { venue, currency }: Pick<VenueAdapter, 'venue' | 'currency'>,
+): Promise<WrittenTrades> {
+  const timely = trades.filter((trade) => isTimely(context, trade));
+  const written = await writeTrades(tx, timely, currency);
+  const untimely = trades.filter((trade) => !isTimely(context, trade));
+  await quarantine(
+    tx,
+    venue,
+    untimely.map((trade) => ({
+      kind: 'trades',
+      reason: trade.tsMs > context.now() ? 'time_in_future' : 'before_retention_floor',
+      recordId: trade.tradeId,
+      detail: `trade at ${new Date(trade.tsMs).toISOString()}`,
+      sample: JSON.stringify(trade),
+    })),
+  );
+  return written;
+}
