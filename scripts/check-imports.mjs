@@ -35,7 +35,7 @@ const MAY_IMPORT = {
   ],
   api: ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues', 'src/runtime'],
   sim: ['src/domain'],
-  bin: ['src/domain', 'src/config', 'src/observe', 'src/runtime', 'src/store', 'sim'],
+  bin: ['src/domain', 'src/config', 'src/observe', 'src/runtime', 'src/store', 'src/venues', 'sim'],
   bench: [
     'src/domain',
     'src/config',

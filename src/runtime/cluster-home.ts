@@ -62,6 +62,14 @@ export async function openClusterHome(options: {
   return home(elsewhere, user);
 }
 
+/** The home of a cluster that was made before, or null; touches nothing. */
+export async function findClusterHome(dataDir: string): Promise<Pick<ClusterHome, 'path' | 'data'> | null> {
+  const folder = resolve(dataDir);
+  const path = (await recordedLocation(join(folder, 'postgres-location'))) ?? join(folder, 'postgres');
+  const data = join(path, 'data');
+  return (await ownerOf(data)) === null ? null : { path, data };
+}
+
 /** Creates the cluster when there is none; a start cut short leaves nothing that looks like one. */
 export async function ensureCluster(
   cluster: ClusterHome,
@@ -103,7 +111,7 @@ export async function ensureCluster(
 }
 
 /** Port and password, made on first use. */
-export async function keptConnection(cluster: ClusterHome, log: Logger): Promise<Connection> {
+export async function keptConnection(cluster: Pick<ClusterHome, 'path'>, log: Logger): Promise<Connection> {
   const path = join(cluster.path, 'connection.json');
   const text = await readPrivateFile(path, log);
   if (text !== null) {
@@ -116,7 +124,7 @@ export async function keptConnection(cluster: ClusterHome, log: Logger): Promise
   return connection;
 }
 
-export async function keepConnection(cluster: ClusterHome, connection: Connection): Promise<void> {
+export async function keepConnection(cluster: Pick<ClusterHome, 'path'>, connection: Connection): Promise<void> {
   await writePrivateFile(join(cluster.path, 'connection.json'), `${JSON.stringify(connection)}\n`);
 }
 

@@ -1,0 +1,90 @@
+import { resolve } from 'node:path';
+import { type Config, ConfigError, loadConfig } from '../src/config/config.ts';
+import { asError, OddswireError } from '../src/domain/errors.ts';
+import { createLogger } from '../src/observe/logger.ts';
+import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
+import { openOperatorDatabase } from '../src/runtime/operator-database.ts';
+import type { Database } from '../src/store/tx.ts';
+
+/** Arguments that make no sense; `problems` names every one. */
+export class UsageError extends OddswireError {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super('usage', problems.join('; '));
+    this.problems = problems;
+  }
+}
+
+const EXIT_USAGE = 2;
+
+/** What a command works with. */
+export interface CommandContext {
+  db: Database;
+  config: Config;
+}
+
+export interface OperatorCommand<Options> {
+  name: string;
+  usage: string;
+  /** @throws UsageError */
+  parse(argv: readonly string[]): Options;
+  /** Returns the exit code. */
+  run(options: Options, context: CommandContext): Promise<number>;
+}
+
+/** A command opens no secret: the key ring that every process must have is not asked of it. */
+const NO_KEY_RING = `none:${Buffer.alloc(32).toString('base64')}`;
+const NO_DATABASE = 'postgres://none';
+
+/**
+ * Runs an operator's command and ends the process with its exit code: 2 for a wrong call, 78 for a wrong configuration, 1 when
+ * it could not be done, each with a line that says why. It works on the database of `DATABASE_URL`, or on the one `npm start` runs.
+ */
+export async function runOperatorCommand<Options>(command: OperatorCommand<Options>): Promise<void> {
+  process.exit(await exitCodeOf(command));
+}
+
+async function exitCodeOf<Options>(command: OperatorCommand<Options>): Promise<number> {
+  const { name } = command;
+  const say = (line: string) => process.stderr.write(`oddswire ${name}: ${line}\n`);
+  try {
+    const options = command.parse(process.argv.slice(2));
+    const databaseUrl = process.env['DATABASE_URL'];
+    const config = loadConfig({
+      ...process.env,
+      DATABASE_URL: databaseUrl || NO_DATABASE,
+      SECRETS_KEYS: process.env['SECRETS_KEYS'] || NO_KEY_RING,
+    });
+    const log = createLogger({ process: name, level: 'warn', destination: process.stderr });
+    const { db, close } = await openOperatorDatabase({ name, databaseUrl, dataDir: resolve(config.dataDir), log });
+    try {
+      return await command.run(options, { db, config });
+    } finally {
+      await close();
+    }
+  } catch (thrown) {
+    if (thrown instanceof UsageError) {
+      thrown.problems.forEach(say);
+      process.stderr.write(`${command.usage}\n`);
+      return EXIT_USAGE;
+    }
+    if (thrown instanceof ConfigError) {
+      for (const problem of thrown.problems) say(`configuration: ${problem}`);
+      return EXIT_CONFIG;
+    }
+    const error = asError(thrown);
+    // What we throw on purpose says it all in its message; of anything else, where it came from matters too.
+    say((error instanceof OddswireError ? error.message : error.stack) ?? error.message);
+    return 1;
+  }
+}
+
+/** A moment as an operator types it: epoch seconds, or a date or time in ISO 8601 (UTC unless it says otherwise). */
+export function parseMoment(text: string): number | null {
+  if (/^\d{1,12}$/.test(text)) return Number(text);
+  if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) return null;
+  const hasZone = /(Z|[+-]\d{2}:?\d{2})$/.test(text) && text.length > 10;
+  const ms = Date.parse(text.length > 10 && !hasZone ? `${text.replace(' ', 'T')}Z` : text.replace(' ', 'T'));
+  return Number.isNaN(ms) ? null : Math.floor(ms / 1000);
+}

@@ -1,0 +1,25 @@
+import { listQuarantine, summarizeQuarantine } from '../src/store/quarantine-reads.ts';
+import { type CommandContext, runOperatorCommand } from './operator-command.ts';
+import { parseRejectedArguments, REJECTED_USAGE, type RejectedOptions } from './rejected-arguments.ts';
+import { rejectionsJson, rejectionsText } from './rejected-report.ts';
+
+/** `npm run rejected`: which records of the venues were refused, and why. */
+await runOperatorCommand<RejectedOptions>({
+  name: 'rejected',
+  usage: REJECTED_USAGE,
+  parse: (argv) => parseRejectedArguments(argv, Date.now()),
+  run: showRejected,
+});
+
+async function showRejected(options: RejectedOptions, { db }: CommandContext): Promise<number> {
+  const { limit, json, sample, ...filter } = options;
+  const summary = await summarizeQuarantine(db, filter);
+  const { entries, next } =
+    limit === 0 ? { entries: [], next: undefined } : await listQuarantine(db, filter, { limit });
+  const rejections = { summary, entries, hasMore: next !== undefined };
+  const text = json ? `${rejectionsJson(rejections, sample)}\n` : rejectionsText(rejections, sample);
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+  return 0;
+}

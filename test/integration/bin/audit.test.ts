@@ -1,0 +1,163 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MarketRecord, TradeRecord } from '../../../src/domain/market.ts';
+import { foldCandles } from '../../../src/store/candles.ts';
+import { writeMarkets } from '../../../src/store/markets.ts';
+import { waitingShards } from '../../../src/store/marks.ts';
+import { Partitions } from '../../../src/store/partitions.ts';
+import { workShard } from '../../../src/store/stage.ts';
+import { writeTrades } from '../../../src/store/trades.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { parseCandlesticks } from '../../../src/venues/kalshi/candlesticks.ts';
+import type { Page } from '../../../src/venues/port.ts';
+import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { storedCandles } from '../../factories/stored-series.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** `npm run audit -- …`, as the build has it. */
+function audit(args: readonly string[], environment: Record<string, string> = {}): Promise<Outcome> {
+  const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: test.url, ...environment };
+  return new Promise((resolve) => {
+    execFile(process.execPath, ['dist/bin/audit.js', ...args], { cwd: ROOT, env }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
+    });
+  });
+}
+
+async function fold(): Promise<void> {
+  for (const shard of await waitingShards(test.db, 'fold-candles')) {
+    await workShard(test.db, 'fold-candles', shard, { limit: 100_000, order: 'oldest' }, foldCandles);
+  }
+}
+
+async function allPages<R>(next: (position: unknown) => Promise<Page<R>>): Promise<R[]> {
+  const records: R[] = [];
+  let position: unknown = null;
+  for (;;) {
+    const page = await next(position);
+    records.push(...page.records);
+    if (!page.more) return records;
+    position = page.position;
+  }
+}
+
+describe('npm run audit', () => {
+  it('ends with 2 and its usage when called wrongly, 1 when there is no database', async () => {
+    const wrong = await audit(['books', '--venue', 'nasdaq']);
+    expect(wrong).toMatchObject({ code: 2, out: '' });
+    expect(wrong.err).toContain('--venue must be one of polymarket, kalshi, manifold');
+    expect(wrong.err).toContain('usage: npm run audit');
+    const away = await audit(['candles', '--venue', 'kalshi'], {
+      DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/none',
+    });
+    expect(away.code).toBe(1);
+    expect(away.err).toMatch(/^oddswire audit: the database of DATABASE_URL does not answer: .*ECONNREFUSED/);
+    expect(away.err).not.toContain('geheim');
+  });
+
+  it('finds our candles of a simulated Kalshi equal to its own candlesticks, and a broken one in both ways', async () => {
+    const venue = await startSimulatedKalshi();
+    const adapter = venue.createAdapter();
+    try {
+      const context = { signal: new AbortController().signal, now: () => venue.now() };
+      await venue.trade();
+      await venue.rest();
+      const markets = await allPages<MarketRecord>((position) => adapter.pollMarkets(position, context));
+      const trades = await allPages<TradeRecord>((position) => adapter.pollTrades(position, context));
+      const partitions = new Partitions(test.db);
+      await partitions.ensure(
+        'trade',
+        trades.map(({ tsMs }) => tsMs),
+      );
+      await partitions.ensureAroundNow('price_history');
+      await test.db.transaction((tx) => writeMarkets(tx, 'kalshi', 'USD', markets, venue.now()));
+      await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
+      await fold();
+
+      const ticker = trades[0]?.outcomeId.split(':')[0] ?? '';
+      const second = Math.floor(venue.now() / 1000);
+      const range = ['--from', String(second - 7_200), '--to', String(second + 3_600)];
+      const whole = ['candles', '--venue', 'kalshi', ...range];
+      const against = [...whole, '--market', ticker, '--against', 'venue'];
+      const environment = { KALSHI_API_URL: venue.exchange.kalshiUrl };
+      expect(await audit(whole)).toMatchObject({ code: 0, out: '' });
+      const same = await audit(against, environment);
+      expect(same).toMatchObject({ code: 0, out: '' });
+      expect(same.err).toMatch(/^[1-9]\d* candles of 1 min compared, 0 fields differ\n[1-9]\d* candles of 60 min/);
+
+      await test.db.query(
+        sql(
+          'audit_test_break',
+          `UPDATE candle SET high = 0.999 WHERE interval_seconds = 60 AND (token_id, bucket) IN (
+             SELECT token_id, min(bucket) FROM candle JOIN outcome USING (token_id) JOIN market m ON m.id = market_id
+             WHERE venue_market_id = $1 AND interval_seconds = 60 GROUP BY token_id) RETURNING bucket`,
+        ),
+        [ticker],
+      );
+      const found = await audit([...whole, '--market', ticker]);
+      expect(found.code).toBe(1);
+      expect(found.out).toMatch(new RegExp(`^${ticker} ${ticker}:yes 1m .*Z  high 0.999, trades say 0\\.\\d+\\n$`));
+      const disagreement = await audit(against, environment);
+      expect(disagreement).toMatchObject({ code: 1 });
+      expect(disagreement.out).toMatch(/^\S+ 1 min \S+Z {2}high: ours 0.999, the venue's 0\.\d+\n$/);
+      expect(await audit([...whole, '--json', '--repair'])).toMatchObject({ code: 0 });
+      expect(await audit(whole)).toMatchObject({ code: 0, out: '' });
+    } finally {
+      await adapter.close();
+      await venue.close();
+    }
+  });
+
+  const recorded = venueDataFolder('kalshi');
+  it.skipIf(recorded === undefined)('reads recorded candlesticks from a file', async () => {
+    const path = join(recorded ?? '', '2026-08_cockpit', 'candlesticks_pregame_mlb.json');
+    const answer = readRecordedJson(path) as {
+      market: { ticker: string };
+      candlesticks_response: { candlesticks: unknown[] };
+    };
+    const { ticker } = answer.market;
+    const candles = parseCandlesticks(answer.candlesticks_response.candlesticks, 1);
+    const market = await aStoredMarket(test.db, { venue: 'kalshi', marketId: ticker });
+    const traded = candles.flatMap(({ start, open, high, low, close, volume }) =>
+      open && high && low && close ? [{ bucket: start, open, high, low, close, volume }] : [],
+    );
+    expect(traded.length).toBeGreaterThan(0);
+    await storedCandles(test.db, market.outcomes[0]?.tokenId ?? 0n, 60, traded.slice(1));
+    const range = ['--from', String(candles[0]?.start), '--to', String((candles.at(-1)?.start ?? 0) + 60)];
+    const found = await audit([
+      'candles',
+      '--venue',
+      'kalshi',
+      '--market',
+      ticker,
+      ...range,
+      '--against',
+      path,
+      '--json',
+    ]);
+    expect(found.code).toBe(1);
+    const lines = found.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { start: number; ours?: string });
+    expect(new Set(lines.map(({ start }) => start))).toEqual(new Set([traded[0]?.bucket]));
+    expect(lines.every(({ ours }) => ours === undefined)).toBe(true);
+  });
+});
