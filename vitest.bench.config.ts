@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['bench/**/*.bench.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     fileParallelism: false,
-    testTimeout: 600_000,
+    testTimeout: 3_600_000,
     hookTimeout: 120_000,
     pool: 'forks',
   },

@@ -14,7 +14,7 @@ import { sql } from '../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
 import { printFigures, whole } from './table.ts';
 
-/** BENCH_TRADES=1000000 for the figure of the design; the default is a quick look. */
+/** BENCH_TRADES=10000000 for the figure of the design; the default is a quick look. */
 const TRADES = Number(process.env['BENCH_TRADES'] ?? 100_000);
 const OUTCOMES = 500;
 const BATCH = 2_000;
@@ -61,8 +61,10 @@ it('trades with all candles, against plain COPY into the same table', async () =
   const startedMs = performance.now();
   let isWritten = false;
   const folding = foldUntil(() => isWritten);
+  const writtenAtMs: number[] = [];
   for (let done = 0; done < TRADES; done += BATCH) {
     await test.db.transaction((tx) => writeTrades(tx, tape(done, Math.min(BATCH, TRADES - done)), 'USD'));
+    writtenAtMs.push(performance.now());
   }
   isWritten = true;
   await folding;
@@ -98,5 +100,10 @@ it('trades with all candles, against plain COPY into the same table', async () =
       goal: '>= 0.25',
     },
   ]);
+  const tenth = Math.floor(writtenAtMs.length / 10);
+  const [first, last] = [writtenAtMs.slice(0, tenth + 1), writtenAtMs.slice(-tenth - 1)].map(
+    (times) => (tenth * BATCH * 1000) / ((times.at(-1) ?? 0) - (times[0] ?? 0)),
+  );
+  console.log(`writer alone: first tenth ${whole(first ?? 0)} trades/s, last tenth ${whole(last ?? 0)} trades/s`);
   console.log(`database size: ${whole(Number(size?.bytes ?? 0) / 1_048_576)} MiB`);
 });

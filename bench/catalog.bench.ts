@@ -1,0 +1,110 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { markMissing } from '../src/store/market-sightings.ts';
+import { writeMarkets } from '../src/store/markets.ts';
+import { Partitions } from '../src/store/partitions.ts';
+import { sql } from '../src/store/tx.ts';
+import { aCatalogPage } from '../test/factories/markets.ts';
+import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
+import { printFigures, whole } from './table.ts';
+
+/** BENCH_MARKETS=100000 for the figure of the design (250,000 outcomes); the default is a quick look. */
+const MARKETS = Number(process.env['BENCH_MARKETS'] ?? 20_000);
+const PAGE = 500;
+const START_MS = Date.UTC(2026, 5, 1);
+const HOUR_MS = 3_600_000;
+
+const STORED = sql(
+  'bench_catalog',
+  `SELECT (SELECT count(*)::int FROM market) AS markets, (SELECT count(*)::int FROM outcome) AS outcomes,
+     (SELECT count(*)::int FROM market_version) AS versions`,
+);
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await new Partitions(test.db).ensureAroundNow('price_history');
+});
+afterAll(() => test.drop());
+
+/** A whole sweep, a page at a time: no more than one page is ever held. Seconds for all, and for the last tenth of the pages. */
+async function sweep(startedAtMs: number): Promise<{ seconds: number; lastTenthSeconds: number; changed: number }> {
+  const begunMs = performance.now();
+  const lastTenthFrom = Math.floor(MARKETS * 0.9);
+  let lastTenthBegunMs = begunMs;
+  let changed = 0;
+  for (let from = 0; from < MARKETS; from += PAGE) {
+    if (from <= lastTenthFrom) lastTenthBegunMs = performance.now();
+    const page = aCatalogPage(from, Math.min(PAGE, MARKETS - from));
+    changed += (await test.db.transaction((tx) => writeMarkets(tx, 'v', 'USD', page, startedAtMs, startedAtMs)))
+      .changed;
+  }
+  const endedMs = performance.now();
+  return { seconds: (endedMs - begunMs) / 1_000, lastTenthSeconds: (endedMs - lastTenthBegunMs) / 1_000, changed };
+}
+
+/** The market rows, straight from one table into another of the same shape: index, text search and all. */
+async function copyOfMarkets(): Promise<{ seconds: number; bytes: number }> {
+  const client = new pg.Client({ connectionString: test.url });
+  await client.connect();
+  await client.query('CREATE TABLE copied (LIKE market INCLUDING ALL)');
+  const columns = `venue, venue_market_id, event_id, title, description, tags, status, has_book, created_at, content_hash`;
+  function* rows(): Generator<string> {
+    for (let from = 0; from < MARKETS; from += PAGE) {
+      for (const market of aCatalogPage(from, Math.min(PAGE, MARKETS - from))) {
+        const { marketId, eventId, title, description, status } = market;
+        yield `${['v', marketId, eventId, title, description, '{weather}', status, 't', '2026-01-01', `\\\\x${'00'.repeat(32)}`].join('\t')}\n`;
+      }
+    }
+  }
+  const begunMs = performance.now();
+  await pipeline(Readable.from(rows()), client.query(copyFrom(`COPY copied (${columns}) FROM STDIN`)));
+  const seconds = (performance.now() - begunMs) / 1_000;
+  const [copied] = (await client.query<{ n: number }>('SELECT count(*)::int AS n FROM copied')).rows;
+  expect(copied?.n).toBe(MARKETS);
+  await client.query('DROP TABLE copied');
+  const [size] = (await client.query<{ bytes: string }>('SELECT pg_database_size(current_database()) AS bytes')).rows;
+  await client.end();
+  return { seconds, bytes: Number(size?.bytes ?? 0) };
+}
+
+const mib = (bytes: number) => `${whole(bytes / 1_048_576)} MiB`;
+
+it('two syncs of the catalog, against plain COPY of its markets', async () => {
+  const rssBefore = process.memoryUsage().rss;
+  const first = await sweep(START_MS);
+  const second = await sweep(START_MS + HOUR_MS);
+  const rssAfter = process.memoryUsage().rss;
+  const begunMs = performance.now();
+  const missing = await test.db.transaction((tx) => markMissing(tx, 'v', START_MS + HOUR_MS));
+  const missingMs = performance.now() - begunMs;
+  const copied = await copyOfMarkets();
+
+  const [stored] = await test.db.query<{ markets: number; outcomes: number; versions: number }>(STORED);
+  expect(stored).toMatchObject({ markets: MARKETS, versions: 0 });
+  expect([first.changed, second.changed, missing]).toEqual([MARKETS, 0, 0]);
+  const baseline = `COPY ${whole(MARKETS / copied.seconds)} markets/s`;
+  const figure = (what: string, seconds: number, goal: string) => ({
+    what,
+    measured: `${whole(MARKETS / seconds)} markets/s`,
+    baseline,
+    ratio: (copied.seconds / seconds).toFixed(2),
+    goal,
+  });
+  printFigures([
+    figure(
+      `first sync of ${whole(MARKETS)} markets, ${whole(stored?.outcomes ?? 0)} outcomes`,
+      first.seconds,
+      '>= 0.25',
+    ),
+    figure('second sync: sightings only', second.seconds, '>= 1'),
+  ]);
+  const tenth = (sync: { seconds: number; lastTenthSeconds: number }) =>
+    ((10 * sync.lastTenthSeconds) / sync.seconds).toFixed(2);
+  console.log(`cost of a page in the last tenth against the mean: first ${tenth(first)}, second ${tenth(second)}`);
+  console.log(`end of a sweep: ${whole(missingMs)} ms; memory: ${mib(rssBefore)} before, ${mib(rssAfter)} after`);
+  console.log(`database size: ${mib(copied.bytes)}`);
+});
