@@ -25,6 +25,8 @@ export const param = {
   cursor: z.string().optional(),
   start: epochSeconds,
   end: epochSeconds,
+  /** A moment of a point-in-time read; see `checkAsOf`. */
+  asOf: epochSeconds,
   interval,
   outcomeId: z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters').optional(),
   depth: wholeNumber(1, 200).default(200),
@@ -51,6 +53,16 @@ export function readQuery<Shape extends z.ZodRawShape>(
     throw invalidRequest([...repeated, ...(parsed.success ? [] : describeIssues(parsed.error))]);
   }
   return parsed.data;
+}
+
+/**
+ * Refuses a moment that has not come: what will be known then nobody can say. `asOf` in epoch seconds, absent for a read of now.
+ * @throws ApiError `invalid_request` on `as_of`.
+ */
+export function checkAsOf(asOf: number | undefined, nowMs: number): void {
+  if (asOf !== undefined && asOf * 1_000 > nowMs) {
+    throw invalidRequest([{ path: 'as_of', message: 'must not be in the future' }]);
+  }
 }
 
 /** A body checked against its schema. Throws `invalid_request` with everything that is wrong. */

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type ApiJson, toJsonText } from '../src/domain/api-json.ts';
 import type { ApiContext, ApiDeps } from './deps.ts';
-
-/** How long an answer may be kept by the client. */
-export type Freshness = 'latest' | 'history';
+import type { Freshness, PreparedAnswer } from './latest-cache.ts';
 
 /** Closed buckets change only when a late trade comes in. */
-const MAX_AGE_SECONDS: Record<Freshness, number> = { latest: 1, history: 60 };
+const CACHE_CONTROL: Record<Freshness, string> = { latest: 'private, max-age=1', history: 'private, max-age=60' };
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 export interface MarketAnswer {
@@ -16,29 +14,62 @@ export interface MarketAnswer {
   freshness: Freshness;
 }
 
+/** A read of a market route. */
+export interface MarketRead {
+  /**
+   * The route's name and everything else the answer depends on but time and the caller: venue scope, ids, each query parameter
+   * that shapes it, normalized. Requests with one key within a second get one answer.
+   */
+  key: readonly (string | number | boolean | null | undefined)[];
+  /** Makes the answer; what it throws is answered and not kept. Others may be waiting for it: it must not end with one client. */
+  load(): Promise<MarketAnswer>;
+}
+
+type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'latest'>;
+
 /**
- * Answers a market route: envelope with meta, weak ETag, 304. The ETag covers data and the lasting part of meta
- * (`next_cursor`), not request id and timestamp, which differ each time.
+ * Answers a market route: envelope with meta, weak ETag, 304, from the cache of the last second where it can. The ETag covers
+ * data and the lasting part of meta (`next_cursor`), not request id and timestamp, which differ each time.
  */
-export function sendMarketData(
+export async function sendMarketData(
   ctx: ApiContext,
-  deps: Pick<ApiDeps, 'decimalFormat' | 'now'>,
-  answer: MarketAnswer,
-): void {
+  deps: MarketDeps,
+  { key: parts, load }: MarketRead,
+): Promise<void> {
+  const key = JSON.stringify(parts);
+  const prepared = await deps.latest.fetch(key, async () => prepare(await load(), deps));
+  if (ctx.method === 'GET') deps.latest.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
+  sendPrepared(ctx, deps, prepared);
+}
+
+function prepare(answer: MarketAnswer, deps: MarketDeps): PreparedAnswer {
   const data = toJsonText(answer.data, deps.decimalFormat);
-  const lasting = toJsonText(answer.meta ?? {}, deps.decimalFormat);
-  const etag = `W/"${createHash('sha1').update(data).update(lasting).digest('base64url')}"`;
-  ctx.set('ETag', etag);
-  ctx.set('Cache-Control', `private, max-age=${MAX_AGE_SECONDS[answer.freshness]}`);
-  ctx.set('Vary', 'Authorization');
-  if (matchesEtag(ctx.get('If-None-Match'), etag)) {
+  const meta = toJsonText(answer.meta ?? {}, deps.decimalFormat).slice(1, -1);
+  const etag = `W/"${createHash('sha1').update(data).update(meta).digest('base64url')}"`;
+  return { data, meta, etag, freshness: answer.freshness };
+}
+
+function sendPrepared(ctx: ApiContext, deps: Pick<ApiDeps, 'now'>, answer: PreparedAnswer): void {
+  const headers = answerHeaders(answer);
+  for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
+  if (matchesEtag(ctx.get('If-None-Match'), answer.etag)) {
     ctx.status = 304;
     return;
   }
-  const requestId = JSON.stringify(ctx.state.requestId);
-  const more = lasting === '{}' ? '' : `,${lasting.slice(1, -1)}`;
   ctx.type = JSON_TYPE;
-  ctx.body = `{"success":true,"data":${data},"meta":{"request_id":${requestId},"timestamp":${Math.floor(deps.now() / 1000)}${more}}}`;
+  ctx.body = answerText(answer, ctx.state.requestId, deps.now());
+}
+
+/** Headers of an answer, 304 included: names and values in turn. */
+export function answerHeaders({ etag, freshness }: PreparedAnswer): string[] {
+  return ['ETag', etag, 'Cache-Control', CACHE_CONTROL[freshness], 'Vary', 'Accept-Encoding, Authorization'];
+}
+
+/** The answer in an envelope of its own. */
+export function answerText({ data, meta }: PreparedAnswer, requestId: string, nowMs: number): string {
+  const more = meta === '' ? '' : `,${meta}`;
+  const id = JSON.stringify(requestId);
+  return `{"success":true,"data":${data},"meta":{"request_id":${id},"timestamp":${Math.floor(nowMs / 1000)}${more}}}`;
 }
 
 /** Answers a webhook or alert route: success and data, and meta only where a list goes on. Never cached. */
@@ -56,7 +87,7 @@ export function sendAccountData(
 }
 
 /** Weak comparison of RFC 9110 section 13.1.2. */
-function matchesEtag(header: string, etag: string): boolean {
+export function matchesEtag(header: string, etag: string): boolean {
   if (header === '') return false;
   if (header.trim() === '*') return true;
   const opaque = etag.slice('W/'.length);

@@ -1,9 +1,28 @@
+import type { ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import { newId } from '../../src/domain/ids.ts';
-import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
-const NANOS_PER_SECOND = 1e9;
+
+/** Most requests never log: their logger is made when it is asked for. */
+class RequestState implements ApiState {
+  readonly requestId: string;
+  caller?: Caller;
+  readonly #parent: Logger;
+  #log: Logger | undefined;
+
+  constructor(requestId: string, parent: Logger) {
+    this.requestId = requestId;
+    this.#parent = parent;
+  }
+
+  get log(): Logger {
+    this.#log ??= this.#parent.child({ requestId: this.requestId });
+    return this.#log;
+  }
+}
 
 /**
  * Gives a request its id (the caller's, or one of ours) and logger, and reports it when it was answered: on `finish`,
@@ -11,29 +30,52 @@ const NANOS_PER_SECOND = 1e9;
  */
 export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middleware<ApiState> {
   return async (ctx, next) => {
-    const startedAt = process.hrtime.bigint();
-    const offered = ctx.get('X-Request-Id');
+    const startedAtMs = performance.now();
     const path = isPathTarget(ctx.req.url) ? ctx.path : '';
-    const requestId = REQUEST_ID.test(offered) ? offered : newId('req');
-    ctx.state.requestId = requestId;
-    ctx.state.log = deps.log.child({ requestId });
+    const requestId = requestIdOf(ctx.get('X-Request-Id'));
+    ctx.state = new RequestState(requestId, deps.log);
     ctx.set('X-Request-Id', requestId);
-    ctx.res.once('close', () => {
-      const durationSeconds = Number(process.hrtime.bigint() - startedAt) / NANOS_PER_SECOND;
-      const sample = {
-        method: ctx.method,
-        route: routeLabel(path, (ctx as Partial<ApiContext>)._matchedRoute),
-        status: ctx.res.statusCode,
-        durationSeconds,
-      };
-      deps.onRequest?.(sample);
-      const line = { ...sample, aborted: !ctx.res.writableFinished, keyId: ctx.state.caller?.keyId };
-      // While a dependency is away every request is a 503: readiness says so once, not each request.
-      const isFault = sample.status >= 500 && sample.status !== 503;
-      ctx.state.log[isFault ? 'warn' : 'debug'](line, 'request');
+    reportRequest(deps, ctx.res, {
+      startedAtMs,
+      method: ctx.method,
+      route: () => routeLabel(path, (ctx as Partial<ApiContext>)._matchedRoute),
+      log: () => ctx.state.log,
+      keyId: () => ctx.state.caller?.keyId,
     });
     await next();
   };
+}
+
+/** The caller's id of a request, when it is one, else one of ours. */
+export function requestIdOf(offered: string | string[] | undefined): string {
+  return typeof offered === 'string' && REQUEST_ID.test(offered) ? offered : newId('req');
+}
+
+/** What is known of a request; what is learnt while it is answered is asked for at its end. */
+interface Reported {
+  /** By `performance.now()`. */
+  startedAtMs: number;
+  method: string;
+  route(): string;
+  log(): Logger;
+  keyId(): string | undefined;
+}
+
+/** Counts a request and logs it when its answer is out: only then is the status what the client saw. */
+export function reportRequest(
+  deps: Pick<ApiDeps, 'log' | 'onRequest'>,
+  res: ServerResponse,
+  { startedAtMs, method, route, log, keyId }: Reported,
+): void {
+  res.once('close', () => {
+    const durationSeconds = (performance.now() - startedAtMs) / 1000;
+    const sample = { method, route: route(), status: res.statusCode, durationSeconds };
+    deps.onRequest?.(sample);
+    // While a dependency is away every request is a 503: readiness says so once, not each request.
+    const level = sample.status >= 500 && sample.status !== 503 ? 'warn' : 'debug';
+    if (!deps.log.isLevelEnabled(level)) return;
+    log()[level]({ ...sample, aborted: !res.writableFinished, keyId: keyId() }, 'request');
+  });
 }
 
 /**

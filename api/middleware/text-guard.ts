@@ -5,6 +5,8 @@ import { type ErrorDetail, invalidRequest } from '../errors.ts';
 import { isPathTarget } from './request-context.ts';
 
 const UNSTORABLE = 'must not hold U+0000 or lone surrogates';
+/** What needs no decoding to be seen as harmless. */
+const PLAIN = /^[\x21-\x24\x26-\x7e]*$/;
 /** UTF-8 bytes of a surrogate, as Node shows header bytes: one character each. */
 const ENCODED_SURROGATE = /\xed[\xa0-\xbf][\x80-\xbf]/;
 
@@ -16,13 +18,15 @@ export const textGuard: Middleware<ApiState> = async (ctx, next) => {
   if (!isPathTarget(ctx.req.url))
     throw invalidRequest([{ path: 'path', message: 'the request line must name a path' }]);
   const details: ErrorDetail[] = [];
-  const pathProblem = encodedTextProblem(ctx.path);
-  if (pathProblem !== null) details.push({ path: 'path', message: pathProblem });
-  // A plus is a space in a query, which no rule here is about.
-  const queryProblem = encodedTextProblem(ctx.querystring);
-  if (queryProblem !== null) details.push({ path: 'query', message: queryProblem });
-  for (const [name, value] of Object.entries(ctx.headers)) {
-    const text = String(value);
+  if (!PLAIN.test(ctx.req.url ?? '')) {
+    const pathProblem = encodedTextProblem(ctx.path);
+    if (pathProblem !== null) details.push({ path: 'path', message: pathProblem });
+    // A plus is a space in a query, which no rule here is about.
+    const queryProblem = encodedTextProblem(ctx.querystring);
+    if (queryProblem !== null) details.push({ path: 'query', message: queryProblem });
+  }
+  for (const name in ctx.headers) {
+    const text = String(ctx.headers[name]);
     if (text.includes('\0') || ENCODED_SURROGATE.test(text)) {
       details.push({ path: `headers.${name}`, message: UNSTORABLE });
     }

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
@@ -183,46 +182,6 @@ describe('the list of markets', () => {
     for (let i = 0; i < 3; i++) await aStoredMarket(api.db, { category: 'exact' });
     const answer = await client.market('/v1/all/markets?category=exact&limit=3');
     expect(answer.body.meta.next_cursor).toBeNull();
-  });
-
-  it('finds words of title and description, the last one as a prefix, best match first', async () => {
-    const inBody = await aStoredMarket(api.db, { title: 'Something else', description: 'about zugspitze weather' });
-    const inTitle = await aStoredMarket(api.db, { title: 'Zugspitze weather station' });
-    const twice = await aStoredMarket(api.db, { title: 'Weather on Zugspitze', description: 'zugspitze zugspitze' });
-    const found = await walk('/v1/all/markets?q=weather%20zugsp&limit=1');
-    expect(found.map(({ market_id }) => market_id).sort()).toEqual(
-      [inBody.marketId, inTitle.marketId, twice.marketId].sort(),
-    );
-    expect(found.at(-1)?.market_id).toBe(inBody.marketId);
-    expect(await walk('/v1/all/markets?q=zug%20weather')).toEqual([]);
-  });
-
-  it('walks search results of equal rank exactly once while others arrive', async () => {
-    const before: string[] = [];
-    for (let i = 0; i < 12; i++) before.push((await aStoredMarket(api.db, { title: 'quokka sighting' })).marketId);
-    const seen = await walk('/v1/all/markets?q=quokka&limit=5', () =>
-      aStoredMarket(api.db, { title: 'quokka sighting' }),
-    );
-    expect(seen.map(({ market_id }) => market_id)).toEqual(before.reverse());
-  });
-
-  it('takes whatever a person types as words, never as syntax', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.oneof(
-          fc.string({ maxLength: 60, unit: 'grapheme' }),
-          fc.string({
-            maxLength: 60,
-            unit: fc.constantFrom("'", '\\', '&', '|', '!', '(', ')', ':', '*', '<', '>', '-', ' ', 'a'),
-          }),
-        ),
-        async (q) => {
-          const answer = await client.market(`/v1/all/markets?limit=1&q=${encodeURIComponent(q)}`);
-          expect(answer.status).toBe(q.includes('\0') ? 400 : 200);
-        },
-      ),
-      { numRuns: 200 },
-    );
   });
 });
 

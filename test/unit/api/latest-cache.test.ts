@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { createLatestCache, type PreparedAnswer } from '../../../api/latest-cache.ts';
+
+const answer = (data: string): PreparedAnswer => ({ data, meta: '', etag: 'W/"x"', freshness: 'latest' });
+
+function counted(options: Parameters<typeof createLatestCache>[0]) {
+  const clock = { nowMs: 1_000_000 };
+  const cache = createLatestCache({ ...options, now: () => clock.nowMs });
+  const loads: string[] = [];
+  const read = (key: string, data = 'x', tookMs = 0) =>
+    cache.fetch(key, async () => {
+      loads.push(key);
+      await Promise.resolve();
+      clock.nowMs += tookMs;
+      return answer(data);
+    });
+  return { clock, loads, read };
+}
+
+describe('the cache of answers', () => {
+  it('counts their age from when the load began, for it read at that moment', async () => {
+    const { clock, loads, read } = counted({ ttlMs: 1_000 });
+    await read('a', 'x', 600);
+    clock.nowMs += 399;
+    await read('a');
+    expect(loads).toEqual(['a']);
+    clock.nowMs += 2;
+    await read('a');
+    expect(loads).toEqual(['a', 'a']);
+  });
+
+  it('shares loads but keeps nothing with a lifetime of 0', async () => {
+    const { loads, read } = counted({ ttlMs: 0 });
+    await Promise.all([read('a'), read('a'), read('b')]);
+    expect(loads).toEqual(['a', 'b']);
+    await read('a');
+    expect(loads).toEqual(['a', 'b', 'a']);
+  });
+
+  it('is bounded by entries, and answers those whose place was taken while they waited', async () => {
+    const { loads, read } = counted({ maxEntries: 2 });
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((key) => read(key, key)));
+    expect(answers.map(({ data }) => data)).toEqual(['a', 'b', 'c', 'd']);
+    await read('d');
+    await read('a');
+    expect(loads).toEqual(['a', 'b', 'c', 'd', 'a']);
+  });
+
+  it('is bounded by bytes, and keeps nothing that would push out everything else', async () => {
+    const { loads, read } = counted({ maxBytes: 100_000 });
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) await read(key, 'x'.repeat(5_500));
+    await read('i');
+    expect(loads).toHaveLength(9);
+    await read('a');
+    expect(loads).toHaveLength(10);
+    const huge = 'x'.repeat(20_000);
+    expect((await read('huge', huge)).data).toBe(huge);
+    await read('i');
+    expect(loads).toHaveLength(11);
+    await read('huge', huge);
+    expect(loads).toHaveLength(12);
+  });
+
+  it('throws a failure to all who wait for it, and forgets it', async () => {
+    const cache = createLatestCache();
+    let fail: (error: Error) => void = () => undefined;
+    const broken = () => new Promise<PreparedAnswer>((_, reject) => (fail = reject));
+    const waiting = [cache.fetch('a', broken), cache.fetch('a', broken)];
+    fail(new Error('broken'));
+    const settled = await Promise.allSettled(waiting);
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect((await cache.fetch('a', async () => answer('fine'))).data).toBe('fine');
+  });
+});
