@@ -1,9 +1,9 @@
 import type { MarketRecord } from '../../domain/market.ts';
-import { isStorableText } from '../../domain/text.ts';
 import { pastTimes } from '../market-times.ts';
 import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { kalshiLife } from './life.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';
@@ -80,7 +80,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
   };
-  const unstorable = findUnstorable(record);
+  const unstorable = unstorableField(record);
   return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
 }
 
@@ -110,12 +110,4 @@ function readTime(market: KalshiMarket, field: keyof KalshiMarket, unknowns: Unk
   const ms = parseVenueTimeMs(text);
   if (ms === undefined) unknowns.push({ field, value: text.slice(0, 100) });
   return ms;
-}
-
-function findUnstorable(record: MarketRecord): string | undefined {
-  for (const [field, value] of Object.entries(record)) {
-    if (typeof value === 'string' && !isStorableText(value)) return field;
-  }
-  if (!record.tags.every(isStorableText)) return 'tags';
-  return record.outcomes.every((each) => isStorableText(each.label)) ? undefined : 'outcomes';
 }

@@ -4,6 +4,7 @@ import { pastTimes } from '../market-times.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { unstorableField } from '../unstorable-field.ts';
 import { emptyBatch, type SiftedBatch } from './left-out.ts';
 import { manifoldLife } from './life.ts';
 import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
@@ -110,7 +111,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(volume24h !== undefined && { volume24h }),
     ...(liquidity !== undefined && { liquidity }),
   };
-  const unstorable = findUnstorable(record);
+  const unstorable = unstorableField(record);
   return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
 }
 
@@ -161,12 +162,4 @@ function describe(market: ManifoldMarket) {
     ...(description !== '' && { resolutionCriteria: description }),
     ...(url?.startsWith('https://') && isStorableText(url) && { url }),
   };
-}
-
-function findUnstorable(record: MarketRecord): string | undefined {
-  for (const [field, value] of Object.entries(record)) {
-    if (typeof value === 'string' && !isStorableText(value)) return field;
-  }
-  if (!record.tags.every(isStorableText)) return 'tags';
-  return record.outcomes.every((each) => isStorableText(each.label)) ? undefined : 'answers';
 }

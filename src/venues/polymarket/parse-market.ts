@@ -1,10 +1,10 @@
 import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
 import type { MarketRecord, OutcomeRecord } from '../../domain/market.ts';
-import { isStorableText } from '../../domain/text.ts';
 import { pastTimes } from '../market-times.ts';
 import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { type GammaMarket, gammaMarket } from './models.ts';
 import { gammaLife } from './status.ts';
@@ -87,7 +87,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(volume24h !== undefined && { volume24h }),
     ...(liquidity !== undefined && { liquidity }),
   };
-  const unstorable = findUnstorable(record);
+  const unstorable = unstorableField(record);
   return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
 }
 
@@ -149,12 +149,4 @@ function readTime(market: GammaMarket, field: keyof GammaMarket, unknowns: Unkno
   const ms = parseVenueTimeMs(text);
   if (ms === undefined) unknowns.push({ field, value: text.slice(0, 100) });
   return ms;
-}
-
-function findUnstorable(record: MarketRecord): string | undefined {
-  for (const [field, value] of Object.entries(record)) {
-    if (typeof value === 'string' && !isStorableText(value)) return field;
-  }
-  if (!record.tags.every(isStorableText)) return 'tags';
-  return record.outcomes.every((each) => isStorableText(each.label)) ? undefined : 'outcomes';
 }

@@ -3,11 +3,10 @@ import { tickerOf } from '../../../sim/kalshi/wire.ts';
 import { decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
 import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
-import type { LedgerTrade, LiveFault, LiveVenue } from './venue-under-test.ts';
+import { breakExchange } from './break-exchange.ts';
+import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';
 
 const START_SECOND = 1_790_000_000;
-/** Longer than the adapter waits, shorter than anyone else. */
-const SLOW_MS = 1_500;
 
 type Exchange = Awaited<ReturnType<typeof startExchange>>;
 type Row = ReturnType<Exchange['ledger']>['trades'][number];
@@ -32,8 +31,8 @@ export async function startSimulatedKalshi(): Promise<LiveVenue & { exchange: Ex
         trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
         http: {
           requestsPerSecond: 10_000,
-          attemptTimeoutMs: 500,
-          callTimeoutMs: 1_000,
+          attemptTimeoutMs: 1_500,
+          callTimeoutMs: 4_000,
           retryDelayMs: 5,
           maxAttempts: 2,
         },
@@ -55,7 +54,10 @@ export async function startSimulatedKalshi(): Promise<LiveVenue & { exchange: Ex
       restMs += 5_000;
     },
     break: async (fault) => {
-      breakExchange(exchange, fault);
+      breakExchange(exchange, fault, {
+        host: '*',
+        renamed: ['count_fp', 'status', 'orderbook_fp', 'yes_price_dollars'],
+      });
     },
     heal: async () => {
       exchange.clearFaults();
@@ -75,25 +77,4 @@ function ledgerTrade(row: Row, ticker: string): LedgerTrade {
     size: decimal(row.size),
     side: (row.side === 'BUY') === isYes ? 'buy' : 'sell',
   };
-}
-
-function breakExchange(exchange: Exchange, fault: LiveFault): void {
-  switch (fault) {
-    case 'server_errors':
-      exchange.addFault({ host: '*', kind: 'status500' });
-      break;
-    case 'rate_limit':
-      exchange.addFault({ host: '*', kind: 'status429', retryAfterSeconds: 60 });
-      break;
-    case 'truncated_json':
-      exchange.addFault({ host: '*', kind: 'truncate' });
-      break;
-    case 'slow':
-      exchange.addFault({ host: '*', kind: 'latency', latencyMs: SLOW_MS });
-      break;
-    case 'renamed_field':
-      for (const from of ['count_fp', 'status', 'orderbook_fp', 'yes_price_dollars']) {
-        exchange.addFault({ host: '*', kind: 'rename_field', field: { from, to: `new_${from}` } });
-      }
-  }
 }

@@ -1,11 +1,10 @@
 import { startExchange } from '../../../sim/exchange.ts';
 import { decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
 import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
-import type { LedgerTrade, LiveFault, LiveVenue } from './venue-under-test.ts';
+import { breakExchange } from './break-exchange.ts';
+import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';
 
 const START_SECOND = 1_790_000_000;
-/** Longer than the adapter waits, shorter than anyone else. */
-const SLOW_MS = 1_500;
 const RENAMED = ['id', 'question', 'createdTime', 'prob', 'answerProbs'];
 
 type Exchange = Awaited<ReturnType<typeof startExchange>>;
@@ -52,8 +51,8 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
         http: {
           requestsPerSecond: 10_000,
           burst: 1_000,
-          attemptTimeoutMs: 500,
-          callTimeoutMs: 1_000,
+          attemptTimeoutMs: 1_500,
+          callTimeoutMs: 4_000,
           retryDelayMs: 5,
           maxAttempts: 2,
         },
@@ -72,7 +71,7 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
     },
     break: async (fault) => {
       knownOutcomeIds = await outcomeIds();
-      breakExchange(exchange, fault);
+      breakExchange(exchange, fault, { host: 'manifold', renamed: RENAMED });
     },
     heal: async () => {
       exchange.clearFaults();
@@ -135,25 +134,4 @@ function ledgerTrade(row: LedgerRow, place: Place | undefined): LedgerTrade {
     size: decimal(row.size),
     side: (row.side === 'BUY') === isMirrored ? 'sell' : 'buy',
   };
-}
-
-function breakExchange(exchange: Exchange, fault: LiveFault): void {
-  switch (fault) {
-    case 'server_errors':
-      exchange.addFault({ host: 'manifold', kind: 'status500' });
-      break;
-    case 'rate_limit':
-      exchange.addFault({ host: 'manifold', kind: 'status429', retryAfterSeconds: 60 });
-      break;
-    case 'truncated_json':
-      exchange.addFault({ host: 'manifold', kind: 'truncate' });
-      break;
-    case 'slow':
-      exchange.addFault({ host: 'manifold', kind: 'latency', latencyMs: SLOW_MS });
-      break;
-    case 'renamed_field':
-      for (const from of RENAMED) {
-        exchange.addFault({ host: 'manifold', kind: 'rename_field', field: { from, to: `new_${from}` } });
-      }
-  }
 }

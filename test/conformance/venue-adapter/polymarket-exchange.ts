@@ -1,11 +1,10 @@
 import { startExchange } from '../../../sim/exchange.ts';
 import { decimal } from '../../../src/domain/decimal.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
-import type { LiveFault, LiveVenue } from './venue-under-test.ts';
+import { breakExchange } from './break-exchange.ts';
+import type { LiveVenue } from './venue-under-test.ts';
 
 const START_SECOND = 1_790_000_000;
-/** Longer than the adapter waits, shorter than anyone else. */
-const SLOW_MS = 1_500;
 
 /** The simulated exchange on a clock that only moves when told to. */
 export async function startSimulatedPolymarket(): Promise<LiveVenue> {
@@ -26,8 +25,8 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
         trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
         http: {
           requestsPerSecond: 10_000,
-          attemptTimeoutMs: 500,
-          callTimeoutMs: 1_000,
+          attemptTimeoutMs: 1_500,
+          callTimeoutMs: 4_000,
           retryDelayMs: 5,
           maxAttempts: 2,
         },
@@ -56,34 +55,11 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
       restMs += 5_000;
     },
     break: async (fault) => {
-      breakExchange(exchange, fault);
+      breakExchange(exchange, fault, { host: '*', renamed: ['price', 'conditionId', 'bids'] });
     },
     heal: async () => {
       exchange.clearFaults();
     },
     close: () => exchange.close(),
   };
-}
-
-type Exchange = Awaited<ReturnType<typeof startExchange>>;
-
-function breakExchange(exchange: Exchange, fault: LiveFault): void {
-  switch (fault) {
-    case 'server_errors':
-      exchange.addFault({ host: '*', kind: 'status500' });
-      break;
-    case 'rate_limit':
-      exchange.addFault({ host: '*', kind: 'status429', retryAfterSeconds: 60 });
-      break;
-    case 'truncated_json':
-      exchange.addFault({ host: '*', kind: 'truncate' });
-      break;
-    case 'slow':
-      exchange.addFault({ host: '*', kind: 'latency', latencyMs: SLOW_MS });
-      break;
-    case 'renamed_field':
-      for (const from of ['price', 'conditionId', 'bids']) {
-        exchange.addFault({ host: '*', kind: 'rename_field', field: { from, to: `new_${from}` } });
-      }
-  }
 }
