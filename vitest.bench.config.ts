@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     fileParallelism: false,
     testTimeout: 3_600_000,
-    hookTimeout: 120_000,
+    hookTimeout: 3_600_000,
     pool: 'forks',
   },
 });

@@ -30,6 +30,7 @@ let bare: ChildProcess;
 let address: string;
 let marketIds: string[];
 beforeAll(async () => {
+  bare = fork(join(import.meta.dirname, 'bare-server.mjs'));
   database = await createTestDatabase();
   marketIds = await storeHistory(database.db, { markets: MARKETS, trades: TRADES, days: DAYS });
   api = new OddswireProcess('api', {
@@ -42,7 +43,6 @@ beforeAll(async () => {
     METRICS_PORT: '0',
   });
   address = (await api.start()).address ?? '';
-  bare = fork(join(import.meta.dirname, 'bare-server.mjs'));
 });
 afterAll(async () => {
   bare.disconnect();

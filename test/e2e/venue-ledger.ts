@@ -1,0 +1,163 @@
+import type { Exchange, LedgerRow, MarketState } from '../../sim/exchange.ts';
+import { tickerOf } from '../../sim/kalshi/wire.ts';
+import { type Decimal, decimal, ONE, subtractDecimals } from '../../src/domain/decimal.ts';
+import type { MarketVenue } from '../../src/domain/venue.ts';
+import { type Database, sql } from '../../src/store/tx.ts';
+
+/** Where a market of the simulated exchange is found on each of the venues it plays. */
+export interface Places {
+  polymarket: { marketId: string; outcomeIds: readonly string[] };
+  kalshi: { marketId: string; outcomeIds: readonly string[] };
+  /** An answer of a multiple-choice contract has one outcome, and its NO is told in the words of it. */
+  manifold: { marketId: string; outcomeIds: readonly string[] };
+}
+
+interface Contract {
+  id: string;
+  slug: string;
+  outcomeType: string;
+  answers?: { id: string }[];
+}
+
+/** By condition id. Asks the venue, so it must answer. */
+export async function findPlaces(exchange: Exchange): Promise<Map<string, Places>> {
+  const { markets } = exchange.state();
+  const contracts = await getJson<Contract[]>(`${exchange.manifoldUrl}/markets?limit=1000`);
+  const multiple = contracts.find((contract) => contract.outcomeType === 'MULTIPLE_CHOICE');
+  const { answers = [] } = await getJson<Contract>(`${exchange.manifoldUrl}/market/${multiple?.id}`);
+  const grouped = markets.filter((market) => market.negRisk);
+  return new Map(
+    markets.map((market) => {
+      const binaryId = contracts.find((contract) => contract.slug === market.slug)?.id;
+      const answer = answers[grouped.indexOf(market)];
+      const manifold = market.negRisk
+        ? { marketId: multiple?.id ?? '', outcomeIds: [`${multiple?.id}:${answer?.id}`] }
+        : { marketId: binaryId ?? '', outcomeIds: [`${binaryId}:YES`, `${binaryId}:NO`] };
+      return [market.conditionId, { ...elsewhere(market), manifold }];
+    }),
+  );
+}
+
+function elsewhere(market: MarketState): Omit<Places, 'manifold'> {
+  const ticker = tickerOf(market);
+  return {
+    polymarket: { marketId: market.conditionId, outcomeIds: market.outcomes.map((outcome) => outcome.tokenId) },
+    kalshi: { marketId: ticker, outcomeIds: [`${ticker}:yes`, `${ticker}:no`] },
+  };
+}
+
+async function getJson<T>(url: string): Promise<T> {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+  return (await answer.json()) as T;
+}
+
+/** The fills of `[from, until)` epoch seconds as this venue would print them, one canonical line each, sorted. */
+export function ledgerTape(
+  venue: MarketVenue,
+  rows: readonly LedgerRow[],
+  places: ReadonlyMap<string, Places>,
+  from: number,
+  until: number,
+): string[] {
+  return rows
+    .filter((row) => row.timestamp >= from && row.timestamp < until)
+    .map((row) => {
+      const { outcomeId, price } = printOf(venue, row, places.get(row.conditionId)?.[venue].outcomeIds ?? []);
+      return lineOf(row.timestamp, outcomeId, price, decimal(row.size));
+    })
+    .sort();
+}
+
+function printOf(
+  venue: MarketVenue,
+  row: LedgerRow,
+  outcomeIds: readonly string[],
+): { outcomeId: string | undefined; price: Decimal } {
+  const price = decimal(row.price);
+  if (venue === 'polymarket') return { outcomeId: row.tokenId, price };
+  // Kalshi prints in the words of YES, and so does a multiple-choice contract of Manifold.
+  if (venue === 'kalshi' || outcomeIds.length === 1) {
+    return { outcomeId: outcomeIds[0], price: row.outcomeIndex === 0 ? price : subtractDecimals(ONE, price) };
+  }
+  return { outcomeId: outcomeIds[row.outcomeIndex], price };
+}
+
+/** Manifold's prices are quotients of floats: a millionth is as near as they come. */
+function lineOf(second: number, outcomeId: string | undefined, price: Decimal, size: Decimal): string {
+  return `${second} ${outcomeId} ${Number(price).toFixed(6)} ${size}`;
+}
+
+const STORED_TAPE = sql(
+  'test_venue_tape',
+  `SELECT m.venue, t.mint, floor(extract(epoch FROM r.ts))::bigint AS second, r.price, r.size
+   FROM trade r JOIN token t ON t.id = r.token_id LEFT JOIN outcome o ON o.token_id = t.id LEFT JOIN market m ON m.id = o.market_id
+   WHERE r.ts >= to_timestamp($1) AND r.ts < to_timestamp($2)`,
+);
+
+interface TapeRow {
+  /** Null for a print of a market that is not in the catalog. */
+  venue: MarketVenue | null;
+  mint: string;
+  second: string;
+  price: string;
+  size: string;
+}
+
+/** Stored trades of `[from, until)` epoch seconds by venue, lines as of `ledgerTape`. */
+export async function storedTapes(db: Database, from: number, until: number): Promise<Map<string, string[]>> {
+  const tapes = new Map<string, string[]>();
+  for (const row of await db.query<TapeRow>(STORED_TAPE, [from, until])) {
+    const venue = row.venue ?? 'nowhere';
+    const line = lineOf(Number(row.second), row.mint, decimal(row.price), decimal(row.size));
+    const tape = tapes.get(venue);
+    if (tape) tape.push(line);
+    else tapes.set(venue, [line]);
+  }
+  for (const tape of tapes.values()) tape.sort();
+  return tapes;
+}
+
+const IMPOSSIBLE = sql(
+  'test_impossible_rows',
+  `SELECT 'price' AS what, token_id AS id FROM latest_price WHERE price NOT BETWEEN 0 AND 1 OR bid NOT BETWEEN 0 AND 1
+     OR ask NOT BETWEEN 0 AND 1 OR bid > ask
+   UNION ALL SELECT 'price history', token_id FROM price_history WHERE price NOT BETWEEN 0 AND 1
+   UNION ALL SELECT 'trade', token_id FROM trade WHERE price NOT BETWEEN 0 AND 1 OR size <= 0
+   UNION ALL SELECT 'market of fewer than two outcomes', m.id FROM market m
+     WHERE (SELECT count(*) FROM outcome o WHERE o.market_id = m.id) < 2
+   UNION ALL SELECT 'market without words', id FROM market WHERE title = '' OR status = ''`,
+);
+
+/** Rows that no venue can have meant: prices outside 0..1, crossed quotes, half-written markets. */
+export function impossibleRows(db: Database): Promise<unknown[]> {
+  return db.query(IMPOSSIBLE);
+}
+
+const MARKET = sql(
+  'test_venue_market',
+  'SELECT status, winning_outcome_id FROM market WHERE venue = $1 AND venue_market_id = $2',
+);
+
+export interface StoredMarket {
+  status: string;
+  winning_outcome_id: string | null;
+}
+
+/** A market as it is stored; undefined when it is not. */
+export async function storedMarket(db: Database, venue: string, marketId: string): Promise<StoredMarket | undefined> {
+  const [row] = await db.query<StoredMarket>(MARKET, [venue, marketId]);
+  return row;
+}
+
+const FRESH_PRICES = sql(
+  'test_fresh_prices',
+  `SELECT m.venue, count(*)::int AS prices FROM price_history h JOIN outcome o ON o.token_id = h.token_id
+     JOIN market m ON m.id = o.market_id WHERE h.received_at > $1 GROUP BY m.venue`,
+);
+
+/** How many prices of each venue were stored after a moment. */
+export async function pricesSince(db: Database, moment: Date): Promise<Map<string, number>> {
+  const rows = await db.query<{ venue: string; prices: number }>(FRESH_PRICES, [moment]);
+  return new Map(rows.map((row) => [row.venue, row.prices]));
+}
