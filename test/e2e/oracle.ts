@@ -30,7 +30,7 @@ export function brokenAlerts(db: Database): Promise<unknown[]> {
 
 const TRADES = sql(
   'oracle_trades',
-  `SELECT token_id, (extract(epoch FROM ts) * 1000)::bigint AS ts_ms, trade_id, price, size FROM trade ORDER BY token_id`,
+  `SELECT token_id, extract(epoch FROM ts) * 1000 AS ts_ms, trade_id, price, size FROM trade ORDER BY token_id`,
 );
 const CANDLES = sql(
   'oracle_candles',
@@ -118,7 +118,7 @@ export async function pendingWork(db: Database): Promise<PendingWork> {
 
 const STORED_TRADES = sql(
   'oracle_stored_trades',
-  `SELECT t.mint, extract(epoch FROM r.ts)::bigint AS second, r.price, r.size FROM trade r JOIN token t ON t.id = r.token_id
+  `SELECT t.mint, floor(extract(epoch FROM r.ts))::bigint AS second, r.price, r.size FROM trade r JOIN token t ON t.id = r.token_id
    WHERE r.ts >= to_timestamp($1) AND r.ts < to_timestamp($2)`,
 );
 

@@ -1,13 +1,27 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { FaultRequest, MarketState } from '../../sim/exchange.ts';
+import { MARKET_VENUES, type MarketVenue } from '../../src/domain/venue.ts';
+import type { Database } from '../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type System, startSystem } from '../support/system.ts';
+import { wrongCandles } from './oracle.ts';
+import {
+  findPlaces,
+  impossibleRows,
+  ledgerTape,
+  type Places,
+  pricesSince,
+  storedMarket,
+  storedTapes,
+} from './venue-ledger.ts';
 
 interface Venue {
-  venue: string;
+  venue: MarketVenue;
   currency: string;
   healthy: boolean;
   markets: number;
+  lag_seconds?: number;
   failing?: { kind: string; reason: string }[];
 }
 interface Market {
@@ -15,20 +29,91 @@ interface Market {
   venue: string;
 }
 
+interface Trouble {
+  name: string;
+  venue: MarketVenue;
+  faults: FaultRequest[];
+  /** Whether it shows at once: a call that hangs fails when its deadline ends, and not before. */
+  isNoticed: boolean;
+}
+
+/**
+ * A broken host is asked again after ten seconds, and later each time that fails: what breaks first has recovered when the
+ * last one breaks, and nothing stays broken for longer than it takes.
+ */
+const TROUBLES: Trouble[] = [
+  { name: 'down', venue: 'kalshi', faults: [{ host: 'kalshi', kind: 'reset' }], isNoticed: true },
+  {
+    name: 'so slow that it never answers',
+    venue: 'manifold',
+    faults: [{ host: 'manifold', kind: 'hang' }],
+    isNoticed: false,
+  },
+  {
+    name: 'garbled',
+    venue: 'polymarket',
+    faults: [
+      { host: 'gamma', kind: 'rename_field', field: { from: 'markets', to: 'rows' } },
+      { host: 'clob', path: '/books', kind: 'html' },
+      { host: 'clob', path: '/last', kind: 'truncate' },
+      { host: 'data', kind: 'set_field', set: { field: 'price', value: 7 } },
+    ],
+    isNoticed: true,
+  },
+];
+/** How much of the tape the others must show while one is in trouble. */
+const TROUBLED_SECONDS = 3;
+/** The cadence of the slowest poll is 2 s here. */
+const SMALL_LAG_SECONDS = 10;
+const CATCH_UP = { timeoutMs: 60_000, everyMs: 300 };
+
 /** All three venues at once, each in its own wire format, polled by one poller process. */
 describe('three venues', () => {
   let database: TestDatabase;
+  let db: Database;
   let system: System;
+  let places: Map<string, Places>;
+  /** Markets that get resolved while a venue is in trouble, and who wins. */
+  const resolved: MarketState[] = [];
   beforeAll(async () => {
     database = await createTestDatabase();
-    system = await startSystem({ databaseUrl: database.url, environment: { VENUES: 'polymarket,kalshi,manifold' } });
+    ({ db } = database);
+    system = await startSystem({
+      databaseUrl: database.url,
+      // A group of five and five that stand alone, none of which opens later; few enough prints for every venue to show all.
+      exchange: { seed: 11, markets: 10, rollingSeconds: 0, historyHours: 0.1, speed: 2 },
+      environment: { VENUES: MARKET_VENUES.join(',') },
+    });
   });
+  afterEach(() => system.exchange.clearFaults());
   afterAll(async () => {
     await system.stop();
     await database.drop();
   });
 
   const venues = () => system.read<Venue[]>('/v1/venues');
+  const second = () => system.exchange.state().second;
+
+  /** Which of these venues do not hold exactly what the exchange printed before `until`. */
+  async function incomplete(names: readonly MarketVenue[], until: number): Promise<MarketVenue[]> {
+    const tapes = await storedTapes(db, 0, until);
+    const ledger = system.exchange.ledger().trades;
+    return names.filter(
+      (venue) => (tapes.get(venue) ?? []).join('\n') !== ledgerTape(venue, ledger, places, 0, until).join('\n'),
+    );
+  }
+
+  /** Which of these venues have not stored how a market ended. */
+  async function undecided(names: readonly MarketVenue[], { conditionId }: MarketState): Promise<MarketVenue[]> {
+    const found: MarketVenue[] = [];
+    for (const venue of names) {
+      const place = places.get(conditionId)?.[venue];
+      const market = await storedMarket(db, venue, place?.marketId ?? '');
+      const isOver = market?.status === 'resolved' || market?.status === 'settled';
+      if (!isOver || market.winning_outcome_id !== place?.outcomeIds[1]) found.push(venue);
+    }
+    return found;
+  }
 
   it('are all polled, in their own currency', async () => {
     const found = await eventually(venues, (all) => all.every((venue) => venue.healthy && venue.markets > 0));
@@ -37,9 +122,10 @@ describe('three venues', () => {
       ['kalshi', 'USD'],
       ['manifold', 'MANA'],
     ]);
+    places = await findPlaces(system.exchange);
   });
 
-  it.each(['polymarket', 'kalshi', 'manifold'])('%s serves prices and trades of its own markets', async (venue) => {
+  it.each(MARKET_VENUES)('%s serves prices and trades of its own markets', async (venue) => {
     const served = await eventually(
       async () => {
         const markets = await system.read<Market[]>(`/v1/${venue}/markets?status=open&limit=50`);
@@ -57,13 +143,86 @@ describe('three venues', () => {
     expect(served?.price.outcomes.length).toBeGreaterThan(0);
   });
 
-  it('one that breaks is unhealthy and says why; the others go on', async () => {
-    system.exchange.addFault({ host: 'kalshi', kind: 'status500' });
-    const all = await eventually(venues, (list) => list.some((venue) => venue.venue === 'kalshi' && !venue.healthy));
-    const kalshi = all.find((venue) => venue.venue === 'kalshi');
-    expect(kalshi?.failing?.length).toBeGreaterThan(0);
-    expect(all.filter((venue) => venue.venue !== 'kalshi').map((venue) => venue.healthy)).toEqual([true, true]);
-    system.exchange.clearFaults();
-    await eventually(venues, (list) => list.every((venue) => venue.healthy), { timeoutMs: 90_000 });
-  }, 180_000);
+  it.each(TROUBLES)(
+    'lose nothing while $venue is $name',
+    async ({ venue, faults, isNoticed }) => {
+      const others = MARKET_VENUES.filter((name) => name !== venue);
+      // Whoever was in trouble last is well again.
+      await eventually(venues, (all) => all.every(({ healthy }) => healthy), CATCH_UP);
+      const before = second();
+      await eventually(
+        () => incomplete([venue], before),
+        (names) => names.length === 0,
+        CATCH_UP,
+      );
+      for (const fault of faults) system.exchange.addFault(fault);
+      const since = second();
+      const startedAt = new Date();
+      const market = plainMarket();
+      system.exchange.steer({ conditionId: market.conditionId, action: 'resolve', winner: 1 });
+      resolved.push(market);
+      const until = since + TROUBLED_SECONDS;
+
+      // What was printed and decided during the trouble is stored of the others, and of this one not a line.
+      await eventually(
+        async () => [
+          ...(second() > until ? [] : ['too early']),
+          ...(await incomplete(others, until)),
+          ...(await undecided(others, market)),
+        ],
+        (missing) => missing.length === 0,
+        CATCH_UP,
+      );
+      // Answers that were under way when the trouble began may still have come.
+      const during = system.exchange.ledger().trades.filter((row) => row.timestamp > since && row.timestamp < until);
+      expect(during.length).toBeGreaterThan(0);
+      expect((await storedTapes(db, since + 1, until)).get(venue) ?? []).toEqual([]);
+      expect(await undecided([venue], market)).toEqual([venue]);
+      await eventually(
+        () => pricesSince(db, startedAt),
+        (prices) => others.every((name) => (prices.get(name) ?? 0) > 0),
+      );
+
+      // At one moment: this one is ill and says why, the others are well.
+      const isWell = ({ healthy, lag_seconds: lag = Number.POSITIVE_INFINITY }: Venue) =>
+        healthy && lag <= SMALL_LAG_SECONDS;
+      const isIll = ({ healthy, failing = [] }: Venue) =>
+        !healthy && failing.length > 0 && failing.every(({ reason }) => reason !== '');
+      await eventually(
+        venues,
+        (all) => all.every((each) => (each.venue === venue ? !isNoticed || isIll(each) : isWell(each))),
+        CATCH_UP,
+      );
+      expect(await impossibleRows(db)).toEqual([]);
+    },
+    90_000,
+  );
+
+  it('have all of it in the end, in trouble or not', async () => {
+    await eventually(venues, (all) => all.every((venue) => venue.healthy), CATCH_UP);
+    system.exchange.pause();
+    const until = second() + 1;
+    places = await findPlaces(system.exchange);
+    await eventually(
+      async () => {
+        const missing: MarketVenue[] = await incomplete(MARKET_VENUES, until);
+        for (const market of resolved) missing.push(...(await undecided(MARKET_VENUES, market)));
+        return missing;
+      },
+      (missing) => missing.length === 0,
+      CATCH_UP,
+    );
+    expect(await impossibleRows(db)).toEqual([]);
+    await eventually(
+      () => wrongCandles(db),
+      (wrong) => wrong.length === 0,
+    );
+  }, 90_000);
+
+  /** One that stands alone and trades still. */
+  function plainMarket(): MarketState {
+    const market = system.exchange.state().markets.find((each) => each.phase === 'open' && !each.negRisk);
+    if (market === undefined) throw new Error('no market is left to resolve');
+    return market;
+  }
 });
