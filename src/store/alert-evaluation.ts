@@ -2,71 +2,38 @@ import type { AlertCondition } from '../domain/alert.ts';
 import { decimal } from '../domain/decimal.ts';
 import { newId } from '../domain/ids.ts';
 import { priceAlertBody } from '../domain/price-alert-event.ts';
+import { SHARDS } from '../domain/shard.ts';
+import { expireAlerts, findHits } from './alert-hits.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from './events.ts';
-import type { Mark } from './marks.ts';
+import type { Mark, Stage } from './marks.ts';
 import { sql, type Tx } from './tx.ts';
 
 /*
  * What the detail of an `evaluate-alerts` mark says of its token:
  *   > 0  observations were received at this moment (epoch milliseconds)
  *   = 0  the market of the token has its final outcome
- *   < 0  an alert was created: minus its key. It carries no price; we read the latest one after claiming.
+ *   < 0  an alert was created: minus its key. It carries no price; we read what was in effect after claiming.
  */
+const STAGE: Stage = 'evaluate-alerts';
 
-/**
- * Active alerts that the claimed observations, or the price as it is now, may satisfy: two range probes per token on the
- * partial indexes, so cost follows tokens and hits, not the number of alerts. The current price is a candidate too: an
- * observation may have been received before an alert was made and committed after. Not so for a final market, whose
- * latest price is a payout.
- */
-const CANDIDATES = sql(
-  'alert_candidates',
-  `WITH seen AS (
-     SELECT o.token_id, o.price FROM unnest($1::bigint[], $2::bigint[]) AS c (token_id, at_ms)
-     JOIN observation o ON o.token_id = c.token_id AND o.received_at = timestamptz 'epoch' + c.at_ms * interval '1 millisecond'
-     UNION ALL
-     SELECT l.token_id, l.price FROM latest_price l
-     WHERE l.token_id = ANY ($1::bigint[]) AND NOT EXISTS (
-       SELECT FROM outcome u JOIN market m ON m.id = u.market_id
-       WHERE u.token_id = l.token_id AND m.status IN ('resolved', 'settled'))),
-   bound AS MATERIALIZED (SELECT token_id, max(price) AS high, min(price) AS low FROM seen GROUP BY token_id)
-   SELECT a.pk FROM bound b CROSS JOIN LATERAL (
-     SELECT pk FROM alert WHERE token_id = b.token_id AND status = 'active' AND condition = 'above' AND target <= b.high) a
-   UNION ALL
-   SELECT a.pk FROM bound b CROSS JOIN LATERAL (
-     SELECT pk FROM alert WHERE token_id = b.token_id AND status = 'active' AND condition = 'below' AND target >= b.low) a`,
-);
+/** How much one transaction does: what is left keeps its marks, for the next claim. */
+export interface EvaluationLimits {
+  fired: number;
+  /** Of one token and condition: a token that a hundred thousand alerts wait for leaves room for the others of its shard. */
+  firedPerToken: number;
+  expired: number;
+}
+
+const LIMITS: EvaluationLimits = { fired: 2_000, firedPerToken: 1_000, expired: 10_000 };
 
 const LOCK_ALERTS = sql(
   'lock_alerts',
-  `SELECT pk FROM alert WHERE pk = ANY ($1::bigint[]) AND status = 'active' ORDER BY pk FOR UPDATE`,
-);
-
-/**
- * The price that fires each locked alert: the first observation received at or after its creation that meets it, from the
- * oldest claimed moment on; else the price as it is now. `$2`/`$3` give that moment per token; a new alert looks back to
- * its own creation.
- */
-const FIRING_PRICES = sql(
-  'firing_prices',
-  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.webhook_pk, t.mint, t.symbol, u.label, m.venue,
-          m.venue_market_id, coalesce(o.price, l.price) AS price
+  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.webhook_pk, t.mint, t.symbol, u.label, m.venue, m.venue_market_id
    FROM alert a
    JOIN token t ON t.id = a.token_id
    LEFT JOIN outcome u ON u.token_id = a.token_id
    LEFT JOIN market m ON m.id = u.market_id
-   LEFT JOIN (SELECT * FROM unnest($2::bigint[], $3::bigint[]) AS s (token_id, at_ms)) s ON s.token_id = a.token_id
-   LEFT JOIN LATERAL (
-     SELECT o.price FROM observation o
-     WHERE o.token_id = a.token_id
-       AND o.received_at >= date_trunc('milliseconds', a.created_at)
-       AND (a.pk = ANY ($4::bigint[]) OR o.received_at >= timestamptz 'epoch' + s.at_ms * interval '1 millisecond')
-       AND CASE a.condition WHEN 'above' THEN o.price >= a.target ELSE o.price <= a.target END
-     ORDER BY o.received_at LIMIT 1) o ON true
-   LEFT JOIN latest_price l ON l.token_id = a.token_id AND coalesce(m.status, '') NOT IN ('resolved', 'settled')
-     AND CASE a.condition WHEN 'above' THEN l.price >= a.target ELSE l.price <= a.target END
-   WHERE a.pk = ANY ($1::bigint[]) AND coalesce(o.price, l.price) IS NOT NULL
-   ORDER BY a.pk`,
+   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE OF a`,
 );
 
 const TRIGGER_ALERTS = sql(
@@ -87,16 +54,14 @@ const SUBSCRIPTIONS = sql(
      ORDER BY w.pk LIMIT 1) w`,
 );
 
-const EXPIRE_ALERTS = sql(
-  'expire_alerts',
-  `UPDATE alert SET status = 'expired' WHERE pk IN (
-     SELECT a.pk FROM alert a JOIN outcome u ON u.token_id = a.token_id JOIN market m ON m.id = u.market_id
-     WHERE a.token_id = ANY ($1::bigint[]) AND a.status = 'active' AND m.status IN ('resolved', 'settled')
-     ORDER BY a.pk FOR UPDATE OF a)
-   RETURNING pk`,
+/** Under the same id: the marks of a token stay in the order in which things happened. */
+const PUT_BACK = sql(
+  'put_back_marks',
+  `INSERT INTO mark (id, stage, shard, key, detail) OVERRIDING SYSTEM VALUE
+   SELECT id, $1, key % ${SHARDS}, key, detail FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS m (id, key, detail)`,
 );
 
-interface FiringRow {
+interface AlertRow {
   pk: string;
   id: string;
   account_id: string;
@@ -108,7 +73,12 @@ interface FiringRow {
   label: string | null;
   venue: string | null;
   venue_market_id: string | null;
+}
+
+/** An alert that fires: the price that met it (`numeric` text), and the event that tells of it. */
+interface Fired extends AlertRow {
   price: string;
+  eventId: string;
 }
 
 export interface Evaluation {
@@ -121,67 +91,69 @@ export interface Evaluation {
 /**
  * Fires and expires the alerts of the claimed tokens (DESIGN section 7): the flip, the event and its deliveries are one
  * transaction, and the event's dedupe key is the alert, so an alert has exactly one event. The marks must have been
- * claimed in an earlier statement, under the lock of their shard.
+ * claimed in an earlier statement, under the lock of their shard. Those of tokens that need more than `limits` allow are put
+ * back in the same transaction, so dying anywhere loses nothing.
  */
-export async function evaluateAlerts(tx: Tx, marks: readonly Mark[]): Promise<Evaluation> {
-  const observed = marks.filter((mark) => mark.detail > 0n);
-  const created = marks.filter((mark) => mark.detail < 0n).map((mark) => -mark.detail);
-  const candidates = await tx.query<{ pk: string }>(CANDIDATES, [
-    observed.map((mark) => mark.key),
-    observed.map((mark) => mark.detail),
-  ]);
-  const suspects = [...new Set([...candidates.map((row) => BigInt(row.pk)), ...created])];
-  const rows = await firingRows(tx, suspects, observed, created);
-  const fired = rows.map((row) => ({ row, eventId: newId('evt') }));
-  const subscriptionPks = await tell(tx, fired);
-  // Only a market that became final, or an alert made on one that already was, can leave alerts to expire.
-  const perhapsFinal = [...new Set(marks.filter((mark) => mark.detail <= 0n).map((mark) => mark.key))];
-  const expired = perhapsFinal.length === 0 ? [] : await tx.query(EXPIRE_ALERTS, [perhapsFinal]);
-  return {
-    fired: fired.map(({ row, eventId }) => ({ alertId: row.id, eventId })),
-    expired: expired.length,
-    subscriptionPks,
-  };
-}
-
-async function firingRows(
+export async function evaluateAlerts(
   tx: Tx,
-  suspects: readonly bigint[],
-  observed: readonly Mark[],
-  created: readonly bigint[],
-): Promise<FiringRow[]> {
-  if (suspects.length === 0) return [];
-  const locked = await tx.query<{ pk: string }>(LOCK_ALERTS, [suspects]);
-  if (locked.length === 0) return [];
-  const since = new Map<bigint, bigint>();
-  for (const { key, detail } of observed) {
-    const oldest = since.get(key);
-    if (oldest === undefined || detail < oldest) since.set(key, detail);
-  }
-  return tx.query<FiringRow>(FIRING_PRICES, [
-    locked.map((row) => BigInt(row.pk)),
-    [...since.keys()],
-    [...since.values()],
-    created,
-  ]);
+  marks: readonly Mark[],
+  limits: EvaluationLimits = LIMITS,
+): Promise<Evaluation> {
+  const { hits, unfinished } = await findHits(tx, {
+    observed: marks.filter((mark) => mark.detail > 0n).map(({ key, detail }) => ({ tokenId: key, atMs: detail })),
+    created: marks.filter((mark) => mark.detail < 0n).map((mark) => -mark.detail),
+    perhapsFinal: tokensPerhapsFinal(marks),
+    limit: limits.fired,
+    limitPerToken: limits.firedPerToken,
+  });
+  const isDone = ({ key }: Mark) => unfinished !== 'all' && !unfinished.has(key);
+  const priceOf = new Map(hits.map((hit) => [hit.pk, hit.price]));
+  const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...priceOf.keys()]]);
+  const fired = locked.flatMap((row): Fired[] => {
+    const price = priceOf.get(BigInt(row.pk));
+    return price === undefined ? [] : [{ ...row, price, eventId: newId('evt') }];
+  });
+  const subscriptionPks = await tell(tx, fired);
+
+  // What is met must have fired before the rest is closed.
+  const closing = tokensPerhapsFinal(marks.filter(isDone));
+  const expired = closing.length === 0 ? 0 : await expireAlerts(tx, closing, limits.expired);
+  const isClosed = expired < limits.expired;
+  await putBack(
+    tx,
+    marks.filter((mark) => !isDone(mark) || (mark.detail <= 0n && !isClosed)),
+  );
+  return { fired: fired.map(({ id, eventId }) => ({ alertId: id, eventId })), expired, subscriptionPks };
 }
 
-async function tell(tx: Tx, fired: readonly { row: FiringRow; eventId: string }[]): Promise<bigint[]> {
+/** Only a market that became final, or an alert made on one that already was, can leave alerts to expire. */
+function tokensPerhapsFinal(marks: readonly Mark[]): bigint[] {
+  return [...new Set(marks.filter((mark) => mark.detail <= 0n).map((mark) => mark.key))];
+}
+
+async function putBack(tx: Tx, marks: readonly Mark[]): Promise<void> {
+  if (marks.length === 0) return;
+  const ids = marks.map((mark) => mark.id);
+  const keys = marks.map((mark) => mark.key);
+  await tx.query(PUT_BACK, [STAGE, ids, keys, marks.map((mark) => mark.detail)]);
+}
+
+async function tell(tx: Tx, fired: readonly Fired[]): Promise<bigint[]> {
   if (fired.length === 0) return [];
   const occurredAt = new Date();
   await tx.query(TRIGGER_ALERTS, [
-    fired.map(({ row }) => row.pk),
-    fired.map(({ row }) => row.price),
-    fired.map(({ eventId }) => eventId),
+    fired.map((row) => row.pk),
+    fired.map((row) => row.price),
+    fired.map((row) => row.eventId),
   ]);
   const events = fired.map(
-    ({ row, eventId }): NewEvent => ({
-      id: eventId,
+    (row): NewEvent => ({
+      id: row.eventId,
       accountId: BigInt(row.account_id),
       type: 'price_alert',
       dedupeKey: `alert:${row.id}`,
       body: priceAlertBody({
-        eventId,
+        eventId: row.eventId,
         occurredAt,
         alertId: row.id,
         tokenMint: row.mint,
@@ -196,14 +168,14 @@ async function tell(tx: Tx, fired: readonly { row: FiringRow; eventId: string }[
   );
   const eventPks = await insertEvents(tx, events);
   const subscriptions = await tx.query<{ alert_pk: string; subscription_pk: string }>(SUBSCRIPTIONS, [
-    fired.map(({ row }) => row.pk),
-    fired.map(({ row }) => row.account_id),
-    fired.map(({ row }) => row.webhook_pk),
+    fired.map((row) => row.pk),
+    fired.map((row) => row.account_id),
+    fired.map((row) => row.webhook_pk),
   ]);
   const subscriptionOf = new Map(subscriptions.map((row) => [row.alert_pk, BigInt(row.subscription_pk)]));
-  const deliveries = fired.flatMap(({ row, eventId }) => {
+  const deliveries = fired.flatMap(({ pk, eventId }) => {
     const eventPk = eventPks.get(eventId);
-    const subscriptionPk = subscriptionOf.get(row.pk);
+    const subscriptionPk = subscriptionOf.get(pk);
     return eventPk === undefined || subscriptionPk === undefined ? [] : [{ eventPk, subscriptionPk }];
   });
   await insertDeliveries(tx, deliveries);

@@ -5,7 +5,7 @@ import { type Queryable, sql, type Tx } from './tx.ts';
  * The stages that work through marks (DESIGN section 2). What `key` and `detail` mean:
  * - `fold-candles`: token, minute (epoch seconds) that gained a trade
  * - `sample-snapshots`: token, minute (epoch seconds) in which its price changed
- * - `evaluate-alerts`: token, and what happened: see `alertMark` in alert-evaluation.ts
+ * - `evaluate-alerts`: token, and what happened: see alert-evaluation.ts
  */
 export const STAGES = ['fold-candles', 'sample-snapshots', 'evaluate-alerts'] as const;
 export type Stage = (typeof STAGES)[number];

@@ -109,6 +109,8 @@ describe('creating an alert', () => {
     [{ tokenMint: 7, condition: 'at', price: '1' }, ['tokenMint', 'condition', 'price']],
     [{ tokenMint: 'x', condition: 'above', price: 0 }, ['price']],
     [{ tokenMint: 'x', condition: 'above', price: -0.1 }, ['price']],
+    [{ tokenMint: 'x', condition: 'below', price: 0 }, ['price']],
+    [{ tokenMint: 'x', condition: 'above', price: -1e-300 }, ['price']],
     [{ tokenMint: 'x', condition: 'above', price: null }, ['price']],
     [{ tokenMint: 'x', condition: 'above', price: 1, webhookId: 7 }, ['webhookId']],
     [{ tokenMint: 'x', condition: 'above', price: 1, targetPrice: 1 }, ['targetPrice']],
@@ -119,13 +121,37 @@ describe('creating an alert', () => {
     expect(answer.body.error.details?.map(({ path }) => path)).toEqual(paths);
   });
 
-  it('refuses a number that is too large to be one', async () => {
-    const answer = await api.call('/v1/alerts', {
+  const createFrom = (price: string) =>
+    api.call('/v1/alerts', {
       method: 'POST',
       headers: { 'X-API-Key': client.key, 'Content-Type': 'application/json' },
-      body: '{"tokenMint":"x","condition":"above","price":1e999}',
+      body: `{"tokenMint":"x","condition":"above","price":${price}}`,
     });
+
+  it.each(['1e999', '-1e999', '1e-999', '-0', '0e5'])('refuses the number %s, which is none above 0', async (price) => {
+    const answer = await createFrom(price);
     expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'price']);
+  });
+
+  it.each([
+    ['1e308', `1${'0'.repeat(308)}`],
+    ['1.5E-7', '0.00000015'],
+    ['0.1000', '0.1'],
+    // A JSON number is read as a double, as everywhere: what it came to is what is compared, and shown.
+    ['0.30000000000000000000001', '0.3'],
+  ])('takes %s and says %s', async (price, shown) => {
+    const answer = await createFrom(price);
+    expect(answer.status).toBe(201);
+    expect(answer.text).toContain(`"price":${shown},`);
+    const { id } = answer.body.data as AlertData;
+    expect((await client.account('GET', `/v1/alerts/${id}`)).text).toContain(`"price":${shown},`);
+  });
+
+  it('names the currency of the token', async () => {
+    const { outcomes } = await aStoredMarket(api.db, { venue: 'manifold' });
+    const [{ outcomeId: tokenMint, tokenId } = { outcomeId: '', tokenId: 0n }] = outcomes;
+    await api.db.query(sql('test_set_currency', `UPDATE token SET currency = 'MANA' WHERE id = $1`), [tokenId]);
+    expect(await anAlert({ tokenMint })).toMatchObject({ currency: 'MANA', tracked: true });
   });
 });
 
@@ -140,6 +166,14 @@ describe('the webhook of an alert', () => {
     const alert = await anAlert({ webhookId });
     expect(alert.webhookId).toBe(webhookId);
     expect((await client.account('GET', `/v1/alerts/${alert.id}`)).body.data).toMatchObject({ webhookId });
+  });
+
+  it('may be paused, or be paused or deleted later: the alert goes on naming it', async () => {
+    const webhookId = await aWebhook(client);
+    await client.account('PUT', `/v1/webhooks/${webhookId}`, { status: 'paused' });
+    const { id } = await anAlert({ webhookId });
+    await client.account('DELETE', `/v1/webhooks/${webhookId}`);
+    expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toMatchObject({ webhookId, status: 'active' });
   });
 
   it('must be one of the account and listen to price alerts', async () => {

@@ -1,0 +1,134 @@
+import { expect } from 'vitest';
+import { decimal } from '../../../src/domain/decimal.ts';
+import { newId } from '../../../src/domain/ids.ts';
+import type { MarketRecord } from '../../../src/domain/market.ts';
+import { type Evaluation, type EvaluationLimits, evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
+import { writeMarkets } from '../../../src/store/markets.ts';
+import { waitingShards } from '../../../src/store/marks.ts';
+import { Partitions } from '../../../src/store/partitions.ts';
+import { writePrices } from '../../../src/store/prices.ts';
+import { workShard } from '../../../src/store/stage.ts';
+import { ensureTokens } from '../../../src/store/tokens.ts';
+import { writeTrades } from '../../../src/store/trades.ts';
+import { type Database, sql, type Tx } from '../../../src/store/tx.ts';
+import { type AlertFields, anAccount, anAlert } from '../../factories/alerts.ts';
+import { aTrade } from '../../factories/trades.ts';
+import { createTestDatabase } from '../../support/database.ts';
+
+const TOLD = sql(
+  'test_told',
+  `SELECT a.status, a.triggered_price, e.body, (SELECT count(*)::int FROM event WHERE dedupe_key = 'alert:' || a.id) AS events,
+     (SELECT count(*)::int FROM delivery d WHERE d.event_pk = e.pk) AS deliveries
+   FROM alert a LEFT JOIN event e ON e.id = a.event_id WHERE a.pk = $1`,
+);
+
+/** What became of an alert. */
+export interface Told {
+  status: string;
+  triggered_price: string | null;
+  events: number;
+  deliveries: number;
+  body: string | null;
+}
+
+/** What happens to an alert in its life, written as the service writes it, on a database of its own. */
+export interface AlertDesk {
+  db: Database;
+  accountId: bigint;
+  /** Works off all marks, so many to a claim; what each claim came to. */
+  evaluate(limits?: EvaluationLimits, claimed?: number): Promise<Evaluation[]>;
+  /** Polled prices, each in a transaction and a moment of its own. */
+  see(mint: string, ...prices: string[]): Promise<void>;
+  seeIn(tx: Tx, mint: string, price: string): Promise<void>;
+  /** A trade print; `ageMs` is how late it comes. */
+  print(mint: string, price: string, ageMs?: number): Promise<void>;
+  create(
+    mint: string,
+    condition: 'above' | 'below',
+    target: string,
+    over?: Partial<AlertFields>,
+  ): Promise<{ id: string; pk: bigint }>;
+  told(alert: { pk: bigint }): Promise<Told>;
+  /** An open market with two outcomes, not stored yet. */
+  market(): { market: MarketRecord; mint: string; other: string };
+  list(market: MarketRecord, currency?: string): Promise<void>;
+  /** The market has its outcome: the first of its two won. */
+  resolve(market: MarketRecord): Promise<void>;
+  drop(): Promise<void>;
+}
+
+export async function alertDesk(): Promise<AlertDesk> {
+  const { db, drop } = await createTestDatabase();
+  const partitions = new Partitions(db);
+  for (const table of ['observation', 'price_history', 'trade'] as const) await partitions.ensureAroundNow(table);
+  const accountId = await anAccount(db);
+  let clockMs = Date.now();
+
+  async function seeIn(tx: Tx, mint: string, price: string): Promise<void> {
+    clockMs += 1_000;
+    const tokenId = (await ensureTokens(tx, [mint], 'USD')).get(mint) ?? 0n;
+    await writePrices(tx, [{ tokenId, asOfMs: clockMs, price: decimal(price) }]);
+  }
+
+  function list(market: MarketRecord, currency = 'USD'): Promise<void> {
+    clockMs += 1_000;
+    return db.transaction(async (tx) => {
+      await writeMarkets(tx, 'polymarket', currency, [market], clockMs);
+    });
+  }
+
+  return {
+    db,
+    accountId,
+    async evaluate(limits, claimed = 100) {
+      const results: Evaluation[] = [];
+      for (;;) {
+        const shards = await waitingShards(db, 'evaluate-alerts');
+        if (shards.length === 0) return results;
+        for (const shard of shards) {
+          const done = await workShard(db, 'evaluate-alerts', shard, { limit: claimed, order: 'oldest' }, (tx, marks) =>
+            evaluateAlerts(tx, marks, limits),
+          );
+          expect(done.parked).toEqual([]);
+          results.push(...done.results);
+        }
+      }
+    },
+    async see(mint, ...prices) {
+      for (const price of prices) await db.transaction((tx) => seeIn(tx, mint, price));
+    },
+    seeIn,
+    async print(mint, price, ageMs = 0) {
+      const trade = aTrade({ tsMs: Date.now() - ageMs, tradeId: newId('req'), outcomeId: mint, price: decimal(price) });
+      await db.transaction((tx) => writeTrades(tx, [trade], 'USD'));
+    },
+    create(mint, condition, target, over = {}) {
+      return db.transaction((tx) => anAlert(tx, { accountId, mint, condition, target, ...over }));
+    },
+    async told(alert) {
+      const [row] = await db.query<Told>(TOLD, [alert.pk]);
+      if (!row) throw new Error('no such alert');
+      return row;
+    },
+    market() {
+      const [mint, other] = [newId('req'), newId('req')];
+      const outcomes = [
+        { outcomeId: mint, label: 'Yes' },
+        { outcomeId: other, label: 'No' },
+      ];
+      const named = { marketId: newId('req'), title: 'Will it?', description: '', tags: [] };
+      return { market: { ...named, status: 'open', outcomes, hasBook: true }, mint, other };
+    },
+    list,
+    resolve(market) {
+      const outcomes = market.outcomes.map((outcome, index) => ({
+        ...outcome,
+        payout: decimal(index === 0 ? '1' : '0'),
+      }));
+      const [winner] = market.outcomes;
+      clockMs += 3_600_000;
+      return list({ ...market, status: 'resolved', outcomes, ...(winner && { winningOutcomeId: winner.outcomeId }) });
+    },
+    drop,
+  };
+}

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decimal } from '../../../src/domain/decimal.ts';
+import { newId } from '../../../src/domain/ids.ts';
+import { evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
+import { findAlert } from '../../../src/store/alerts.ts';
+import { waitingShards } from '../../../src/store/marks.ts';
+import { writePrices } from '../../../src/store/prices.ts';
+import { workShard } from '../../../src/store/stage.ts';
+import { ensureTokens } from '../../../src/store/tokens.ts';
+import { type Statement, sql, type Tx } from '../../../src/store/tx.ts';
+import { anAccount } from '../../factories/alerts.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { type AlertDesk, alertDesk } from './alert-desk.ts';
+
+let desk: AlertDesk;
+beforeAll(async () => {
+  desk = await alertDesk();
+});
+afterAll(() => desk.drop());
+
+const FIRED = (price: string) => ({ status: 'triggered', triggered_price: price, events: 1 });
+const ACTIVE = { status: 'active', triggered_price: null, events: 0 };
+const EXPIRED = { status: 'expired', triggered_price: null, events: 0 };
+
+describe('the price in effect when an alert was made', () => {
+  it('fires it, however soon it moved on before anybody looked', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5', '0.7');
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.see(mint, '0.5');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+  });
+
+  it('is the newest one then, not any older one', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.7', '0.5');
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.see(mint, '0.4');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+  });
+
+  it('counts when it was written before the alert, committed after, and moved on before anybody looked', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    await desk.evaluate();
+    let alert = { pk: 0n };
+    await desk.db.transaction(async (tx) => {
+      await desk.seeIn(tx, mint, '0.7');
+      alert = await desk.create(mint, 'above', '0.6');
+      await desk.evaluate();
+    });
+    await desk.see(mint, '0.5');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+  });
+
+  it('is no trade print', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    await desk.print(mint, '0.7');
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+  });
+
+  it('is the latest price when its history is older than what is kept', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.7');
+    const forget = sql(
+      'test_forget_history',
+      'DELETE FROM price_history WHERE token_id = (SELECT id FROM token WHERE mint = $1)',
+    );
+    await desk.db.query(forget, [mint]);
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+  });
+});
+
+describe('a token that nothing prices', () => {
+  it('keeps its alert active and untracked, and fires it once it is priced', async () => {
+    const mint = newId('req');
+    const { id, pk } = await desk.create(mint, 'below', '0.4');
+    await desk.evaluate();
+    expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ status: 'active', isTracked: false });
+    await desk.see(mint, '0.39');
+    await desk.evaluate();
+    expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ status: 'triggered', isTracked: true });
+    expect(await desk.told({ pk })).toMatchObject(FIRED('0.39'));
+  });
+
+  it('is tracked from the day a market names it, in the currency of its venue', async () => {
+    const { market, mint } = desk.market();
+    const { id } = await desk.create(mint, 'above', '0.6');
+    expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ isTracked: false, currency: 'USD' });
+    await desk.list(market, 'MANA');
+    expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ isTracked: true, currency: 'MANA' });
+    await desk.see(mint, '0.6');
+    await desk.evaluate();
+    expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ status: 'triggered', currency: 'MANA' });
+  });
+
+  it('expires when the market that names it has long been over', async () => {
+    const { market, mint } = desk.market();
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.resolve(market);
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+  });
+});
+
+describe('a market with its final outcome', () => {
+  it('closes alerts on both sides, whatever its payouts are', async () => {
+    const { market, mint, other } = desk.market();
+    await desk.list(market);
+    await desk.see(mint, '0.5');
+    const alerts = [
+      await desk.create(mint, 'above', '1'),
+      await desk.create(other, 'below', '0'),
+      await desk.create(other, 'above', '0.1'),
+    ];
+    await desk.resolve(market);
+    await desk.evaluate();
+    for (const alert of alerts) expect(await desk.told(alert)).toMatchObject(EXPIRED);
+  });
+
+  it('does not fire an alert that is made afterwards, on no payout, price or print', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    await desk.see(mint, '0.9');
+    await desk.resolve(market);
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.see(mint, '0.95');
+    await desk.print(mint, '0.95');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+  });
+
+  it('known as final only does not fire either', async () => {
+    const { outcomes } = await aStoredMarket(desk.db, { status: 'settled' });
+    const mint = outcomes[0]?.outcomeId ?? '';
+    await desk.see(mint, '0.9');
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+  });
+
+  it('leaves alerts of other markets alone', async () => {
+    const [over, open] = [desk.market(), desk.market()];
+    await desk.list(over.market);
+    await desk.list(open.market);
+    const alert = await desk.create(open.mint, 'above', '0.6');
+    await desk.resolve(over.market);
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+  });
+
+  it('fires what a price met before, even when the news of the outcome is worked off first', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.evaluate();
+    await desk.see(mint, '0.7');
+    await desk.resolve(market);
+    const moveBehind = sql(
+      'test_move_observed_behind',
+      `WITH o AS (DELETE FROM mark WHERE stage = 'evaluate-alerts' AND detail > 0 RETURNING stage, shard, key, detail)
+       INSERT INTO mark (stage, shard, key, detail) SELECT * FROM o`,
+    );
+    await desk.db.query(moveBehind);
+    const [first] = await desk.evaluate(undefined, 1);
+    expect(first).toMatchObject({ fired: [{ alertId: alert.id }], expired: 0 });
+    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+  });
+
+  it('that becomes final while its alerts are looked at, after a price met one, does not close that one', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    const alert = await desk.create(mint, 'above', '0.6');
+    const [shard = 0] = await waitingShards(desk.db, 'evaluate-alerts');
+    await workShard(desk.db, 'evaluate-alerts', shard, { limit: 100, order: 'oldest' }, (tx, marks) => {
+      const interrupted: Tx = {
+        em: tx.em,
+        async query<Row>(statement: Statement, values?: readonly unknown[]) {
+          const rows = await tx.query<Row>(statement, values);
+          if (statement.name === 'alert_hits') {
+            await desk.see(mint, '0.7');
+            await desk.resolve(market);
+          }
+          return rows;
+        },
+      };
+      return evaluateAlerts(interrupted, marks);
+    });
+    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+  });
+});
+
+describe('exact decimals', () => {
+  it.each([
+    ['above', '0', '0', true],
+    ['below', '0', '0', true],
+    ['below', '0', '0.0000000000000000000000001', false],
+    ['above', '0.30000000000000000000001', '0.3', false],
+    ['above', '0.30000000000000000000001', '0.30000000000000000000001', true],
+    ['below', '0.30000000000000000000001', '0.30000000000000000000002', false],
+    ['above', `1${'0'.repeat(308)}`, `1${'0'.repeat(308)}`, true],
+    ['above', `1${'0'.repeat(308)}`, `9${'9'.repeat(307)}`, false],
+    ['below', `0.${'0'.repeat(323)}5`, `0.${'0'.repeat(323)}5`, true],
+    ['below', `0.${'0'.repeat(323)}5`, `0.${'0'.repeat(322)}5`, false],
+  ] as const)('%s %s at %s fires: %s', async (condition, target, price, fires) => {
+    const mint = newId('req');
+    const alert = await desk.create(mint, condition, target);
+    await desk.see(mint, price);
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject(fires ? FIRED(price) : ACTIVE);
+    if (fires) {
+      const { body } = await desk.told(alert);
+      expect(body).toContain(`"targetPrice":${target},"currentPrice":${price}`);
+    }
+  });
+});
+
+it('a spike inside one page, between an older and a newer poll of another token, fires', async () => {
+  const [mint, other] = [newId('req'), newId('req')];
+  await desk.see(mint, '0.5');
+  const alert = await desk.create(mint, 'above', '0.8');
+  await desk.evaluate();
+  await desk.db.transaction(async (tx) => {
+    await desk.seeIn(tx, mint, '0.85');
+    await desk.seeIn(tx, other, '0.1');
+    await desk.seeIn(tx, mint, '0.5');
+  });
+  await desk.evaluate();
+  expect(await desk.told(alert)).toMatchObject(FIRED('0.85'));
+});
+
+it('a price that is older than the one we have fires nothing', async () => {
+  const mint = newId('req');
+  await desk.see(mint, '0.5');
+  const alert = await desk.create(mint, 'above', '0.8');
+  await desk.db.transaction(async (tx) => {
+    const tokenId = (await ensureTokens(tx, [mint], 'USD')).get(mint) ?? 0n;
+    await writePrices(tx, [{ tokenId, asOfMs: Date.now() - 86_400_000, price: decimal('0.9') }]);
+  });
+  await desk.evaluate();
+  expect(await desk.told(alert)).toMatchObject(ACTIVE);
+});
+
+it('alerts of several accounts on one token each tell their own account', async () => {
+  const mint = newId('req');
+  const accounts = [await anAccount(desk.db), await anAccount(desk.db)];
+  const alerts = await Promise.all(accounts.map((accountId) => desk.create(mint, 'above', '0.6', { accountId })));
+  await desk.see(mint, '0.6');
+  await desk.evaluate();
+  const owners = sql(
+    'test_event_owners',
+    `SELECT e.account_id, a.id FROM alert a JOIN event e ON e.id = a.event_id WHERE a.pk = ANY ($1::bigint[]) ORDER BY a.pk`,
+  );
+  const told = await desk.db.query(owners, [alerts.map(({ pk }) => pk)]);
+  expect(told).toEqual(
+    alerts
+      .map(({ id, pk }, index) => ({ pk, row: { account_id: String(accounts[index]), id } }))
+      .sort((a, b) => (a.pk < b.pk ? -1 : 1))
+      .map(({ row }) => row),
+  );
+});
+
+it('an alert that was deleted before anybody looked fires nothing', async () => {
+  const mint = newId('req');
+  const { id, pk } = await desk.create(mint, 'above', '0.6');
+  await desk.see(mint, '0.7');
+  await desk.db.query(sql('test_delete_an_alert', 'DELETE FROM alert WHERE pk = $1'), [pk]);
+  expect((await desk.evaluate()).flatMap(({ fired }) => fired)).toEqual([]);
+  const events = sql('test_events_of', `SELECT count(*)::int AS events FROM event WHERE dedupe_key = 'alert:' || $1`);
+  expect(await desk.db.query(events, [id])).toEqual([{ events: 0 }]);
+});

@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Partitions } from '../../../src/store/partitions.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { AlertWorld, type Manner, TOKENS } from './alert-world.ts';
+
+/** ODDSWIRE_RUNS=500 for a longer run over other histories; the suite's own are always the same. */
+const RUNS = process.env['ODDSWIRE_RUNS'];
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase({ poolSize: 40 });
+  const partitions = new Partitions(test.db);
+  for (const table of ['observation', 'price_history', 'book_history', 'trade'] as const) {
+    await partitions.ensureAroundNow(table);
+  }
+});
+afterAll(() => test.drop());
+
+type Step = (world: AlertWorld) => Promise<void>;
+const token = fc.nat({ max: TOKENS - 1 });
+const price = fc.integer({ min: 1, max: 9 });
+const rarely = fc.nat({ max: 5 }).map((n) => n === 0);
+const how = fc.record({ late: rarely, held: rarely });
+
+const manner: fc.Arbitrary<Manner> = fc.record({
+  evaluators: fc.integer({ min: 1, max: 3 }),
+  claimed: fc.integer({ min: 1, max: 6 }),
+  limits: fc.record({
+    fired: fc.integer({ min: 1, max: 4 }),
+    firedPerToken: fc.integer({ min: 1, max: 3 }),
+    expired: fc.integer({ min: 1, max: 3 }),
+  }),
+  dies: rarely,
+  isBehind: fc.boolean(),
+});
+
+/** Prints itself when a history fails. */
+function step<T>(name: string, values: fc.Arbitrary<T>, run: (world: AlertWorld, value: T) => Promise<void>) {
+  return values.map((value): Step & { toString(): string } =>
+    Object.assign((world: AlertWorld) => run(world, value), { toString: () => `${name} ${fc.stringify(value)}` }),
+  );
+}
+
+const prices = fc.dictionary(token.map(String), price, { minKeys: 1 });
+const steps = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: step(
+      'poll',
+      fc.record({ kind: fc.constantFrom('prices', 'books'), prices, how }),
+      (world, { kind, prices, how }) =>
+        world.poll(kind, new Map(Object.entries(prices).map(([key, value]) => [Number(key), value])), how),
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: step(
+      'print',
+      fc.record({ prints: fc.array(fc.tuple(token, price), { minLength: 1, maxLength: 4 }), how }),
+      (world, { prints, how }) => world.print(prints, how),
+    ),
+  },
+  {
+    weight: 7,
+    arbitrary: step(
+      'alert',
+      fc.record({ token, condition: fc.constantFrom('above', 'below'), target: price, held: rarely }),
+      (world, { held, ...fields }) => world.alert(fields, held),
+    ),
+  },
+  { weight: 2, arbitrary: step('commit', fc.nat(), (world, index) => world.commit(index)) },
+  { weight: 1, arbitrary: step('delete', fc.nat(), (world, index) => world.deleteAlert(index)) },
+  { weight: 1, arbitrary: step('resolve', fc.constant(null), (world) => world.resolve()) },
+  { weight: 6, arbitrary: step('evaluate', manner, (world, value) => world.evaluate(value)) },
+);
+
+it(
+  'whatever happens in whichever order, the alerts that the law says fire, once, on a price that met them',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40, size: 'max' }), manner, async (history, last) => {
+        const world = await AlertWorld.create(test.db);
+        for (const run of history) await run(world);
+        const wrong = (await world.verdicts(last)).filter(({ problem }) => problem !== null);
+        expect(wrong).toEqual([]);
+      }),
+      RUNS === undefined ? { numRuns: 16, seed: 1_874_919 } : { numRuns: Number(RUNS) },
+    );
+  },
+  RUNS === undefined ? 60_000 : 3_600_000,
+);

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/domain/ids.ts';
+import { recoverDeliveries } from '../../../src/store/delivery-recovery.ts';
+import { deleteSubscription, updateSubscription } from '../../../src/store/subscriptions.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { anAccount, aSubscription } from '../../factories/alerts.ts';
+import { type AlertDesk, alertDesk } from './alert-desk.ts';
+
+let desk: AlertDesk;
+let accountId: bigint;
+beforeAll(async () => {
+  desk = await alertDesk();
+});
+afterAll(() => desk.drop());
+beforeEach(async () => {
+  accountId = await anAccount(desk.db);
+});
+
+const TOLD_TO = sql(
+  'test_told_to',
+  `SELECT w.id FROM alert a JOIN event e ON e.id = a.event_id JOIN delivery d ON d.event_pk = e.pk
+   JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE a.pk = $1`,
+);
+
+/** Names the subscription by the id it is given. */
+async function aWebhook(
+  fields: { events?: string[]; status?: 'active' | 'paused' } = {},
+): Promise<{ id: string; pk: bigint }> {
+  const id = newId('wh');
+  return { id, pk: await aSubscription(desk.db, { id, accountId, ...fields }) };
+}
+
+/** An alert that is met while `meanwhile` has happened: the subscriptions that get its event. */
+async function toldTo(webhookPk?: bigint, meanwhile: () => Promise<unknown> = async () => undefined) {
+  const mint = newId('req');
+  const alert = await desk.create(mint, 'above', '0.6', { accountId, ...(webhookPk !== undefined && { webhookPk }) });
+  await desk.evaluate();
+  await meanwhile();
+  await desk.see(mint, '0.7');
+  const woken = (await desk.evaluate()).flatMap(({ subscriptionPks }) => subscriptionPks);
+  expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1 });
+  const rows = await desk.db.query<{ id: string }>(TOLD_TO, [alert.pk]);
+  expect(woken).toHaveLength(rows.length);
+  return { alert, webhooks: rows.map(({ id }) => id) };
+}
+
+describe('an alert that names no webhook', () => {
+  it('goes to the oldest active one that lists price alerts, of the same account', async () => {
+    await aSubscription(desk.db, { accountId: await anAccount(desk.db) });
+    await aWebhook({ events: ['transaction', 'balance_change'] });
+    await aWebhook({ status: 'paused' });
+    const deleted = await aWebhook();
+    await deleteSubscription(desk.db, accountId, deleted.id);
+    const oldest = await aWebhook({ events: ['transaction', 'price_alert'] });
+    await aWebhook();
+    expect((await toldTo()).webhooks).toEqual([oldest.id]);
+  });
+
+  it('goes to the one that is the oldest when it fires, not when it was made', async () => {
+    const first = await aWebhook();
+    const second = await aWebhook();
+    const { webhooks } = await toldTo(undefined, () => deleteSubscription(desk.db, accountId, first.id));
+    expect(webhooks).toEqual([second.id]);
+  });
+
+  it('goes to a webhook that came after it', async () => {
+    let late = { id: '' };
+    const { webhooks } = await toldTo(undefined, async () => {
+      late = await aWebhook();
+    });
+    expect(webhooks).toEqual([late.id]);
+  });
+
+  it('with none at all keeps its event, which a later webhook recovers', async () => {
+    const since = new Date(Date.now() - 60_000);
+    const { alert, webhooks } = await toldTo();
+    expect(webhooks).toEqual([]);
+    const later = await aWebhook();
+    const recovered = await recoverDeliveries({
+      db: desk.db,
+      accountId,
+      subscriptionId: later.id,
+      since,
+      onCommit: () => undefined,
+    });
+    expect(recovered).toMatchObject({ outcome: 'recovered', recovered: 1 });
+    expect(await desk.db.query(TOLD_TO, [alert.pk])).toEqual([{ id: later.id }]);
+  });
+});
+
+describe('an alert that names a webhook', () => {
+  it('goes there, not to the oldest', async () => {
+    await aWebhook();
+    const named = await aWebhook();
+    expect((await toldTo(named.pk)).webhooks).toEqual([named.id]);
+  });
+
+  it.each([
+    ['was deleted', (id: string) => deleteSubscription(desk.db, accountId, id)],
+    ['was paused', (id: string) => updateSubscription(desk.db, accountId, id, { status: 'paused' })],
+    [
+      'no longer lists price alerts',
+      (id: string) => updateSubscription(desk.db, accountId, id, { events: ['transaction'] }),
+    ],
+  ] as const)('that %s keeps its event and tells nobody else', async (_why, change) => {
+    await aWebhook();
+    const named = await aWebhook();
+    expect((await toldTo(named.pk, () => change(named.id))).webhooks).toEqual([]);
+  });
+
+  it('that was paused and is active again goes there', async () => {
+    const named = await aWebhook({ status: 'paused' });
+    const { webhooks } = await toldTo(named.pk, () =>
+      updateSubscription(desk.db, accountId, named.id, { status: 'active' }),
+    );
+    expect(webhooks).toEqual([named.id]);
+  });
+});

@@ -1,0 +1,360 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { decimal } from '../../../src/domain/decimal.ts';
+import { newId } from '../../../src/domain/ids.ts';
+import type { MarketRecord } from '../../../src/domain/market.ts';
+import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
+import { writeMarkets } from '../../../src/store/markets.ts';
+import { waitingShards } from '../../../src/store/marks.ts';
+import { writePrices } from '../../../src/store/prices.ts';
+import { workShard } from '../../../src/store/stage.ts';
+import { ensureTokens } from '../../../src/store/tokens.ts';
+import { writeTrades } from '../../../src/store/trades.ts';
+import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src/store/tx.ts';
+import { writeBookPage } from '../../../workers/book-page.ts';
+import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
+import { aTrade } from '../../factories/trades.ts';
+import { wakeRecorder } from '../workers/worker-harness.ts';
+import { judge, type MadeAlert, type SeenPrice } from './alert-law.ts';
+
+const STAGE = 'evaluate-alerts' as const;
+/** Tokens 0 and 1 are the outcomes of a market, 2 belongs to none. */
+const MARKET_TOKENS = [0, 1];
+export const TOKENS = 3;
+
+const DIE = sql('test_die', 'SELECT pg_terminate_backend(pg_backend_pid())');
+const DELETE_ALERT = sql('test_delete_alert', 'DELETE FROM alert WHERE pk = $1');
+const OUTCOMES = sql(
+  'test_alert_outcomes',
+  `SELECT i.id, a.status, a.triggered_price::text AS price, a.event_id = e.id AS is_linked, e.body,
+     (SELECT count(*)::int FROM event WHERE account_id = $2 AND body LIKE '%' || i.id || '%') AS events,
+     (SELECT count(*)::int FROM delivery d WHERE d.event_pk = e.pk) AS deliveries
+   FROM unnest($1::text[]) AS i (id) LEFT JOIN alert a ON a.id = i.id LEFT JOIN event e ON e.dedupe_key = 'alert:' || i.id`,
+);
+
+interface Outcome {
+  id: string;
+  status: string | null;
+  price: string | null;
+  is_linked: boolean | null;
+  body: string | null;
+  events: number;
+  deliveries: number;
+}
+
+/** How evaluators go about their work. */
+export interface Manner {
+  evaluators: number;
+  /** Marks per claim. */
+  claimed: number;
+  limits: EvaluationLimits;
+  /** Whether each dies in its first claim, before the commit. */
+  dies: boolean;
+  /** Whether the test goes on meanwhile. */
+  isBehind: boolean;
+}
+
+interface Gateway {
+  promise: Promise<void>;
+  resolve(): void;
+  reject(reason: unknown): void;
+}
+
+function gateway(): Gateway {
+  let resolve: () => void = () => undefined;
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<void>((onDone, onError) => {
+    resolve = onDone;
+    reject = onError;
+  });
+  return { promise, resolve, reject };
+}
+
+/** A transaction that did its work and waits to be told to commit. */
+interface Held {
+  tokens: readonly number[];
+  commit(): Promise<void>;
+}
+
+/** Writes prices, alerts and outcomes as the service does, and remembers what it did, for `verdicts`. */
+export class AlertWorld {
+  readonly #db: Database;
+  readonly #accountId: bigint;
+  readonly #mints: string[];
+  readonly #tokenIds: bigint[];
+  readonly #market: MarketRecord;
+  readonly #seen: SeenPrice[] = [];
+  readonly #alerts: (MadeAlert & { id: string; pk: bigint })[] = [];
+  readonly #held: Held[] = [];
+  readonly #behind: Promise<void>[] = [];
+  readonly #startedMs = Date.now();
+  #tick = 0;
+  #drainedAt = -1;
+  #finalAt = Number.POSITIVE_INFINITY;
+
+  private constructor(db: Database, accountId: bigint, mints: string[], tokenIds: bigint[], market: MarketRecord) {
+    this.#db = db;
+    this.#accountId = accountId;
+    this.#mints = mints;
+    this.#tokenIds = tokenIds;
+    this.#market = market;
+  }
+
+  static async create(db: Database): Promise<AlertWorld> {
+    const mints = Array.from({ length: TOKENS }, () => newId('req'));
+    const outcomes = MARKET_TOKENS.map((token) => ({ outcomeId: mints[token] ?? '', label: `label ${token}` }));
+    const market = {
+      marketId: newId('req'),
+      title: 'Will it?',
+      description: '',
+      tags: [],
+      status: 'open' as const,
+      outcomes,
+      hasBook: true,
+    };
+    await db.transaction((tx) => writeMarkets(tx, 'polymarket', 'USD', [market], Date.now()));
+    const tokens = await ensureTokens(db, mints, 'USD');
+    const accountId = await anAccount(db);
+    await aSubscription(db, { accountId });
+    const tokenIds = mints.map((mint) => tokens.get(mint) ?? 0n);
+    return new AlertWorld(db, accountId, mints, tokenIds, market);
+  }
+
+  /** The next moment: no stamp of the database is shared between two of them. */
+  async #next(): Promise<number> {
+    const ms = Date.now();
+    while (Date.now() <= ms) await delay(1);
+    this.#tick += 1;
+    return this.#tick;
+  }
+
+  /** Polls write one price per token. A late one says what the venue said before all others: it is not to be seen. */
+  async poll(
+    kind: 'prices' | 'books',
+    prices: ReadonlyMap<number, number>,
+    how: { late: boolean; held: boolean },
+  ): Promise<void> {
+    const tokens = [...prices.keys()].sort();
+    await this.#release(tokens);
+    const stampedAt = await this.#next();
+    const asOfMs = how.late ? this.#startedMs - stampedAt * 1_000 : Date.now();
+    const seen = tokens.map((token) => ({ token, price: prices.get(token) ?? 0, isPolled: true, stampedAt }));
+    await this.#write(
+      how.held,
+      tokens,
+      async (tx) => {
+        const polled = seen.map(({ token, price }) => ({
+          outcomeId: this.#mints[token] ?? '',
+          tokenId: this.#tokenIds[token] ?? 0n,
+          price,
+        }));
+        if (kind === 'prices') {
+          await writePrices(
+            tx,
+            polled.map(({ tokenId, price }) => ({ tokenId, asOfMs, price: decimal(price / 10) })),
+          );
+          return;
+        }
+        const level = (price: number) => [{ price: decimal(price), size: decimal(1) }];
+        const books = polled.map(({ outcomeId, price }) => ({
+          outcomeId,
+          asOfMs,
+          bids: level((price * 100 - 1) / 1000),
+          asks: level((price * 100 + 1) / 1000),
+        }));
+        await writeBookPage(tx, books, new Map(polled.map((item) => [item.outcomeId, item])), {
+          producer: wakeRecorder(),
+        });
+      },
+      (committedAt) => {
+        // A first price has none that it could be late for.
+        for (const item of seen) {
+          const isFirst = !this.#seen.some(({ token, isPolled }) => token === item.token && isPolled);
+          if (!how.late || isFirst) this.#record({ ...item, committedAt });
+        }
+      },
+    );
+  }
+
+  /** Trade prints, several of a token at one moment perhaps. Stale ones are not to be seen. */
+  async print(
+    prints: readonly (readonly [token: number, price: number])[],
+    how: { late: boolean; held: boolean },
+  ): Promise<void> {
+    const stampedAt = await this.#next();
+    const tsMs = Date.now() - (how.late ? 660_000 : 30_000);
+    const trades = prints.map(([token, price]) =>
+      aTrade({ tsMs, tradeId: newId('req'), outcomeId: this.#mints[token] ?? '', price: decimal(price / 10) }),
+    );
+    await this.#write(
+      how.held,
+      [],
+      async (tx) => void (await writeTrades(tx, trades, 'USD')),
+      (committedAt) => {
+        if (how.late) return;
+        for (const [token, price] of prints) this.#record({ token, price, isPolled: false, stampedAt, committedAt });
+      },
+    );
+  }
+
+  async alert(fields: Pick<MadeAlert, 'token' | 'condition' | 'target'>, held: boolean): Promise<void> {
+    const madeAt = await this.#next();
+    const { token, condition, target } = fields;
+    const mint = this.#mints[token] ?? '';
+    let made: { id: string; pk: bigint } | undefined;
+    await this.#write(
+      held,
+      [],
+      async (tx) => {
+        made = await anAlert(tx, { accountId: this.#accountId, mint, condition, target: String(target / 10) });
+      },
+      (committedAt) => {
+        const end = Number.POSITIVE_INFINITY;
+        if (made) this.#alerts.push({ ...fields, ...made, madeAt, committedAt, deletedAt: end, drainedAt: end });
+      },
+    );
+  }
+
+  async deleteAlert(index: number): Promise<void> {
+    const alert = this.#alerts[index % Math.max(1, this.#alerts.length)];
+    if (!alert || alert.deletedAt !== Number.POSITIVE_INFINITY) return;
+    await this.#db.query(DELETE_ALERT, [alert.pk]);
+    alert.deletedAt = await this.#next();
+    alert.drainedAt = this.#drainedAt;
+  }
+
+  /** The market has its outcome: token 0 won. A second time it is settled, which changes nothing for alerts. */
+  async resolve(): Promise<void> {
+    await this.#release(MARKET_TOKENS);
+    const at = await this.#next();
+    const status = this.#finalAt === Number.POSITIVE_INFINITY ? ('resolved' as const) : ('settled' as const);
+    const outcomes = this.#market.outcomes.map((outcome, index) => ({
+      ...outcome,
+      payout: decimal(index === 0 ? '1' : '0'),
+    }));
+    await this.#db.transaction((tx) =>
+      writeMarkets(tx, 'polymarket', 'USD', [{ ...this.#market, status, outcomes }], Date.now()),
+    );
+    this.#finalAt = Math.min(this.#finalAt, at);
+  }
+
+  async commit(index: number): Promise<void> {
+    const held = this.#held[index % Math.max(1, this.#held.length)];
+    if (held) await this.#end(held);
+  }
+
+  /** Evaluates what is there, as the service does: claims of shards until none waits. Nobody is ever woken. */
+  async evaluate(manner: Manner): Promise<void> {
+    const work = Promise.all(Array.from({ length: manner.evaluators }, () => this.#evaluator(manner))).then(
+      () => undefined,
+    );
+    if (manner.isBehind) {
+      this.#behind.push(work);
+      return;
+    }
+    await work;
+    if (!manner.dies) this.#drainedAt = await this.#next();
+  }
+
+  /** Lets everything end; then what became of each alert, beside the law. */
+  async verdicts(manner: Manner): Promise<{ alert: MadeAlert; outcome: Outcome; problem: string | null }[]> {
+    await this.#release();
+    await Promise.all(this.#behind.splice(0));
+    await this.evaluate({ ...manner, dies: false, isBehind: false });
+    const ids = this.#alerts.map(({ id }) => id);
+    const rows = await this.#db.query<Outcome>(OUTCOMES, [ids, this.#accountId]);
+    const rowOf = new Map(rows.map((row) => [row.id, row]));
+    return this.#alerts.map((alert) => {
+      const outcome = rowOf.get(alert.id);
+      if (!outcome) throw new Error('an alert without an outcome');
+      return { alert, outcome, problem: this.#problem(alert, outcome) };
+    });
+  }
+
+  #problem(alert: MadeAlert, { status, price, is_linked, body, events, deliveries }: Outcome): string | null {
+    const finalAt = MARKET_TOKENS.includes(alert.token) ? this.#finalAt : Number.POSITIVE_INFINITY;
+    const { must, may } = judge(alert, this.#seen, finalAt);
+    const isDeleted = alert.deletedAt !== Number.POSITIVE_INFINITY;
+    if (isDeleted !== (status === null)) return 'the alert should be there exactly when nobody deleted it';
+    if (events === 0) {
+      if (must) return `should have fired on ${[...may]}`;
+      const expected = isDeleted ? null : finalAt === Number.POSITIVE_INFINITY ? 'active' : 'expired';
+      return status === expected ? null : `should be ${expected}`;
+    }
+    const { currentPrice } = (JSON.parse(body ?? '{}') as { data: { currentPrice: number } }).data;
+    if (events !== 1 || deliveries !== 1) return 'one event and one delivery are right';
+    if (!may.has(Math.round(currentPrice * 10))) return `may have fired on ${[...may]}, not on ${currentPrice}`;
+    const isRecorded = status === 'triggered' && is_linked === true && Number(price) === currentPrice;
+    return isDeleted || isRecorded ? null : 'the alert does not say what its event says';
+  }
+
+  async #evaluator({ claimed, limits, dies }: Manner): Promise<void> {
+    for (;;) {
+      const shards = await waitingShards(this.#db, STAGE);
+      if (shards.length === 0) return;
+      for (const shard of shards) {
+        try {
+          const done = await workShard(
+            this.#db,
+            STAGE,
+            shard,
+            { limit: claimed, order: 'oldest' },
+            async (tx, marks) => {
+              const result = await evaluateAlerts(tx, marks, limits);
+              if (dies) await tx.query(DIE);
+              return result;
+            },
+          );
+          if (done.parked.length > 0) throw new Error(`parked: ${done.parked[0]?.error.message}`);
+        } catch (error) {
+          if (!dies || !isDatabaseUnavailable(error)) throw error;
+          return;
+        }
+      }
+    }
+  }
+
+  /** In the order of their stamps, which is not that of their commits. */
+  #record(price: SeenPrice): void {
+    this.#seen.push(price);
+    this.#seen.sort((a, b) => a.stampedAt - b.stampedAt);
+  }
+
+  async #write(
+    held: boolean,
+    tokens: readonly number[],
+    work: (tx: Tx) => Promise<void>,
+    onCommit: (committedAt: number) => void,
+  ): Promise<void> {
+    const gate = gateway();
+    const written = gateway();
+    const ended = this.#db.transaction(async (tx) => {
+      await work(tx);
+      written.resolve();
+      await gate.promise;
+    });
+    ended.catch(written.reject);
+    const transaction: Held = {
+      tokens,
+      commit: async () => {
+        gate.resolve();
+        await ended;
+        onCommit(await this.#next());
+      },
+    };
+    this.#held.push(transaction);
+    await written.promise;
+    if (!held) await this.#end(transaction);
+  }
+
+  async #end(held: Held): Promise<void> {
+    this.#held.splice(this.#held.indexOf(held), 1);
+    await held.commit();
+  }
+
+  /** Ends the transactions that hold these tokens' prices, or all. */
+  async #release(tokens?: readonly number[]): Promise<void> {
+    for (const held of [...this.#held]) {
+      if (tokens === undefined || held.tokens.some((token) => tokens.includes(token))) await this.#end(held);
+    }
+  }
+}
