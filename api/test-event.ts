@@ -1,7 +1,8 @@
-import { type ApiJson, numberField, toJsonText } from '../src/domain/api-json.ts';
+import { toJsonText } from '../src/domain/api-json.ts';
 import { decimal } from '../src/domain/decimal.ts';
 import type { EventType } from '../src/domain/event.ts';
 import { priceAlertBody } from '../src/domain/price-alert-event.ts';
+import { balanceChangeBody, transactionBody } from '../src/domain/wallet-event.ts';
 
 export interface TestEvent {
   eventId: string;
@@ -10,62 +11,55 @@ export interface TestEvent {
   webhookId: string;
 }
 
-const SAMPLE_TOKEN = 'sample-outcome-yes';
-const SAMPLE_WALLET = 'sample-wallet';
+const TOKEN = { tokenMint: 'sample-outcome-yes', tokenSymbol: 'Yes' };
+const WALLET = { wallet: 'sample-wallet', venue: 'sample', marketId: 'sample-market' };
 
 /**
  * The delivery body of a test event (DESIGN section 8): `{test:true, webhookId}`, or for a real kind a sample with made-up
  * values, so that a receiver can be tried before anything happens.
  */
 export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEvent): string {
-  if (type === 'price_alert') {
-    return priceAlertBody({
-      eventId,
-      occurredAt,
-      alertId: 'alert_sample',
-      tokenMint: SAMPLE_TOKEN,
-      tokenSymbol: 'Yes',
-      condition: 'above',
-      targetPrice: decimal('0.6'),
-      currentPrice: decimal('0.62'),
-      venue: 'sample',
-      marketId: 'sample-market',
-    });
-  }
-  const timestamp = occurredAt.toISOString();
-  return toJsonText({ id: eventId, type, timestamp, data: sampleData(type, webhookId, timestamp) }, 'number');
-}
-
-function sampleData(type: Exclude<EventType, 'price_alert'>, webhookId: string, timestamp: string): ApiJson {
   switch (type) {
-    case 'test':
-      return { test: true, webhookId };
+    case 'test': {
+      const timestamp = occurredAt.toISOString();
+      return toJsonText({ id: eventId, type, timestamp, data: { test: true, webhookId } }, 'number');
+    }
+    case 'price_alert':
+      return priceAlertBody({
+        eventId,
+        occurredAt,
+        alertId: 'alert_sample',
+        ...TOKEN,
+        condition: 'above',
+        targetPrice: decimal('0.6'),
+        currentPrice: decimal('0.62'),
+        venue: WALLET.venue,
+        marketId: WALLET.marketId,
+      });
     case 'transaction':
-      return {
-        wallet: SAMPLE_WALLET,
-        venue: 'sample',
+      return transactionBody({
+        eventId,
+        occurredAt,
+        ...WALLET,
         transactionId: 'sample-transaction',
         type: 'trade',
         status: 'confirmed',
-        timestamp,
-        transfers: [{ tokenMint: SAMPLE_TOKEN, tokenSymbol: 'Yes', change: numberField('25') }],
-        marketId: 'sample-market',
+        atMs: occurredAt.getTime(),
+        transfers: [{ ...TOKEN, change: decimal('25') }],
         side: 'buy',
-        size: numberField('25'),
-        price: numberField('0.62'),
-        value: numberField('15.5'),
-      };
+        size: decimal('25'),
+        price: decimal('0.62'),
+        value: decimal('15.5'),
+      });
     case 'balance_change':
-      return {
-        wallet: SAMPLE_WALLET,
-        venue: 'sample',
-        tokenMint: SAMPLE_TOKEN,
-        tokenSymbol: 'Yes',
-        marketId: 'sample-market',
-        previousBalance: numberField('100'),
-        currentBalance: numberField('125'),
-        change: numberField('25'),
+      return balanceChangeBody({
+        eventId,
+        occurredAt,
+        ...WALLET,
+        ...TOKEN,
+        previousBalance: decimal('100'),
+        currentBalance: decimal('125'),
         transactionId: 'sample-transaction',
-      };
+      });
   }
 }

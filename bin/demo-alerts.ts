@@ -2,6 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { type DemoAlert, type DemoApi, DemoApiError, type DemoMarket } from './demo-api.ts';
 import { HOOK_PREFIX } from './demo-setup.ts';
 
+/** Everything that happens is to be seen. */
+const EVENTS = ['price_alert', 'transaction', 'balance_change'];
+
 /** At most this many alerts of the demo wait at a time, and this many triggered ones are left to look at. */
 const WAITING = 4;
 const KEPT_TRIGGERED = 10;
@@ -20,11 +23,12 @@ export async function registerWebhook(api: DemoApi, hook: { url: string; secret:
     if (id !== known?.id) await api.deleteWebhook(id);
   }
   if (known === undefined) {
-    const made = await api.createWebhook({ url: hook.url, events: ['price_alert'], secret: hook.secret });
+    const made = await api.createWebhook({ url: hook.url, events: EVENTS, secret: hook.secret });
     return made.id;
   }
-  if (known.url !== hook.url || known.status !== 'active') {
-    await api.updateWebhook(known.id, { url: hook.url, status: 'active' });
+  const isListening = EVENTS.every((event) => known.events.includes(event));
+  if (known.url !== hook.url || known.status !== 'active' || !isListening) {
+    await api.updateWebhook(known.id, { url: hook.url, status: 'active', events: EVENTS });
   }
   return known.id;
 }

@@ -29,7 +29,13 @@ export interface DemoAlert {
 export interface DemoWebhook {
   readonly id: string;
   readonly url: string;
+  readonly events: readonly string[];
   readonly status: string;
+}
+
+export interface DemoWallet {
+  readonly id: string;
+  readonly address: string;
 }
 
 /** The public HTTP API as the demo uses it, with the demo's key. */
@@ -45,6 +51,8 @@ export interface DemoApi {
   readonly alerts: () => Promise<readonly DemoAlert[]>;
   readonly createAlert: (body: object) => Promise<DemoAlert>;
   readonly deleteAlert: (id: string) => Promise<void>;
+  readonly wallets: () => Promise<readonly DemoWallet[]>;
+  readonly createWallet: (body: object) => Promise<DemoWallet>;
 }
 
 /** Every call throws DemoApiError on an unexpected answer, and what fetch throws when there is none. */
@@ -82,5 +90,7 @@ export function connectDemoApi(apiUrl: string, apiKey: string, signal: AbortSign
     alerts: () => call('GET', '/v1/alerts?limit=1000', header),
     createAlert: (body) => call('POST', '/v1/alerts', header, body),
     deleteAlert: (id) => call('DELETE', `/v1/alerts/${id}`, header),
+    wallets: () => call('GET', '/v1/wallets?limit=1000', header),
+    createWallet: (body) => call('POST', '/v1/wallets', header, body),
   };
 }

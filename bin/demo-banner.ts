@@ -37,6 +37,8 @@ export function bannerText(facts: BannerFacts): string {
     account('webhooks'),
     `  curl -s -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' -d '${alert}' '${apiUrl}/v1/alerts'`,
     account('alerts'),
+    'A wallet that trades several times a minute is watched:',
+    account('wallets'),
     'Events arrive below by themselves, as the receiver gets them. Ctrl-C stops everything.',
     RULE,
   ].join('\n');

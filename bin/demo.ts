@@ -5,6 +5,7 @@ import { openDemoAlerts, registerWebhook } from './demo-alerts.ts';
 import { connectDemoApi, type DemoApi } from './demo-api.ts';
 import { bannerText } from './demo-banner.ts';
 import { type DemoSetup, setUpDemo } from './demo-setup.ts';
+import { watchRegular } from './demo-wallet.ts';
 import { runInTerminal } from './terminal.ts';
 
 /** `npm run demo`: `npm start` with a simulated exchange to poll and a receiver to deliver to. */
@@ -98,6 +99,7 @@ async function keepAlerts(api: DemoApi, setup: DemoSetup, signal: AbortSignal): 
   while (!signal.aborted) {
     try {
       const webhookId = await registerWebhook(api, { url: setup.hookUrl, secret: setup.hookSecret });
+      await watchRegular(api);
       const markets = await api.markets(MARKETS);
       if (isFirst) await alerts.fireOne(api, webhookId, markets);
       isFirst = false;

@@ -1,7 +1,7 @@
 import type { RandomStream } from '../random.ts';
 import { type Market, type MarketOrder, UNITS } from '../world/market.ts';
 import type { Intent } from '../world/trade-tape.ts';
-import { FIRST_RETAIL, RETAIL_WALLETS } from './wallets.ts';
+import { FIRST_RETAIL, REGULAR, REGULAR_COUNTS_FOR, RETAIL_WALLETS } from './wallets.ts';
 
 /** Sizes of a purchase by amount come out with four decimals. */
 const BOUGHT_STEP = UNITS / 10_000;
@@ -15,7 +15,8 @@ export function actAsRetail(
   random: RandomStream,
   submit: (order: MarketOrder) => number,
 ): void {
-  const owner = FIRST_RETAIL + random.below(RETAIL_WALLETS);
+  const drawn = random.below(RETAIL_WALLETS);
+  const owner = drawn < REGULAR_COUNTS_FOR ? REGULAR : FIRST_RETAIL + drawn;
   const intent = drawIntent(market, random);
   if (random.chance(250_000)) {
     const order = patientOrder(market, owner, intent, random);

@@ -96,6 +96,10 @@ export function subtractDecimals(a: Decimal, b: Decimal): Decimal {
   return unscaled(scaled(a, scale) - scaled(b, scale), scale);
 }
 
+export function negateDecimal(value: Decimal): Decimal {
+  return subtractDecimals(ZERO, value);
+}
+
 export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
   const scaleA = scaleOf(a);
   const scaleB = scaleOf(b);

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { VenueObserver } from '../observer.ts';
+import { createReport } from '../report.ts';
+import type { WalletAdapter } from '../wallet-port.ts';
+import { POLYMARKET, type PolymarketHttpSettings } from './client.ts';
+import { parseActivity } from './wallet-activity.ts';
+import { createWalletClient } from './wallet-client.ts';
+import { parsePositions } from './wallet-positions.ts';
+import { type ActivityWalkSettings, readActivity } from './wallet-walk.ts';
+
+export interface PolymarketWalletOptions {
+  /** Of the Data API. */
+  url: string;
+  observer?: VenueObserver;
+  http?: PolymarketHttpSettings;
+  activity?: Partial<ActivityWalkSettings>;
+}
+
+const ACTIVITY_SETTINGS: ActivityWalkSettings = { overlapSeconds: 300, maxPagesPerRead: 10 };
+
+const nextPage = z.object({
+  version: z.enum(['v2', 'v1']),
+  cursor: z.string().exactOptional(),
+  offset: z.number().int().exactOptional(),
+});
+
+/** Wallets of Polymarket: activity and positions of the public Data API. Position formats are private to this folder. */
+export function createPolymarketWallets(options: PolymarketWalletOptions): WalletAdapter {
+  const client = createWalletClient(options);
+  const report = createReport(POLYMARKET, options.observer);
+  const settings = { ...ACTIVITY_SETTINGS, ...options.activity };
+  return {
+    venue: POLYMARKET,
+
+    async pollActivity({ address, sinceMs }, position, context) {
+      const nowMs = context.now();
+      const { rows, truncated, ...page } = await readActivity(position, { sinceMs, nowMs, settings }, (start, next) =>
+        client.listActivity(address, start, next, context.signal),
+      );
+      report.truncated('wallets', truncated);
+      const { records, rejected, unknowns } = parseActivity(rows, nowMs);
+      report.unknowns(unknowns);
+      return { records, rejected, ...page };
+    },
+
+    async pollBalances(address, position, context) {
+      const from = nextPage.safeParse(position);
+      const answer = await client.listPositions(address, from.success ? from.data : undefined, context.signal);
+      return {
+        ...parsePositions(answer.rows),
+        position: answer.next ?? null,
+        more: answer.next !== undefined,
+      };
+    },
+
+    close: () => client.close(),
+  };
+}

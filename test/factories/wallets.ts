@@ -1,0 +1,131 @@
+import { decimal } from '../../src/domain/decimal.ts';
+import { type Database, sql } from '../../src/store/tx.ts';
+import { createWallet, type Wallet } from '../../src/store/wallets.ts';
+import type { CallContext, RejectedRecord } from '../../src/venues/port.ts';
+import type { WalletAdapter, WalletBalance, WalletPage, WalletTransaction } from '../../src/venues/wallet-port.ts';
+
+export function aTransaction(fields: Partial<WalletTransaction> & { transactionId: string }): WalletTransaction {
+  return {
+    type: 'trade',
+    status: 'confirmed',
+    atMs: Date.now(),
+    transfers: [{ tokenMint: 'token-yes', tokenSymbol: 'Yes', change: decimal('5') }],
+    marketId: '0xmarket',
+    side: 'buy',
+    size: decimal('5'),
+    price: decimal('0.5'),
+    value: decimal('2.5'),
+    ...fields,
+  };
+}
+
+export function aBalance(tokenMint: string, amount: string): WalletBalance {
+  return { tokenMint, amount: decimal(amount), tokenSymbol: 'Yes', marketId: '0xmarket' };
+}
+
+/** A wallet address of Polymarket's form. */
+export function anAddress(): string {
+  return `0x${crypto.randomUUID().replaceAll('-', '')}00000000`;
+}
+
+export async function aWatchedWallet(
+  db: Database,
+  fields: { accountId: bigint; venue?: string; address?: string },
+): Promise<Wallet> {
+  const { accountId, venue = 'v', address = anAddress() } = fields;
+  const wallet = await createWallet(db, accountId, { venue, address });
+  if (!wallet) throw new Error('watched already');
+  return wallet;
+}
+
+/** What a venue's wallets did and hold, as a test writes it. */
+export interface WalletWorld {
+  transactions: WalletTransaction[];
+  balances: WalletBalance[];
+  rejected: RejectedRecord[];
+  pageSize: number;
+  /** Called before each answer. */
+  before(what: 'activity' | 'balances', address: string, call: CallContext): void | Promise<void>;
+}
+
+/**
+ * Wallets that all did and hold the same: the position counts what was handed out, and a walk begins a little before where the
+ * last one ended, as real ones do.
+ */
+export function scriptedWallets(script: Partial<WalletWorld> & { venue?: string } = {}): WalletAdapter & WalletWorld {
+  const world: WalletWorld = {
+    transactions: script.transactions ?? [],
+    balances: script.balances ?? [],
+    rejected: script.rejected ?? [],
+    pageSize: script.pageSize ?? 100,
+    before: script.before ?? (() => undefined),
+  };
+  const adapter: WalletAdapter = {
+    venue: script.venue ?? 'v',
+    async pollActivity({ address }, position, call) {
+      await self.before('activity', address, call);
+      const { next = 0, isWalking = false } = (position as { next?: number; isWalking?: boolean } | null) ?? {};
+      const from = isWalking ? next : Math.max(0, next - 2);
+      return page(self.transactions, from, (more, end) => ({ next: end, isWalking: more }));
+    },
+    async pollBalances(address, position, call) {
+      await self.before('balances', address, call);
+      return page(self.balances, (position as number | null) ?? 0, (_more, end) => end);
+    },
+    close: async () => undefined,
+  };
+  const self = Object.assign(world, adapter);
+
+  function page<R>(
+    all: readonly R[],
+    from: number,
+    positionAt: (more: boolean, end: number) => unknown,
+  ): WalletPage<R> {
+    const end = Math.min(all.length, from + self.pageSize);
+    const more = end < all.length;
+    return { records: all.slice(from, end), rejected: [...self.rejected], position: positionAt(more, end), more };
+  }
+  return self;
+}
+
+export interface StoredEvent {
+  id: string;
+  type: string;
+  account: bigint;
+  data: Record<string, unknown>;
+  /** Subscriptions it goes to. */
+  deliveries: bigint[];
+}
+
+const SELECT_EVENTS = sql(
+  'test_wallet_events',
+  `SELECT e.id, e.type, e.account_id, e.body, array_remove(array_agg(d.subscription_pk ORDER BY d.pk), NULL) AS deliveries
+   FROM event e LEFT JOIN delivery d ON d.event_pk = e.pk
+   WHERE e.account_id = ANY ($1::bigint[]) GROUP BY e.pk ORDER BY e.pk`,
+);
+
+/** Everything that was told to these accounts, in order. */
+export async function storedEvents(db: Database, ...accountIds: bigint[]): Promise<StoredEvent[]> {
+  const rows = await db.query<{ id: string; type: string; account_id: string; body: string; deliveries: string[] }>(
+    SELECT_EVENTS,
+    [accountIds],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    type: row.type,
+    account: BigInt(row.account_id),
+    data: (JSON.parse(row.body) as { data: Record<string, unknown> }).data,
+    deliveries: row.deliveries.map(BigInt),
+  }));
+}
+
+const MAKE_DUE = sql(
+  'test_make_wallets_due',
+  `UPDATE watched_wallet SET polled_at = NULL,
+     lease_until = CASE WHEN $2 THEN lease_until - interval '1 minute' ELSE lease_until END WHERE venue = $1`,
+);
+
+/** The next tick; with `leasesToo`, one after the lease of a process that died. */
+export async function makeWalletsDue(db: Database, venue: string, leasesToo = false): Promise<void> {
+  await db.query(MAKE_DUE, [venue, leasesToo]);
+}

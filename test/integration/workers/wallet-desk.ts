@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { sql } from '../../../src/store/tx.ts';
+import type { Wallet } from '../../../src/store/wallets.ts';
+import type { WalletAdapter } from '../../../src/venues/wallet-port.ts';
+import type { JobReport } from '../../../workers/define.ts';
+import { pollWallets } from '../../../workers/poll-wallets.ts';
+import { anAccount, aSubscription } from '../../factories/alerts.ts';
+import { aWatchedWallet, makeWalletsDue, scriptedWallets, storedEvents } from '../../factories/wallets.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type ContextFields, jobContext, testConfig } from './worker-harness.ts';
+
+const LEFT = sql(
+  'test_left_of_wallet',
+  `SELECT w.polled_at, w.baseline_at, w.failures, w.last_error, w.lease_token, w.activity_position,
+     (SELECT count(*)::int FROM wallet_balance b WHERE b.watched_pk = w.pk) AS balances,
+     (SELECT count(*)::int FROM wallet_transaction t WHERE t.watched_pk = w.pk) AS transactions
+   FROM watched_wallet w WHERE address = $1`,
+);
+/** Both kinds of events that wallets have. */
+export const BOTH = ['transaction', 'balance_change'];
+
+/** A database for the tests of a file, and for each of them a venue, and an account with a webhook that lists both kinds. */
+export function walletDesk() {
+  let test: TestDatabase;
+  let venues = 0;
+  let owner = 0n;
+  let hook = 0n;
+  const venue = () => `v${venues}`;
+  beforeAll(async () => {
+    test = await createTestDatabase({ poolSize: 16 });
+  });
+  afterAll(() => test.drop());
+  beforeEach(async () => {
+    venues += 1;
+    owner = await anAccount(test.db);
+    hook = await aSubscription(test.db, { accountId: owner, events: BOTH });
+  });
+
+  function run(adapter: WalletAdapter, fields: Partial<ContextFields> = {}): Promise<JobReport> {
+    const walletAdapters = new Map([[adapter.venue, adapter]]);
+    const context = jobContext({ db: test.db, config: testConfig(test.url), walletAdapters, ...fields });
+    return pollWallets.run({ venue: adapter.venue }, context);
+  }
+  return {
+    get db() {
+      return test.db;
+    },
+    get venue() {
+      return venue();
+    },
+    get owner() {
+      return owner;
+    },
+    get hook() {
+      return hook;
+    },
+    run,
+    /** As the next tick would. */
+    async again(adapter: WalletAdapter, fields: Partial<ContextFields> = {}): Promise<JobReport> {
+      await makeWalletsDue(test.db, adapter.venue);
+      return run(adapter, fields);
+    },
+    watch: (accountId = owner, address?: string): Promise<Wallet> =>
+      aWatchedWallet(test.db, { accountId, venue: venue(), ...(address !== undefined && { address }) }),
+    world: (script: Parameters<typeof scriptedWallets>[0] = {}) => scriptedWallets({ venue: venue(), ...script }),
+    /** What is kept of a watched wallet. */
+    left: async (address: string) => (await test.db.query<Record<string, unknown>>(LEFT, [address]))[0],
+    /** What an account was told, in short. */
+    async told(account = owner): Promise<unknown[]> {
+      const events = await storedEvents(test.db, account);
+      return events.map(({ type, data }) =>
+        type === 'transaction'
+          ? data['transactionId']
+          : `${data['tokenMint']} ${data['previousBalance']}>${data['currentBalance']}`,
+      );
+    },
+  };
+}
+
+/** So many seconds before now. */
+export function ago(seconds: number): number {
+  return Date.now() - seconds * 1000;
+}

@@ -1,0 +1,231 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { addDecimals, compareDecimals, ZERO } from '../../../../src/domain/decimal.ts';
+import { isStorableText } from '../../../../src/domain/text.ts';
+import { CASH, parseActivity } from '../../../../src/venues/polymarket/wallet-activity.ts';
+import { parsePositions } from '../../../../src/venues/polymarket/wallet-positions.ts';
+import { readRecordedJson, venueDataFolder } from '../../../support/venue-data.ts';
+
+const NOW = Date.UTC(2026, 8, 9);
+const MARKET = `0x${'c'.repeat(64)}`;
+const V2 = {
+  proxy_wallet: '0x7c3db723f1d4d8cb9c550095203b686cb11e5c6b',
+  timestamp: 1_788_886_609,
+  condition_id: MARKET,
+  type: 'TRADE',
+  size: 14.285715,
+  usdc_size: 13.285715,
+  transaction_hash: '0xA661',
+  price: 0.9300000035,
+  token_id: '98255',
+  side: 'BUY',
+  outcome_index: 0,
+  outcome: 'Yes',
+};
+/** What rows that are no trades have in place of what they lack. */
+const NO_TRADE = { condition_id: '', token_id: '', side: '', outcome: '', outcome_index: 999, price: 0 };
+
+function inV1(row: Record<string, unknown>): Record<string, unknown> {
+  const names: Record<string, string> = { token_id: 'asset' };
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      names[name] ?? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  );
+}
+const ids = (rows: readonly unknown[]) => parseActivity(rows, NOW).records.map(({ transactionId }) => transactionId);
+
+describe('a row of activity', () => {
+  it('is the same transaction in both versions of the API', () => {
+    const { records, rejected, unknowns } = parseActivity([V2], NOW);
+    expect([rejected, unknowns]).toEqual([[], []]);
+    expect(records).toEqual([
+      {
+        transactionId: expect.stringMatching(/^0xa661:[0-9a-f]{16}$/),
+        type: 'trade',
+        status: 'confirmed',
+        atMs: 1_788_886_609_000,
+        marketId: MARKET,
+        side: 'buy',
+        size: '14.285715',
+        price: '0.9300000035',
+        value: '13.285715',
+        transfers: [
+          { tokenMint: '98255', tokenSymbol: 'Yes', change: '14.285715' },
+          { tokenMint: CASH, tokenSymbol: CASH, change: '-13.285715' },
+        ],
+      },
+    ]);
+    expect(parseActivity([inV1(V2)], NOW).records).toEqual(records);
+  });
+
+  it.each([
+    [{ side: 'SELL' }, ['-14.285715 98255', '13.285715 pUSD']],
+    [{ ...NO_TRADE, type: 'SPLIT' }, ['-13.285715 pUSD']],
+    [{ ...NO_TRADE, type: 'MERGE', token_id: '98255' }, ['-14.285715 98255', '13.285715 pUSD']],
+    [{ ...NO_TRADE, type: 'REDEEM', condition_id: MARKET }, ['13.285715 pUSD']],
+    [{ ...NO_TRADE, type: 'REDEEM', usdc_size: 0 }, []],
+    [{ ...NO_TRADE, type: 'CONVERSION' }, []],
+    [{ ...NO_TRADE, type: 'MIGRATION' }, []],
+    ...['REWARD', 'YIELD', 'MAKER_REBATE', 'TAKER_REBATE', 'REFERRAL_REWARD', 'DEPOSIT'].map(
+      (type) => [{ ...NO_TRADE, type }, ['13.285715 pUSD']] as const,
+    ),
+    [{ ...NO_TRADE, type: 'WITHDRAWAL' }, ['-13.285715 pUSD']],
+    [{ ...NO_TRADE, type: 'TIP', side: 'IN' }, ['13.285715 pUSD']],
+    [{ ...NO_TRADE, type: 'TIP', side: 'OUT' }, ['-13.285715 pUSD']],
+  ] as const)('%j moves %j', (change, moves) => {
+    const { records, rejected, unknowns } = parseActivity([{ ...V2, ...change }], NOW);
+    expect([rejected, unknowns]).toEqual([[], []]);
+    const [row] = records;
+    expect(row?.transfers.map(({ tokenMint, change: by }) => `${by} ${tokenMint}`)).toEqual(moves);
+    expect(row?.marketId).toBe('condition_id' in change && change.condition_id === '' ? undefined : MARKET);
+  });
+
+  it('of an unknown type or side is told without transfers, and counted', () => {
+    const rows = [
+      { ...V2, ...NO_TRADE, type: 'AIRDROP' },
+      { ...V2, side: 'HOLD' },
+    ];
+    const { records, unknowns } = parseActivity(rows, NOW);
+    expect(records.map(({ type, side, transfers }) => [type, side, transfers])).toEqual([
+      ['airdrop', undefined, []],
+      ['trade', undefined, []],
+    ]);
+    expect(unknowns).toEqual([
+      { field: 'activity type', value: 'AIRDROP' },
+      { field: 'activity side', value: 'HOLD' },
+    ]);
+  });
+
+  it('is told from its equals by its number, and from its siblings of one transaction by what it is', () => {
+    const rows = [V2, V2, { ...V2, size: 1 }, { ...V2, side: 'SELL' }, { ...V2, token_id: '1' }, V2];
+    expect(new Set(ids(rows)).size).toBe(rows.length);
+    expect(ids([...rows].reverse()).sort()).toEqual(ids(rows).sort());
+    expect(ids([V2, V2])).toEqual(ids(rows).slice(0, 2));
+  });
+
+  it.each([
+    [{ transaction_hash: undefined }, 'missing_field'],
+    [{ type: '' }, 'invalid_field'],
+    [{ timestamp: 1.5 }, 'invalid_field'],
+    [{ timestamp: NOW / 1000 + 301 }, 'timestamp_in_future'],
+    [{ size: -1 }, 'size_not_positive'],
+    [{ size: 0 }, 'size_not_positive'],
+    [{ size: '1e30' }, 'size_out_of_range'],
+    [{ usdc_size: 'NaN' }, 'invalid_field'],
+    [{ price: 1.01 }, 'price_out_of_range'],
+    [{ token_id: '' }, 'missing_field'],
+    [{ token_id: '\u0000' }, 'unstorable_text'],
+    [{ outcome: '\ud800' }, 'unstorable_text'],
+  ])('with %j is refused as %s, and its neighbours are not', (change, reason) => {
+    const { records, rejected } = parseActivity([V2, { ...V2, ...change }, { ...V2, size: 2 }], NOW);
+    expect(records).toHaveLength(2);
+    expect(rejected).toMatchObject([{ kind: 'wallets', reason }]);
+  });
+});
+
+describe('a position', () => {
+  it('is how many tokens, under both names', () => {
+    const v2 = { token_id: '9', condition_id: MARKET, current_size: 400_000.0, current_value: 1, outcome: 'No' };
+    const v1 = { asset: '9', conditionId: MARKET, size: 400_000, currentValue: 2, outcome: 'No' };
+    const records = [{ tokenMint: '9', amount: '400000', tokenSymbol: 'No', marketId: MARKET }];
+    expect(parsePositions([v2])).toEqual({ records, rejected: [] });
+    expect(parsePositions([v1])).toEqual({ records, rejected: [] });
+  });
+
+  it('listed twice is one, or none when the two disagree', () => {
+    const row = { asset: '9', size: 5 };
+    const other = { asset: '8', size: 1 };
+    expect(parsePositions([row, other, row]).records).toHaveLength(2);
+    const torn = parsePositions([row, other, { ...row, size: 6 }]);
+    expect(torn.records).toMatchObject([{ tokenMint: '8' }]);
+    expect(torn.rejected).toMatchObject([{ recordId: '9', reason: 'conflicting_rows' }]);
+  });
+});
+
+const folder = venueDataFolder('polymarket');
+describe.skipIf(folder === undefined)('recorded wallets', () => {
+  const read = (file: string) => readRecordedJson(`${folder}/${file}`) as Record<string, unknown>[];
+  const activity = () => read('data_api_v2_2026-09/activity.json');
+  const trades = (name: string) => read(`wallet_trades_2026-01/${name}.json`).map(asActivity);
+  /** A trade is the activity row without these two. */
+  const asActivity = (row: Record<string, unknown>) => ({
+    ...row,
+    type: 'TRADE',
+    usdcSize: Number(row['size']) * Number(row['price']),
+  });
+
+  it('activity of version 2 reads whole', () => {
+    const { records, rejected, unknowns } = parseActivity(activity(), NOW);
+    expect([records.length, rejected, unknowns]).toEqual([2, [], []]);
+    expect(records[0]?.transfers[0]).toEqual({
+      tokenMint: '98255364887669934733864645030488537034263699416357729920734267612805930214172',
+      tokenSymbol: 'Yes',
+      change: '14.285715',
+    });
+  });
+
+  it.each([
+    ['baguette_10pm', 6],
+    ['gabagool_10pm', 30],
+    ['gabagool_945pm', 45],
+  ])('%s keeps every row, exact duplicates and shared hashes included, in any order', (name, count) => {
+    const rows = trades(name);
+    const { records, rejected } = parseActivity(rows, NOW);
+    expect([records.length, rejected]).toEqual([count, []]);
+    expect(new Set(ids(rows)).size).toBe(count);
+    fc.assert(
+      fc.property(fc.shuffledSubarray(rows, { minLength: rows.length }), (shuffled) => {
+        expect(ids(shuffled).sort()).toEqual(ids(rows).sort());
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('positions of both versions read whole', () => {
+    for (const [file, count] of [
+      ['data_api_v2_2026-09/positions.json', 2],
+      ['data_api_positions_2025/positions.json', 2],
+      ['nautilus_rust/data_api_positions_response.json', 4],
+    ] as const) {
+      const { records, rejected } = parsePositions(read(file));
+      expect([file, records.length, rejected]).toEqual([file, count, []]);
+    }
+  });
+
+  it('mutated ones never throw, and leave nothing that cannot be stored', () => {
+    const samples = [...activity(), ...trades('gabagool_10pm').slice(0, 3)];
+    const positions = [
+      ...read('data_api_v2_2026-09/positions.json'),
+      ...read('data_api_positions_2025/positions.json'),
+    ];
+    const poison = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom('\u0000', '\ud800', Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300, '1e999', [], {}, undefined),
+    );
+    const mutated = (rows: Record<string, unknown>[]) =>
+      fc.tuple(fc.constantFrom(...rows), fc.nat(), poison).map(([row, at, value]): unknown => {
+        const names = Object.keys(row);
+        return at % 20 === 0 ? value : { ...row, [names[at % names.length] ?? '']: value };
+      });
+    fc.assert(
+      fc.property(mutated(samples), mutated(positions), (row, position) => {
+        const { records, rejected } = parseActivity([row], NOW);
+        expect(records.length + rejected.length).toBe(1);
+        for (const { transfers, ...record } of records) {
+          expect(Object.values(record).every((value) => typeof value !== 'string' || isStorableText(value))).toBe(true);
+          expect(Number.isSafeInteger(record.atMs)).toBe(true);
+          for (const { change } of transfers) expect(addDecimals(change, ZERO)).toBe(change);
+        }
+        const held = parsePositions([position]);
+        expect(held.records.length + held.rejected.length).toBe(1);
+        for (const { amount, tokenMint } of held.records) {
+          expect(compareDecimals(amount, ZERO)).not.toBe(-1);
+          expect(isStorableText(tokenMint)).toBe(true);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
