@@ -1,0 +1,213 @@
+import { SimControlError } from '../errors.ts';
+import { hashWord } from '../random.ts';
+import { Chain, type Execution, slotOf, type Transaction } from './chain.ts';
+import { type SimToken, SOL_MINT, tokensOf } from './tokens.ts';
+import { type Population, playSecond, populate } from './traffic.ts';
+
+/** Somebody moves something now. Without `mint` native SOL; `units` in the smallest unit, as whole-number text. */
+export interface TransferRequest {
+  readonly from: string;
+  readonly to: string;
+  readonly mint?: string | undefined;
+  readonly units: string;
+  readonly fails?: boolean | undefined;
+  readonly version?: 'legacy' | 0 | undefined;
+}
+
+/** How the next calls of a JSON-RPC method fail: by an error in an answer of status 200. */
+export interface RpcFailure {
+  readonly method: string;
+  readonly code: number;
+  readonly message: string;
+  /** Default 1. */
+  readonly count?: number | undefined;
+}
+
+export interface PriceOverride {
+  readonly mint: string;
+  /** Null: no reliable price. */
+  readonly usd: number | null;
+  readonly blockId?: number | undefined;
+}
+
+/** What tests and the control route can do with the simulated chain. */
+export interface SolanaControl {
+  tokens(): readonly SimToken[];
+  people(): readonly string[];
+  /** Executed when it is final; its signature is known before. @throws SimControlError when it cannot be done. */
+  transfer(request: TransferRequest): { signature: string };
+  /** Seconds until a transaction is final, from now on. */
+  delayFinality(seconds: number): void;
+  /** The next so many `getTransaction` calls find nothing. */
+  hideTransactions(calls: number): void;
+  failRpc(failure: RpcFailure): void;
+  setPrice(override: PriceOverride): void;
+  /** Raw amount by mint, native lamports and wrapped SOL together, of everything that this owner owns. */
+  holdings(owner: string): ReadonlyMap<string, bigint>;
+}
+
+/** A machine that slept does not owe the chain every second it slept through. */
+const MAX_CATCH_UP_SECONDS = 600;
+const HISTORY_SECONDS = 600;
+const PRICE_DOMAIN = 79;
+const PRICE_SECONDS = 10;
+const PRICE_SWING = 0.02;
+const TWO_POW_32 = 4_294_967_296;
+
+/** The simulated chain in time: seeded traffic, finality, and the faults that only a node has. */
+export class SolanaNetwork implements SolanaControl {
+  readonly chain: Chain;
+  private readonly seed: number;
+  private readonly nowSecond: () => number;
+  private readonly all: readonly SimToken[];
+  private readonly population: Population;
+  private readonly prices = new Map<string, PriceOverride>();
+  private readonly failures: { failure: RpcFailure; left: number }[] = [];
+  private readonly queue: { second: number; execute: (second: number) => void }[] = [];
+  private finalitySeconds = 0;
+  private hidden = 0;
+  private playedSecond: number;
+  private readonly hasTraffic: boolean;
+
+  constructor(options: { seed: number; nowSecond: () => number; hasTraffic?: boolean | undefined }) {
+    const { seed, nowSecond, hasTraffic = true } = options;
+    this.seed = seed;
+    this.nowSecond = nowSecond;
+    this.hasTraffic = hasTraffic;
+    this.all = tokensOf(seed);
+    this.chain = new Chain(seed);
+    this.population = populate(this.chain, this.all, seed);
+    this.playedSecond = nowSecond() - HISTORY_SECONDS;
+    this.catchUp();
+  }
+
+  /** The second up to which everything is final; what was due until then is executed first. */
+  catchUp(): number {
+    const target = this.nowSecond() - this.finalitySeconds;
+    this.playedSecond = Math.max(this.playedSecond, target - MAX_CATCH_UP_SECONDS);
+    for (; this.playedSecond < target; this.playedSecond += 1) {
+      this.executeDue(this.playedSecond);
+      if (this.hasTraffic) playSecond(this.chain, this.population, this.all, this.seed, this.playedSecond);
+    }
+    this.executeDue(target);
+    return this.playedSecond;
+  }
+
+  /** The newest final slot. */
+  slot(): number {
+    return Math.max(slotOf(this.catchUp()), this.chain.transactions.at(-1)?.slot ?? 0);
+  }
+
+  tokens(): readonly SimToken[] {
+    return this.all;
+  }
+
+  people(): readonly string[] {
+    return this.population.people;
+  }
+
+  transfer(request: TransferRequest): { signature: string } {
+    const second = this.nowSecond();
+    this.catchUp();
+    if (!/^\d{1,20}$/.test(request.units))
+      throw new SimControlError(400, 'invalid_units', 'units: a whole number as text');
+    const token = this.all.find(({ mint }) => mint === request.mint);
+    if (request.mint !== undefined && !token) throw new SimControlError(404, 'mint_not_found', 'no such mint');
+    const units = BigInt(request.units);
+    let done: Transaction | undefined;
+    const execution: Omit<Execution, 'second'> = {
+      payer: request.from,
+      ...(request.fails !== undefined && { fails: request.fails }),
+      ...(request.version !== undefined && { version: request.version }),
+      work: (steps) => {
+        if (!token) return steps.sol(request.from, request.to, units);
+        const [from] = this.accountsOf(request.from, token);
+        if (!from) throw new SimControlError(409, 'insufficient_funds', 'nothing of this mint');
+        const [to = steps.create(request.from, request.to, token)] = this.accountsOf(request.to, token);
+        steps.token(from, to, units);
+      },
+    };
+    if (this.finalitySeconds === 0) {
+      done = this.chain.execute({ second, ...execution });
+      return { signature: done.signature };
+    }
+    if (this.hasTraffic)
+      throw new SimControlError(409, 'has_traffic', 'with traffic its signature is not known before');
+    this.queue.push({ second, execute: (at) => void this.chain.execute({ second: at, ...execution }) });
+    return { signature: this.chain.signatureAt(this.chain.transactions.length + this.queue.length - 1) };
+  }
+
+  delayFinality(seconds: number): void {
+    if (!Number.isInteger(seconds) || seconds < 0) throw new SimControlError(400, 'invalid_seconds', 'a whole number');
+    this.finalitySeconds = seconds;
+  }
+
+  hideTransactions(calls: number): void {
+    this.hidden = calls;
+  }
+
+  failRpc(failure: RpcFailure): void {
+    this.failures.push({ failure, left: failure.count ?? 1 });
+  }
+
+  setPrice(override: PriceOverride): void {
+    if (!this.all.some(({ mint }) => mint === override.mint)) {
+      throw new SimControlError(404, 'mint_not_found', 'no such mint');
+    }
+    this.prices.set(override.mint, override);
+  }
+
+  holdings(owner: string): ReadonlyMap<string, bigint> {
+    this.catchUp();
+    const sums = new Map<string, bigint>([[SOL_MINT, this.chain.balanceOf(owner)]]);
+    for (const { token, amount } of this.chain.accountsOf(owner)) {
+      sums.set(token.mint, (sums.get(token.mint) ?? 0n) + amount);
+    }
+    return sums;
+  }
+
+  /** The failure that this call meets; counts it. */
+  takeFailure(method: string): RpcFailure | undefined {
+    const found = this.failures.find(({ failure, left }) => left > 0 && failure.method === method);
+    if (found) found.left -= 1;
+    return found?.failure;
+  }
+
+  /** Whether this `getTransaction` finds nothing, whatever there is. */
+  takeHidden(): boolean {
+    if (this.hidden === 0) return false;
+    this.hidden -= 1;
+    return true;
+  }
+
+  /** What Jupiter says of a mint: undefined when it has no reliable price, or does not know it. */
+  priceOf(mint: string): { usd: number; blockId: number; decimals: number } | undefined {
+    const token = this.all.find((each) => each.mint === mint);
+    const override = this.prices.get(mint);
+    const usd = override ? override.usd : this.walk(token);
+    if (token === undefined || usd === undefined || usd === null) return undefined;
+    return { usd, blockId: override?.blockId ?? this.slot(), decimals: token.decimals };
+  }
+
+  private walk(token: SimToken | undefined): number | undefined {
+    if (token?.usd === undefined) return undefined;
+    const draw = hashWord(
+      PRICE_DOMAIN,
+      this.seed,
+      this.all.indexOf(token),
+      Math.floor(this.nowSecond() / PRICE_SECONDS),
+    );
+    return Number((token.usd * (1 + (draw / TWO_POW_32 - 0.5) * PRICE_SWING)).toPrecision(12));
+  }
+
+  private accountsOf(owner: string, token: SimToken) {
+    return this.chain.accountsOf(owner).filter((account) => account.token.mint === token.mint);
+  }
+
+  private executeDue(second: number): void {
+    while (this.queue[0] !== undefined && this.queue[0].second <= second) {
+      const due = this.queue.shift();
+      due?.execute(due.second);
+    }
+  }
+}

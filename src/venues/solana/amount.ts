@@ -1,0 +1,45 @@
+import { type Decimal, decimal } from '../../domain/decimal.ts';
+
+/** `u64`, as its digits. */
+const RAW_AMOUNT = /^\d{1,20}$/;
+const MAX_DECIMALS = 255;
+
+/**
+ * The integer of a raw token amount; null when it is none. Nodes write them as text, because numbers would lose digits.
+ */
+export function parseRawAmount(value: unknown): bigint | null {
+  return typeof value === 'string' && RAW_AMOUNT.test(value) ? BigInt(value) : null;
+}
+
+/** Lamports come as a JSON number: null above 2^53, about nine million SOL, where its digits are no longer certain. */
+export function parseLamports(value: unknown): bigint | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : null;
+}
+
+export function isDecimals(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_DECIMALS;
+}
+
+/** A raw amount in whole units: exactly `raw / 10^decimals`. */
+export function unitsOf(raw: bigint, decimals: number): Decimal {
+  return decimal(`${raw}e-${decimals}`);
+}
+
+/** Raw amounts by mint, added up; a mint has one number of decimals. */
+export class MintSums {
+  readonly #sums = new Map<string, { raw: bigint; decimals: number }>();
+
+  /** False when the mint was added before with other decimals. */
+  add(mint: string, raw: bigint, decimals: number): boolean {
+    const sum = this.#sums.get(mint);
+    if (sum !== undefined && sum.decimals !== decimals) return false;
+    this.#sums.set(mint, { raw: (sum?.raw ?? 0n) + raw, decimals });
+    return true;
+  }
+
+  /** In order of the mints. */
+  entries(): { mint: string; amount: Decimal }[] {
+    const sums = [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1));
+    return sums.map(([mint, { raw, decimals }]) => ({ mint, amount: unitsOf(raw, decimals) }));
+  }
+}

@@ -1,0 +1,20 @@
+import type { VenueHttpOptions } from '../http.ts';
+
+export const SOLANA = 'solana';
+
+/** What holds native lamports, and what wraps them: one mint stands for both. */
+export const SOL_MINT = 'So11111111111111111111111111111111111111112';
+export const SOL_DECIMALS = 9;
+
+/** Where the two sources of this venue are. */
+export interface SolanaHosts {
+  /** Prices and symbols: `https://api.jup.ag`. */
+  jupiter: string;
+  /** The default host answers 401 without one. */
+  jupiterKey?: string;
+  /** A JSON-RPC node; without one wallets cannot be watched. */
+  rpc?: string;
+}
+
+/** Settings of a host's client that tests and operators may change. */
+export type SolanaHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer' | 'headers'>>;

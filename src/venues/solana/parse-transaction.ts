@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { accept, type Reading, readModel, refuse } from '../rejection.ts';
+import type { WalletTransaction, WalletTransfer } from '../wallet-port.ts';
+import { isDecimals, MintSums, parseLamports, parseRawAmount } from './amount.ts';
+import { SOL_DECIMALS, SOL_MINT } from './hosts.ts';
+
+const tokenBalances = z.array(z.unknown()).nullish();
+const transaction = z.object({
+  slot: z.number().int().nonnegative(),
+  blockTime: z.number().int().positive().max(1e11).nullish(),
+  meta: z.object({
+    err: z.unknown(),
+    fee: z.number().int().nonnegative(),
+    preBalances: z.array(z.unknown()),
+    postBalances: z.array(z.unknown()),
+    preTokenBalances: tokenBalances,
+    postTokenBalances: tokenBalances,
+    loadedAddresses: z.object({ writable: z.array(z.string()), readonly: z.array(z.string()) }).nullish(),
+  }),
+  transaction: z.object({
+    signatures: z.array(z.string()).min(1),
+    message: z.object({
+      accountKeys: z.array(z.union([z.string(), z.object({ pubkey: z.string(), source: z.string().nullish() })])),
+    }),
+  }),
+});
+type Raw = z.infer<typeof transaction>;
+
+const tokenBalance = z.object({
+  accountIndex: z.number().int().nonnegative(),
+  mint: z.string().min(32).max(44),
+  owner: z.string(),
+  uiTokenAmount: z.object({ amount: z.unknown(), decimals: z.unknown() }),
+});
+
+/** A transaction as one wallet sees it. */
+export interface SeenTransaction {
+  record: WalletTransaction;
+  slot: number;
+  /** The wallet's token accounts that held a balance record before it. */
+  tokenAccounts: string[];
+}
+
+/**
+ * An answer of `getTransaction` as this owner sees it; pure. Native lamports and wrapped SOL are one mint, the fee is
+ * part of its change, and changes are those of everything that the owner owns, in either token program: what moved
+ * through accounts that were made or closed within the transaction is counted too. `fallbackMs` is its time when the
+ * node has none.
+ */
+export function parseTransaction(
+  raw: unknown,
+  wallet: { address: string; signature: string; fallbackMs: number },
+): Reading<SeenTransaction> {
+  const read = readModel(transaction, raw);
+  if (!read.ok) return read;
+  const tx = read.value;
+  if (tx.transaction.signatures[0] !== wallet.signature) return refuse('invalid_field', 'signatures.0: another one');
+  const keys = accountKeys(tx);
+  const { preBalances, postBalances, err } = tx.meta;
+  if (keys.length !== preBalances.length || keys.length !== postBalances.length) {
+    return refuse(
+      'invalid_field',
+      `balances: ${preBalances.length} and ${postBalances.length} of ${keys.length} accounts`,
+    );
+  }
+  const sums = new MintSums();
+  const native = addNative(sums, tx, keys.indexOf(wallet.address));
+  if (!native.ok) return native;
+  const isFailed = err !== null && err !== undefined;
+  const before = isFailed ? accept(NOTHING) : addTokens(sums, tx.meta.preTokenBalances, wallet.address, -1n);
+  if (!before.ok) return before;
+  const after = isFailed ? before : addTokens(sums, tx.meta.postTokenBalances, wallet.address, 1n);
+  if (!after.ok) return after;
+  const transfers = transfersOf(sums);
+  return accept({
+    slot: tx.slot,
+    tokenAccounts: before.value.flatMap((index) => keys[index] ?? []),
+    record: {
+      transactionId: wallet.signature,
+      type: typeOf(transfers, keys[0] === wallet.address ? tx.meta.fee : 0),
+      status: isFailed ? 'failed' : 'confirmed',
+      atMs: tx.blockTime ? tx.blockTime * 1000 : wallet.fallbackMs,
+      transfers,
+    },
+  });
+}
+
+const NOTHING: readonly number[] = [];
+
+/** With `jsonParsed` the list holds the loaded addresses already; with `json` they follow it, writable ones first. */
+function accountKeys({ transaction: { message }, meta }: Raw): string[] {
+  const keys = message.accountKeys.map((key) => (typeof key === 'string' ? key : key.pubkey));
+  const hasLoaded = keys.length === meta.preBalances.length;
+  return hasLoaded
+    ? keys
+    : [...keys, ...(meta.loadedAddresses?.writable ?? []), ...(meta.loadedAddresses?.readonly ?? [])];
+}
+
+function addNative(sums: MintSums, { meta }: Raw, index: number): Reading<null> {
+  if (index === -1) return accept(null);
+  const before = parseLamports(meta.preBalances[index]);
+  const after = parseLamports(meta.postBalances[index]);
+  if (before === null || after === null) return refuse('inexact_amount', 'lamports: not a whole number below 2^53');
+  sums.add(SOL_MINT, after - before, SOL_DECIMALS);
+  return accept(null);
+}
+
+/** Adds the owner's token balances, `sign` times each; the value is the account indexes of those rows. */
+function addTokens(
+  sums: MintSums,
+  rows: readonly unknown[] | null | undefined,
+  owner: string,
+  sign: bigint,
+): Reading<readonly number[]> {
+  const indexes: number[] = [];
+  for (const row of rows ?? []) {
+    // Rows of others are not looked at: what is wrong with them is not ours.
+    if ((row as { owner?: unknown } | null)?.owner !== owner) continue;
+    const read = readModel(tokenBalance, row);
+    if (!read.ok) return read;
+    const { mint, accountIndex, uiTokenAmount } = read.value;
+    const raw = parseRawAmount(uiTokenAmount.amount);
+    const { decimals } = uiTokenAmount;
+    if (raw === null || !isDecimals(decimals)) return refuse('invalid_field', 'uiTokenAmount: not a raw amount');
+    if (!sums.add(mint, sign * raw, decimals)) return refuse('invalid_field', 'decimals: not the same for one mint');
+    indexes.push(accountIndex);
+  }
+  return accept(indexes);
+}
+
+function transfersOf(sums: MintSums): WalletTransfer[] {
+  return sums
+    .entries()
+    .filter(({ amount }) => amount !== '0')
+    .map(({ mint, amount }) => ({
+      tokenMint: mint,
+      ...(mint === SOL_MINT && { tokenSymbol: 'SOL' }),
+      change: amount,
+    }));
+}
+
+/** A rough word, from what came in and what went out beside the fee: nodes have none. */
+function typeOf(transfers: readonly WalletTransfer[], feeLamports: number): string {
+  const fee = new MintSums();
+  fee.add(SOL_MINT, BigInt(-feeLamports), SOL_DECIMALS);
+  const onlyFee = fee.entries()[0]?.amount;
+  const moved = transfers.filter(({ tokenMint, change }) => tokenMint !== SOL_MINT || change !== onlyFee);
+  if (moved.length === 0) return 'other';
+  const hasIncome = moved.some(({ change }) => !change.startsWith('-'));
+  const hasSpending = moved.some(({ change }) => change.startsWith('-'));
+  return hasIncome && hasSpending ? 'swap' : 'transfer';
+}

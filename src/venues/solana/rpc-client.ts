@@ -1,0 +1,100 @@
+import { VenueError } from '../errors.ts';
+import { createVenueHttp } from '../http.ts';
+import type { VenueObserver } from '../observer.ts';
+import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
+import { failureIn } from './rpc-error.ts';
+
+/** Tokens of an owner lie with one of the two token programs. */
+export const TOKEN_PROGRAMS = [
+  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+] as const;
+
+export interface SignaturesQuery {
+  limit: number;
+  /** Only those before this signature. */
+  before?: string;
+  /** A node that has not come so far must refuse. */
+  minContextSlot: number;
+}
+
+/** A value with the slot it was read at. */
+export interface AtSlot {
+  slot: number;
+  value: unknown;
+}
+
+/**
+ * The reads of a Solana node, all at `finalized` (venue documentation section 6a). No batches: providers count each
+ * call of one, and several refuse them. Every call throws VenueError only, `RpcError` for what the node itself refused.
+ */
+export interface RpcClient {
+  /** Signatures of transactions that name this account, newest first. */
+  listSignatures(account: string, query: SignaturesQuery, signal: AbortSignal): Promise<unknown[]>;
+  /** Null while the node does not have it. */
+  getTransaction(signature: string, signal: AbortSignal): Promise<unknown>;
+  /** Lamports. */
+  getBalance(owner: string, signal: AbortSignal): Promise<AtSlot>;
+  /** The owner's accounts with one of the token programs. */
+  listTokenAccounts(owner: string, programId: string, signal: AbortSignal): Promise<AtSlot>;
+  close(): Promise<void>;
+}
+
+/** The public endpoint allows 40 calls of one method in 10 seconds. */
+const PER_SECOND = 4;
+const COMMITMENT = { commitment: 'finalized' } as const;
+
+/** `url` may hold a key, in its path or its query: it is not in any error, log or metric. */
+export function createRpcClient(options: {
+  url: string;
+  http?: SolanaHttpSettings;
+  observer?: VenueObserver;
+}): RpcClient {
+  const url = new URL(options.url);
+  const http = createVenueHttp({
+    venue: SOLANA,
+    baseUrl: options.url,
+    requestsPerSecond: PER_SECOND,
+    failureIn,
+    ...options.http,
+    ...(options.observer && { observer: options.observer }),
+  });
+  const path = url.pathname === '/' ? '/' : '';
+  async function call(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown> {
+    const body = { jsonrpc: '2.0', id: 1, method, params };
+    const answer = await http.postJson({ route: method, path, query: url.searchParams, body, signal });
+    return (answer as { result: unknown }).result;
+  }
+  return {
+    async listSignatures(account, query, signal) {
+      const rows = await call('getSignaturesForAddress', [account, { ...COMMITMENT, ...query }], signal);
+      return Array.isArray(rows) ? rows : refuse('getSignaturesForAddress: expected a list');
+    },
+    getTransaction(signature, signal) {
+      const config = { ...COMMITMENT, encoding: 'jsonParsed', maxSupportedTransactionVersion: 0 };
+      return call('getTransaction', [signature, config], signal);
+    },
+    async getBalance(owner, signal) {
+      return readAtSlot('getBalance', await call('getBalance', [owner, COMMITMENT], signal));
+    },
+    async listTokenAccounts(owner, programId, signal) {
+      const config = { ...COMMITMENT, encoding: 'jsonParsed' };
+      return readAtSlot(
+        'getTokenAccountsByOwner',
+        await call('getTokenAccountsByOwner', [owner, { programId }, config], signal),
+      );
+    },
+    close: () => http.close(),
+  };
+}
+
+function readAtSlot(method: string, result: unknown): AtSlot {
+  const { context, value } = Object(result) as { context?: { slot?: unknown } | null; value?: unknown };
+  const slot = context?.slot;
+  if (!Number.isSafeInteger(slot) || value === undefined) return refuse(`${method}: expected context.slot and value`);
+  return { slot: slot as number, value };
+}
+
+function refuse(message: string): never {
+  throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
+}

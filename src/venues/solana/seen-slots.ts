@@ -1,0 +1,29 @@
+/**
+ * A slot that was wrong by far must not silence a mint for ever; and whoever has not been asked for this long is
+ * forgotten.
+ */
+const REMEMBERED_MS = 10 * 60_000;
+const MAX_MINTS = 100_000;
+
+/** The newest slot that each mint's price came from: servers behind one address are not equally far. */
+export interface SeenSlots {
+  /** Notes a slot; false when it lies behind the newest one of this mint. */
+  isCurrent(mint: string, slot: number, nowMs: number): boolean;
+}
+
+export function createSeenSlots(): SeenSlots {
+  const newest = new Map<string, { slot: number; atMs: number }>();
+  return {
+    isCurrent(mint, slot, nowMs) {
+      const seen = newest.get(mint);
+      if (seen !== undefined && slot < seen.slot && nowMs - seen.atMs < REMEMBERED_MS) return false;
+      newest.delete(mint);
+      newest.set(mint, { slot, atMs: nowMs });
+      if (newest.size > MAX_MINTS) {
+        const [oldest] = newest.keys();
+        if (oldest !== undefined) newest.delete(oldest);
+      }
+      return true;
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { isPublicKey } from '../../domain/base58.ts';
+import type { PriceRecord } from '../../domain/market.ts';
+import { VENUES } from '../../domain/venue.ts';
+import { VenueError } from '../errors.ts';
+import type { VenueObserver } from '../observer.ts';
+import type { TokenAdapter } from '../token-port.ts';
+import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
+import { createJupiterClient } from './jupiter-client.ts';
+import { parseTokenPrices } from './parse-token-prices.ts';
+import { parseTokenSymbols } from './parse-token-symbols.ts';
+import { createSeenSlots } from './seen-slots.ts';
+
+/** The most ids of one Price v3 request, and of one Tokens v2 search. */
+const MAX_PRICES = 50;
+const MAX_SYMBOLS = 100;
+/** So many entries, all refused, are no bad records but a changed format. */
+const SYSTEMIC_ENTRIES = 20;
+
+/**
+ * Token prices and symbols by Jupiter. Prices are of the moment they were fetched; Jupiter says only the slot of the
+ * last swap.
+ */
+export function createSolanaTokens(options: {
+  jupiter: string;
+  jupiterKey?: string;
+  http?: SolanaHttpSettings;
+  observer?: VenueObserver;
+}): TokenAdapter {
+  const { jupiter, jupiterKey, http, observer } = options;
+  const client = createJupiterClient({
+    url: jupiter,
+    ...(jupiterKey !== undefined && { key: jupiterKey }),
+    ...(http && { http }),
+    ...(observer && { observer }),
+  });
+  const slots = createSeenSlots();
+  return {
+    venue: SOLANA,
+    currency: VENUES.solana.currency,
+    isMint: isPublicKey,
+    maxMintsPerFetch: MAX_PRICES,
+
+    async fetchTokenPrices(mints, context) {
+      const wanted = [...new Set(mints)].filter(isPublicKey);
+      if (wanted.length === 0) return { records: [], rejected: [] };
+      const answer = await client.getPrices(wanted, context.signal);
+      const { quotes, rejected } = parseTokenPrices(answer, wanted);
+      if (quotes.length === 0 && rejected.length >= SYSTEMIC_ENTRIES) {
+        const message = `no price of ${rejected.length} is readable: ${rejected[0]?.reason}, ${rejected[0]?.detail}`;
+        throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
+      }
+      const nowMs = context.now();
+      const records = quotes
+        .filter(({ mint, slot }) => slot === undefined || slots.isCurrent(mint, slot, nowMs))
+        .map(({ mint, price }): PriceRecord => ({ outcomeId: mint, asOfMs: nowMs, price }));
+      return { records, rejected };
+    },
+
+    async fetchTokenSymbols(mints, context) {
+      const wanted = [...new Set(mints)].filter(isPublicKey);
+      const symbols = new Map<string, string>();
+      for (let start = 0; start < wanted.length; start += MAX_SYMBOLS) {
+        const part = wanted.slice(start, start + MAX_SYMBOLS);
+        const rows = await client.searchTokens(part, context.signal);
+        for (const [mint, symbol] of parseTokenSymbols(rows, part)) symbols.set(mint, symbol);
+      }
+      return symbols;
+    },
+
+    close: () => client.close(),
+  };
+}

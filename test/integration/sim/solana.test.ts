@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Exchange, startExchange } from '../../../sim/exchange.ts';
+import { NOW } from './http-exchange.ts';
+
+const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+const QUIET = { markets: 1, liveMarkets: 0, historyHours: 0, rollingSeconds: 0, nowSecond: NOW, paused: true };
+
+interface Answer {
+  result?: unknown;
+  error?: { code: number; message: string };
+}
+
+let exchange: Exchange;
+beforeAll(async () => {
+  exchange = await startExchange({ ...QUIET, seed: 3 });
+});
+afterAll(() => exchange.close());
+
+async function rpc(method: string, ...params: unknown[]): Promise<Answer> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const answer = await fetch(exchange.solanaUrl, { method: 'POST', body });
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as Answer;
+}
+
+async function get(path: string): Promise<{ status: number; body: unknown }> {
+  const answer = await fetch(`${exchange.url}${path}`);
+  return { status: answer.status, body: await answer.json() };
+}
+
+describe('the node', () => {
+  it('tells its errors by answers of status 200, with the codes of the real one', async () => {
+    const [me] = exchange.solana.people();
+    expect((await rpc('getWhatever')).error?.code).toBe(-32601);
+    expect((await rpc('getBalance', 'no key')).error?.code).toBe(-32602);
+    expect((await rpc('getSignaturesForAddress', me, { limit: 1_001 })).error?.code).toBe(-32602);
+    expect((await rpc('getSignaturesForAddress', me, { minContextSlot: 1e15 })).error?.code).toBe(-32016);
+    expect((await rpc('getTokenAccountsByOwner', me, { programId: me }, { encoding: 'jsonParsed' })).error?.code).toBe(
+      -32602,
+    );
+    exchange.solana.failRpc({ method: 'getBalance', code: -32005, message: 'Node is behind by 42 slots' });
+    expect((await rpc('getBalance', me)).error).toEqual({ code: -32005, message: 'Node is behind by 42 slots' });
+    expect((await rpc('getBalance', me)).error).toBeUndefined();
+  });
+
+  it('refuses a versioned transaction to who does not ask for it, and knows none of others', async () => {
+    const [from = '', to = ''] = exchange.solana.people();
+    const { signature } = exchange.solana.transfer({ from, to, units: '1', version: 0 });
+    expect((await rpc('getTransaction', signature, { encoding: 'jsonParsed' })).error?.code).toBe(-32015);
+    const config = { encoding: 'jsonParsed', maxSupportedTransactionVersion: 0 };
+    expect(await rpc('getTransaction', signature, config)).toMatchObject({
+      result: { version: 0, meta: { err: null, fee: 5000 }, transaction: { signatures: [signature] } },
+    });
+    expect((await rpc('getTransaction', to, config)).result).toBeNull();
+  });
+
+  it('pages back through signatures, newest first', async () => {
+    const [me] = exchange.solana.people();
+    const all = (await rpc('getSignaturesForAddress', me)).result as { signature: string; slot: number }[];
+    expect(all.length).toBeGreaterThan(20);
+    expect(all.map(({ slot }) => slot)).toEqual(all.map(({ slot }) => slot).sort((a, b) => b - a));
+    const before = all[4]?.signature;
+    const page = (await rpc('getSignaturesForAddress', me, { limit: 3, before })).result;
+    expect(page).toEqual(all.slice(5, 8));
+  });
+
+  it('takes batches of a few', async () => {
+    const call = { jsonrpc: '2.0', id: 7, method: 'getSlot', params: [] };
+    const post = async (body: unknown) =>
+      (await fetch(exchange.solanaUrl, { method: 'POST', body: JSON.stringify(body) })).json();
+    expect(await post([call, call])).toHaveLength(2);
+    expect(await post(Array.from({ length: 11 }, () => call))).toMatchObject({ error: { code: -32600 } });
+  });
+});
+
+describe('the chain', () => {
+  it('is the same for the same seed', async () => {
+    const again = await startExchange({ ...QUIET, seed: 3 });
+    const other = await startExchange({ ...QUIET, seed: 4 });
+    const holdings = ({ solana }: Exchange) => solana.people().map((person) => [...solana.holdings(person)]);
+    const untouched = await startExchange({ ...QUIET, seed: 3 });
+    expect(holdings(again)).toEqual(holdings(untouched));
+    expect(holdings(again)).not.toEqual(holdings(other));
+    for (const each of [again, other, untouched]) await each.close();
+  });
+
+  it('never makes or loses a token, whatever happens on it', async () => {
+    const total = () => {
+      const sums = new Map<string, bigint>();
+      for (const person of exchange.solana.people()) {
+        for (const [mint, raw] of exchange.solana.holdings(person)) sums.set(mint, (sums.get(mint) ?? 0n) + raw);
+      }
+      return sums;
+    };
+    const before = total();
+    const card = exchange.solana.tokens()[4]?.mint ?? '';
+    const [from = '', to = ''] = exchange.solana.people();
+    exchange.solana.transfer({ from, to, mint: card, units: '1' });
+    expect(total().get(card)).toBe(before.get(card));
+    expect(() => exchange.solana.transfer({ from, to, mint: card, units: '9999' })).toThrow('too few tokens');
+    expect(() => exchange.solana.transfer({ from, to, units: '99999999999999999' })).toThrow('lamports');
+    expect(total().get(card)).toBe(before.get(card));
+  });
+});
+
+describe('Jupiter', () => {
+  it('leaves out what has no reliable price, and refuses too many', async () => {
+    const mints = exchange.solana.tokens().map(({ mint }) => mint);
+    const { body } = await get(`/jupiter/price/v3?ids=${mints.join(',')}`);
+    expect(Object.keys(body as object)).toHaveLength(mints.length - 1);
+    expect(body).toMatchObject({
+      [mints[0] ?? '']: { usdPrice: expect.any(Number), blockId: expect.any(Number), decimals: 9 },
+    });
+    const many = Array.from({ length: 51 }, (_, no) => `m${no}`).join(',');
+    expect((await get(`/jupiter/price/v3?ids=${many}`)).status).toBe(400);
+    expect((await get(`/jupiter/tokens/v2/search?query=${mints[1]}`)).body).toMatchObject([
+      { id: mints[1], symbol: 'SIMUSD' },
+    ]);
+  });
+});
+
+describe('the control route', () => {
+  const post = async (path: string, body: unknown) => {
+    const answer = await fetch(`${exchange.url}/_sim/solana${path}`, { method: 'POST', body: JSON.stringify(body) });
+    return { status: answer.status, body: (await answer.json()) as unknown };
+  };
+
+  it('says who there is, moves tokens and sets prices', async () => {
+    const { body } = await get('/_sim/solana');
+    const { people, tokens } = body as { people: string[]; tokens: { mint: string }[] };
+    expect(await post('/transfer', { from: people[0], to: people[1], units: '5' })).toMatchObject({
+      status: 201,
+      body: { signature: expect.stringMatching(/^\w{80,}$/) },
+    });
+    expect(await post('/price', { mint: tokens[1]?.mint, usd: 2 })).toMatchObject({ status: 200 });
+    expect((await get(`/jupiter/price/v3?ids=${tokens[1]?.mint}`)).body).toMatchObject({
+      [tokens[1]?.mint ?? '']: { usdPrice: 2 },
+    });
+  });
+
+  it.each([
+    ['/transfer', { from: 'x' }],
+    ['/transfer', { from: 'x', to: 'y', units: 5 }],
+    ['/price', { mint: 7 }],
+    ['/price', { mint: 'x', usd: '1' }],
+    ['/price', 'x'],
+  ])('%s refuses %j', async (path, body) => {
+    expect(await post(path, body)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
+  });
+
+  it('leaves what is not its own to the others', async () => {
+    expect((await get('/_sim/solana/nothing')).status).toBe(404);
+    const accounts = await rpc(
+      'getTokenAccountsByOwner',
+      exchange.solana.people()[0],
+      { programId: TOKEN_PROGRAM },
+      { encoding: 'jsonParsed' },
+    );
+    expect(accounts.error).toBeUndefined();
+  });
+});

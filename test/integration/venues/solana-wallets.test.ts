@@ -1,0 +1,398 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
+import { addDecimals, type Decimal, ZERO } from '../../../src/domain/decimal.ts';
+import { VenueError } from '../../../src/venues/errors.ts';
+import type { TruncationEvent } from '../../../src/venues/observer.ts';
+import type { RejectedRecord } from '../../../src/venues/port.ts';
+import { unitsOf } from '../../../src/venues/solana/amount.ts';
+import { createSolanaWallets } from '../../../src/venues/solana/wallet-adapter.ts';
+import type { WalletAdapter, WalletTransaction } from '../../../src/venues/wallet-port.ts';
+import { json, ScriptedServer } from './scripted-server.ts';
+
+const NOW = 1_790_000_000;
+const SOL = 'So11111111111111111111111111111111111111112';
+const QUICK = { requestsPerSecond: 10_000, burst: 1_000, maxAttempts: 1 };
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+interface Chain {
+  exchange: Exchange;
+  adapter: WalletAdapter;
+  truncations: TruncationEvent[];
+  me: string;
+  friend: string;
+  second(): number;
+  /**
+   * The transactions since the position, and where the walk then stands; it is stored after each page, as a poll does.
+   */
+  walk(position: unknown, sinceSecond?: number): Promise<Walked>;
+}
+
+interface Walked {
+  records: WalletTransaction[];
+  rejected: RejectedRecord[];
+  position: unknown;
+  pages: number;
+}
+
+async function chain(options: ExchangeOptions = {}, activity: Record<string, number> = {}): Promise<Chain> {
+  const exchange = await startExchange({
+    markets: 1,
+    liveMarkets: 0,
+    historyHours: 0,
+    rollingSeconds: 0,
+    nowSecond: NOW,
+    paused: true,
+    solanaTraffic: false,
+    ...options,
+  });
+  const truncations: TruncationEvent[] = [];
+  const observer = { onTruncated: (event: TruncationEvent) => void truncations.push(event) };
+  const adapter = createSolanaWallets({ url: exchange.solanaUrl, http: QUICK, activity, observer });
+  closing.push(
+    () => adapter.close(),
+    () => exchange.close(),
+  );
+  const [me = '', friend = ''] = exchange.solana.people();
+  const second = () => exchange.state().second;
+  const call = () => ({ signal: new AbortController().signal, now: () => second() * 1000 });
+  return {
+    exchange,
+    adapter,
+    truncations,
+    me,
+    friend,
+    second,
+    async walk(from, sinceSecond = NOW) {
+      const walked: Walked = { records: [], rejected: [], position: from, pages: 0 };
+      for (let more = true; more; walked.pages += 1) {
+        const wallet = { address: me, sinceMs: sinceSecond * 1000 };
+        const page = await adapter.pollActivity(wallet, walked.position, call());
+        walked.records.push(...page.records);
+        walked.rejected.push(...page.rejected);
+        walked.position = JSON.parse(JSON.stringify(page.position));
+        more = page.more;
+      }
+      return walked;
+    },
+  };
+}
+
+function holdings({ exchange }: Chain, owner: string): Map<string, Decimal> {
+  const decimals = new Map(exchange.solana.tokens().map((token) => [token.mint, token.decimals]));
+  return new Map(
+    [...exchange.solana.holdings(owner)].map(([mint, raw]) => [mint, unitsOf(raw, decimals.get(mint) ?? 0)]),
+  );
+}
+
+const ids = (records: readonly WalletTransaction[]) => records.map(({ transactionId }) => transactionId);
+
+describe('transactions of a wallet', () => {
+  it('add up to its balances, poll after poll, of everything that happens on a chain', async () => {
+    const on = await chain({ solanaTraffic: true, seed: 5 }, { pageSize: 7 });
+    const told = new Set<string>();
+    let { position } = await on.walk(null);
+    const sums = holdings(on, on.me);
+    for (let poll = 0; poll < 8; poll += 1) {
+      on.exchange.idle(90);
+      const walked = await on.walk(position);
+      position = walked.position;
+      for (const { transactionId, transfers } of walked.records) {
+        expect(told.has(transactionId)).toBe(false);
+        told.add(transactionId);
+        for (const { tokenMint, change } of transfers) {
+          sums.set(tokenMint, addDecimals(sums.get(tokenMint) ?? ZERO, change));
+        }
+      }
+      const isHeld = ([, amount]: [string, Decimal]) => amount !== ZERO;
+      expect(new Map([...sums].filter(isHeld))).toEqual(new Map([...holdings(on, on.me)].filter(isHeld)));
+      expect(walked.rejected).toEqual([]);
+    }
+    expect(told.size).toBeGreaterThan(50);
+  });
+
+  it('before it was watched are not told', async () => {
+    const on = await chain();
+    on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
+    on.exchange.idle(3_600);
+    const { signature } = on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '2' });
+    const { records } = await on.walk(null, on.second());
+    expect(ids(records)).toEqual([signature]);
+  });
+
+  it('since it was watched are told by the first walk, those that do not name it too', async () => {
+    const on = await chain();
+    const mint = on.exchange.solana.tokens()[1]?.mint;
+    on.exchange.solana.transfer({ from: on.friend, to: on.me, mint, units: '1' });
+    on.exchange.idle(3_600);
+    const { signature } = on.exchange.solana.transfer({ from: on.friend, to: on.me, mint, units: '2' });
+    expect(ids((await on.walk(null, on.second())).records)).toEqual([signature]);
+  });
+
+  it('into a token account, which do not name it, are told with what came', async () => {
+    const on = await chain();
+    const [, token] = on.exchange.solana.tokens();
+    const { position } = await on.walk(null);
+    const { signature } = on.exchange.solana.transfer({
+      from: on.friend,
+      to: on.me,
+      mint: token?.mint,
+      units: '1250000',
+    });
+    const { records } = await on.walk(position);
+    expect(records).toMatchObject([{ transactionId: signature, type: 'transfer', status: 'confirmed' }]);
+    expect(records[0]?.transfers).toEqual([{ tokenMint: token?.mint, change: '1.25' }]);
+  });
+
+  it('that leave an amount as it was are told too: what came unnamed and went on', async () => {
+    const on = await chain();
+    const mint = on.exchange.solana.tokens()[1]?.mint;
+    const { position } = await on.walk(null);
+    const into = on.exchange.solana.transfer({ from: on.friend, to: on.me, mint, units: '777' });
+    const out = on.exchange.solana.transfer({ from: on.me, to: on.friend, mint, units: '777' });
+    const { records } = await on.walk(position);
+    expect(ids(records).sort()).toEqual([into.signature, out.signature].sort());
+  });
+
+  it('that failed are told with the fee alone', async () => {
+    const on = await chain();
+    const { position } = await on.walk(null);
+    on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '5000000000', fails: true, version: 0 });
+    const { records } = await on.walk(position);
+    expect(records).toMatchObject([{ status: 'failed', transfers: [{ tokenMint: SOL, change: '-0.000005' }] }]);
+  });
+
+  it('are told when they are final, not before', async () => {
+    const on = await chain();
+    on.exchange.solana.delayFinality(13);
+    const { position } = await on.walk(null);
+    const { signature } = on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
+    on.exchange.idle(12);
+    const early = await on.walk(position);
+    expect(early.records).toEqual([]);
+    on.exchange.idle(1);
+    expect(ids((await on.walk(early.position)).records)).toEqual([signature]);
+  });
+
+  it('of many pages are all told once, though each page is read by another process', async () => {
+    const on = await chain({}, { pageSize: 5 });
+    const { position } = await on.walk(null);
+    const made = Array.from({ length: 23 }, (_, no) => {
+      return on.exchange.solana.transfer({ from: on.me, to: on.friend, units: String(no) }).signature;
+    });
+    const walked = await on.walk(position);
+    expect(walked.pages).toBeGreaterThan(4);
+    expect(ids(walked.records).sort()).toEqual([...made].sort());
+    expect((await on.walk(walked.position)).records).toEqual([]);
+  });
+
+  it('that the node lists and does not serve yet come with a later poll', async () => {
+    const on = await chain();
+    const { position } = await on.walk(null);
+    const made = [1, 2, 3].map((no) => on.exchange.solana.transfer({ from: on.me, to: on.friend, units: String(no) }));
+    on.exchange.solana.hideTransactions(2);
+    const first = await on.walk(position);
+    expect(first.records).toHaveLength(1);
+    on.exchange.idle(600);
+    const second = await on.walk(first.position);
+    expect(ids([...first.records, ...second.records]).sort()).toEqual(made.map(({ signature }) => signature).sort());
+    expect((await on.walk(second.position)).records).toEqual([]);
+  });
+
+  it('that are never served are given up in the end, and said to be', async () => {
+    const on = await chain({}, { waitForMs: 60_000 });
+    const { position } = await on.walk(null);
+    const { signature } = on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
+    on.exchange.solana.hideTransactions(1_000);
+    const first = await on.walk(position);
+    on.exchange.idle(61);
+    const { rejected, position: after } = await on.walk(first.position);
+    expect(rejected).toMatchObject([{ kind: 'wallets', recordId: signature, reason: 'transaction_unavailable' }]);
+    expect(after).toMatchObject({ waiting: [] });
+  });
+
+  it('of a version that is not known hold nobody up', async () => {
+    const on = await chain();
+    const { position } = await on.walk(null);
+    for (const units of ['1', '2']) on.exchange.solana.transfer({ from: on.me, to: on.friend, units });
+    on.exchange.solana.failRpc({
+      method: 'getTransaction',
+      code: -32015,
+      message: 'Transaction version (1) is not supported',
+    });
+    const { records, rejected } = await on.walk(position);
+    expect(records).toHaveLength(1);
+    expect(rejected).toMatchObject([{ reason: 'unsupported_version' }]);
+  });
+
+  it('of a wallet with more token accounts than are looked at are those that name it, and that is said', async () => {
+    const on = await chain({}, { maxTokenAccounts: 2 });
+    const { position } = await on.walk(null);
+    const { signature } = on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
+    const mint = on.exchange.solana.tokens()[1]?.mint;
+    on.exchange.solana.transfer({ from: on.friend, to: on.me, mint, units: '1' });
+    expect(ids((await on.walk(position)).records)).toEqual([signature]);
+    expect(on.truncations).toMatchObject([{ venue: 'solana', kind: 'wallets' }, {}]);
+  });
+});
+
+describe('balances of a wallet', () => {
+  it('are everything it holds, native and wrapped SOL as one', async () => {
+    const on = await chain({ solanaTraffic: true, seed: 9 });
+    for (const person of on.exchange.solana.people()) {
+      const call = { signal: new AbortController().signal, now: Date.now };
+      const page = await on.adapter.pollBalances(person, null, call);
+      expect(page).toMatchObject({ more: false, rejected: [] });
+      expect(new Map(page.records.map(({ tokenMint, amount }) => [tokenMint, amount]))).toEqual(holdings(on, person));
+    }
+  });
+});
+
+describe('a node', () => {
+  const call = { signal: new AbortController().signal, now: () => NOW * 1000 };
+  const me = 'Ejk4dcJEvFiaGUU5oALKqAqvo2uFpyPVGWDYYwQEE5fj';
+  const atSlot = (value: unknown) => ({ result: { context: { slot: 1_000 }, value } });
+
+  /** Answers by method; the n-th call of a method gets the n-th answer, and the last for ever. */
+  async function node(
+    answers: Record<string, unknown[]>,
+    path = '',
+  ): Promise<{ server: ScriptedServer; adapter: WalletAdapter }> {
+    const server = new ScriptedServer();
+    const url = await server.start();
+    server.answer = (request, response) => {
+      const { method } = JSON.parse(request.body) as { method: string };
+      const left = answers[method] ?? [{ error: { code: -32601, message: 'Method not found' } }];
+      const answer = left.length > 1 ? left.shift() : left[0];
+      json(200, Object.assign({ jsonrpc: '2.0', id: 1 }, answer))(request, response);
+    };
+    const adapter = createSolanaWallets({ url: `${url}${path}`, http: QUICK, activity: { pageSize: 2 } });
+    closing.push(
+      () => adapter.close(),
+      () => server.close(),
+    );
+    return { server, adapter };
+  }
+
+  async function failure(promise: Promise<unknown>): Promise<VenueError> {
+    const error = await promise.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    if (error instanceof VenueError) return error;
+    throw new Error(`not a VenueError: ${String(error)}`);
+  }
+
+  const row = (no: number) => ({
+    signature: `${no}`.repeat(40),
+    slot: 900 + no,
+    err: null,
+    memo: null,
+    blockTime: NOW,
+  });
+
+  it('that does not know the page before is not at the end of the history', async () => {
+    const { adapter } = await node({
+      getTokenAccountsByOwner: [atSlot([])],
+      getSignaturesForAddress: [{ result: [row(9), row(8)] }, { result: [] }],
+      getTransaction: [{ result: null }],
+    });
+    const first = await adapter.pollActivity({ address: me, sinceMs: 0 }, null, call);
+    expect(first.more).toBe(true);
+    const error = await failure(adapter.pollActivity({ address: me, sinceMs: 0 }, first.position, call));
+    expect(error).toMatchObject({ retryable: true, message: expect.stringContaining('does not know') });
+  });
+
+  it('is asked at finalized, for what it has reached, with the key of its address', async () => {
+    const answers = {
+      getTokenAccountsByOwner: [atSlot([])],
+      getSignaturesForAddress: [{ result: [row(9)] }],
+      getTransaction: [{ result: null }],
+    };
+    const { server, adapter } = await node(answers, '/v2/path-key?api-key=query-key');
+    await adapter.pollActivity({ address: me, sinceMs: 0 }, null, call);
+    expect(server.requests.map(({ path, query }) => `${path}?${query}`)).toEqual(
+      server.requests.map(() => '/v2/path-key?api-key=query-key'),
+    );
+    const bodies = server.requests.map(({ body }) => JSON.parse(body) as { method: string; params: unknown[] });
+    expect(bodies.map(({ method }) => method)).toEqual([
+      'getTokenAccountsByOwner',
+      'getTokenAccountsByOwner',
+      'getSignaturesForAddress',
+      'getTransaction',
+    ]);
+    expect(bodies[2]?.params).toEqual([me, { commitment: 'finalized', limit: 2, minContextSlot: 1_000 }]);
+    expect(bodies[3]?.params[1]).toEqual({
+      commitment: 'finalized',
+      encoding: 'jsonParsed',
+      maxSupportedTransactionVersion: 0,
+    });
+  });
+
+  it.each([
+    [{ error: { code: -32005, message: 'Node is behind by 42 slots' } }, { code: 'rate_limited', retryable: true }],
+    [{ error: { code: -32016, message: 'Minimum context slot' } }, { code: 'rate_limited', retryable: true }],
+    [
+      { error: { code: -32007, message: '50/second request limit reached' } },
+      { code: 'rate_limited', retryable: true },
+    ],
+    [{ error: { code: -32602, message: 'Invalid param' } }, { code: 'http_status', retryable: false }],
+    [{ error: { code: -32603, message: 'Internal error' } }, { code: 'http_status', retryable: true }],
+    [{ error: 'no' }, { code: 'invalid_payload' }],
+    [{}, { code: 'invalid_payload' }],
+    [{ result: { value: [] } }, { code: 'invalid_payload' }],
+    [{ result: { context: { slot: 5 }, value: 'x' } }, { code: 'invalid_payload' }],
+  ])('that answers %j fails the poll by its own error, without the key', async (answer, expected) => {
+    const { adapter } = await node({ getTokenAccountsByOwner: [answer] }, '/secret?api-key=secret');
+    const error = await failure(adapter.pollActivity({ address: me, sinceMs: 0 }, null, call));
+    expect(error).toMatchObject({ venue: 'solana', ...expected });
+    expect(JSON.stringify([error, error.message, error.stack])).not.toContain('secret');
+  });
+
+  const account = (pubkey: string, mint: string, tokenAmount: unknown) => ({
+    pubkey,
+    account: { data: { parsed: { info: { mint, owner: me, tokenAmount } } } },
+  });
+  const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+  const KEY = 'ESTHTnqRkQtLDYTbTrHzYyLpZxwMqJvXbRcTjWbfRdN';
+
+  it('whose balance moves while it is read is read again', async () => {
+    const tokens = account(KEY, USDC, { amount: '1500000', decimals: 6 });
+    const { adapter, server } = await node({
+      getBalance: [atSlot(10_000_000_000), atSlot(9_000_000_000)],
+      getTokenAccountsByOwner: [atSlot([]), atSlot([]), atSlot([tokens]), atSlot([])],
+    });
+    const { records } = await adapter.pollBalances(me, null, call);
+    expect(records).toEqual([
+      { tokenMint: USDC, amount: '1.5' },
+      { tokenMint: SOL, amount: '9', tokenSymbol: 'SOL' },
+    ]);
+    expect(server.requests).toHaveLength(7);
+  });
+
+  it('whose balance never holds still fails the read', async () => {
+    const moving = Array.from({ length: 10 }, (_, no) => atSlot(no));
+    const { adapter } = await node({ getBalance: moving, getTokenAccountsByOwner: [atSlot([])] });
+    expect(await failure(adapter.pollBalances(me, null, call))).toMatchObject({ retryable: true });
+  });
+
+  it('with an account that cannot be read leaves out its mint, and names it', async () => {
+    const bent = account(KEY, USDC, { amount: 7, decimals: 6 });
+    const fine = account(KEY, KEY, { amount: '7', decimals: 0 });
+    const { adapter } = await node({
+      getBalance: [atSlot(1)],
+      getTokenAccountsByOwner: [atSlot([bent, fine, account(KEY, USDC, { amount: '5', decimals: 6 })]), atSlot([])],
+    });
+    const { records, rejected } = await adapter.pollBalances(me, null, call);
+    expect(records.map(({ tokenMint }) => tokenMint)).toEqual([KEY, SOL]);
+    expect(rejected).toMatchObject([{ kind: 'wallets', recordId: USDC, reason: 'invalid_field' }]);
+  });
+
+  it('with an account of no mint gives no balances: any of them could be the one', async () => {
+    const { adapter } = await node({ getBalance: [atSlot(1)], getTokenAccountsByOwner: [atSlot([{}]), atSlot([])] });
+    expect(await failure(adapter.pollBalances(me, null, call))).toMatchObject({ code: 'invalid_payload' });
+  });
+});

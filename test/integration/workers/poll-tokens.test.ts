@@ -1,0 +1,270 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Exchange, startExchange } from '../../../sim/exchange.ts';
+import { addressOf } from '../../../sim/solana/tokens.ts';
+import { ALL_LANES } from '../../../src/queues/jobs.ts';
+import { deleteAlert, findAlert } from '../../../src/store/alerts.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
+import type { TokenAdapter } from '../../../src/venues/token-port.ts';
+import { evaluateAlertsJob } from '../../../workers/evaluate-alerts.ts';
+import { pollTokens } from '../../../workers/poll-tokens.ts';
+import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type ContextFields, jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
+
+const STATE = sql(
+  'test_tokens_state',
+  `SELECT last_success_at IS NOT NULL AS has_succeeded, last_error, consecutive_failures, lease_token
+   FROM poll_state WHERE venue = 'solana' AND kind = 'tokens'`,
+);
+const EVENTS = sql('test_alert_events', `SELECT body FROM event WHERE account_id = $1 ORDER BY pk`);
+const PRICES = sql(
+  'test_token_prices',
+  `SELECT l.price FROM latest_price l JOIN token t ON t.id = l.token_id WHERE t.mint = $1`,
+);
+const CLEAR = sql('test_clear_alerts', 'DELETE FROM alert');
+const A_DAY_LATER = sql(
+  'test_symbols_a_day_later',
+  `UPDATE token SET symbol_asked_at = symbol_asked_at - interval '1 day'`,
+);
+const MAKE_OUTCOME = sql(
+  'test_make_outcome',
+  `INSERT INTO outcome (token_id, market_id, ordinal, label)
+   SELECT t.id, m.id, 9, 'a mint' FROM token t, (SELECT id FROM market LIMIT 1) m WHERE t.mint = $1`,
+);
+const FORGET_SYMBOL = sql(
+  'test_forget_symbol',
+  'UPDATE token SET symbol = NULL, symbol_asked_at = NULL WHERE mint = $1',
+);
+
+let test: TestDatabase;
+let exchange: Exchange;
+let adapter: TokenAdapter;
+let owner: bigint;
+const mintOf = (symbol: string) => exchange.solana.tokens().find((token) => token.symbol === symbol)?.mint ?? '';
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  exchange = await startExchange({
+    markets: 1,
+    liveMarkets: 0,
+    historyHours: 0,
+    rollingSeconds: 0,
+    paused: true,
+    solanaTraffic: false,
+  });
+});
+afterAll(async () => {
+  await exchange.close();
+  await test.drop();
+});
+beforeEach(async () => {
+  adapter = createSolanaTokens({
+    jupiter: exchange.jupiterUrl,
+    http: { requestsPerSecond: 10_000, burst: 1_000, maxAttempts: 1 },
+  });
+  owner = await anAccount(test.db);
+  await aSubscription(test.db, { accountId: owner });
+});
+afterEach(async () => {
+  exchange.clearFaults();
+  await test.db.query(CLEAR);
+  await adapter.close();
+});
+
+/** One tick, and what was asked of Jupiter in it. */
+async function tick(fields: Partial<ContextFields> = {}) {
+  const before = exchange.requests().length;
+  const tokenAdapters = new Map([['solana', adapter]]);
+  const context = jobContext({ db: test.db, config: testConfig(test.url), tokenAdapters, ...fields });
+  const report = await pollTokens.run({ venue: 'solana' }, context);
+  const asked = exchange.requests().slice(before);
+  const mints = (path: string, name: string) =>
+    asked
+      .filter((request) => request.path === path)
+      .map(({ query }) => (new URLSearchParams(query).get(name) ?? '').split(','));
+  return { report, prices: mints('/price/v3', 'ids'), symbols: mints('/tokens/v2/search', 'query') };
+}
+
+async function evaluate(): Promise<void> {
+  const context = jobContext({ db: test.db, config: testConfig(test.url) });
+  for (const lane of ALL_LANES) await evaluateAlertsJob.run({ lane }, context);
+}
+
+const alert = (mint: string, condition: 'above' | 'below', target: string) =>
+  test.db.transaction((tx) => anAlert(tx, { accountId: owner, mint, condition, target }));
+const told = async () =>
+  (await test.db.query<{ body: string }>(EVENTS, [owner])).map(({ body }) => JSON.parse(body) as { data: object });
+const priceOf = async (mint: string) => (await test.db.query<{ price: string }>(PRICES, [mint]))[0]?.price;
+
+describe('an alert on a mint', () => {
+  it('fires by what Jupiter says, with the symbol, within one tick', async () => {
+    const mint = mintOf('NEWT');
+    exchange.solana.setPrice({ mint, usd: 3.2468013579 });
+    const made = await alert(mint, 'above', '3.2');
+    const producer = wakeRecorder();
+    const { report, prices, symbols } = await tick({ producer });
+    expect(report).toEqual({ pages: 1, records: 1, written: 1, rejected: 0 });
+    expect({ prices, symbols }).toEqual({ prices: [[mint]], symbols: [[mint]] });
+    expect(producer.woken).toEqual(['evaluate-alerts']);
+    await evaluate();
+    expect(await told()).toMatchObject([
+      {
+        type: 'price_alert',
+        data: {
+          alertId: made.id,
+          tokenMint: mint,
+          tokenSymbol: 'NEWT',
+          condition: 'above',
+          targetPrice: 3.2,
+          currentPrice: 3.2468013579,
+        },
+      },
+    ]);
+  });
+
+  it('that nothing prices stays active and untracked', async () => {
+    const made = await alert(mintOf('CARD'), 'above', '1');
+    expect((await tick()).report).toMatchObject({ records: 0, written: 0 });
+    await evaluate();
+    expect(await findAlert(test.db, owner, made.id)).toMatchObject({ status: 'active', isTracked: false });
+  });
+
+  it('that is tiny is exact', async () => {
+    const mint = mintOf('WOOF');
+    exchange.solana.setPrice({ mint, usd: 1.2345e-9 });
+    await alert(mint, 'below', '0.0000000012345');
+    await tick();
+    await evaluate();
+    expect(await priceOf(mint)).toBe('0.0000000012345');
+    expect(await told()).toHaveLength(1);
+  });
+
+  it('is not asked for once it has fired, and what it cost then fires no later one', async () => {
+    const mint = mintOf('NEWT');
+    exchange.solana.setPrice({ mint, usd: 100 });
+    const first = await alert(mint, 'above', '50');
+    await tick();
+    await evaluate();
+    expect(await findAlert(test.db, owner, first.id)).toMatchObject({ status: 'triggered' });
+    expect((await tick()).prices).toEqual([]);
+    const second = await alert(mint, 'above', '50');
+    exchange.solana.setPrice({ mint, usd: 10 });
+    await evaluate();
+    await tick();
+    await evaluate();
+    expect(await findAlert(test.db, owner, second.id)).toMatchObject({ status: 'active', isTracked: true });
+    exchange.solana.setPrice({ mint, usd: 50 });
+    await tick();
+    await evaluate();
+    expect(await findAlert(test.db, owner, second.id)).toMatchObject({ status: 'triggered' });
+  });
+});
+
+describe('what is asked for', () => {
+  it('is just the mints that have active alerts and that no outcome is', async () => {
+    const mint = mintOf('NEWT');
+    const outcome = addressOf(1, 99, 1);
+    await aStoredMarket(test.db);
+    await alert(mint, 'above', '1000000');
+    await alert(mint, 'below', '0.0001');
+    await alert(outcome, 'above', '0.5');
+    await test.db.query(MAKE_OUTCOME, [outcome]);
+    await alert('71321045679252212594626385532706912750332728571942532289631379312455583992563', 'above', '0.5');
+    await alert(`${mint}x`, 'above', '1');
+    const deleted = await alert(mintOf('WOOF'), 'above', '1');
+    await deleteAlert(test.db, owner, deleted.id);
+    expect((await tick()).prices).toEqual([[mint]]);
+  });
+
+  it('is nothing without alerts, and the poll is a success all the same', async () => {
+    expect(await tick()).toEqual({
+      report: { pages: 1, records: 0, written: 0, rejected: 0 },
+      prices: [],
+      symbols: [],
+    });
+    expect((await test.db.query(STATE))[0]).toMatchObject({ has_succeeded: true, last_error: null, lease_token: null });
+  });
+
+  it('goes in batches of fifty, a new alert first', async () => {
+    for (let no = 0; no < 70; no += 1) await alert(addressOf(1, 50, no), 'above', '1');
+    const first = await tick();
+    expect(first.prices.map((mints) => mints.length)).toEqual([50, 20]);
+    expect(new Set(first.prices.flat()).size).toBe(70);
+    const fresh = mintOf('WOOF');
+    await alert(fresh, 'above', '1000');
+    const second = await tick();
+    expect(second.prices[0]).toContain(fresh);
+    expect(second.prices.flat()).toHaveLength(71);
+  });
+});
+
+describe('symbols', () => {
+  it('that are not known are asked for once a day, those that are known never', async () => {
+    const unknown = addressOf(1, 60, 1);
+    const known = mintOf('NEWT');
+    await test.db.query(FORGET_SYMBOL, [known]);
+    await alert(unknown, 'above', '1');
+    await alert(known, 'above', '1000000');
+    expect((await tick()).symbols.map((mints) => [...mints].sort())).toEqual([[unknown, known].sort()]);
+    expect((await tick()).symbols).toEqual([]);
+    await test.db.query(A_DAY_LATER);
+    expect((await tick()).symbols).toEqual([[unknown]]);
+  });
+
+  it('that cannot be had hold no price back, and are asked for again', async () => {
+    const mint = mintOf('NEWT');
+    await test.db.query(FORGET_SYMBOL, [mint]);
+    exchange.addFault({ host: 'jupiter', path: '/tokens', kind: 'status500', count: 1 });
+    exchange.solana.setPrice({ mint, usd: 7 });
+    await alert(mint, 'above', '1000000');
+    const { log, lines } = keptLog();
+    expect((await tick({ log })).report).toMatchObject({ written: 1 });
+    expect(lines.join('\n')).toContain('token symbols not read');
+    expect(await priceOf(mint)).toBe('7');
+    expect((await tick()).symbols).toEqual([[mint]]);
+  });
+});
+
+describe('prices', () => {
+  it('of a slot behind the last one are not written', async () => {
+    const mint = mintOf('NEWT');
+    await alert(mint, 'above', '1000000');
+    exchange.solana.setPrice({ mint, usd: 8, blockId: 1_000 });
+    await tick();
+    exchange.solana.setPrice({ mint, usd: 9, blockId: 999 });
+    expect((await tick()).report).toMatchObject({ records: 0 });
+    expect(await priceOf(mint)).toBe('8');
+  });
+
+  it('that make no sense are quarantined; their neighbours are written', async () => {
+    const [bad, good] = [mintOf('NEWT'), mintOf('WOOF')];
+    exchange.solana.setPrice({ mint: bad, usd: -1 });
+    exchange.solana.setPrice({ mint: good, usd: 2 });
+    await alert(bad, 'below', '1');
+    await alert(good, 'above', '1000');
+    expect((await tick()).report).toMatchObject({ records: 1, rejected: 1 });
+    expect(await priceOf(good)).toBe('2');
+    await evaluate();
+    expect(await told()).toEqual([]);
+  });
+
+  it('of a Jupiter that is down fail the poll, which says so; the alert waits', async () => {
+    const mint = mintOf('NEWT');
+    exchange.solana.setPrice({ mint, usd: 5 });
+    const made = await alert(mint, 'above', '4');
+    exchange.addFault({ host: 'jupiter', path: '/price', kind: 'status500', count: 1 });
+    expect((await tick()).report).toEqual({ failed: 'HTTP 500' });
+    expect((await test.db.query(STATE))[0]).toMatchObject({ last_error: 'HTTP 500', consecutive_failures: 1 });
+    await tick();
+    await evaluate();
+    expect(await findAlert(test.db, owner, made.id)).toMatchObject({ status: 'triggered' });
+  });
+
+  it('are asked for by one poll at a time', async () => {
+    await alert(mintOf('NEWT'), 'above', '1000000');
+    const reports = (await Promise.all([tick(), tick()])).map(({ report }) => report);
+    expect(reports).toContainEqual({ skipped: 'under way' });
+  });
+});

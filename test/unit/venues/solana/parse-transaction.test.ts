@@ -1,0 +1,217 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseTransaction } from '../../../../src/venues/solana/parse-transaction.ts';
+
+const ME = 'Ejk4dcJEvFiaGUU5oALKqAqvo2uFpyPVGWDYYwQEE5fj';
+const OTHER = '5ntSHRYsdTeYYZNEnqNHoFnCcNfaAMH4cTJ2i6VNHiVF';
+const MY_TOKENS = 'ESTHTnqRkQtLDYTbTrHzYyLpZxwMqJvXbRcTjWbfRdN';
+const SOL = 'So11111111111111111111111111111111111111112';
+const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+const CARD = 'CARD1111111111111111111111111111111111111111';
+const SIGNATURE = '2tDqVFnHmfmYsp48dDXcK7V4MycnyvpMKjKLMJ7egRujMNo44fyCnHCyN8MuWuCb2B6kEeMfQmccLzPoSxU9WSiK';
+
+function tokens(accountIndex: number, mint: string, owner: string, amount: string, decimals = 6): object {
+  return {
+    accountIndex,
+    mint,
+    owner,
+    programId: 'x',
+    uiTokenAmount: { amount, decimals, uiAmount: 1, uiAmountString: 'x' },
+  };
+}
+
+/** As the documentation of `getTransaction` shows it: ME pays, the second account is OTHER, the third MY_TOKENS. */
+function transaction(meta: object = {}, over: object = {}): object {
+  return {
+    blockTime: 1745463619,
+    slot: 335501813,
+    version: 0,
+    meta: {
+      err: null,
+      fee: 5000,
+      preBalances: [1_000_000_000, 5, 2_039_280],
+      postBalances: [999_995_000, 5, 2_039_280],
+      preTokenBalances: [],
+      postTokenBalances: [],
+      ...meta,
+    },
+    transaction: {
+      signatures: [SIGNATURE],
+      message: {
+        accountKeys: [ME, OTHER, MY_TOKENS].map((pubkey) => ({ pubkey, signer: false, source: 'transaction' })),
+      },
+    },
+    ...over,
+  };
+}
+
+function read(raw: unknown, address = ME) {
+  return parseTransaction(raw, { address, signature: SIGNATURE, fallbackMs: 7 });
+}
+
+function transfersOf(raw: unknown, address = ME): string[] {
+  const parsed = read(raw, address);
+  if (!parsed.ok) throw new Error(`${parsed.refusal.reason}: ${parsed.refusal.detail}`);
+  return parsed.value.record.transfers.map(({ tokenMint, change }) => `${tokenMint.slice(0, 4)} ${change}`);
+}
+
+describe('a transaction', () => {
+  it('has the signature as its identity, the block time as its time, the fee as a change', () => {
+    const parsed = read(transaction());
+    expect(parsed).toEqual({
+      ok: true,
+      value: {
+        slot: 335501813,
+        tokenAccounts: [],
+        record: {
+          transactionId: SIGNATURE,
+          type: 'other',
+          status: 'confirmed',
+          atMs: 1745463619000,
+          transfers: [{ tokenMint: SOL, tokenSymbol: 'SOL', change: '-0.000005' }],
+        },
+      },
+    });
+  });
+
+  it('without a block time has that of its listing', () => {
+    const parsed = read(transaction({}, { blockTime: null }));
+    expect(parsed.ok && parsed.value.record.atMs).toBe(7);
+  });
+
+  it('that failed changes nothing but the fee, whatever else it says', () => {
+    const meta = { err: { InstructionError: [0, { Custom: 1 }] }, preTokenBalances: [tokens(2, USDC, ME, '9')] };
+    const parsed = read(transaction(meta));
+    expect(parsed.ok && parsed.value.record).toMatchObject({ status: 'failed', type: 'other' });
+    expect(transfersOf(transaction(meta))).toEqual(['So11 -0.000005']);
+    expect(transfersOf(transaction(meta), OTHER)).toEqual([]);
+  });
+
+  it('adds up the accounts of a mint: those made, those closed, and what changed hands', () => {
+    const meta = {
+      preTokenBalances: [tokens(2, USDC, ME, '1500000'), tokens(1, USDC, OTHER, '1')],
+      postTokenBalances: [tokens(1, USDC, ME, '250001'), tokens(2, CARD, ME, '1', 0)],
+    };
+    expect(transfersOf(transaction(meta))).toEqual(['CARD 1', 'EPjF -1.249999', 'So11 -0.000005']);
+    expect(transfersOf(transaction(meta), OTHER)).toEqual(['EPjF -0.000001']);
+  });
+
+  it('counts lamports and wrapped SOL as one: wrapping costs the fee and the rent', () => {
+    const meta = {
+      preBalances: [1_000_000_000, 5, 0],
+      postBalances: [497_955_720, 5, 502_039_280],
+      postTokenBalances: [tokens(2, SOL, ME, '500000000', 9)],
+    };
+    expect(transfersOf(transaction(meta))).toEqual(['So11 -0.00204428']);
+  });
+
+  it('into a token account that does not name its owner is seen by the owner of the account', () => {
+    const meta = {
+      preTokenBalances: [tokens(2, USDC, 'owner', '0')],
+      postTokenBalances: [tokens(2, USDC, 'owner', '5')],
+    };
+    expect(transfersOf(transaction(meta), 'owner')).toEqual(['EPjF 0.000005']);
+  });
+
+  it('names accounts of lookup tables in the list, or behind it', () => {
+    const keys = [OTHER, 'x'];
+    const loadedAddresses = { writable: [ME], readonly: ['y'] };
+    const balances = { preBalances: [9, 8, 7, 6], postBalances: [9, 8, 17, 6] };
+    const message = (accountKeys: unknown[]) => ({ signatures: [SIGNATURE], message: { accountKeys } });
+    const behind = transaction({ ...balances, loadedAddresses }, { transaction: message(keys) });
+    const within = transaction(
+      { ...balances, loadedAddresses },
+      { transaction: message([...keys, ME, 'y'].map((pubkey) => ({ pubkey, source: 'lookupTable' }))) },
+    );
+    expect(transfersOf(behind)).toEqual(['So11 0.00000001']);
+    expect(transfersOf(within)).toEqual(['So11 0.00000001']);
+  });
+
+  it('knows the token accounts that were there before', () => {
+    const meta = { preTokenBalances: [tokens(2, USDC, ME, '1')], postTokenBalances: [tokens(1, USDC, ME, '1')] };
+    const parsed = read(transaction(meta));
+    expect(parsed.ok && parsed.value.tokenAccounts).toEqual([MY_TOKENS]);
+  });
+
+  it.each([
+    [
+      'a token in and another out',
+      [tokens(2, USDC, ME, '9'), tokens(1, CARD, ME, '1', 0)],
+      [tokens(1, CARD, ME, '5', 0)],
+      'swap',
+    ],
+    ['a token in', [], [tokens(2, USDC, ME, '9')], 'transfer'],
+    ['nothing', [], [], 'other'],
+  ])('with %s is called so', (_, preTokenBalances, postTokenBalances, type) => {
+    const parsed = read(transaction({ preTokenBalances, postTokenBalances }));
+    expect(parsed.ok && parsed.value.record.type).toBe(type);
+  });
+
+  it('has exact digits for the largest amounts', () => {
+    const meta = { postTokenBalances: [tokens(2, USDC, ME, '18446744073709551615', 9)] };
+    expect(transfersOf(transaction(meta))).toContain('EPjF 18446744073.709551615');
+    const many = { postTokenBalances: [tokens(2, USDC, ME, '18446744073709551615', 255)] };
+    expect(transfersOf(transaction(many))[0]).toMatch(/^EPjF 0\.0{235}18446744073709551615$/);
+  });
+
+  it.each([
+    ['lamports whose digits are lost', { preBalances: [2 ** 53, 5, 6] }, 'inexact_amount'],
+    ['balances of other accounts than it names', { preBalances: [1] }, 'invalid_field'],
+    ['an amount that is no integer text', { postTokenBalances: [tokens(2, USDC, ME, '1.5')] }, 'invalid_field'],
+    [
+      'a mint with two decimals',
+      { preTokenBalances: [tokens(2, USDC, ME, '1', 5)], postTokenBalances: [tokens(2, USDC, ME, '1')] },
+      'invalid_field',
+    ],
+    ['no balances', { preBalances: undefined }, 'missing_field'],
+  ])('with %s is refused', (_, meta, reason) => {
+    expect(read(transaction(meta))).toMatchObject({ ok: false, refusal: { reason } });
+  });
+
+  it('of another signature is refused', () => {
+    const other = { transaction: { signatures: ['other'], message: { accountKeys: [] } } };
+    expect(read(transaction({}, other))).toMatchObject({ ok: false });
+  });
+
+  it('is not refused for what is wrong with others', () => {
+    const meta = {
+      preBalances: [10_000, 2 ** 60, 1],
+      postBalances: [10_000, 2 ** 60, 1],
+      postTokenBalances: [null, { owner: OTHER }, 7],
+    };
+    expect(transfersOf(transaction(meta))).toEqual([]);
+  });
+});
+
+describe('mutated transactions', () => {
+  it('are read or refused, never a crash', () => {
+    const good = transaction({
+      preTokenBalances: [tokens(2, USDC, ME, '9')],
+      postTokenBalances: [tokens(2, USDC, ME, '8')],
+      loadedAddresses: { writable: [], readonly: [] },
+    });
+    const paths = pathsOf(good);
+    fc.assert(
+      fc.property(fc.constantFrom(...paths), fc.jsonValue(), (path, value) => {
+        const parsed = read(withValue(structuredClone(good), path, value));
+        if (parsed.ok)
+          for (const { change } of parsed.value.record.transfers) expect(change).toMatch(/^-?\d+(\.\d+)?$/);
+        else expect(parsed.refusal.reason).toMatch(/^[a-z_]+$/);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+function pathsOf(value: unknown, at: readonly string[] = []): string[][] {
+  const inner = value !== null && typeof value === 'object' ? Object.entries(value) : [];
+  return [...(at.length > 0 ? [[...at]] : []), ...inner.flatMap(([key, each]) => pathsOf(each, [...at, key]))];
+}
+
+function withValue(root: object, path: readonly string[], value: unknown): unknown {
+  let target = root as Record<string, unknown>;
+  for (const key of path.slice(0, -1)) target = target[key] as Record<string, unknown>;
+  const last = path.at(-1);
+  if (last !== undefined) target[last] = value;
+  return root;
+}

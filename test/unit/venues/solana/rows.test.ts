@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readPosition, START } from '../../../../src/venues/solana/activity-position.ts';
+import { unitsOf } from '../../../../src/venues/solana/amount.ts';
+import { parseSignatures } from '../../../../src/venues/solana/parse-signatures.ts';
+import { mintOf, parseTokenAccount } from '../../../../src/venues/solana/parse-token-accounts.ts';
+import { failureIn, RpcError } from '../../../../src/venues/solana/rpc-error.ts';
+
+const row = { signature: 'a'.repeat(88), slot: 5, err: null, memo: null, blockTime: 1_790_000_000 };
+const account = {
+  pubkey: 'b'.repeat(44),
+  account: { data: { parsed: { info: { mint: 'c'.repeat(44), tokenAmount: { amount: '1500', decimals: 3 } } } } },
+};
+
+describe('signatures', () => {
+  it('without a block time take that of the row above; the first of all has none', () => {
+    const rows = [{ ...row, blockTime: null }, row, { ...row, blockTime: null }, { ...row, blockTime: 1_780_000_000 }];
+    expect(parseSignatures(rows).listed.map(({ atMs }) => atMs)).toEqual([
+      undefined,
+      1_790_000_000_000,
+      1_790_000_000_000,
+      1_780_000_000_000,
+    ]);
+  });
+
+  it('that cannot be read are refused by themselves', () => {
+    const { listed, rejected } = parseSignatures([row, { ...row, slot: 'x' }, null, row]);
+    expect(listed).toHaveLength(2);
+    expect(rejected).toMatchObject([
+      { kind: 'wallets', recordId: row.signature, reason: 'invalid_field' },
+      { reason: 'not_an_object' },
+    ]);
+  });
+
+  it('of any form are read or refused', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.jsonValue(), fc.record({ signature: fc.string(), slot: fc.double() }))),
+        (rows) => {
+          const { listed, rejected } = parseSignatures(rows as unknown[]);
+          expect(listed.length + rejected.length).toBe(rows.length);
+        },
+      ),
+    );
+  });
+});
+
+describe('token accounts', () => {
+  it('have an exact amount and a mint', () => {
+    expect(parseTokenAccount(account)).toEqual({
+      ok: true,
+      value: { account: account.pubkey, mint: 'c'.repeat(44), raw: 1500n, decimals: 3 },
+    });
+  });
+
+  it('of any form are read or refused', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (info, whole) => {
+        const bent = { ...account, account: { data: { parsed: { info } } } } as unknown;
+        for (const each of [bent, whole as unknown]) {
+          expect(parseTokenAccount(each).ok).toBe(false);
+          expect(['string', 'undefined']).toContain(typeof mintOf(each));
+        }
+      }),
+    );
+  });
+});
+
+describe('amounts', () => {
+  it('are the integer with its point moved', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), fc.integer({ min: 0, max: 255 }), (raw, decimals) => {
+        const text = unitsOf(raw, decimals);
+        const [whole = '', fraction = ''] = text.split('.');
+        expect(BigInt(whole + fraction.padEnd(decimals, '0'))).toBe(raw);
+        expect(unitsOf(-raw, decimals)).toBe(raw === 0n ? '0' : `-${text}`);
+      }),
+    );
+  });
+});
+
+describe('a stored position', () => {
+  it('of an older form begins anew, whatever it was', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (stored) => {
+        expect(readPosition(stored)).toEqual(START);
+      }),
+    );
+  });
+});
+
+describe('an answer of a node', () => {
+  it('is a result, null included, or a failure', () => {
+    expect(failureIn({ jsonrpc: '2.0', result: null, id: 1 })).toBeUndefined();
+    fc.assert(
+      fc.property(fc.jsonValue(), (error) => {
+        const failure = failureIn({ error });
+        if (error === null) expect(failure).toMatchObject({ code: 'invalid_payload' });
+        else expect(failure?.venue).toBe('solana');
+      }),
+    );
+  });
+
+  it('whose message is hostile is cut and storable', () => {
+    const { message } = new RpcError(-1, `\u0000\ud800${'x'.repeat(5_000)}`);
+    expect(message.length).toBeLessThan(300);
+    expect(message.isWellFormed() && !message.includes('\u0000')).toBe(true);
+  });
+});
