@@ -9,15 +9,18 @@ import {
   findSubscription,
   insertSubscription,
   listSubscriptions,
+  rotateSecret,
   type Subscription,
   updateSubscription,
 } from '../../src/store/subscriptions.ts';
-import { createTestEvent, type DeliveryItem } from '../../src/store/test-events.ts';
+import { createTestEvent } from '../../src/store/test-events.ts';
+import { type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import type { ApiDeps, ApiRouter } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { checkBody } from '../input.ts';
 import { authenticate, callerOf } from '../middleware/authenticate.ts';
 import { readJsonBody } from '../middleware/json-body.ts';
+import { presentDelivery } from '../present-delivery.ts';
 import { sendAccountData } from '../respond.ts';
 import { testEventBody } from '../test-event.ts';
 import { sendAccountList } from './account-list.ts';
@@ -33,6 +36,7 @@ const secret = z.string('must be a string').superRefine((text, context) => {
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
 const status = z.enum(['active', 'paused'], 'must be active or paused');
+const rotateBody = z.strictObject({ secret: secret.optional() });
 const testBody = z.strictObject({
   eventType: z.enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`).default('test'),
 });
@@ -107,11 +111,38 @@ export function webhookRoutes(router: ApiRouter, deps: ApiDeps): void {
     deps.producer.wakeDeliveries([made.subscriptionPk]);
     sendAccountData(ctx, deps, 202, presentDelivery(made.delivery));
   });
+
+  router.post('/v1/webhooks/:webhook_id/rotate-secret', enter, async (ctx) => {
+    const body = checkBody(rotateBody, await readJsonBody(ctx, { isOptional: true }));
+    const id = pathParam(ctx, 'webhook_id');
+    const plainSecret = body.secret ?? generateSecret();
+    const rotated = await rotateSecret(
+      deps.db,
+      callerOf(ctx).accountId,
+      id,
+      deps.secretBox.seal(plainSecret, id),
+      (sealed) => body.secret !== undefined && isSealed(deps.secretBox, sealed, id, body.secret),
+    );
+    if (!rotated) throw webhookNotFound();
+    const { createdAt, ...fields } = presentSubscription(rotated.subscription);
+    const previousSecretUntil = rotated.previousSecretUntil?.toISOString();
+    sendAccountData(ctx, deps, 200, { ...fields, secret: plainSecret, previousSecretUntil, createdAt });
+  });
 }
 
 /** A foreign subscription answers the same. */
 export function webhookNotFound(): ApiError {
   return new ApiError('webhook_not_found', 'no such webhook');
+}
+
+/** Whether the sealed value is this secret. One that cannot be opened is none that anybody could go on with. */
+function isSealed(box: SecretBox, sealed: string, id: string, plain: string): boolean {
+  try {
+    return box.open(sealed, id) === plain;
+  } catch (error) {
+    if (error instanceof SecretCorruptError || error instanceof SecretKeyMissingError) return false;
+    throw error;
+  }
 }
 
 function presentSubscription(subscription: Subscription) {
@@ -122,17 +153,5 @@ function presentSubscription(subscription: Subscription) {
     status: subscription.status,
     createdAt: subscription.createdAt.toISOString(),
     pauseReason: subscription.pauseReason ?? undefined,
-  };
-}
-
-function presentDelivery(delivery: DeliveryItem): ApiJson {
-  return {
-    id: delivery.id,
-    eventId: delivery.eventId,
-    eventType: delivery.eventType,
-    status: delivery.status,
-    attempts: delivery.attempts,
-    createdAt: delivery.createdAt.toISOString(),
-    nextAttemptAt: delivery.nextAttemptAt.toISOString(),
   };
 }

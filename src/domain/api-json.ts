@@ -14,6 +14,15 @@ export class ExactNumber {
   }
 }
 
+/** Text that is JSON already and reaches the wire as it is: a stored body, digit for digit. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /** What an answer may hold. A field that is `undefined` is left out: unknown is absent, never 0 and never null. */
 export type ApiJson =
   | string
@@ -21,6 +30,7 @@ export type ApiJson =
   | boolean
   | null
   | ExactNumber
+  | JsonText
   | readonly ApiJson[]
   | { readonly [key: string]: ApiJson | undefined };
 
@@ -55,6 +65,7 @@ export function toJsonText(value: ApiJson, decimalFormat: DecimalFormat): string
   if (value instanceof ExactNumber) {
     return value.kind === 'decimal' && decimalFormat === 'string' ? `"${value.digits}"` : value.digits;
   }
+  if (value instanceof JsonText) return value.text;
   if (isList(value)) return `[${value.map((item) => toJsonText(item, decimalFormat)).join(',')}]`;
   let fields = '';
   for (const key of Object.keys(value)) {

@@ -3,6 +3,9 @@ import type { SubscribableEvent } from '../domain/event.ts';
 import { WebhookSubscriptionEntity, type WebhookSubscriptionRow } from './entities/webhook-subscription.ts';
 import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
+/** How long the secret before a rotation goes on signing beside the new one (DESIGN section 8). */
+export const SECRET_OVERLAP_HOURS = 24;
+
 /** A subscription as its owner may see it: no secret. */
 export interface Subscription {
   pk: bigint;
@@ -123,6 +126,11 @@ const CANCEL_PENDING = sql(
      SELECT pk FROM delivery WHERE subscription_pk = $1 AND status = 'pending' AND (NOT is_test OR $2) ORDER BY pk FOR UPDATE)`,
 );
 
+/** Cancels what is pending of a subscription that this transaction has locked. */
+export async function cancelPending(tx: Tx, subscriptionPk: bigint, options: { tests: boolean }): Promise<void> {
+  await tx.query(CANCEL_PENDING, [subscriptionPk, options.tests]);
+}
+
 export interface SubscriptionChange {
   url?: string;
   events?: readonly SubscribableEvent[];
@@ -151,7 +159,7 @@ export async function updateSubscription(
     const pk = String(found.pk);
     const repository = tx.em.getRepository(WebhookSubscriptionEntity);
     if (Object.keys(fields).length > 0) await repository.update({ pk }, fields);
-    if (change.status === 'paused') await tx.query(CANCEL_PENDING, [found.pk, false]);
+    if (change.status === 'paused') await cancelPending(tx, found.pk, { tests: false });
     return toSubscription(await repository.findOneByOrFail({ pk }));
   });
 }
@@ -166,8 +174,64 @@ export async function deleteSubscription(db: Database, accountId: bigint, id: st
     if (!found) return false;
     await tx.em
       .getRepository(WebhookSubscriptionEntity)
-      .update({ pk: String(found.pk) }, { deletedAt: () => 'now()', sealedSecret: '' });
-    await tx.query(CANCEL_PENDING, [found.pk, true]);
+      .update(
+        { pk: String(found.pk) },
+        { deletedAt: () => 'now()', sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null },
+      );
+    await cancelPending(tx, found.pk, { tests: true });
     return true;
   });
+}
+
+const SEALED_SECRET = sql('sealed_secret', 'SELECT sealed_secret FROM webhook_subscription WHERE pk = $1');
+
+const ROTATE_SECRET = sql(
+  'rotate_secret',
+  `UPDATE webhook_subscription SET previous_sealed_secret = sealed_secret, sealed_secret = $2,
+     previous_secret_until = clock_timestamp() + ${SECRET_OVERLAP_HOURS} * interval '1 hour' WHERE pk = $1`,
+);
+
+const PREVIOUS_SECRET_UNTIL = sql(
+  'previous_secret_until',
+  'SELECT previous_secret_until FROM webhook_subscription WHERE pk = $1',
+);
+
+export interface RotatedSubscription {
+  subscription: Subscription;
+  /** Until when the previous secret signs too; null when there is none. */
+  previousSecretUntil: Date | null;
+}
+
+/**
+ * Gives a subscription a new secret. The one before goes on signing for SECRET_OVERLAP_HOURS; one that was being rotated out
+ * already is dropped. When `isCurrent` says that the sealed secret it is shown is the new one already, nothing changes: a
+ * rotation that is sent twice does not push out the secret that receivers still know. Null when the account has no such one.
+ */
+export async function rotateSecret(
+  db: Database,
+  accountId: bigint,
+  id: string,
+  sealedSecret: string,
+  isCurrent: (sealed: string) => boolean,
+): Promise<RotatedSubscription | null> {
+  return db.transaction(async (tx) => {
+    const subscription = await lockSubscription(tx, accountId, id, 'change');
+    if (!subscription) return null;
+    const [current] = await tx.query<{ sealed_secret: string }>(SEALED_SECRET, [subscription.pk]);
+    if (current && !isCurrent(current.sealed_secret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
+    const [row] = await tx.query<{ previous_secret_until: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
+    return { subscription, previousSecretUntil: row?.previous_secret_until ?? null };
+  });
+}
+
+const FORGET_OLD_SECRETS = sql(
+  'forget_old_secrets',
+  `UPDATE webhook_subscription SET previous_sealed_secret = NULL, previous_secret_until = NULL
+   WHERE pk IN (SELECT pk FROM webhook_subscription WHERE previous_secret_until < clock_timestamp() - interval '1 hour'
+     ORDER BY pk FOR NO KEY UPDATE SKIP LOCKED) RETURNING pk`,
+);
+
+/** Drops secrets that were rotated out and sign nothing any more; returns how many. */
+export async function forgetOldSecrets(db: Queryable): Promise<number> {
+  return (await db.query(FORGET_OLD_SECRETS)).length;
 }

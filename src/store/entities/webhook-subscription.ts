@@ -10,6 +10,9 @@ export interface WebhookSubscriptionRow {
   url: string;
   events: string[];
   sealedSecret: string;
+  /** The secret before the last rotation, and until when it goes on signing. */
+  previousSealedSecret: string | null;
+  previousSecretUntil: Date | null;
   status: 'active' | 'paused';
   pauseReason: string | null;
   failingSince: Date | null;
@@ -27,6 +30,8 @@ export const WebhookSubscriptionEntity = new EntitySchema<WebhookSubscriptionRow
     url: { type: 'text' },
     events: { type: 'text', array: true },
     sealedSecret: { type: 'text', name: 'sealed_secret' },
+    previousSealedSecret: { type: 'text', name: 'previous_sealed_secret', nullable: true },
+    previousSecretUntil: { type: 'timestamptz', name: 'previous_secret_until', nullable: true },
     status: { type: 'text', default: 'active' },
     pauseReason: { type: 'text', name: 'pause_reason', nullable: true },
     failingSince: { type: 'timestamptz', name: 'failing_since', nullable: true },

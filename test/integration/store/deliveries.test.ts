@@ -7,7 +7,7 @@ import {
   MAX_IN_FLIGHT,
   oldestOverdueSeconds,
   releaseClaim,
-} from '../../../src/store/deliveries.ts';
+} from '../../../src/store/delivery-claims.ts';
 import { Database, sql, type Tx } from '../../../src/store/tx.ts';
 import { aSubscription } from '../../factories/alerts.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../factories/deliveries.ts';
@@ -74,6 +74,7 @@ describe('claiming', () => {
         body: '{"exact":1.10}',
         isTest: false,
         attemptCount: 0,
+        scheduleFrom: 0,
         lease: expect.any(String),
         createdAt: expect.any(Date),
       },

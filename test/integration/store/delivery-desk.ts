@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { type ClaimedDelivery, claimDue, MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
 import {
   type AttemptRecord,
-  type ClaimedDelivery,
-  claimDue,
   type DeliveryVerdict,
   type FinishedAttempt,
   finishAttempt,
-  MAX_IN_FLIGHT,
-} from '../../../src/store/deliveries.ts';
+} from '../../../src/store/delivery-outcomes.ts';
 import { type Database, sql } from '../../../src/store/tx.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery, type DeliveryFields } from '../../factories/deliveries.ts';

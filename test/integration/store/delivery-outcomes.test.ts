@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type DeliveryVerdict, type FinishedAttempt, releaseClaim } from '../../../src/store/deliveries.ts';
+import { releaseClaim } from '../../../src/store/delivery-claims.ts';
+import type { DeliveryVerdict, FinishedAttempt } from '../../../src/store/delivery-outcomes.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../factories/deliveries.ts';
 import { deliveryDesk, END_LEASE, SET_STATUS } from './delivery-desk.ts';
@@ -207,12 +208,16 @@ describe('counting failures', () => {
     return finish(await claimOne(), verdict);
   }
 
-  it('410 pauses at once, with the reason', async () => {
+  it('410 pauses at once, with the reason, and cancels what is pending in the act, test events excepted', async () => {
+    const later = await due({ dueInSeconds: 3_600, attemptCount: 1 });
+    const testEvent = await due({ isTest: true, dueInSeconds: 3_600 });
     expect(await failOnce({ state: 'failed', pause: 'gone' })).toEqual({ isRecorded: true, pausedFor: 'gone' });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'paused',
       pause_reason: 'gone',
     });
+    expect(await storedDelivery(desk.db, later.pk)).toMatchObject({ status: 'cancelled' });
+    expect(await storedDelivery(desk.db, testEvent.pk)).toMatchObject({ status: 'pending' });
   });
 
   it.each([

@@ -1,0 +1,215 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
+import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import { newId } from '../../../src/domain/ids.ts';
+import { parseSecretsKeys } from '../../../src/domain/secret-keys.ts';
+import { generateSecret, verifyBody } from '../../../src/domain/signature.ts';
+import { recoverDeliveries, retryDelivery } from '../../../src/store/delivery-recovery.ts';
+import { rotateSecret } from '../../../src/store/subscriptions.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
+import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
+import { deliverWebhook } from '../../../workers/deliver-webhook.ts';
+import { anAccount, aSubscription } from '../../factories/alerts.ts';
+import { aDelivery, storedAttempts, storedDelivery, storedSubscription } from '../../factories/deliveries.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type ContextFields, jobContext, keptLog, RING, testConfig } from './worker-harness.ts';
+
+const SCHEDULE = { WEBHOOK_RETRY_SCHEDULE: '60,600' };
+const MAKE_DUE = sql('test_make_due_again', 'UPDATE delivery SET next_attempt_at = now() WHERE subscription_pk = $1');
+const END_OVERLAP = sql(
+  'test_end_overlap',
+  'UPDATE webhook_subscription SET previous_secret_until = now() WHERE pk = $1',
+);
+const SPOIL_PREVIOUS = sql(
+  'test_spoil_previous',
+  'UPDATE webhook_subscription SET previous_sealed_secret = $2 WHERE pk = $1',
+);
+
+let test: TestDatabase;
+let receiver: Receiver;
+let sender: Sender;
+let accountId: bigint;
+let seen = 0;
+const box = createSecretBox(parseSecretsKeys(RING));
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  receiver = await startReceiver();
+  sender = createSender({ version: 'test', allow: parseCidrs('127.0.0.0/8'), extraCaPem: receiver.caPem });
+});
+afterAll(async () => {
+  await sender.close();
+  await receiver.close();
+  await test.drop();
+});
+beforeEach(async () => {
+  receiver.replyWith({});
+  seen = receiver.requests.length;
+  accountId = await anAccount(test.db);
+});
+
+const newRequests = () => receiver.requests.slice(seen);
+
+async function subscribed(secret = generateSecret()) {
+  const id = newId('wh');
+  const pk = await aSubscription(test.db, {
+    accountId,
+    id,
+    url: `${receiver.url}/hook`,
+    sealedSecret: box.seal(secret, id),
+  });
+  return { id, pk, secret };
+}
+
+const due = (subscriptionPk: bigint) => aDelivery(test.db, { accountId, subscriptionPk });
+const run = (subscriptionPk: bigint, fields: Partial<ContextFields> = {}) =>
+  deliverWebhook.run(
+    { subscriptionPk: String(subscriptionPk) },
+    jobContext({ db: test.db, config: testConfig(test.url, SCHEDULE), sender, ...fields }),
+  );
+
+describe('while a secret is rotated', () => {
+  const rotate = (id: string, secret: string) =>
+    rotateSecret(test.db, accountId, id, box.seal(secret, id), () => false);
+
+  it.each([
+    ['generated secrets', generateSecret(), generateSecret()],
+    ['secrets of the client', 'correct horse battery staple', 'another one, quite as good'],
+  ])('both %s verify, the new one first; after a day the new one alone', async (_what, before, after) => {
+    const { id, pk } = await subscribed(before);
+    await rotate(id, after);
+    await due(pk);
+    await run(pk);
+    await test.db.query(END_OVERLAP, [pk]);
+    await due(pk);
+    await run(pk);
+    const [both, alone] = newRequests();
+    const format = (secret: string) => (secret.startsWith('whsec_') ? undefined : ({ format: 'raw' } as const));
+    const verify = (request: typeof both, secret: string) => () =>
+      new Webhook(secret, format(secret)).verify(
+        request?.body.toString('utf8') ?? '',
+        request?.headers as Record<string, string>,
+      );
+    const signatures = (request: typeof both) => String(request?.headers['webhook-signature']).split(' ');
+    expect(verify(both, before)).not.toThrow();
+    expect(verify(both, after)).not.toThrow();
+    expect(verify(alone, after)).not.toThrow();
+    expect(verify(alone, before)).toThrow();
+    expect([signatures(both).length, signatures(alone).length]).toEqual([2, 1]);
+    for (const request of [both, alone]) {
+      const header = String(request?.headers['x-webhook-signature']);
+      expect(verifyBody(after, request?.body ?? '', header)).toBe(true);
+      expect(verifyBody(before, request?.body ?? '', header)).toBe(false);
+    }
+    // The first part is of the new one: receivers that read no list go by it.
+    const headers = { ...(both?.headers as Record<string, string>), 'webhook-signature': signatures(both)[0] ?? '' };
+    const first = () => new Webhook(after, format(after)).verify(both?.body.toString('utf8') ?? '', headers);
+    expect(first).not.toThrow();
+  });
+
+  it('a second rotation drops the oldest', async () => {
+    const { id, pk, secret } = await subscribed();
+    const [second, third] = [generateSecret(), generateSecret()];
+    await rotate(id, second);
+    await rotate(id, third);
+    await due(pk);
+    await run(pk);
+    const [request] = newRequests();
+    const verify = (by: string) => () =>
+      new Webhook(by).verify(request?.body.toString('utf8') ?? '', request?.headers as Record<string, string>);
+    expect(verify(third)).not.toThrow();
+    expect(verify(second)).not.toThrow();
+    expect(verify(secret)).toThrow();
+  });
+
+  it('a previous one that is spoiled keeps nothing up; one whose key is missing waits', async () => {
+    const { id, pk } = await subscribed();
+    await rotate(id, generateSecret());
+    await test.db.query(SPOIL_PREVIOUS, [pk, 'garbage']);
+    const spoiled = await due(pk);
+    const { log, lines } = keptLog();
+    await run(pk, { log });
+    expect(await storedDelivery(test.db, spoiled.pk)).toMatchObject({ status: 'delivered' });
+    expect(lines.join('')).toContain('previous secret unusable');
+
+    const otherBox = createSecretBox(parseSecretsKeys(`k2:${Buffer.alloc(32, 2).toString('base64')}`));
+    await test.db.query(SPOIL_PREVIOUS, [pk, otherBox.seal(generateSecret(), id)]);
+    const waiting = await due(pk);
+    await run(pk);
+    expect(await storedDelivery(test.db, waiting.pk)).toMatchObject({ status: 'pending', attempt_count: 0 });
+  });
+});
+
+describe('sending again', () => {
+  /** A delivery whose schedule is used up. */
+  async function exhausted() {
+    const { id, pk } = await subscribed();
+    const delivery = await due(pk);
+    receiver.replyWith({ status: 500 });
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      await test.db.query(MAKE_DUE, [pk]);
+      await run(pk);
+    }
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 3 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1 });
+    return { id, pk, delivery };
+  }
+
+  it('a retry of an exhausted delivery is one attempt, numbered on, and exhausts nothing a second time', async () => {
+    const { id, pk, delivery } = await exhausted();
+    expect(await retryDelivery(test.db, accountId, id, delivery.id)).toMatchObject({ outcome: 'retried' });
+    await run(pk);
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 4 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1 });
+    receiver.replyWith({});
+    await retryDelivery(test.db, accountId, id, delivery.id);
+    await run(pk);
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 5 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 0, failing_since: null });
+    expect(newRequests().map(({ headers }) => headers['x-webhook-attempt'])).toEqual(['1', '2', '3', '4', '5']);
+    expect(new Set(newRequests().map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+  });
+
+  it('a retry of one that was cancelled goes on with what is left of the schedule', async () => {
+    const { id, pk } = await subscribed();
+    const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk, status: 'cancelled', attemptCount: 1 });
+    receiver.replyWith({ status: 500 });
+    await retryDelivery(test.db, accountId, id, delivery.id);
+    await run(pk);
+    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attempt_count: 2 });
+    expect(due_in).toBeGreaterThan(400);
+  });
+
+  it('a recovered delivery has its whole schedule again', async () => {
+    const { id, pk, delivery } = await exhausted();
+    const since = new Date(Date.now() - 3_600_000);
+    const recover = () =>
+      recoverDeliveries({ db: test.db, accountId, subscriptionId: id, since, onCommit: () => undefined });
+    expect(await recover()).toEqual({ outcome: 'recovered', recovered: 1 });
+    await run(pk);
+    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attempt_count: 4 });
+    expect(due_in).toBeLessThan(100);
+    for (let attempt = 5; attempt <= 6; attempt++) {
+      await test.db.query(MAKE_DUE, [pk]);
+      await run(pk);
+    }
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 6 });
+    expect(await storedAttempts(test.db, delivery.pk)).toHaveLength(6);
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 2 });
+  });
+
+  it('a secret that cannot be opened is no fault of the receiver', async () => {
+    const { pk } = await subscribed();
+    await test.db.query(sql('test_spoil', `UPDATE webhook_subscription SET sealed_secret = 'garbage' WHERE pk = $1`), [
+      pk,
+    ]);
+    const delivery = await due(pk);
+    await run(pk);
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed' });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 0, failing_since: null });
+  });
+});
