@@ -1,15 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError } from '../src/domain/errors.ts';
 import type { EventType } from '../src/domain/event.ts';
-import { InvalidSecretError } from '../src/domain/signature.ts';
+import { InvalidSecretError, standardKey } from '../src/domain/signature.ts';
+import { recordDelivered } from '../src/store/delivered-attempts.ts';
 import {
+  type Claim,
   type ClaimedDelivery,
   type ClaimedSubscription,
   claimDue,
-  finishAttempt,
+  hasDue,
   MAX_IN_FLIGHT,
   releaseClaim,
-} from '../src/store/deliveries.ts';
+} from '../src/store/delivery-claims.ts';
+import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../src/store/delivery-outcomes.ts';
 import type { AttemptOutcome } from '../src/webhooks/attempt.ts';
 import { decide, type RetryDecision } from '../src/webhooks/retry-policy.ts';
 import { SecretCorruptError } from '../src/webhooks/secret-box.ts';
@@ -31,18 +34,25 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
   const inFlight = new Set<Promise<void>>();
   const faults: Error[] = [];
   let attempts = 0;
+  let tookAll = false;
   try {
     while (!context.signal.aborted && faults.length === 0) {
-      const claim = await claimDue(context.db, subscriptionPk, MAX_IN_FLIGHT - inFlight.size);
-      for (const delivery of claim?.deliveries ?? []) {
+      // Attempts that end while a claim is under way held slots when it looked: only one begun idle says that nothing is left.
+      const wasIdle = inFlight.size === 0;
+      const freeSlots = MAX_IN_FLIGHT - inFlight.size;
+      const isWorthClaiming: boolean = freeSlots > 0 && (!tookAll || (await hasDue(context.db, subscriptionPk)));
+      const claim: Claim | null = isWorthClaiming ? await claimDue(context.db, subscriptionPk, freeSlots) : null;
+      const claimed: readonly ClaimedDelivery[] = claim?.deliveries ?? [];
+      if (isWorthClaiming) tookAll = claimed.length < freeSlots;
+      for (const delivery of claimed) {
         attempts += 1;
         const attempt: Promise<void> = attemptDelivery(context, claim?.subscription, delivery)
           .catch((error: unknown) => void faults.push(asError(error)))
           .finally(() => inFlight.delete(attempt));
         inFlight.add(attempt);
       }
-      if (inFlight.size === 0) break;
-      await nextTurn(inFlight);
+      if (inFlight.size > 0) await nextTurn(inFlight);
+      else if (wasIdle) break;
     }
   } finally {
     // Also when a claim fails: an attempt that outlives its job would meet closed connections at shutdown.
@@ -84,22 +94,19 @@ async function attemptDelivery(
     return;
   }
   const { outcome, decision } = sent;
-  const finished = await finishAttempt(
-    context.db,
-    subscription.pk,
-    delivery,
-    {
-      startedAt,
-      durationMs: outcome.durationMs,
-      outcome: outcome.kind,
-      ...(outcome.statusCode !== undefined && { statusCode: outcome.statusCode }),
-      ...(outcome.kind === 'failed' && { errorCode: outcome.errorCode }),
-      ...(outcome.responseExcerpt !== undefined && { responseExcerpt: outcome.responseExcerpt }),
-    },
-    decision.state === 'failed'
-      ? { state: 'failed', ...(decision.pauseSubscription && { pause: decision.pauseSubscription }) }
-      : decision,
-  );
+  const attempt: AttemptRecord = {
+    startedAt,
+    durationMs: outcome.durationMs,
+    outcome: outcome.kind,
+    ...(outcome.statusCode !== undefined && { statusCode: outcome.statusCode }),
+    ...(outcome.kind === 'failed' && { errorCode: outcome.errorCode }),
+    ...(outcome.responseExcerpt !== undefined && { responseExcerpt: outcome.responseExcerpt }),
+  };
+  const verdict = verdictOf(decision, sent.isCharged);
+  const finished =
+    verdict.state === 'delivered'
+      ? await recordDelivered(context.db, { subscriptionPk: subscription.pk, delivery, attempt })
+      : await finishAttempt(context.db, subscription.pk, delivery, attempt, verdict);
   observe(context, outcome, startedAt, delivery);
   log.info(
     {
@@ -117,14 +124,20 @@ async function attemptDelivery(
   }
 }
 
-type Sent = { outcome: AttemptOutcome; decision: RetryDecision } | { ownFault: Error };
+function verdictOf(decision: RetryDecision, isCharged: boolean): DeliveryVerdict {
+  if (decision.state !== 'failed') return decision;
+  const { pauseSubscription: pause } = decision;
+  return { state: 'failed', isCharged: isCharged || pause !== undefined, ...(pause !== undefined && { pause }) };
+}
+
+type Sent = { outcome: AttemptOutcome; decision: RetryDecision; isCharged: boolean } | { ownFault: Error };
 
 async function send(context: JobContext, subscription: ClaimedSubscription, delivery: ClaimedDelivery): Promise<Sent> {
   try {
-    const secret = context.secretBox.open(subscription.sealedSecret, subscription.id);
+    const secrets = openSecrets(context, subscription);
     const outcome = await context.sender.send({
       url: subscription.url,
-      secrets: [secret],
+      secrets,
       webhookId: subscription.id,
       eventId: delivery.eventId,
       eventType: delivery.eventType as EventType,
@@ -132,21 +145,46 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
       attemptNumber: delivery.attemptCount + 1,
       body: delivery.body,
     });
+    const schedule = context.config.webhooks.retryScheduleSeconds;
+    const attemptOfSchedule = delivery.attemptCount + 1 - delivery.scheduleFrom;
     const decision = decide({
       outcome,
-      attemptNumber: delivery.attemptCount + 1,
-      schedule: context.config.webhooks.retryScheduleSeconds,
+      attemptNumber: attemptOfSchedule,
+      schedule,
       ...(delivery.isTest && { maxAttempts: 1 }),
       random: Math.random,
     });
-    return { outcome, decision };
+    // One more try of a delivery that failed for good exhausts nothing a second time.
+    return { outcome, decision, isCharged: attemptOfSchedule <= schedule.length + 1 };
   } catch (error) {
     // No wait mends a secret that no key opens or that cannot sign: the delivery ends, its owner rotates it and retries.
     if (error instanceof SecretCorruptError || error instanceof InvalidSecretError) {
+      context.log.error({ webhookId: subscription.id, code: error.code }, 'secret unusable: delivery failed unsent');
       const outcome: AttemptOutcome = { kind: 'failed', errorCode: 'protocol_error', durationMs: 0 };
-      return { outcome, decision: { state: 'failed', reason: 'protocol_error' } };
+      return { outcome, decision: { state: 'failed', reason: 'protocol_error' }, isCharged: false };
     }
     return { ownFault: asError(error) };
+  }
+}
+
+/**
+ * The current secret, then the one that is being rotated out. A previous one that is beyond repair is left out: receivers are
+ * about to forget it. One whose key is missing is our fault, as with the current one.
+ */
+function openSecrets({ secretBox, log }: JobContext, subscription: ClaimedSubscription): [string, ...string[]] {
+  const current = secretBox.open(subscription.sealedSecret, subscription.id);
+  if (subscription.previousSealedSecret === undefined) return [current];
+  try {
+    const previous = secretBox.open(subscription.previousSealedSecret, subscription.id);
+    standardKey(previous);
+    return [current, previous];
+  } catch (error) {
+    if (!(error instanceof SecretCorruptError || error instanceof InvalidSecretError)) throw error;
+    log.warn(
+      { webhookId: subscription.id, code: error.code },
+      'previous secret unusable: signed with the current alone',
+    );
+    return [current];
   }
 }
 

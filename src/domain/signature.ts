@@ -5,11 +5,11 @@ import { OddswireError } from './errors.ts';
 export const STANDARD_TOLERANCE_SECONDS = 300;
 
 const STANDARD_PREFIX = 'whsec_';
-const GENERATED_SECRET_BYTES = 32;
-const MIN_SECRET_LENGTH = 16;
-const MAX_SECRET_LENGTH = 256;
-const MIN_STANDARD_KEY_BYTES = 24;
-const MAX_STANDARD_KEY_BYTES = 64;
+export const GENERATED_SECRET_BYTES = 32;
+export const MIN_SECRET_LENGTH = 16;
+export const MAX_SECRET_LENGTH = 256;
+export const MIN_STANDARD_KEY_BYTES = 24;
+export const MAX_STANDARD_KEY_BYTES = 64;
 
 /** A `whsec_` secret whose rest is not canonical base64: it has no key that every receiver would agree on. */
 export class InvalidSecretError extends OddswireError {

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { type Cidr, isLoopbackAddress, isPublicAddress } from './address-policy.ts';
 
-const MAX_URL_LENGTH = 2048;
+export const MAX_URL_LENGTH = 2048;
 const HTTPS_PORT = 443;
 /** Below this only 443: the other well-known ports are mail, shells and databases, not receivers. */
-const FIRST_UNPRIVILEGED_PORT = 1024;
+export const FIRST_UNPRIVILEGED_PORT = 1024;
 const NOT_ALLOWED = 'the destination address is not allowed';
 
 /** Why a URL is refused. `blocked` means well formed but pointing where deliveries may not go. */

@@ -49,6 +49,7 @@ const CODES: Readonly<Record<string, AttemptErrorCode>> = {
   UND_ERR_SOCKET: 'connection_reset',
   UND_ERR_HEADERS_OVERFLOW: 'header_overflow',
   HPE_HEADER_OVERFLOW: 'header_overflow',
+  answer_too_long: 'header_overflow',
   EPROTO: 'tls_error',
 };
 

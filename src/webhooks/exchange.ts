@@ -2,8 +2,8 @@ import type { Dispatcher } from 'undici';
 import { DeadlineError } from './attempt-errors.ts';
 
 /** The connection is given up once this much of the response body has come. */
-const MAX_READ_BYTES = 16 * 1024;
-const EXCERPT_BYTES = 4 * 1024;
+export const MAX_READ_BYTES = 16 * 1024;
+export const EXCERPT_BYTES = 4 * 1024;
 
 export interface PostRequest {
   readonly url: URL;

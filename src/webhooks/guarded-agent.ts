@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
 import { type Cidr, isPublicAddress } from '../domain/address-policy.ts';
@@ -7,7 +7,13 @@ import { OddswireError } from '../domain/errors.ts';
 import type { NameResolver } from './resolver.ts';
 
 /** Response headers beyond this end the connection. */
-const MAX_HEADER_BYTES = 16 * 1024;
+export const MAX_HEADER_BYTES = 16 * 1024;
+/**
+ * All that one answer may take on the wire before the connection is ended. Headers and body have limits of their own; a
+ * status line, 1xx answers, blank lines and chunk extensions that never end would otherwise cost a processor until the deadline.
+ * A 16 KiB body in one-byte chunks is 96 KiB.
+ */
+export const MAX_ANSWER_BYTES = 256 * 1024;
 const KEEP_ALIVE_MS = 10_000;
 /** A receiver's own keep-alive hint may stretch the above to this. */
 const KEEP_ALIVE_MAX_MS = 60_000;
@@ -27,6 +33,13 @@ export class BlockedAddressError extends OddswireError {
 export class NameResolutionError extends OddswireError {
   constructor(cause: unknown) {
     super('dns_error', 'the destination name cannot be resolved', { retryable: true, cause });
+  }
+}
+
+/** The receiver sent more than any answer may take. */
+export class AnswerTooLongError extends OddswireError {
+  constructor() {
+    super('answer_too_long', 'the answer does not end', { retryable: true });
   }
 }
 
@@ -69,6 +82,7 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
       if (error !== null) {
         callback(error, null);
       } else if (isPublicAddress(socket.remoteAddress ?? '', allow)) {
+        limitAnswers(socket);
         callback(null, socket);
       } else {
         socket.destroy();
@@ -88,6 +102,22 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
     // The caller holds one absolute deadline; undici's own timers restart with every byte.
     headersTimeout: 0,
     bodyTimeout: 0,
+  });
+}
+
+/** Without pipelining, what comes after a request was written is its answer. `readable` comes before undici reads. */
+function limitAnswers(socket: Socket): void {
+  let writtenBytes = 0;
+  let readBytes = 0;
+  let answerStartBytes = 0;
+  // Prepending, unlike `on`, starts no reading: that is for undici to do.
+  socket.prependListener('readable', () => {
+    if (socket.bytesWritten !== writtenBytes) {
+      writtenBytes = socket.bytesWritten;
+      answerStartBytes = readBytes;
+    }
+    readBytes = socket.bytesRead;
+    if (readBytes - answerStartBytes > MAX_ANSWER_BYTES) socket.destroy(new AnswerTooLongError());
   });
 }
 

@@ -36,7 +36,7 @@ export interface ResolverOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 2000;
-const DEFAULT_CACHE_MS = 30_000;
+export const DEFAULT_CACHE_MS = 30_000;
 const DEFAULT_MAX_IN_FLIGHT = 256;
 const MAX_CACHED_NAMES = 10_000;
 const LOCALHOST: readonly ResolvedAddress[] = [{ address: '127.0.0.1', family: 4 }];

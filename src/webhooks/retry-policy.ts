@@ -1,12 +1,12 @@
 import type { AttemptErrorCode, AttemptOutcome, FailedOutcome } from './attempt.ts';
 
 /** Each delay is spread by this part of itself, so that a receiver's return is not met by everyone at once. */
-const JITTER = 0.2;
+export const JITTER = 0.2;
 const MIN_DELAY_SECONDS = 1;
 /** Retry-After may stretch a planned delay to twice itself or to this, whichever is longer. */
-const RETRY_AFTER_CAP_SECONDS = 3600;
+export const RETRY_AFTER_CAP_SECONDS = 3600;
 /** A forbidden address may be a DNS mistake being repaired, but is not worth a day of tries. */
-const MAX_BLOCKED_ATTEMPTS = 3;
+export const MAX_BLOCKED_ATTEMPTS = 3;
 
 export interface RetryInput {
   readonly outcome: AttemptOutcome;

@@ -9,7 +9,7 @@ import { createResolver, type NameResolver } from './resolver.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
 const DEFAULT_DEADLINE_MS = 15_000;
-const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
+export const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
 /** Well above the eight deliveries in flight per subscription, because many subscriptions may share one host. */
 const DEFAULT_CONNECTIONS_PER_ORIGIN = 64;
 

@@ -9,6 +9,9 @@ const NAME_ERROR = 3;
 /** What a name answers: addresses, `missing` (NXDOMAIN) or `silent` (no answer at all, as from a black hole). */
 export type DnsEntry = { readonly a?: string[]; readonly aaaa?: string[] } | 'missing' | 'silent';
 
+/** What is answered always, or asked for at every question. */
+export type DnsRule = DnsEntry | (() => DnsEntry);
+
 export interface DnsServer {
   /** As `ResolverOptions.servers` wants it. */
   readonly address: string;
@@ -18,13 +21,14 @@ export interface DnsServer {
 }
 
 /** A real name server on loopback UDP that knows `names` (RFC 1035 section 4, as much as the tests need). */
-export async function startDnsServer(names: Readonly<Record<string, DnsEntry>>): Promise<DnsServer> {
+export async function startDnsServer(names: Readonly<Record<string, DnsRule>>): Promise<DnsServer> {
   const socket = createSocket('udp4');
   const asked: string[] = [];
   socket.on('message', (query, { address, port }) => {
     const { name, type, end } = question(query);
     if (type === TYPE_A) asked.push(name);
-    const entry = names[name] ?? 'missing';
+    const rule = names[name] ?? 'missing';
+    const entry = typeof rule === 'function' ? rule() : rule;
     if (entry === 'silent') return;
     const records = entry === 'missing' ? [] : recordsOf(entry, type);
     const header = Buffer.alloc(12);

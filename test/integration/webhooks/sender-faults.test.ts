@@ -1,5 +1,10 @@
+// The certificate library keeps its registry with reflect metadata, which has to be there before it loads.
+import 'reflect-metadata';
+
+import { webcrypto } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
+import * as x509 from '@peculiar/x509';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuthority } from '../../../sim/receiver-tls.ts';
 import type { AttemptOutcome } from '../../../src/webhooks/attempt.ts';
@@ -17,6 +22,7 @@ import { delivery, fixedResolver, LOOPBACK, testSender } from './deliveries.ts';
 
 /** For receivers that never finish: only the deadline can end the attempt. */
 const SHORT_MS = 800;
+const ECDSA = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const OK_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n';
 
 const open: { close: () => Promise<void> }[] = [];
@@ -78,6 +84,14 @@ describe('receivers that are slow', () => {
       deadlineMs: SHORT_MS,
     });
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
+  });
+
+  it('a few 1xx answers before the real one change nothing', async () => {
+    const { outcome } = await attempt((socket) => {
+      socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(5));
+      answerOk(socket);
+    });
+    expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
   });
 
   it('a dripping body after 200 is delivered, and the connection is let go', async () => {
@@ -153,6 +167,17 @@ describe('receivers that send too much', () => {
     expect(writtenBytes).toBeLessThan(64 * 1024 * 1024);
   });
 
+  it('of a long body that stalls no more than its beginning is waited for', async () => {
+    const { outcome, server } = await attempt(
+      (socket) => {
+        socket.write(`${OK_HEAD}content-length: 100000\r\n\r\n${'x'.repeat(40_000)}`);
+      },
+      { deadlineMs: 60_000 },
+    );
+    expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
+    await server.idle();
+  }, 10_000);
+
   it('a gzip bomb is not inflated', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));
     const { outcome } = await attempt((socket) => {
@@ -202,6 +227,7 @@ describe('receivers that are broken', () => {
   it.each<[string, TlsServerOptions['onRequest']]>([
     ['a reset', (_socket, reset) => reset()],
     ['a hang-up', (socket) => socket.destroy()],
+    ['a 100 nobody asked for', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
     [
       'an upgrade nobody asked for',
       (socket) => socket.write('HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
@@ -228,6 +254,9 @@ describe('receivers that are broken', () => {
   it.each([
     ['garbage', 'this is no HTTP\r\n\r\n'],
     ['a bad status', 'HTTP/1.1 abc OK\r\n\r\n'],
+    ['no status', 'HTTP/1.1\r\n\r\n'],
+    ['another protocol', '220 mail.test ESMTP\r\n'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
     ['a bad chunk', `${OK_HEAD.replace('200', '9')}\r\n\r\n`],
   ])('%s is a protocol error', async (_name, answer) => {
     const { outcome } = await attempt((socket) => socket.write(answer));
@@ -272,6 +301,20 @@ describe('receivers whose TLS is not in order', () => {
     expect(await outcomeOf(stranger)).toMatchObject({ kind: 'failed', errorCode: 'tls_error' });
   });
 
+  it('a certificate that signs itself', async () => {
+    const keys = await webcrypto.subtle.generateKey(ECDSA, true, ['sign', 'verify']);
+    const extensions = [new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])];
+    const name = 'CN=127.0.0.1';
+    const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+      keys,
+      name,
+      extensions,
+      signingAlgorithm: ECDSA,
+    });
+    const key = x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY');
+    expect(await outcomeOf({ cert: certificate.toString('pem'), key })).toMatchObject({ errorCode: 'tls_error' });
+  });
+
   it('our own authority when it was not given', async () => {
     const server = track(await startTlsServer({ onRequest: answerOk }));
     const sending = track(createSender({ version: '1', allow: LOOPBACK }));
@@ -282,9 +325,12 @@ describe('receivers whose TLS is not in order', () => {
   it('the wrong name', async () =>
     expect(await outcomeOf({ hosts: ['elsewhere.test', '127.0.0.2'] })).toMatchObject({ errorCode: 'tls_error' }));
 
-  it('an expired certificate', async () => {
+  it.each([
+    ['expired', '2020-01-01', '2020-02-01'],
+    ['not yet valid', '2190-01-01', '2190-02-01'],
+  ])('a certificate that is %s', async (_what, notBefore, notAfter) => {
     const ca = await testAuthority();
-    const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2020-02-01') };
+    const validity = { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
     expect(await outcomeOf(await ca.issue(['127.0.0.1'], validity))).toMatchObject({ errorCode: 'tls_error' });
   });
 

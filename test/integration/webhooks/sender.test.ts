@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { generateSecret } from '../../../src/domain/signature.ts';
+import { MAX_ANSWER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { delivery, LOOPBACK, SECRET, testSender } from './deliveries.ts';
 
@@ -93,6 +94,21 @@ describe('one attempt against a well-behaved receiver', () => {
     expect(ports.size).toBeLessThanOrEqual(2);
   });
 
+  it('counts what an answer may take for each answer anew, however many come over one connection', async () => {
+    const fresh = await testSender({ extraCaPem: receiver.caPem });
+    const ports = new Set<number | undefined>();
+    receiver.replyWith((_request, response) => {
+      ports.add(response.req.socket.remotePort);
+      return { body: Buffer.alloc(15 * 1024) };
+    });
+    const answers = (2.5 * MAX_ANSWER_BYTES) / (15 * 1024);
+    for (let index = 0; index < answers; index += 1) {
+      expect(await fresh.send(delivery(receiver.url))).toMatchObject({ kind: 'delivered' });
+    }
+    await fresh.close();
+    expect(ports.size).toBeLessThanOrEqual(2);
+  });
+
   it.each([200, 201, 202, 204, 299])('%i is delivered', async (status) => {
     receiver.replyWith({ status, ...(status === 204 ? { body: '' } : {}) });
     expect(await sender.send(delivery(receiver.url))).toMatchObject({ kind: 'delivered', statusCode: status });
@@ -120,11 +136,11 @@ describe('one attempt against a well-behaved receiver', () => {
     await target.close();
   });
 
-  it('reads Retry-After as seconds and as a date, and ignores nonsense', async () => {
+  it.each([429, 503])('%i: reads Retry-After as seconds and as a date, and ignores nonsense', async (status) => {
     const atMs = Date.parse('2026-01-02T03:04:05Z');
     const timed = await testSender({ extraCaPem: receiver.caPem, now: () => atMs });
     const asked = async (value: string) => {
-      receiver.replyWith({ status: 429, headers: { 'retry-after': value } });
+      receiver.replyWith({ status, headers: { 'retry-after': value } });
       const outcome = await timed.send(delivery(receiver.url));
       return outcome.kind === 'failed' ? outcome.retryAfterSeconds : outcome.kind;
     };

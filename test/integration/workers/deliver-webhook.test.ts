@@ -6,8 +6,8 @@ import { parseCidrs } from '../../../src/domain/address-policy.ts';
 import { parseSecretsKeys } from '../../../src/domain/secret-keys.ts';
 import { generateSecret } from '../../../src/domain/signature.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
-import { claimDue, MAX_IN_FLIGHT } from '../../../src/store/deliveries.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { claimDue, MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
+import { Database, sql, type Tx } from '../../../src/store/tx.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { createProcessor } from '../../../workers/define.ts';
@@ -223,8 +223,12 @@ describe('a fault on our side', () => {
       return {};
     });
     const db = new LosableDatabase(test.db.dataSource);
-    // The first claims both, the second finishes the quick one, the third would claim again.
-    db.loseBefore = (transaction) => transaction === 3;
+    // The first claims both, the second finishes the quick one, the third would claim what came due meanwhile.
+    const claimLost = gate();
+    db.loseBefore = (transaction) => {
+      if (transaction === 3) claimLost.open();
+      return transaction === 3;
+    };
     let isSettled = false;
     const job = run(pk, context({ db })).finally(() => {
       isSettled = true;
@@ -234,7 +238,8 @@ describe('a fault on our side', () => {
       () => storedDelivery(test.db, quick.pk),
       (row) => row.status === 'delivered',
     );
-    await receiver.waitFor(({ headers }) => headers['webhook-id'] === slow.eventId, WAIT_MS);
+    await due(pk);
+    await claimLost.opened;
     expect(isSettled).toBe(false);
     mayAnswer.open();
     await outcome;
@@ -306,6 +311,38 @@ describe('many deliveries', () => {
     expect(newRequests()).toHaveLength(MAX_IN_FLIGHT);
     expect(await run(pk, context({ stopping: stopping.signal }))).toEqual({ attempts: 0 });
     expect((await claimDue(test.db, pk, 8))?.deliveries).toHaveLength(4);
+  });
+
+  it('slots that become free while a claim is under way are used: no job ends with rows due and nobody at them', async () => {
+    const { pk } = await subscribed('a secret of some length');
+    for (let count = 0; count < MAX_IN_FLIGHT + 3; count++) await due(pk);
+    // Somebody else holds a slot, so the job's first claim is short of what is due.
+    expect((await claimDue(test.db, pk, 1))?.deliveries).toHaveLength(1);
+    const [mayAnswer, mayReturn] = [gate(), gate()];
+    receiver.replyWith(async () => {
+      await mayAnswer.opened;
+      return {};
+    });
+    class SlowDatabase extends Database {
+      #transactions = 0;
+      override async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+        this.#transactions += 1;
+        const isSecondClaim = this.#transactions === 2;
+        const result = await super.transaction(work);
+        if (isSecondClaim) {
+          // It found every slot taken. Its answer comes when all of the job's own are free.
+          mayAnswer.open();
+          await mayReturn.opened;
+        }
+        return result;
+      }
+    }
+    const { log, lines } = keptLog();
+    const job = run(pk, context({ db: new SlowDatabase(test.db.dataSource), log }));
+    const attempted = async () => lines.filter((line) => line.includes('delivery attempted')).length;
+    await until(attempted, (count) => count === MAX_IN_FLIGHT - 1);
+    mayReturn.open();
+    expect(await job).toEqual({ attempts: MAX_IN_FLIGHT + 2 });
   });
 
   it('a slot that is free is used while a slow one is still in flight', async () => {

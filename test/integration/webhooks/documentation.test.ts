@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testEventBody } from '../../../api/test-event.ts';
+import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { VARIABLES } from '../../../src/config/variables.ts';
+import { EVENT_TYPES } from '../../../src/domain/event.ts';
+import {
+  GENERATED_SECRET_BYTES,
+  MAX_SECRET_LENGTH,
+  MAX_STANDARD_KEY_BYTES,
+  MIN_SECRET_LENGTH,
+  MIN_STANDARD_KEY_BYTES,
+  STANDARD_TOLERANCE_SECONDS,
+} from '../../../src/domain/signature.ts';
+import { FIRST_UNPRIVILEGED_PORT, MAX_URL_LENGTH } from '../../../src/domain/webhook-url.ts';
+import { MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
+import { AUTO_PAUSE_AFTER_DAYS, AUTO_PAUSE_AFTER_EXHAUSTED } from '../../../src/store/delivery-outcomes.ts';
+import { SECRET_OVERLAP_HOURS } from '../../../src/store/subscriptions.ts';
+import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from '../../../src/webhooks/attempt.ts';
+import { EXCERPT_BYTES, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
+import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
+import { DEFAULT_CACHE_MS } from '../../../src/webhooks/resolver.ts';
+import { decide, JITTER, MAX_BLOCKED_ATTEMPTS, RETRY_AFTER_CAP_SECONDS } from '../../../src/webhooks/retry-policy.ts';
+import { DEFAULT_CONNECT_TIMEOUT_MS, type Sender } from '../../../src/webhooks/sender.ts';
+import { delivery, testSender } from './deliveries.ts';
+import { codeBlock, PAGE } from './documentation.ts';
+
+const TEXT = PAGE.replace(/\s+/g, ' ');
+const SCHEDULE_SECONDS = loadConfig({
+  DATABASE_URL: 'postgres://h/d',
+  SECRETS_KEYS: `k:${Buffer.alloc(32).toString('base64')}`,
+}).webhooks.retryScheduleSeconds;
+const DEADLINE_SECONDS = Number(VARIABLES.WEBHOOK_TIMEOUT_MS.default) / 1000;
+
+/** As a person writes it: `30 s`, `2 min`, `5 h`. */
+function spoken(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`;
+  return seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`;
+}
+
+function clock(seconds: number): string {
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min ${seconds % 60} s`;
+}
+
+function list(items: readonly string[]): string {
+  return `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
+}
+
+/** How many attempts a delivery gets when each fails with this code, or with none in particular. */
+function attemptsOf(errorCode: AttemptErrorCode): number {
+  for (let attemptNumber = 1; ; attemptNumber += 1) {
+    const outcome = { kind: 'failed', errorCode, durationMs: 1 } as const;
+    const decision = decide({ outcome, attemptNumber, schedule: SCHEDULE_SECONDS, random: () => 0.5 });
+    if (decision.state !== 'retry') return attemptNumber;
+  }
+}
+
+describe('the numbers on the page are those of the code', () => {
+  const total = SCHEDULE_SECONDS.reduce((sum, seconds) => sum + seconds, 0);
+  it.each([
+    `any 2xx status within ${DEADLINE_SECONDS} seconds`,
+    `no status within ${DEADLINE_SECONDS} seconds`,
+    `The ${DEADLINE_SECONDS} seconds are one deadline`,
+    `no connection (name, TCP, TLS) within ${DEFAULT_CONNECT_TIMEOUT_MS / 1000} seconds`,
+    `more than ${MAX_HEADER_BYTES / 1024} KiB of headers, or ${MAX_ANSWER_BYTES / 1024} KiB without a status`,
+    `At most ${MAX_READ_BYTES / 1024} KiB of the answer's body are read`,
+    `the first ${EXCERPT_BYTES / 1024} KiB are kept`,
+    `replay after ${STANDARD_TOLERANCE_SECONDS} seconds`,
+    `the base64 of ${GENERATED_SECRET_BYTES} random bytes`,
+    `${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} printable ASCII characters`,
+    `canonical base64 of ${MIN_STANDARD_KEY_BYTES} to ${MAX_STANDARD_KEY_BYTES} bytes`,
+    `For ${SECRET_OVERLAP_HOURS} hours \`webhook-signature\` carries a signature of each`,
+    `repeated after ${list(SCHEDULE_SECONDS.map(spoken))}:`,
+    `${attemptsOf('http_status')} attempts in ${clock(total)}`,
+    `longer or shorter by up to ${JITTER * 100} %`,
+    `Up to ${JITTER * 100} % is added`,
+    `twice the planned delay or ${RETRY_AFTER_CAP_SECONDS / 3600} hour`,
+    `\`blocked_address\` ends after ${MAX_BLOCKED_ATTEMPTS} attempts, \`invalid_url\` after one`,
+    `At most ${MAX_IN_FLIGHT} attempts of a subscription are under way at once`,
+    `after ${AUTO_PAUSE_AFTER_DAYS} days without a success and ${AUTO_PAUSE_AFTER_EXHAUSTED} deliveries that used up`,
+    `port 443 or ${FIRST_UNPRIVILEGED_PORT} and up`,
+    `at most ${MAX_URL_LENGTH} characters`,
+    `after at most ${DEFAULT_CACHE_MS / 1000} seconds`,
+    `The error codes of an attempt: ${ATTEMPT_ERROR_CODES.map((code) => `\`${code}\``).join(', ')}.`,
+  ])('%s', (sentence) => expect(TEXT).toContain(sentence));
+
+  it('and the attempts are counted right', () => {
+    expect(attemptsOf('blocked_address')).toBe(MAX_BLOCKED_ATTEMPTS);
+    expect(attemptsOf('invalid_url')).toBe(1);
+  });
+
+  it('it names no variable that does not exist', () => {
+    const named = PAGE.match(/\bWEBHOOK_[A-Z_]+/g) ?? [];
+    expect(named.length).toBeGreaterThan(0);
+    for (const name of named) expect(VARIABLES).toHaveProperty(name);
+  });
+});
+
+describe('the request on the page is the one that is sent', () => {
+  let receiver: Receiver;
+  let sender: Sender;
+  beforeAll(async () => {
+    receiver = await startReceiver();
+    sender = await testSender({ extraCaPem: receiver.caPem });
+  });
+  afterAll(async () => {
+    await sender.close();
+    await receiver.close();
+  });
+
+  it('header by header', async () => {
+    await sender.send(delivery(receiver.url));
+    const transport = ['host', 'connection', 'content-length'];
+    const sent = Object.keys(receiver.requests[0]?.headers ?? {}).filter((name) => !transport.includes(name));
+    const table = PAGE.split('## The request')[1]?.split('\n\n')[1] ?? '';
+    const documented = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name.toLowerCase());
+    expect(documented.sort()).toEqual(sent.sort());
+  });
+
+  it.each(EVENT_TYPES)('the body of a %s event', (type) => {
+    const shown = JSON.parse(codeBlock(`json ${type}`)) as { id: string; timestamp: string };
+    const made = testEventBody({
+      eventId: shown.id,
+      type,
+      occurredAt: new Date(shown.timestamp),
+      webhookId: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02',
+    });
+    expect(shown).toEqual(JSON.parse(made));
+    expect(Object.keys(shown)).toEqual(['id', 'type', 'timestamp', 'data']);
+  });
+});
