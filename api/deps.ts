@@ -7,9 +7,12 @@ import type { CursorCodec } from '../src/domain/cursor.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Dependency } from '../src/observe/probe-server.ts';
 import type { Producer } from '../src/queues/producer.ts';
+import type { Arrivals } from '../src/store/arrivals.ts';
 import type { Database } from '../src/store/tx.ts';
 import type { SecretBox } from '../src/webhooks/secret-box.ts';
 import type { KeyDirectory } from './key-directory.ts';
+import type { LatestCache } from './latest-cache.ts';
+import type { ReadTracker } from './read-tracker.ts';
 import type { EnabledVenue } from './venue-catalog.ts';
 
 /** Who asks. */
@@ -49,13 +52,23 @@ export interface OpsOptions {
 export interface ApiDeps {
   db: Database;
   /** Used for wake-ups only. */
-  producer: Pick<Producer, 'wakeDeliveries' | 'wakeStage' | 'queue'>;
+  producer: Pick<Producer, 'wake' | 'wakeDeliveries' | 'wakeStage' | 'queue'>;
+  /** Hears what jobs that were enqueued for a client have brought. */
+  arrivals: Pick<Arrivals, 'waitFor'>;
+  /** How long a request waits for what a job fetches, milliseconds. */
+  coldWaitMs: number;
+  /** Is told which markets clients read. */
+  reads: Pick<ReadTracker, 'note'>;
   keys: KeyDirectory;
   secretBox: SecretBox;
   cursors: CursorCodec;
+  /** Answers of the last second. */
+  latest: LatestCache;
   /** The adapters that run, in the order in which they answer for `all`. */
   venues: readonly EnabledVenue[];
   decimalFormat: DecimalFormat;
+  /** Trades older than this, milliseconds, are neither accepted nor kept. */
+  tradeRetentionMs: number;
   webhookAllow: readonly Cidr[];
   /** What `/health/ready` asks. */
   dependencies: readonly Dependency[];

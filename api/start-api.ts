@@ -8,11 +8,17 @@ import { queueNames } from '../src/queues/jobs.ts';
 import { openFoundation } from '../src/runtime/foundation.ts';
 import { listen } from '../src/runtime/listen.ts';
 import { ensureBootstrapKey } from '../src/store/accounts.ts';
-import { createApp } from './app.ts';
+import { createArrivals } from '../src/store/arrivals.ts';
+import { createApi } from './app.ts';
 import type { RequestSample } from './deps.ts';
 import { createHttpServer, drain } from './http-server.ts';
 import { createKeyDirectory } from './key-directory.ts';
+import { createLatestCache } from './latest-cache.ts';
+import { createReadTracker } from './read-tracker.ts';
 import { enabledVenues } from './venue-catalog.ts';
+
+/** What a client bears to wait for a book that nobody has asked for yet (DESIGN "Cold reads"). */
+const COLD_WAIT_MS = 2_500;
 
 export interface RunningApi {
   /** Base address of the API, without a slash at the end. */
@@ -42,14 +48,23 @@ export async function startApi(
     }
     const keys = createKeyDirectory(db, log);
     foundation.onStop(() => keys.close());
-    const app = createApp({
+    const arrivals = createArrivals(config.databaseUrl, log);
+    foundation.onStop(() => arrivals.close());
+    const reads = createReadTracker(db, log);
+    foundation.onStop(() => reads.close());
+    const api = createApi({
       db,
       producer,
+      arrivals,
+      coldWaitMs: COLD_WAIT_MS,
+      reads,
       keys,
       secretBox,
       cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
-      venues: enabledVenues(config.venues, config.pollMs),
+      latest: createLatestCache(),
+      venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
       decimalFormat: config.decimalFormat,
+      tradeRetentionMs: config.retention.tradesDays * 86_400_000,
       webhookAllow: config.webhooks.allowCidrs,
       dependencies,
       ...(config.opsPassword !== undefined && {
@@ -59,7 +74,7 @@ export async function startApi(
       onRequest: (sample) => countRequest(metrics, sample),
       now: Date.now,
     });
-    const server = createHttpServer(app.callback(), log);
+    const server = createHttpServer(api, log);
     const address = await listen(server, config.http.host, config.http.port);
     foundation.onStop(() => drain(server));
     log.info({ address }, 'listening');

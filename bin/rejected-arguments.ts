@@ -5,7 +5,7 @@ import { parseMoment, UsageError } from './operator-command.ts';
 
 type Kind = keyof Config['pollMs'];
 /** The kinds of records there are. */
-const KINDS: readonly Kind[] = ['markets', 'prices', 'books', 'trades'];
+const KINDS: readonly Kind[] = ['markets', 'prices', 'books', 'trades', 'wallets'];
 
 export interface RejectedOptions {
   venue?: VenueName;

@@ -14,8 +14,14 @@ import { gammaRoutes } from './server/gamma-routes.ts';
 import { listen } from './server/http-server.ts';
 import type { Reply, SimRequest } from './server/reply.ts';
 import { RequestLog } from './server/request-log.ts';
+import { type WalletSource, walletRoutes } from './server/wallet-routes.ts';
+import { solanaControlRoute } from './solana/control-route.ts';
+import { jupiterRoutes } from './solana/jupiter-routes.ts';
+import { type SolanaControl, SolanaNetwork } from './solana/network.ts';
+import { rpcRoutes } from './solana/rpc-routes.ts';
 import type { VenueSource } from './source.ts';
 import { liveSource } from './world/live-source.ts';
+import { WalletLedger } from './world/wallet-ledger.ts';
 import { World } from './world/world.ts';
 
 export type {
@@ -44,6 +50,11 @@ export interface Exchange extends ExchangeControl {
   readonly manifoldUrl: string;
   /** With the version path. */
   readonly kalshiUrl: string;
+  /** Token prices and symbols. */
+  readonly jupiterUrl: string;
+  /** The JSON-RPC node. */
+  readonly solanaUrl: string;
+  readonly solana: SolanaControl;
   readonly seed: number;
   close(): Promise<void>;
 }
@@ -53,6 +64,9 @@ const KALSHI_LIVE_HOURS = 90 * 24;
 
 interface Backend {
   readonly source: VenueSource;
+  readonly wallets: WalletSource;
+  /** Simulated now, epoch seconds. */
+  readonly second: () => number;
   readonly manifold: (request: SimRequest) => Reply | undefined;
   readonly kalshi: (request: SimRequest) => Reply | undefined;
   readonly control: Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'>;
@@ -78,13 +92,20 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     clearFaults: (id) => faults.clear(id),
     requests: () => log.list(),
   };
+  const trades = dataRoutes(backend.source.trades, options.offsetCap ?? 'empty');
+  const wallets = walletRoutes(backend.wallets);
+  const solana = new SolanaNetwork({ seed, nowSecond: backend.second, hasTraffic: options.solanaTraffic });
+  const controlSolana = solanaControlRoute(solana);
+  const controlMarkets = controlRoutes(control);
   const routes = {
     gamma: gammaRoutes(backend.source.gamma),
     clob: clobRoutes(backend.source.clob),
-    data: dataRoutes(backend.source.trades, options.offsetCap ?? 'empty'),
+    data: (request: SimRequest) => trades(request) ?? wallets(request),
     manifold: backend.manifold,
     kalshi: backend.kalshi,
-    _sim: controlRoutes(control),
+    jupiter: jupiterRoutes(solana),
+    solana: rpcRoutes(solana),
+    _sim: (request: SimRequest) => controlSolana(request) ?? controlMarkets(request),
   };
   const server = await listen({ routes, faults, log, beforeAnswer: backend.beforeAnswer }, host, options.port ?? 0);
   backend.start();
@@ -98,6 +119,9 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     dataUrl: `${url}/data`,
     manifoldUrl: `${url}/manifold/v0`,
     kalshiUrl: `${url}/kalshi/trade-api/v2`,
+    jupiterUrl: `${url}/jupiter`,
+    solanaUrl: `${url}/solana`,
+    solana,
     seed,
     close: async () => {
       backend.stop();
@@ -114,6 +138,8 @@ function liveBackend(options: ExchangeOptions): Backend {
   if (options.paused) clock.hold();
   return {
     source: liveSource(world),
+    wallets: new WalletLedger(world),
+    second: () => world.second,
     manifold: manifoldRoutes(world),
     kalshi: kalshiRoutes(world, {
       cutoffSecond: world.options.nowSecond - Math.round((options.kalshiLiveHours ?? KALSHI_LIVE_HOURS) * 3600),
@@ -131,6 +157,8 @@ async function recordedBackend(folder: string, seed: number): Promise<Backend> {
   const idle = (): void => undefined;
   return {
     source: recordedSource(recordings),
+    wallets: { activity: () => undefined, positions: () => undefined },
+    second: () => Math.floor(Date.now() / 1000),
     manifold: () => undefined,
     kalshi: () => undefined,
     control: recordedControl(recordings, seed),

@@ -19,7 +19,17 @@ export const FAULT_KINDS = [
   'set_field',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
-export const FAULT_HOSTS = ['gamma', 'clob', 'data', 'kalshi', 'manifold', 'polymarket', '*'] as const;
+export const FAULT_HOSTS = [
+  'gamma',
+  'clob',
+  'data',
+  'kalshi',
+  'manifold',
+  'jupiter',
+  'solana',
+  'polymarket',
+  '*',
+] as const;
 export type FaultHost = (typeof FAULT_HOSTS)[number];
 /** The hosts of one venue. */
 const POLYMARKET_HOSTS = ['gamma', 'clob', 'data'];

@@ -38,6 +38,8 @@ export interface ExchangeOptions {
   readonly kalshiUnopened?: boolean | undefined;
   /** What a too deep `offset` on the Data API does. Default `empty`. */
   readonly offsetCap?: OffsetCap | undefined;
+  /** Whether anything happens on the simulated Solana by itself. Default true. */
+  readonly solanaTraffic?: boolean | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */
   readonly recorded?: string | undefined;
 }

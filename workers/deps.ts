@@ -5,6 +5,8 @@ import type { Producer } from '../src/queues/producer.ts';
 import type { Partitions } from '../src/store/partitions.ts';
 import type { Database } from '../src/store/tx.ts';
 import type { VenueAdapter } from '../src/venues/port.ts';
+import type { TokenAdapter } from '../src/venues/token-port.ts';
+import type { WalletAdapter } from '../src/venues/wallet-port.ts';
 import type { SecretBox } from '../src/webhooks/secret-box.ts';
 import type { Sender } from '../src/webhooks/sender.ts';
 
@@ -15,6 +17,8 @@ export interface WorkerDeps {
   readonly partitions: Partitions;
   readonly producer: Producer;
   readonly adapters: ReadonlyMap<string, VenueAdapter>;
+  readonly walletAdapters: ReadonlyMap<string, WalletAdapter>;
+  readonly tokenAdapters: ReadonlyMap<string, TokenAdapter>;
   readonly sender: Sender;
   readonly secretBox: SecretBox;
   readonly metrics: Metrics;

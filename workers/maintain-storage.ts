@@ -1,18 +1,45 @@
-import { dropPartitionsBefore } from '../src/store/partitions.ts';
+import { pruneEvents } from '../src/store/event-retention.ts';
+import { pruneReads } from '../src/store/market-heat.ts';
+import type { PartitionedTable } from '../src/store/partitions.ts';
+import { pruneQuarantine } from '../src/store/quarantine.ts';
+import { retirePartitions } from '../src/store/retention.ts';
+import { forgetOldSecrets } from '../src/store/subscriptions.ts';
 import { defineJob } from './define.ts';
 
 const DAY_MS = 86_400_000;
-/** Observations are the evidence for alerts that fired: a week is long enough to answer "why". */
-const OBSERVATION_DAYS = 7;
 
-/** Makes the partitions of the days to come and drops those past their retention. */
-export const maintainStorage = defineJob('maintain-storage', async (_data, { db, partitions, config, now }) => {
-  await partitions.ensureAroundNow('observation');
-  await partitions.ensureAroundNow('price_history');
+/**
+ * Makes the partitions of the days to come, drops those past their retention, and prunes what is kept by age or number.
+ * Candles and snapshots are kept for ever. What it does not get to, the next run does.
+ */
+export const maintainStorage = defineJob('maintain-storage', async (_data, context) => {
+  const { db, partitions, config, now, signal, log } = context;
+  for (const table of ['observation', 'price_history', 'book_history'] as const)
+    await partitions.ensureAroundNow(table);
   await partitions.ensure('trade', [now(), now() + DAY_MS]);
-  const dropped = [
-    ...(await dropPartitionsBefore(db, 'observation', now() - OBSERVATION_DAYS * DAY_MS)),
-    ...(await dropPartitionsBefore(db, 'trade', now() - config.retention.tradesDays * DAY_MS)),
+
+  const quarantinePruned = await pruneQuarantine(db);
+  const readsPruned = await pruneReads(db);
+
+  const { observationsDays, bookHistoryDays, priceHistoryDays, tradesDays } = config.retention;
+  const retentionDays: readonly (readonly [PartitionedTable, number])[] = [
+    ['observation', observationsDays],
+    ['book_history', bookHistoryDays],
+    ['price_history', priceHistoryDays],
+    ['trade', tradesDays],
   ];
-  return { dropped: dropped.length };
+  const report = { dropped: 0, carried: 0, postponed: 0, quarantinePruned, readsPruned };
+  for (const [table, days] of retentionDays) {
+    const retired = await retirePartitions({ db, partitions, table, beforeMs: now() - days * DAY_MS, signal });
+    const { dropped, carried, postponed } = retired;
+    if (dropped.length > 0 || postponed.length > 0) log.info({ table, dropped, carried, postponed }, 'retention');
+    report.dropped += dropped.length;
+    report.carried += carried;
+    report.postponed += postponed.length;
+  }
+
+  const { attemptsDays, eventsDays } = config.retention;
+  const attemptsBeforeMs = now() - attemptsDays * DAY_MS;
+  const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs: now() - eventsDays * DAY_MS, signal });
+  return { ...report, ...pruned, secretsForgotten: await forgetOldSecrets(db) };
 });

@@ -17,29 +17,29 @@ import type { JobContext, JobReport } from './define.ts';
 import { LeaseLostError, type WrittenPage, writePage } from './page-writer.ts';
 
 /** Where a walk stands, and what it works with. */
-export interface Walk {
-  adapter: VenueAdapter;
+export interface Walk<A = VenueAdapter> {
+  adapter: A;
   lease: PollLease;
   position: unknown;
   call: CallContext;
 }
 
-export interface Poll<R, P extends Page<R> = Page<R>> {
+export interface Poll<R, P extends Page<R> = Page<R>, A = VenueAdapter> {
   venue: string;
   /** What the records are. */
   kind: PollKind;
   /** The lease it takes, when that is not the kind's own: polls of different leases run at once. */
   leaseKind?: string;
   /** The next page after `position`. Runs outside any transaction. */
-  fetch(adapter: VenueAdapter, position: unknown, call: CallContext): Promise<P>;
+  fetch(adapter: A, position: unknown, call: CallContext): Promise<P>;
   /** Partitions and the like, before the transaction. */
   prepare?(records: readonly R[]): Promise<void>;
   /** Writes the page, in the transaction that moves the position. */
-  write(tx: Tx, records: readonly R[], adapter: VenueAdapter, page: P): Promise<WrittenPage>;
+  write(tx: Tx, records: readonly R[], adapter: A, page: P): Promise<WrittenPage>;
   /** What the page says as a whole, once, behind its records: in the transaction that moves the position. */
   finish?(tx: Tx, page: P): Promise<void>;
   /** What else is to be done under the lease, before each page. */
-  beforePage?(walk: Walk): Promise<void>;
+  beforePage?(walk: Walk<A>): Promise<void>;
 }
 
 /** A walk makes room for the next tick after so many pages or this long: half the job's deadline, so that no page is cut off. */
@@ -51,12 +51,18 @@ const WALK_MS = JOBS['poll-markets'].deadlineMs / 2;
  * Every page is one transaction, so dying anywhere resumes at the last page that was committed. Without the lease there is
  * nothing to do: another poll of this kind is under way, and a slow one does not pile up.
  */
-export async function runPoll<R, P extends Page<R> = Page<R>>(
+export function runPoll<R, P extends Page<R> = Page<R>>(context: JobContext, poll: Poll<R, P>): Promise<JobReport> {
+  return runPollOf(context, context.adapters, poll);
+}
+
+/** The same with adapters of another kind than markets. */
+export async function runPollOf<A extends object, R, P extends Page<R> = Page<R>>(
   context: JobContext,
-  poll: Poll<R, P>,
+  adapters: ReadonlyMap<string, A>,
+  poll: Poll<R, P, A>,
 ): Promise<JobReport> {
   const { venue, kind, leaseKind = kind } = poll;
-  const adapter = context.adapters.get(venue);
+  const adapter = adapters.get(venue);
   if (!adapter) return { skipped: 'venue not enabled' };
   const lease = await acquirePollLease(context.db, venue, leaseKind, newToken());
   if (!lease) return { skipped: 'under way' };
@@ -80,10 +86,10 @@ export async function runPoll<R, P extends Page<R> = Page<R>>(
   }
 }
 
-async function walk<R, P extends Page<R>>(
+async function walk<A, R, P extends Page<R>>(
   context: JobContext,
-  poll: Poll<R, P>,
-  adapter: VenueAdapter,
+  poll: Poll<R, P, A>,
+  adapter: A,
   lease: PollLease,
 ): Promise<JobReport> {
   const { venue, kind } = poll;

@@ -4,8 +4,9 @@ import type { QueueBackend } from '../src/queues/port.ts';
 import type { LaneJob } from '../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../src/queues/schedules.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
-import { dueSubscriptions, oldestOverdueSeconds } from '../src/store/deliveries.ts';
+import { dueSubscriptions, oldestOverdueSeconds } from '../src/store/delivery-claims.ts';
 import { releaseParkedMarks, STAGES, stageBacklogs, waitingShards } from '../src/store/marks.ts';
+import { countTradeHistories } from '../src/store/trade-walks.ts';
 import type { WorkerDeps } from './deps.ts';
 
 const EVERY_MS = 5_000;
@@ -71,8 +72,22 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
     async () => {
       if (role === 'deliverer') producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
     },
+    async () => {
+      if (role === 'poller') await restoreHistories(deps);
+    },
     () => measure(role, deps),
   ]);
+}
+
+/** Wakes the venues whose markets wait for older trades, and measures them. */
+async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): Promise<void> {
+  const counts = await countTradeHistories(db);
+  metrics.historyBackfills.reset();
+  for (const venue of config.venues) {
+    const ofVenue = counts.filter((count) => count.venue === venue);
+    for (const { status, walks } of ofVenue) metrics.historyBackfills.set({ venue, status }, walks);
+    if (ofVenue.some(({ due }) => due > 0)) producer.wake('backfill-trades', { venue });
+  }
 }
 
 async function measure(role: Role, { db, metrics }: WorkerDeps): Promise<void> {

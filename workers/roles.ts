@@ -1,21 +1,29 @@
 import { OddswireError } from '../src/domain/errors.ts';
 import { JOB_NAMES, JOBS, type Role } from '../src/queues/jobs.ts';
+import { backfillTrades } from './backfill-trades.ts';
 import type { DefinedJob } from './define.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { evaluateAlertsJob } from './evaluate-alerts.ts';
+import { fetchBook } from './fetch-book.ts';
 import { foldCandlesJob } from './fold-candles.ts';
 import { maintainStorage } from './maintain-storage.ts';
 import { pollBooks } from './poll-books.ts';
 import { pollMarkets } from './poll-markets.ts';
 import { pollPrices } from './poll-prices.ts';
+import { pollTokens } from './poll-tokens.ts';
 import { pollTrades } from './poll-trades.ts';
+import { pollWallets } from './poll-wallets.ts';
 import { sampleSnapshotsJob } from './sample-snapshots.ts';
 
 const PROCESSORS: readonly DefinedJob[] = [
   pollMarkets,
   pollPrices,
   pollBooks,
+  fetchBook,
   pollTrades,
+  pollTokens,
+  backfillTrades,
+  pollWallets,
   foldCandlesJob,
   sampleSnapshotsJob,
   maintainStorage,

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import type { Worker } from 'bullmq';
 import type { Config } from '../src/config/config.ts';
 import { VERSION } from '../src/config/version.ts';
+import type { VenueName } from '../src/domain/venue.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Metrics } from '../src/observe/metrics.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
 import { openFoundation } from '../src/runtime/foundation.ts';
 import { Partitions } from '../src/store/partitions.ts';
-import type { VenueAdapter } from '../src/venues/port.ts';
-import { createAdapters } from '../src/venues/registry.ts';
+import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
 import { createProcessor } from './define.ts';
 import type { WorkerDeps } from './deps.ts';
@@ -34,8 +34,9 @@ export async function startWorker(
   const foundation = await openFoundation(role, { config, log, signal, workers: names.length });
   const { backend, metrics } = foundation;
   try {
-    const adapters = role === 'poller' ? adaptersOf(config, metrics, log) : new Map<string, VenueAdapter>();
-    foundation.onStop(() => Promise.all([...adapters.values()].map((adapter) => adapter.close())));
+    const adapters = adaptersOf(role, config, metrics, log);
+    const opened = Object.values(adapters).flatMap((map) => [...map.values()]);
+    foundation.onStop(() => Promise.all(opened.map((adapter) => adapter.close())));
     const sender = await senderOf(config);
     foundation.onStop(() => sender.close());
     const stopping = new AbortController();
@@ -44,7 +45,7 @@ export async function startWorker(
       db: foundation.db,
       partitions: new Partitions(foundation.db),
       producer: foundation.producer,
-      adapters,
+      ...adapters,
       sender,
       secretBox: foundation.secretBox,
       metrics,
@@ -78,8 +79,30 @@ function runWorker(worker: Worker, log: Logger): Worker {
   return worker;
 }
 
-function adaptersOf(config: Config, metrics: Metrics, log: Logger): Map<string, VenueAdapter> {
-  return createAdapters({ venues: config.venues, urls: config.venueUrls, observer: venueObserver(metrics, log) });
+/** Only the poller talks to venues. */
+function adaptersOf(
+  role: Role,
+  config: Config,
+  metrics: Metrics,
+  log: Logger,
+): Pick<WorkerDeps, 'adapters' | 'walletAdapters' | 'tokenAdapters'> {
+  const venues = role === 'poller' ? config.venues : [];
+  sayWhatIsOff(venues, config, log);
+  const options = { venues, urls: config.venueUrls, observer: venueObserver(metrics, log) };
+  return {
+    adapters: createAdapters(options),
+    walletAdapters: createWalletAdapters(options),
+    tokenAdapters: createTokenAdapters(options),
+  };
+}
+
+function sayWhatIsOff(venues: readonly VenueName[], { venueUrls }: Config, log: Logger): void {
+  if (!venues.includes('solana')) return;
+  const { rpc, jupiterKey } = venueUrls.solana;
+  if (rpc === undefined)
+    log.warn({ venue: 'solana' }, 'SOLANA_RPC_URL is not set: wallets are off, token prices are on');
+  if (jupiterKey === undefined)
+    log.warn({ venue: 'solana' }, 'JUPITER_API_KEY is not set: Jupiter may refuse to price');
 }
 
 async function senderOf(config: Config) {

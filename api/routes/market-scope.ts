@@ -11,10 +11,10 @@ export interface VenueScope {
   venues: readonly string[];
 }
 
-/** The venues that the path segment means. Throws `venue_not_found`. */
+/** The venues that the path segment means; one without markets is none here. Throws `venue_not_found`. */
 export function venueScope(ctx: ApiContext, deps: Pick<ApiDeps, 'venues'>): VenueScope {
   const segment = pathParam(ctx, 'venue');
-  const venues: string[] = deps.venues.map(({ venue }) => venue);
+  const venues: string[] = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
   if (EVERY_VENUE.includes(segment)) return { name: 'all', venues };
   if (venues.includes(segment)) return { name: segment, venues: [segment] };
   throw new ApiError('venue_not_found', `no such venue; there are: ${[...venues, 'all'].join(', ')}`);
@@ -31,11 +31,16 @@ export function marketNotFound(): ApiError {
   return new ApiError('market_not_found', 'no such market');
 }
 
-/** The market of the path with the keys of its outcomes. Throws `venue_not_found` or `market_not_found`. */
-export async function marketOfPath(ctx: ApiContext, deps: Pick<ApiDeps, 'venues' | 'db'>): Promise<MarketTokens> {
+/** The market of the path with the keys of its outcomes; the read is noted. Throws `venue_not_found` or `market_not_found`. */
+export async function marketOfPath(
+  ctx: ApiContext,
+  deps: Pick<ApiDeps, 'venues' | 'db' | 'reads'>,
+): Promise<MarketTokens> {
   const { venues } = venueScope(ctx, deps);
   const market = await findMarketTokens(deps.db, venues, pathParam(ctx, 'market_id'));
   if (!market) throw marketNotFound();
+  // Who reads the past, as a backtest does, has no use for fresher polls.
+  if (ctx.query.as_of === undefined) deps.reads.note(market.pk);
   return market;
 }
 

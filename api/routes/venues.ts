@@ -15,24 +15,31 @@ const STALE_AT_LEAST_MS = 60_000;
 export function venueRoutes(router: ApiRouter, deps: ApiDeps): void {
   const enter = authenticate(deps, { header: 'Authorization', scope: 'markets:read' });
   router.get('/v1/venues', enter, async (ctx) => {
-    const facts = await readVenueFacts(
-      deps.db,
-      deps.venues.map(({ venue }) => venue),
-    );
-    const nowMs = deps.now();
-    const data = deps.venues.map((profile) => presentVenue(profile, facts.get(profile.venue), nowMs));
-    sendMarketData(ctx, deps, { data, freshness: 'latest' });
+    await sendMarketData(ctx, deps, {
+      key: ['venues'],
+      load: async () => {
+        const facts = await readVenueFacts(
+          deps.db,
+          deps.venues.map(({ venue }) => venue),
+        );
+        const nowMs = deps.now();
+        const data = deps.venues.map((profile) => presentVenue(profile, facts.get(profile.venue), nowMs));
+        return { data, freshness: 'latest' };
+      },
+    });
   });
 }
 
-/** `lag_seconds` is the age of the stalest kind of poll; `failing` says why a venue is not healthy. */
+/** `lag_seconds` is the age of the stalest kind of scheduled poll; `failing` says what does not work, and why. */
 function presentVenue(profile: EnabledVenue, facts: VenueFacts | undefined, nowMs: number): ApiJson {
   const { venue, title, currency, capabilities, pollMs } = profile;
   const polls = facts?.polls ?? [];
-  const successes = polls.flatMap(({ lastSuccessAt }) => (lastSuccessAt === null ? [] : [lastSuccessAt.getTime()]));
+  // What is done on demand (walks back through trades) has no cadence to be measured by.
+  const scheduled = polls.filter(({ kind }) => kind in pollMs);
+  const successes = scheduled.flatMap(({ lastSuccessAt }) => (lastSuccessAt === null ? [] : [lastSuccessAt.getTime()]));
   const isHealthy =
-    polls.length > 0 &&
-    polls.every(({ kind, lastSuccessAt, consecutiveFailures }) => {
+    scheduled.length > 0 &&
+    scheduled.every(({ kind, lastSuccessAt, consecutiveFailures }) => {
       if (lastSuccessAt === null || consecutiveFailures > TOLERATED_FAILURES) return false;
       const intervalMs = kind in pollMs ? pollMs[kind as keyof typeof pollMs] : 0;
       const staleAfterMs = Math.max(STALE_AT_LEAST_MS, STALE_AFTER_INTERVALS * intervalMs);

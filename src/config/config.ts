@@ -83,10 +83,17 @@ const schema = z.object({
   POLYMARKET_DATA_URL: httpUrl,
   KALSHI_API_URL: httpUrl,
   MANIFOLD_API_URL: httpUrl,
+  JUPITER_API_URL: httpUrl,
+  JUPITER_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,512}$/, 'printable ASCII without spaces')
+    .optional(),
+  SOLANA_RPC_URL: httpUrl.optional(),
   POLL_MARKETS_MS: milliseconds,
   POLL_PRICES_MS: milliseconds,
   POLL_TRADES_MS: milliseconds,
   POLL_BOOKS_MS: milliseconds,
+  POLL_WALLETS_MS: milliseconds,
   BOOTSTRAP_API_KEY: z
     .string()
     .min(16, 'at least 16 characters')
@@ -103,7 +110,14 @@ const schema = z.object({
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_CA_FILE: readableFile.optional(),
   OPS_PASSWORD: z.string().min(8, 'at least 8 characters').optional(),
+  POLL_BOOKS_MARKETS: wholeNumber(0, 10_000),
   RETENTION_TRADES_DAYS: days,
+  RETENTION_PRICE_HISTORY_DAYS: days,
+  // A partition a day: many more would slow down every read.
+  RETENTION_BOOK_HISTORY_DAYS: wholeNumber(1, 400),
+  RETENTION_OBSERVATIONS_DAYS: wholeNumber(1, 400),
+  RETENTION_ATTEMPTS_DAYS: days,
+  RETENTION_EVENTS_DAYS: days,
   DECIMAL_FORMAT: z.enum(['number', 'string']),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
@@ -122,12 +136,14 @@ export interface Config {
     readonly polymarket: { readonly gamma: string; readonly clob: string; readonly data: string };
     readonly kalshi: string;
     readonly manifold: string;
+    readonly solana: { readonly jupiter: string; readonly jupiterKey?: string; readonly rpc?: string };
   };
   readonly pollMs: {
     readonly markets: number;
     readonly prices: number;
     readonly books: number;
     readonly trades: number;
+    readonly wallets: number;
   };
   readonly bootstrapApiKey?: string;
   readonly secretsKeys: readonly SecretKey[];
@@ -139,7 +155,16 @@ export interface Config {
     readonly caFile?: string;
   };
   readonly opsPassword?: string;
-  readonly retention: { readonly tradesDays: number };
+  /** Markets per venue whose books are polled. */
+  readonly bookPollMarkets: number;
+  readonly retention: {
+    readonly tradesDays: number;
+    readonly priceHistoryDays: number;
+    readonly bookHistoryDays: number;
+    readonly observationsDays: number;
+    readonly attemptsDays: number;
+    readonly eventsDays: number;
+  };
   readonly decimalFormat: 'number' | 'string';
   readonly logLevel: string;
 }
@@ -170,12 +195,18 @@ export function loadConfig(environment: Environment): Config {
       },
       kalshi: value.KALSHI_API_URL,
       manifold: value.MANIFOLD_API_URL,
+      solana: {
+        jupiter: value.JUPITER_API_URL,
+        ...(value.JUPITER_API_KEY !== undefined && { jupiterKey: value.JUPITER_API_KEY }),
+        ...(value.SOLANA_RPC_URL !== undefined && { rpc: value.SOLANA_RPC_URL }),
+      },
     },
     pollMs: {
       markets: value.POLL_MARKETS_MS,
       prices: value.POLL_PRICES_MS,
       books: value.POLL_BOOKS_MS,
       trades: value.POLL_TRADES_MS,
+      wallets: value.POLL_WALLETS_MS,
     },
     ...(value.BOOTSTRAP_API_KEY !== undefined && { bootstrapApiKey: value.BOOTSTRAP_API_KEY }),
     secretsKeys: value.SECRETS_KEYS,
@@ -186,7 +217,15 @@ export function loadConfig(environment: Environment): Config {
       ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
     },
     ...(value.OPS_PASSWORD !== undefined && { opsPassword: value.OPS_PASSWORD }),
-    retention: { tradesDays: value.RETENTION_TRADES_DAYS },
+    bookPollMarkets: value.POLL_BOOKS_MARKETS,
+    retention: {
+      tradesDays: value.RETENTION_TRADES_DAYS,
+      priceHistoryDays: value.RETENTION_PRICE_HISTORY_DAYS,
+      bookHistoryDays: value.RETENTION_BOOK_HISTORY_DAYS,
+      observationsDays: value.RETENTION_OBSERVATIONS_DAYS,
+      attemptsDays: value.RETENTION_ATTEMPTS_DAYS,
+      eventsDays: value.RETENTION_EVENTS_DAYS,
+    },
     decimalFormat: value.DECIMAL_FORMAT,
     logLevel: value.LOG_LEVEL,
   });

@@ -23,10 +23,17 @@ const TABLE = {
   POLYMARKET_DATA_URL: { default: 'https://data-api.polymarket.com', meaning: 'Polymarket trades host' },
   KALSHI_API_URL: { default: 'https://external-api.kalshi.com/trade-api/v2', meaning: 'Kalshi trade API' },
   MANIFOLD_API_URL: { default: 'https://api.manifold.markets/v0', meaning: 'Manifold API' },
+  JUPITER_API_URL: { default: 'https://api.jup.ag', meaning: 'Jupiter: prices and symbols of the venue solana' },
+  JUPITER_API_KEY: { meaning: 'key of portal.jup.ag, which the default Jupiter host requires' },
+  SOLANA_RPC_URL: {
+    shownDefault: 'none: wallets of the venue solana off, its token prices on',
+    meaning: 'Solana JSON-RPC node for wallets; may hold a key',
+  },
   POLL_MARKETS_MS: { default: '60000', meaning: 'cadence of the catalog poll, milliseconds' },
   POLL_PRICES_MS: { default: '5000', meaning: 'cadence of the price poll, milliseconds' },
   POLL_TRADES_MS: { default: '2000', meaning: 'cadence of the trade poll, milliseconds' },
   POLL_BOOKS_MS: { default: '5000', meaning: 'cadence of the orderbook poll of hot markets, milliseconds' },
+  POLL_WALLETS_MS: { default: '10000', meaning: 'how often each watched wallet is looked at, milliseconds' },
   BOOTSTRAP_API_KEY: {
     meaning:
       'any string of 16+ characters: a key of the bootstrap account with every scope, created at start if absent',
@@ -45,7 +52,16 @@ const TABLE = {
   WEBHOOK_ALLOW_CIDRS: { default: '', meaning: 'private ranges deliveries may reach, comma list' },
   WEBHOOK_CA_FILE: { meaning: 'PEM file with extra certificate authorities for receivers' },
   OPS_PASSWORD: { shownDefault: 'none: dashboard off', meaning: 'operator login of /ops, user "ops"' },
+  POLL_BOOKS_MARKETS: {
+    default: '250',
+    meaning: 'markets per venue whose books are kept fresh: those that clients read, then the most traded',
+  },
   RETENTION_TRADES_DAYS: { default: '3650', meaning: 'trades older than this are neither accepted nor kept' },
+  RETENTION_PRICE_HISTORY_DAYS: { default: '730', meaning: 'how far back as_of reads of prices reach' },
+  RETENTION_BOOK_HISTORY_DAYS: { default: '7', meaning: 'how far back as_of reads of orderbooks reach; at most 400' },
+  RETENTION_OBSERVATIONS_DAYS: { default: '7', meaning: 'how long the evidence for alerts is kept' },
+  RETENTION_ATTEMPTS_DAYS: { default: '30', meaning: 'how long the attempts of deliveries that are over are kept' },
+  RETENTION_EVENTS_DAYS: { default: '90', meaning: 'how long events and their deliveries are kept; pending ones stay' },
   DECIMAL_FORMAT: { default: 'number', meaning: 'number or string: how decimal fields are written' },
   LOG_LEVEL: { default: 'info', meaning: 'trace, debug, info, warn, error, fatal or silent' },
 } satisfies Record<string, Variable>;

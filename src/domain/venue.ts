@@ -1,5 +1,10 @@
-/** What a venue offers; `GET /v1/venues` shows it and the poller schedules by it. */
-export type VenueCapabilities = Readonly<Record<'markets' | 'prices' | 'books' | 'trades', boolean>>;
+/**
+ * What a venue offers; `GET /v1/venues` shows it and the poller schedules by it. `history`: the trades of one market can be
+ * walked back to its start. `wallets` can be watched; `tokens` are priced by their mints, without markets.
+ */
+export type VenueCapabilities = Readonly<
+  Record<'markets' | 'prices' | 'books' | 'trades' | 'history' | 'wallets' | 'tokens', boolean>
+>;
 
 /** What is known of a venue without asking it. */
 export interface VenueProfile {
@@ -9,14 +14,42 @@ export interface VenueProfile {
   readonly capabilities: VenueCapabilities;
 }
 
-const EVERYTHING = { markets: true, prices: true, books: true, trades: true } as const;
+const MARKET_DATA = {
+  markets: true,
+  prices: true,
+  books: true,
+  trades: true,
+  history: true,
+  wallets: false,
+  tokens: false,
+} as const;
+
+const NO_MARKETS = {
+  markets: false,
+  prices: false,
+  books: false,
+  trades: false,
+  history: false,
+} as const;
 
 /** The venues that have an adapter. */
 export const VENUES = {
-  polymarket: { title: 'Polymarket', currency: 'USD', capabilities: EVERYTHING },
-  kalshi: { title: 'Kalshi', currency: 'USD', capabilities: EVERYTHING },
-  manifold: { title: 'Manifold', currency: 'MANA', capabilities: { ...EVERYTHING, books: false } },
+  polymarket: { title: 'Polymarket', currency: 'USD', capabilities: { ...MARKET_DATA, wallets: true } },
+  kalshi: { title: 'Kalshi', currency: 'USD', capabilities: MARKET_DATA },
+  manifold: { title: 'Manifold', currency: 'MANA', capabilities: { ...MARKET_DATA, books: false } },
+  solana: { title: 'Solana', currency: 'USD', capabilities: { ...NO_MARKETS, wallets: true, tokens: true } },
 } as const satisfies Record<string, VenueProfile>;
 
 export type VenueName = keyof typeof VENUES;
 export const VENUE_NAMES = Object.keys(VENUES) as VenueName[];
+
+/** The venues that have markets. */
+export type MarketVenue = {
+  [Name in VenueName]: (typeof VENUES)[Name]['capabilities']['markets'] extends true ? Name : never;
+}[VenueName];
+
+function hasMarkets(venue: VenueName): venue is MarketVenue {
+  return VENUES[venue].capabilities.markets;
+}
+
+export const MARKET_VENUES: readonly MarketVenue[] = VENUE_NAMES.filter(hasMarkets);

@@ -13,6 +13,8 @@ export interface Metrics {
   readonly marksParked: Gauge<'stage'>;
   readonly ingestedRows: Counter<'venue' | 'kind'>;
   readonly rejectedRecords: Counter<'venue' | 'kind' | 'reason'>;
+  readonly marketsGone: Counter<'venue'>;
+  readonly historyBackfills: Gauge<'venue' | 'status'>;
   readonly venueRequests: Histogram<'venue' | 'host' | 'route' | 'outcome'>;
   readonly venueBreaker: Gauge<'venue' | 'host'>;
   readonly venueUnknownValues: Counter<'venue' | 'field'>;
@@ -74,6 +76,18 @@ export function createMetrics(processName: string): Metrics {
       name: 'ingest_rejected_total',
       help: 'Records that did not pass the door',
       labelNames: ['venue', 'kind', 'reason'],
+      registers,
+    }),
+    marketsGone: new Counter({
+      name: 'catalog_markets_gone_total',
+      help: 'Markets that the venue neither lists nor knows any more',
+      labelNames: ['venue'],
+      registers,
+    }),
+    historyBackfills: new Gauge({
+      name: 'history_backfills',
+      help: 'Markets whose older trades are queued, being walked, or were given up',
+      labelNames: ['venue', 'status'],
       registers,
     }),
     venueRequests: new Histogram({

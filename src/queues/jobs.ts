@@ -19,6 +19,7 @@ export function laneOf(shard: number): number {
 export const ALL_LANES: readonly number[] = Array.from({ length: LANES }, (_, lane) => lane);
 
 const venueData = z.strictObject({ venue: z.string() });
+const marketData = z.strictObject({ venue: z.string(), marketPk: z.string().regex(/^\d{1,19}$/) });
 const laneData = z.strictObject({
   lane: z
     .number()
@@ -62,6 +63,19 @@ export const JOBS = {
   'poll-prices': poll,
   'poll-books': poll,
   'poll-trades': poll,
+  /** Prices of the mints that have active alerts. */
+  'poll-tokens': poll,
+  /** The books of one market, because a client asked. */
+  'fetch-book': job({
+    ...poll,
+    data: marketData,
+    deduplicationId: ({ marketPk }) => `fetch-book-${marketPk}`,
+    deadlineMs: 10_000,
+  }),
+  /** Trades older than the live feed, market after market. */
+  'backfill-trades': job({ ...poll, deduplicationId: ({ venue }) => `backfill-trades-${venue}` }),
+  /** The watched wallets of a venue that are due. */
+  'poll-wallets': job({ ...poll, deduplicationId: ({ venue }) => `poll-wallets-${venue}` }),
   'fold-candles': job({
     queue: () => 'candles',
     data: laneData,

@@ -16,6 +16,8 @@ export type LaneJob = 'fold-candles' | 'evaluate-alerts';
 export interface Producer {
   /** Enqueues one job and waits for the queue store's word. @throws when the queue store refuses. */
   enqueue<Name extends JobName>(name: Name, data: JobData<Name>, options?: { delayMs?: number }): Promise<void>;
+  /** Enqueues a job that something else makes good when the queue store is away. Never throws, never waits. */
+  wake<Name extends JobName>(name: Name, data: JobData<Name>): void;
   /** Tells a stage that marks of these shards were committed. Never throws, never waits. */
   wakeStage(name: LaneJob, shards: readonly number[]): void;
   /** Tells the deliverer that a subscription has, or will in `delayMs` have, due rows. Never throws, never waits. */
@@ -86,6 +88,7 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
   return {
     enqueue,
     queue,
+    wake: (name, data) => wake(name, data),
     wakeStage(name, shards) {
       for (const lane of new Set(shards.map(laneOf))) wake(name, { lane });
     },

@@ -13,7 +13,7 @@ export interface Schedule {
   pattern?: string;
 }
 
-const POLLED = ['markets', 'prices', 'books', 'trades'] as const;
+const POLLED = ['markets', 'prices', 'books', 'trades', 'wallets', 'tokens'] as const;
 const MINUTE_MS = 60_000;
 /** Ticks make room for what a client waits for: BullMQ runs jobs without a priority first. */
 const SCHEDULED_PRIORITY = 10;
@@ -31,7 +31,9 @@ export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'
   return config.venues.flatMap((venue) =>
     POLLED.filter((kind) => VENUES[venue].capabilities[kind]).map((kind): Schedule => {
       const job = `poll-${kind}` as const;
-      return { id: `${job}.${venue}`, job, data: { venue }, everyMs: config.pollMs[kind] };
+      // Tokens are prices too.
+      const everyMs = config.pollMs[kind === 'tokens' ? 'prices' : kind];
+      return { id: `${job}.${venue}`, job, data: { venue }, everyMs };
     }),
   );
 }

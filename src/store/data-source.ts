@@ -6,12 +6,14 @@ import { AlertEntity } from './entities/alert.ts';
 import { ApiKeyEntity } from './entities/api-key.ts';
 import { WebhookSubscriptionEntity } from './entities/webhook-subscription.ts';
 import { Initial0001 } from './migrations/0001-initial.ts';
+import { MarketHistory0002 } from './migrations/0002-market-history.ts';
+import { Wallets0003 } from './migrations/0003-wallets.ts';
 
 /** Every table TypeORM's repositories may touch. */
 const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
 
 /** In order; a migration that landed is never edited. */
-const MIGRATIONS = [Initial0001] as const;
+const MIGRATIONS = [Initial0001, MarketHistory0002, Wallets0003] as const;
 
 /**
  * A process that is stopped inside a transaction (SIGSTOP, a suspended machine) would hold its shard's lock for ever:

@@ -5,13 +5,20 @@ import { createManifoldAdapter } from './manifold/adapter.ts';
 import type { VenueObserver } from './observer.ts';
 import { createPolymarketAdapter } from './polymarket/adapter.ts';
 import type { PolymarketUrls } from './polymarket/client.ts';
+import { createPolymarketWallets } from './polymarket/wallet-adapter.ts';
 import type { VenueAdapter } from './port.ts';
+import type { SolanaHosts } from './solana/hosts.ts';
+import { createSolanaTokens } from './solana/token-adapter.ts';
+import { createSolanaWallets } from './solana/wallet-adapter.ts';
+import type { TokenAdapter } from './token-port.ts';
+import type { WalletAdapter } from './wallet-port.ts';
 
 /** Where the venues' hosts are, by venue; each adapter reads its own entry. */
 export interface VenueUrls {
   readonly polymarket: Readonly<PolymarketUrls>;
   readonly kalshi: string;
   readonly manifold: string;
+  readonly solana: Readonly<SolanaHosts>;
 }
 
 interface Making {
@@ -19,32 +26,67 @@ interface Making {
   observer?: VenueObserver;
 }
 
-/** One line a venue: this is all that the rest of oddswire needs to know of it. */
-const ADAPTERS: Readonly<Record<VenueName, (making: Making) => VenueAdapter>> = {
+/** What a venue offers of one kind; undefined where its configuration leaves it off. */
+type Makers<Adapter> = Readonly<Partial<Record<VenueName, (making: Making) => Adapter | undefined>>>;
+
+/** This is all that the rest of oddswire needs to know of a venue: a line here for each kind of thing it offers. */
+const MARKETS: Makers<VenueAdapter> = {
   polymarket: ({ urls, observer }) => createPolymarketAdapter({ urls: urls.polymarket, ...(observer && { observer }) }),
   kalshi: ({ urls, observer }) => createKalshiAdapter({ url: urls.kalshi, ...(observer && { observer }) }),
   manifold: ({ urls, observer }) => createManifoldAdapter({ url: urls.manifold, ...(observer && { observer }) }),
 };
 
-function isKnown(venue: string): venue is VenueName {
-  return Object.hasOwn(ADAPTERS, venue);
+const WALLETS: Makers<WalletAdapter> = {
+  polymarket: ({ urls, observer }) =>
+    createPolymarketWallets({ url: urls.polymarket.data, ...(observer && { observer }) }),
+  solana: ({ urls, observer }) =>
+    urls.solana.rpc === undefined
+      ? undefined
+      : createSolanaWallets({ url: urls.solana.rpc, ...(observer && { observer }) }),
+};
+
+const TOKENS: Makers<TokenAdapter> = {
+  solana: ({ urls, observer }) => createSolanaTokens({ ...urls.solana, ...(observer && { observer }) }),
+};
+
+const MAKERS = [MARKETS, WALLETS, TOKENS];
+
+interface AdapterOptions extends Making {
+  venues: readonly string[];
 }
 
 /**
- * The adapters of these venues by name. They hold sockets: `close()` each.
+ * The market adapters of these venues by name. They hold sockets: `close()` each.
  * @throws OddswireError `unknown_venue` that lists the known ones.
  */
-export function createAdapters(options: {
-  venues: readonly string[];
-  urls: VenueUrls;
-  observer?: VenueObserver;
-}): Map<string, VenueAdapter> {
+export function createAdapters(options: AdapterOptions): Map<string, VenueAdapter> {
+  return make(MARKETS, options);
+}
+
+/** The same for venues whose wallets can be watched; the others are absent. */
+export function createWalletAdapters(options: AdapterOptions): Map<string, WalletAdapter> {
+  return make(WALLETS, options);
+}
+
+/** The same for venues that price tokens by their mints; the others are absent. */
+export function createTokenAdapters(options: AdapterOptions): Map<string, TokenAdapter> {
+  return make(TOKENS, options);
+}
+
+function make<Adapter>(makers: Makers<Adapter>, options: AdapterOptions): Map<string, Adapter> {
   const unknown = options.venues.filter((venue) => !isKnown(venue));
   if (unknown.length > 0) {
-    const known = Object.keys(ADAPTERS).join(', ');
+    const known = [...new Set(MAKERS.flatMap((each) => Object.keys(each)))].join(', ');
     throw new OddswireError('unknown_venue', `unknown venue ${unknown.join(', ')}; known: ${known}`);
   }
-  const adapters = new Map<string, VenueAdapter>();
-  for (const venue of options.venues.filter(isKnown)) adapters.set(venue, ADAPTERS[venue](options));
+  const adapters = new Map<string, Adapter>();
+  for (const venue of options.venues.filter(isKnown)) {
+    const adapter = makers[venue]?.(options);
+    if (adapter !== undefined) adapters.set(venue, adapter);
+  }
   return adapters;
+}
+
+function isKnown(venue: string): venue is VenueName {
+  return MAKERS.some((makers) => Object.hasOwn(makers, venue));
 }

@@ -1,21 +1,32 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/market.ts';
-import type { Batch, CallContext, Page, VenueAdapter } from '../../src/venues/port.ts';
+import type {
+  Batch,
+  CallContext,
+  HistoryPage,
+  HistoryRequest,
+  MarketPage,
+  Page,
+  VenueAdapter,
+} from '../../src/venues/port.ts';
 
 /** A venue whose answers a test writes: every method not given answers with nothing. */
 export interface ScriptedAdapter extends VenueAdapter {
   /** Positions that walks were asked to go on from, in order. */
   readonly positions: unknown[];
-  /** Outcome ids of each batch that was asked for. */
+  /** Outcome or market ids of each batch that was asked for. */
   readonly batches: (readonly string[])[];
 }
 
 export interface Script {
   venue?: string;
-  markets?(position: unknown, call: CallContext): Promise<Page<MarketRecord>>;
+  markets?(position: unknown, call: CallContext): Promise<MarketPage>;
   trades?(position: unknown, call: CallContext): Promise<Page<TradeRecord>>;
   prices?(outcomeIds: readonly string[], call: CallContext): Promise<Batch<PriceRecord>>;
   books?(outcomeIds: readonly string[], call: CallContext): Promise<Batch<BookRecord>>;
+  marketsById?(marketIds: readonly string[], call: CallContext): Promise<Batch<MarketRecord>>;
+  history?(request: HistoryRequest, position: unknown, call: CallContext): Promise<HistoryPage>;
   maxOutcomesPerFetch?: number;
+  maxMarketsPerFetch?: number;
 }
 
 /** The last page of a walk, holding these records. */
@@ -44,8 +55,17 @@ export function scriptedAdapter(script: Script): ScriptedAdapter {
     venue: script.venue ?? 'v',
     title: 'A venue of the tests',
     currency: 'USD',
-    capabilities: { markets: true, prices: true, books: true, trades: true },
+    capabilities: {
+      markets: true,
+      prices: true,
+      books: true,
+      trades: true,
+      history: true,
+      wallets: false,
+      tokens: false,
+    },
     maxOutcomesPerFetch: script.maxOutcomesPerFetch ?? 100,
+    maxMarketsPerFetch: script.maxMarketsPerFetch ?? 100,
     positions,
     batches,
     async pollMarkets(position, call) {
@@ -63,6 +83,16 @@ export function scriptedAdapter(script: Script): ScriptedAdapter {
     async fetchBooks(outcomeIds, call) {
       batches.push([...outcomeIds]);
       return script.books ? script.books(outcomeIds, call) : nothing;
+    },
+    async fetchMarkets(marketIds, call) {
+      batches.push([...marketIds]);
+      return script.marketsById ? script.marketsById(marketIds, call) : nothing;
+    },
+    async pollHistory(request, position, call) {
+      positions.push(position);
+      return script.history
+        ? script.history(request, position, call)
+        : { ...lastPage<TradeRecord>(), reachedMs: request.fromMs };
     },
     close: async () => undefined,
   };

@@ -21,7 +21,7 @@ interface LogLine {
 }
 
 /** One oddswire process, as the Procfile starts it. */
-class OddswireProcess {
+export class OddswireProcess {
   readonly name: ProcessName;
   readonly #environment: Record<string, string>;
   #child: ChildProcess | undefined;
@@ -124,10 +124,13 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     VENUES: 'polymarket',
     KALSHI_API_URL: exchange.kalshiUrl,
     MANIFOLD_API_URL: exchange.manifoldUrl,
+    JUPITER_API_URL: exchange.jupiterUrl,
+    SOLANA_RPC_URL: exchange.solanaUrl,
     POLL_MARKETS_MS: '2000',
     POLL_PRICES_MS: '500',
     POLL_TRADES_MS: '500',
     POLL_BOOKS_MS: '1000',
+    POLL_WALLETS_MS: '1000',
     WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_RETRY_SCHEDULE: '1,1,2,2,5,5,5,5,5,5',

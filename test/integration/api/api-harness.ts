@@ -1,8 +1,10 @@
 import type { Server } from 'node:http';
-import { createApp } from '../../../api/app.ts';
+import { createApi } from '../../../api/app.ts';
 import type { ApiDeps } from '../../../api/deps.ts';
 import { createHttpServer, drain } from '../../../api/http-server.ts';
 import { createKeyDirectory, type KeyDirectory } from '../../../api/key-directory.ts';
+import { createLatestCache } from '../../../api/latest-cache.ts';
+import { createReadTracker, type ReadTracker } from '../../../api/read-tracker.ts';
 import { enabledVenues } from '../../../api/venue-catalog.ts';
 import { SCOPES, type Scope } from '../../../src/domain/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/cursor.ts';
@@ -12,6 +14,7 @@ import { createQueueBackend } from '../../../src/queues/backend.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { listen } from '../../../src/runtime/listen.ts';
 import { createApiKey } from '../../../src/store/accounts.ts';
+import { createArrivals } from '../../../src/store/arrivals.ts';
 import { createDataSource } from '../../../src/store/data-source.ts';
 import { Database } from '../../../src/store/tx.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
@@ -43,11 +46,14 @@ export interface Client {
 
 export interface TestApi {
   url: string;
+  databaseUrl: string;
   db: Database;
   secretBox: SecretBox;
   keys: KeyDirectory;
   /** Wake-ups that routes asked for, in order. */
-  wakes: { job: string; targets: readonly (bigint | number)[] }[];
+  wakes: { job: string; targets: readonly (bigint | number)[]; data?: unknown }[];
+  /** Knows which markets were read; writes them when told. */
+  reads: ReadTracker;
   /** The app's clock, epoch milliseconds. */
   clock: { nowMs: number };
   /** Between the app and its database, with `behindProxy`. */
@@ -70,15 +76,21 @@ export async function startTestApi(
   const db = proxied?.db ?? database.db;
   const backend = createQueueBackend({ databaseUrl: database.url, prefix: 'test', workers: 0, log });
   const producer = createProducer({ backend, log });
+  const arrivals = createArrivals(database.url, log);
+  const reads = createReadTracker(db, log);
   const keys = createKeyDirectory(db, log);
   const secretBox = createSecretBox([TEST_KEY]);
   const wakes: TestApi['wakes'] = [];
   const clock = { nowMs: Date.now() };
   const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
-  const app = createApp({
+  const listener = createApi({
     db,
     producer: {
       queue: producer.queue,
+      wake(job, data) {
+        wakes.push({ job, targets: [], data });
+        producer.wake(job, data);
+      },
       wakeDeliveries(pks) {
         wakes.push({ job: 'deliver-webhook', targets: pks });
         producer.wakeDeliveries(pks);
@@ -88,27 +100,35 @@ export async function startTestApi(
         producer.wakeStage(job, shards);
       },
     },
+    arrivals,
+    coldWaitMs: 20,
+    reads,
     keys,
     secretBox,
     cursors: createCursorCodec(Buffer.alloc(32, 1)),
+    // Tests write and read at once: only latest-cache.test.ts keeps answers.
+    latest: createLatestCache({ ttlMs: 0 }),
     venues: enabledVenues(['polymarket'], pollMs),
     decimalFormat: 'number',
+    tradeRetentionMs: 3_650 * 86_400_000,
     webhookAllow: [],
     dependencies: [],
     log,
     now: () => clock.nowMs,
     ...overrides,
   });
-  const server: Server = createHttpServer(app.callback(), log);
+  const server: Server = createHttpServer(listener, log);
   const url = await listen(server, '127.0.0.1', 0);
   const call = (path: string, init: RequestInit = {}) => read(fetch(`${url}${path}`, init));
 
   return {
     url,
+    databaseUrl: database.url,
     db,
     secretBox,
     keys,
     wakes,
+    reads,
     clock,
     ...(proxied && { proxy: proxied.proxy }),
     call,
@@ -129,6 +149,8 @@ export async function startTestApi(
     },
     async close() {
       await drain(server);
+      await arrivals.close();
+      await reads.close();
       await keys.close();
       await producer.close();
       await backend.close();

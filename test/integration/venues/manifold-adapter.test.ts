@@ -205,7 +205,13 @@ describe('prices and books', () => {
   });
 
   it('has no books and says so', async () => {
-    expect(adapter.capabilities).toEqual({ markets: true, prices: true, books: false, trades: true, history: true });
+    expect(adapter.capabilities).toMatchObject({
+      markets: true,
+      prices: true,
+      books: false,
+      trades: true,
+      history: true,
+    });
     expect(await adapter.fetchBooks(['c1:YES'], context)).toEqual({ records: [], rejected: [] });
     expect(server.requests).toEqual([]);
   });

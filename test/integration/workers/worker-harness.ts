@@ -41,6 +41,9 @@ export function wakeRecorder(): WakeRecorder {
     async enqueue(name) {
       woken.push(name);
     },
+    wake(name) {
+      woken.push(name);
+    },
     wakeStage(name, shards) {
       if (shards.length > 0) woken.push(name);
     },
@@ -76,6 +79,8 @@ export function jobContext(fields: ContextFields): JobContext {
     partitions: new Partitions(fields.db),
     producer: wakeRecorder(),
     adapters: new Map(fields.adapter ? [[fields.adapter.venue, fields.adapter]] : []),
+    walletAdapters: new Map(),
+    tokenAdapters: new Map(),
     sender: NO_SENDER,
     secretBox: createSecretBox(fields.config.secretsKeys),
     metrics: createMetrics('test'),

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { UsageError } from '../../../bin/operator-command.ts';
 import { parseRejectedArguments } from '../../../bin/rejected-arguments.ts';
 import { rejectionsJson, rejectionsText } from '../../../bin/rejected-report.ts';
+import { VENUE_NAMES } from '../../../src/domain/venue.ts';
 import type { QuarantineEntry, QuarantineSummary } from '../../../src/store/quarantine-reads.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12);
@@ -52,8 +53,8 @@ describe('the arguments of rejected', () => {
       'unknown option --nope',
       'nothing is called stray',
       '--json takes no value',
-      '--venue must be one of polymarket, kalshi, manifold',
-      '--kind must be one of markets, prices, books, trades',
+      `--venue must be one of ${VENUE_NAMES.join(', ')}`,
+      '--kind must be one of markets, prices, books, trades, wallets',
       '--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time',
       '--limit must be a whole number from 0 to 1000',
     ]);

@@ -4,7 +4,7 @@ import { ConfigError, configTable, loadConfig } from '../../../src/config/config
 import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
-import { VENUE_NAMES } from '../../../src/domain/venue.ts';
+import { MARKET_VENUES } from '../../../src/domain/venue.ts';
 import { ROLES } from '../../../src/queues/jobs.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
@@ -29,7 +29,7 @@ describe('loadConfig', () => {
       metrics: { host: '127.0.0.1', port: 9464 },
       dataDir: './.data',
       queues: { prefix: 'oddswire' },
-      venues: [...VENUE_NAMES],
+      venues: [...MARKET_VENUES],
       webhooks: {
         retryScheduleSeconds: [5, 30, 120, 600, 1800, 7200, 18_000, 36_000, 36_000],
         timeoutMs: 15_000,
@@ -81,6 +81,14 @@ describe('loadConfig', () => {
     expect(Buffer.from(config.secretsKeys[0]?.key ?? [])).toEqual(Buffer.alloc(32, 7));
   });
 
+  it('holds a key in the address of the node, and leaves out what is not set', () => {
+    const { venueUrls } = loadConfig({ ...NEEDED, SOLANA_RPC_URL: 'https://node.test/?api-key=k', VENUES: 'solana' });
+    expect(venueUrls.solana).toEqual({ jupiter: 'https://api.jup.ag', rpc: 'https://node.test/?api-key=k' });
+    const without = loadConfig({ ...NEEDED, JUPITER_API_KEY: 'key' });
+    expect(without.venues).not.toContain('solana');
+    expect(without.venueUrls.solana).toEqual({ jupiter: 'https://api.jup.ag', jupiterKey: 'key' });
+  });
+
   const BAD: Partial<Record<VariableName, string>> = {
     PORT: '65536',
     METRICS_PORT: '-1',
@@ -91,10 +99,14 @@ describe('loadConfig', () => {
     POLYMARKET_GAMMA_URL: 'hunter2',
     POLYMARKET_CLOB_URL: 'ftp://hunter2',
     POLYMARKET_DATA_URL: 'javascript:hunter2',
+    JUPITER_API_URL: 'hunter2',
+    JUPITER_API_KEY: 'hunter 2',
+    SOLANA_RPC_URL: 'wss://hunter2',
     POLL_MARKETS_MS: '99',
     POLL_PRICES_MS: 'hunter2',
     POLL_TRADES_MS: '1.5',
     POLL_BOOKS_MS: '86400001',
+    POLL_WALLETS_MS: 'hunter2',
     BOOTSTRAP_API_KEY: 'hunter2',
     SECRETS_KEYS: 'k1:hunter2',
     WEBHOOK_RETRY_SCHEDULE: 'hunter2',

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { VENUE_NAMES } from '../../../src/domain/venue.ts';
-import { createAdapters } from '../../../src/venues/registry.ts';
+import { MARKET_VENUES, VENUE_NAMES } from '../../../src/domain/venue.ts';
+import { createAdapters, createTokenAdapters, createWalletAdapters } from '../../../src/venues/registry.ts';
 
 const host = 'http://127.0.0.1:9';
-const urls = { polymarket: { gamma: host, clob: host, data: host }, kalshi: host, manifold: host };
+const urls = {
+  polymarket: { gamma: host, clob: host, data: host },
+  kalshi: host,
+  manifold: host,
+  solana: { jupiter: host },
+};
 
 describe('createAdapters', () => {
   it('makes the adapters that are asked for', async () => {
@@ -18,13 +23,26 @@ describe('createAdapters', () => {
     for (const adapter of adapters.values()) await adapter.close();
   });
 
-  it('makes every venue there is', async () => {
+  it('makes every venue that has markets', async () => {
     const adapters = createAdapters({ venues: VENUE_NAMES, urls });
     for (const [venue, adapter] of adapters) {
       expect(adapter.venue).toBe(venue);
       await adapter.close();
     }
-    expect(adapters.size).toBe(VENUE_NAMES.length);
+    expect([...adapters.keys()]).toEqual(MARKET_VENUES);
+  });
+
+  it('prices the tokens of Solana, and watches its wallets when a node is configured', async () => {
+    const tokens = createTokenAdapters({ venues: VENUE_NAMES, urls });
+    expect([...tokens.keys()]).toEqual(['solana']);
+    const without = createWalletAdapters({ venues: VENUE_NAMES, urls });
+    expect([...without.keys()]).not.toContain('solana');
+    const wallets = createWalletAdapters({
+      venues: VENUE_NAMES,
+      urls: { ...urls, solana: { jupiter: host, rpc: host } },
+    });
+    expect([...wallets.keys()]).toContain('solana');
+    for (const adapter of [...tokens.values(), ...without.values(), ...wallets.values()]) await adapter.close();
   });
 
   it.each(['intrade', 'constructor', '__proto__'])('names the known venues when asked for %s', (venue) => {

@@ -16,7 +16,7 @@ import { defineJob } from '../../../workers/define.ts';
 import { processorsOf } from '../../../workers/roles.ts';
 
 const VENUES = ['polymarket', 'manifold'] as const;
-const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
+const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000, wallets: 10_000 };
 const schedules = ROLES.flatMap((role) =>
   schedulesOf(role, { venues: VENUES, pollMs }).map((one) => ({ role, ...one })),
 );
@@ -103,6 +103,7 @@ describe('schedules', () => {
       'poll-prices.polymarket',
       'poll-trades.manifold',
       'poll-trades.polymarket',
+      'poll-wallets.polymarket',
     ]);
   });
 });
