@@ -7,6 +7,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // No module of ours keeps state: files of one worker share what they import, which saves a third of the time.
+    isolate: false,
     // Most tests wait for other processes: more files at once than the usual one per spare core.
     maxWorkers: 3,
   },

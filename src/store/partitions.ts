@@ -103,8 +103,13 @@ export interface Partition {
 
 /** The partitions a table has, oldest first; one that another process is dropping may be missing. */
 export async function listPartitions(db: Queryable, table: PartitionedTable): Promise<Partition[]> {
-  const rows = await db.query<{ name: string; from: Date; until: Date }>(LIST_PARTITIONS, [table]);
-  return rows.map(({ name, from, until }) => ({ name, fromMs: from.getTime(), untilMs: until.getTime() }));
+  const rows = await db.query<{ name: string; from: Date | null; until: Date | null }>(LIST_PARTITIONS, [table]);
+  // Bounds and names are looked up as each is printed: of a partition that is dropped meanwhile they may be gone.
+  return rows.flatMap(({ name, from, until }) =>
+    from === null || until === null || /^\d+$/.test(name)
+      ? []
+      : [{ name, fromMs: from.getTime(), untilMs: until.getTime() }],
+  );
 }
 
 /** Where the partition begins that a row of this moment lies in, epoch milliseconds. */

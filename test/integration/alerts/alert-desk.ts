@@ -15,6 +15,7 @@ import { type AlertFields, anAccount, anAlert } from '../../factories/alerts.ts'
 import { aTrade } from '../../factories/trades.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
+const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
 const TOLD = sql(
   'test_told',
   `SELECT a.status, a.triggered_price, e.body, (SELECT count(*)::int FROM event WHERE dedupe_key = 'alert:' || a.id) AS events,
@@ -101,6 +102,8 @@ export async function alertDesk(): Promise<AlertDesk> {
     async print(mint, price, ageMs = 0) {
       const trade = aTrade({ tsMs: Date.now() - ageMs, tradeId: newId('req'), outcomeId: mint, price: decimal(price) });
       await db.transaction((tx) => writeTrades(tx, [trade], 'USD'));
+      // What comes next comes later: moments are kept to the millisecond.
+      await db.query(NEXT_MILLISECOND);
     },
     create(mint, condition, target, over = {}) {
       return db.transaction((tx) => anAlert(tx, { accountId, mint, condition, target, ...over }));

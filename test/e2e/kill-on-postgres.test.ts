@@ -1,0 +1,4 @@
+import { describe } from 'vitest';
+import { describeKilledUnderLoad } from './killed-under-load.ts';
+
+describe('killed under load, queues on postgres', () => describeKilledUnderLoad('postgres'));
