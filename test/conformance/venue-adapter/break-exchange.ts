@@ -2,7 +2,7 @@ import type { Exchange } from '../../../sim/exchange.ts';
 import type { LiveFault } from './venue-under-test.ts';
 
 /** Longer than an adapter under test waits, shorter than anyone else. */
-const SLOW_MS = 5_000;
+const SLOW_MS = 4_000;
 
 /** Makes every request to a host of the simulated exchange fail in this way; `renamed` are fields no adapter can do without. */
 export function breakExchange(

@@ -51,8 +51,8 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
         http: {
           requestsPerSecond: 10_000,
           burst: 1_000,
-          attemptTimeoutMs: 1_500,
-          callTimeoutMs: 4_000,
+          attemptTimeoutMs: 1_000,
+          callTimeoutMs: 2_500,
           retryDelayMs: 5,
           maxAttempts: 2,
         },

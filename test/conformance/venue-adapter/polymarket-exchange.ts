@@ -25,8 +25,8 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
         trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
         http: {
           requestsPerSecond: 10_000,
-          attemptTimeoutMs: 1_500,
-          callTimeoutMs: 4_000,
+          attemptTimeoutMs: 1_000,
+          callTimeoutMs: 2_500,
           retryDelayMs: 5,
           maxAttempts: 2,
         },

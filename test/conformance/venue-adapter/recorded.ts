@@ -6,7 +6,8 @@ import { deepFreeze, MUTATIONS, mutate, mutateAt, representatives, seededRandom 
 import { RecordedTotals } from './recorded-totals.ts';
 import type { ParsedRecords, RecordedFile, VenueUnderTest } from './venue-under-test.ts';
 
-const MUTATIONS_PER_FILE = 250;
+/** At random, beside every mutation of every field of a sample: files of one shape are many. */
+const MUTATIONS_PER_FILE = 80;
 /** Records of a file that are searched for fields. */
 const PER_FILE = 50;
 /** A field on which none of these has any effect is not read, so that nothing else done to it has one. */
