@@ -1,29 +1,19 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { asError } from '../src/domain/errors.ts';
-import type { EventType } from '../src/domain/event.ts';
-import { InvalidSecretError, standardKey } from '../src/domain/signature.ts';
-import { recordDelivered } from '../src/store/delivered-attempts.ts';
-import {
-  type Claim,
-  type ClaimedDelivery,
-  type ClaimedSubscription,
-  claimDue,
-  hasDue,
-  MAX_IN_FLIGHT,
-  releaseClaim,
-} from '../src/store/delivery-claims.ts';
-import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../src/store/delivery-outcomes.ts';
-import type { AttemptOutcome } from '../src/webhooks/attempt.ts';
-import { decide, type RetryDecision } from '../src/webhooks/retry-policy.ts';
-import { SecretCorruptError } from '../src/webhooks/secret-box.ts';
-import { defineJob, type JobContext } from './define.ts';
+import { onePer } from '../src/store/batcher.ts';
+import { type Claim, claimTogether, MAX_IN_FLIGHT } from '../src/store/delivery-claims.ts';
+import { hasDue } from '../src/store/delivery-due.ts';
+import { AttemptsUnderWay } from './attempts-under-way.ts';
+import { defineJob } from './define.ts';
 
-/** Retries due within this get a wake-up of their own; later ones come from the timer. */
-const WAKE_WITHIN_SECONDS = 60;
-/** How long a due delivery may wait while slots are free. */
-const LOOK_AGAIN_MS = 250;
-/** A fault of ours is tried again after this, and costs the receiver nothing. */
-const OWN_FAULT_DELAY_SECONDS = 30;
+/**
+ * Jobs of one process that may be busy with receivers that fail. Each may hold its place for as long as eight attempts take to
+ * time out: were all places taken by such, a healthy receiver would wait for that.
+ */
+export const MAX_FAILING_JOBS = 16;
+
+/** Below this many free slots a claim waits for more of them, but not for long: a transaction for each attempt is the dearest part. */
+const WORTH_CLAIMING = MAX_IN_FLIGHT / 2;
+
+const failingJobs = onePer((_db: object) => ({ running: 0 }));
 
 /**
  * Works off the due deliveries of one subscription: claims as slots free up, sends concurrently, until nothing is due. When
@@ -31,169 +21,37 @@ const OWN_FAULT_DELAY_SECONDS = 30;
  */
 export const deliverWebhook = defineJob('deliver-webhook', async (data, context) => {
   const subscriptionPk = BigInt(data.subscriptionPk);
-  const inFlight = new Set<Promise<void>>();
-  const faults: Error[] = [];
-  let attempts = 0;
+  const underWay = new AttemptsUnderWay(context);
+  const failing = failingJobs(context.db);
+  let countsAsFailing = false;
   let tookAll = false;
+  let isTime = true;
   try {
-    while (!context.signal.aborted && faults.length === 0) {
+    while (underWay.mayGoOn) {
       // Attempts that end while a claim is under way held slots when it looked: only one begun idle says that nothing is left.
-      const wasIdle = inFlight.size === 0;
-      const freeSlots = MAX_IN_FLIGHT - inFlight.size;
-      const isWorthClaiming: boolean = freeSlots > 0 && (!tookAll || (await hasDue(context.db, subscriptionPk)));
-      const claim: Claim | null = isWorthClaiming ? await claimDue(context.db, subscriptionPk, freeSlots) : null;
-      const claimed: readonly ClaimedDelivery[] = claim?.deliveries ?? [];
-      if (isWorthClaiming) tookAll = claimed.length < freeSlots;
-      for (const delivery of claimed) {
-        attempts += 1;
-        const attempt: Promise<void> = attemptDelivery(context, claim?.subscription, delivery)
-          .catch((error: unknown) => void faults.push(asError(error)))
-          .finally(() => inFlight.delete(attempt));
-        inFlight.add(attempt);
+      const wasIdle = underWay.size === 0;
+      const limit = MAX_IN_FLIGHT - underWay.size;
+      const mayClaim = limit >= WORTH_CLAIMING || (isTime && limit > 0);
+      const isWorthClaiming: boolean = mayClaim && (!tookAll || (await hasDue(context.db, subscriptionPk)));
+      const evenIfFailing = countsAsFailing || failing.running < MAX_FAILING_JOBS;
+      const claim: Claim | null = isWorthClaiming
+        ? await claimTogether(context.db, { subscriptionPk, limit, evenIfFailing })
+        : null;
+      if (isWorthClaiming) tookAll = (claim?.deliveries.length ?? 0) < limit;
+      if (claim) {
+        if (claim.subscription.isFailing && !claim.isHeldBack && !countsAsFailing) {
+          countsAsFailing = true;
+          failing.running += 1;
+        }
+        underWay.begin(claim);
       }
-      if (inFlight.size > 0) await nextTurn(inFlight);
-      else if (wasIdle) break;
+      if (underWay.size === 0 && wasIdle) break;
+      isTime = underWay.size === 0 || (await underWay.nextTurn()) === 'looked';
     }
   } finally {
-    // Also when a claim fails: an attempt that outlives its job would meet closed connections at shutdown.
-    await Promise.all(inFlight);
+    await underWay.ended();
+    if (countsAsFailing) failing.running -= 1;
   }
-  const [fault] = faults;
-  if (fault) throw fault;
-  return { attempts };
+  underWay.throwFault();
+  return { attempts: underWay.begun };
 });
-
-/**
- * Until an attempt ends, but not longer than a moment: a new event's wake-up waits behind this job, so one slow attempt
- * must not keep the free slots empty.
- */
-async function nextTurn(inFlight: ReadonlySet<Promise<void>>): Promise<void> {
-  const moment = new AbortController();
-  const looking = delay(LOOK_AGAIN_MS, undefined, { signal: moment.signal }).catch(() => undefined);
-  await Promise.race([looking, ...inFlight]);
-  moment.abort();
-}
-
-async function attemptDelivery(
-  context: JobContext,
-  subscription: ClaimedSubscription | undefined,
-  delivery: ClaimedDelivery,
-): Promise<void> {
-  if (!subscription) return;
-  const startedAt = new Date(context.now());
-  const log = context.log.child({
-    deliveryId: delivery.id,
-    eventId: delivery.eventId,
-    webhookId: subscription.id,
-    attempt: delivery.attemptCount + 1,
-  });
-  const sent = await send(context, subscription, delivery);
-  if ('ownFault' in sent) {
-    await releaseClaim(context.db, delivery, OWN_FAULT_DELAY_SECONDS, 'internal_error');
-    log.error({ err: sent.ownFault }, 'delivery postponed: fault on our side');
-    return;
-  }
-  const { outcome, decision } = sent;
-  const attempt: AttemptRecord = {
-    startedAt,
-    durationMs: outcome.durationMs,
-    outcome: outcome.kind,
-    ...(outcome.statusCode !== undefined && { statusCode: outcome.statusCode }),
-    ...(outcome.kind === 'failed' && { errorCode: outcome.errorCode }),
-    ...(outcome.responseExcerpt !== undefined && { responseExcerpt: outcome.responseExcerpt }),
-  };
-  const verdict = verdictOf(decision, sent.isCharged);
-  const finished =
-    verdict.state === 'delivered'
-      ? await recordDelivered(context.db, { subscriptionPk: subscription.pk, delivery, attempt })
-      : await finishAttempt(context.db, subscription.pk, delivery, attempt, verdict);
-  observe(context, outcome, startedAt, delivery);
-  log.info(
-    {
-      state: finished.isRecorded ? decision.state : 'overtaken',
-      durationMs: outcome.durationMs,
-      ...(outcome.statusCode !== undefined && { statusCode: outcome.statusCode }),
-      ...(outcome.kind === 'failed' && { errorCode: outcome.errorCode }),
-      ...(decision.state === 'retry' && { retryInSeconds: Math.round(decision.delaySeconds) }),
-    },
-    'delivery attempted',
-  );
-  if (finished.pausedFor !== undefined) log.warn({ reason: finished.pausedFor }, 'subscription paused');
-  if (decision.state === 'retry' && decision.delaySeconds <= WAKE_WITHIN_SECONDS) {
-    context.producer.wakeDeliveries([subscription.pk], Math.ceil(decision.delaySeconds * 1000));
-  }
-}
-
-function verdictOf(decision: RetryDecision, isCharged: boolean): DeliveryVerdict {
-  if (decision.state !== 'failed') return decision;
-  const { pauseSubscription: pause } = decision;
-  return { state: 'failed', isCharged: isCharged || pause !== undefined, ...(pause !== undefined && { pause }) };
-}
-
-type Sent = { outcome: AttemptOutcome; decision: RetryDecision; isCharged: boolean } | { ownFault: Error };
-
-async function send(context: JobContext, subscription: ClaimedSubscription, delivery: ClaimedDelivery): Promise<Sent> {
-  try {
-    const secrets = openSecrets(context, subscription);
-    const outcome = await context.sender.send({
-      url: subscription.url,
-      secrets,
-      webhookId: subscription.id,
-      eventId: delivery.eventId,
-      eventType: delivery.eventType as EventType,
-      deliveryId: delivery.id,
-      attemptNumber: delivery.attemptCount + 1,
-      body: delivery.body,
-    });
-    const schedule = context.config.webhooks.retryScheduleSeconds;
-    const attemptOfSchedule = delivery.attemptCount + 1 - delivery.scheduleFrom;
-    const decision = decide({
-      outcome,
-      attemptNumber: attemptOfSchedule,
-      schedule,
-      ...(delivery.isTest && { maxAttempts: 1 }),
-      random: Math.random,
-    });
-    // One more try of a delivery that failed for good exhausts nothing a second time.
-    return { outcome, decision, isCharged: attemptOfSchedule <= schedule.length + 1 };
-  } catch (error) {
-    // No wait mends a secret that no key opens or that cannot sign: the delivery ends, its owner rotates it and retries.
-    if (error instanceof SecretCorruptError || error instanceof InvalidSecretError) {
-      context.log.error({ webhookId: subscription.id, code: error.code }, 'secret unusable: delivery failed unsent');
-      const outcome: AttemptOutcome = { kind: 'failed', errorCode: 'protocol_error', durationMs: 0 };
-      return { outcome, decision: { state: 'failed', reason: 'protocol_error' }, isCharged: false };
-    }
-    return { ownFault: asError(error) };
-  }
-}
-
-/**
- * The current secret, then the one that is being rotated out. A previous one that is beyond repair is left out: receivers are
- * about to forget it. One whose key is missing is our fault, as with the current one.
- */
-function openSecrets({ secretBox, log }: JobContext, subscription: ClaimedSubscription): [string, ...string[]] {
-  const current = secretBox.open(subscription.sealedSecret, subscription.id);
-  if (subscription.previousSealedSecret === undefined) return [current];
-  try {
-    const previous = secretBox.open(subscription.previousSealedSecret, subscription.id);
-    standardKey(previous);
-    return [current, previous];
-  } catch (error) {
-    if (!(error instanceof SecretCorruptError || error instanceof InvalidSecretError)) throw error;
-    log.warn(
-      { webhookId: subscription.id, code: error.code },
-      'previous secret unusable: signed with the current alone',
-    );
-    return [current];
-  }
-}
-
-function observe(context: JobContext, outcome: AttemptOutcome, startedAt: Date, delivery: ClaimedDelivery): void {
-  const { metrics } = context;
-  const errorCode = outcome.kind === 'failed' ? outcome.errorCode : '';
-  metrics.attempts.inc({ outcome: outcome.kind, error_code: errorCode });
-  metrics.attemptDuration.observe({ outcome: outcome.kind }, outcome.durationMs / 1000);
-  if (outcome.kind !== 'delivered') return;
-  const latencyMs = startedAt.getTime() + outcome.durationMs - delivery.createdAt.getTime();
-  metrics.deliveryLatency.observe({ attempt: delivery.attemptCount === 0 ? 'first' : 'retry' }, latencyMs / 1000);
-}

@@ -2,6 +2,7 @@ import { OddswireError } from '../src/domain/errors.ts';
 import { JOB_NAMES, JOBS, type Role } from '../src/queues/jobs.ts';
 import { backfillTrades } from './backfill-trades.ts';
 import type { DefinedJob } from './define.ts';
+import { deliverDue } from './deliver-due.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { evaluateAlertsJob } from './evaluate-alerts.ts';
 import { fetchBook } from './fetch-book.ts';
@@ -29,6 +30,7 @@ const PROCESSORS: readonly DefinedJob[] = [
   maintainStorage,
   evaluateAlertsJob,
   deliverWebhook,
+  deliverDue,
 ];
 
 /**

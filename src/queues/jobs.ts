@@ -111,6 +111,14 @@ export const JOBS = {
     deduplicationId: ({ subscriptionPk }) => `deliver-webhook-${subscriptionPk}`,
     deadlineMs: 3_600_000,
   }),
+  /** Whatever is due of the subscriptions of a lane: many at once, where a job for each would cost more than the sending. */
+  'deliver-due': job({
+    queue: () => 'deliveries',
+    data: laneData,
+    role: 'deliverer',
+    deduplicationId: ({ lane }) => `deliver-due-${lane}`,
+    deadlineMs: 3_600_000,
+  }),
 } as const;
 
 export type JobName = keyof typeof JOBS;

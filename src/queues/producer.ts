@@ -3,8 +3,11 @@ import { asError } from '../domain/errors.ts';
 import { scrubData } from '../domain/text.ts';
 import { FailureStreaks } from '../observe/failure-streaks.ts';
 import type { Logger } from '../observe/logger.ts';
-import { JOBS, type JobData, type JobName, laneOf } from './jobs.ts';
+import { JOBS, type JobData, type JobName, LANES, laneOf } from './jobs.ts';
 import type { QueueBackend } from './port.ts';
+
+/** Beyond this many subscriptions a job for each costs more than looking for what is due. */
+const MAX_WOKEN_ONE_BY_ONE = 16;
 
 /** The stages whose wake-ups go out per lane. */
 export type LaneJob = 'fold-candles' | 'evaluate-alerts';
@@ -20,7 +23,7 @@ export interface Producer {
   wake<Name extends JobName>(name: Name, data: JobData<Name>): void;
   /** Tells a stage that marks of these shards were committed. Never throws, never waits. */
   wakeStage(name: LaneJob, shards: readonly number[]): void;
-  /** Tells the deliverer that a subscription has, or will in `delayMs` have, due rows. Never throws, never waits. */
+  /** Tells the deliverer that subscriptions have, or will in `delayMs` have, due rows. Never throws, never waits. */
   wakeDeliveries(subscriptionPks: readonly bigint[], delayMs?: number): void;
   /** The queue object, for schedulers and dashboards. */
   queue(name: string): Queue;
@@ -93,7 +96,12 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
       for (const lane of new Set(shards.map(laneOf))) wake(name, { lane });
     },
     wakeDeliveries(subscriptionPks, delayMs) {
-      for (const pk of new Set(subscriptionPks)) {
+      const pks = [...new Set(subscriptionPks)];
+      if (pks.length > MAX_WOKEN_ONE_BY_ONE && delayMs === undefined) {
+        for (const lane of new Set(pks.map((pk) => laneOf(Number(pk % BigInt(LANES)))))) wake('deliver-due', { lane });
+        return;
+      }
+      for (const pk of pks) {
         wake('deliver-webhook', { subscriptionPk: String(pk) }, delayMs === undefined ? undefined : { delayMs });
       }
     },

@@ -1,3 +1,4 @@
+import { createBatcher, onePer } from './batcher.ts';
 import type { ClaimedDelivery } from './delivery-claims.ts';
 import type { AttemptRecord, FinishedAttempt } from './delivery-outcomes.ts';
 import { type Database, isContentRefused, sql } from './tx.ts';
@@ -80,49 +81,19 @@ export async function finishDelivered(db: Database, made: readonly DeliveredAtte
 
 const MAX_BATCH = 100;
 
-interface Waiting {
-  made: DeliveredAttempt;
-  resolve: (finished: FinishedAttempt) => void;
-  reject: (error: unknown) => void;
-}
+/** One row that Postgres refuses must not cost the others: each is tried alone then. */
+const recorders = onePer((db: Database) =>
+  createBatcher<DeliveredAttempt, FinishedAttempt>({
+    maxItems: MAX_BATCH,
+    isWorthSplitting: isContentRefused,
+    async run(made) {
+      const recorded = await finishDelivered(db, made);
+      return made.map(({ delivery }) => ({ isRecorded: recorded.has(delivery.pk) }));
+    },
+  }),
+);
 
-interface Batcher {
-  waiting: Waiting[];
-  isRunning: boolean;
-}
-
-/** One for each database of the process: its jobs share a transaction only here. */
-const batchers = new WeakMap<Database, Batcher>();
-
-/**
- * Records one delivered attempt together with all that end while the transaction before is under way. Nothing waits for company:
- * an attempt that ends alone is recorded at once. Resolves after the commit.
- */
+/** Records one delivered attempt together with all that end while the transaction before is under way. Resolves after the commit. */
 export function recordDelivered(db: Database, made: DeliveredAttempt): Promise<FinishedAttempt> {
-  const batcher = batchers.get(db) ?? { waiting: [], isRunning: false };
-  batchers.set(db, batcher);
-  return new Promise((resolve, reject) => {
-    batcher.waiting.push({ made, resolve, reject });
-    if (!batcher.isRunning) void workOff(db, batcher);
-  });
-}
-
-async function workOff(db: Database, batcher: Batcher): Promise<void> {
-  batcher.isRunning = true;
-  while (batcher.waiting.length > 0) await settle(db, batcher.waiting.splice(0, MAX_BATCH));
-  batcher.isRunning = false;
-}
-
-async function settle(db: Database, batch: readonly Waiting[]): Promise<void> {
-  try {
-    const recorded = await finishDelivered(
-      db,
-      batch.map(({ made }) => made),
-    );
-    for (const { made, resolve } of batch) resolve({ isRecorded: recorded.has(made.delivery.pk) });
-  } catch (error) {
-    // One row that Postgres refuses must not cost the others: each is tried alone.
-    if (batch.length > 1 && isContentRefused(error)) for (const one of batch) await settle(db, [one]);
-    else for (const { reject } of batch) reject(error);
-  }
+  return recorders(db)(made);
 }

@@ -3,11 +3,10 @@ import {
   CLAIM_LEASE_SECONDS,
   type ClaimedDelivery,
   claimDue,
-  dueSubscriptions,
   MAX_IN_FLIGHT,
-  oldestOverdueSeconds,
   releaseClaim,
 } from '../../../src/store/delivery-claims.ts';
+import { dueSubscriptions, oldestOverdueSeconds } from '../../../src/store/delivery-due.ts';
 import { Database, sql, type Tx } from '../../../src/store/tx.ts';
 import { aSubscription } from '../../factories/alerts.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../factories/deliveries.ts';

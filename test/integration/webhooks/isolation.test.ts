@@ -9,6 +9,7 @@ import { sql } from '../../../src/store/tx.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { createProcessor } from '../../../workers/define.ts';
+import { deliverDue } from '../../../workers/deliver-due.ts';
 import { deliverWebhook } from '../../../workers/deliver-webhook.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
@@ -69,7 +70,7 @@ it('one dead and one slow receiver among 100 hold up none of the other 98', asyn
   const deps = jobContext({ db: test.db, config: testConfig(test.url), sender, producer, stopping: stopping.signal });
   const worker: Worker = queues.backend.worker(
     'deliveries',
-    createProcessor([deliverWebhook], deps),
+    createProcessor([deliverWebhook, deliverDue], deps),
     concurrencyOf('deliveries'),
   );
   worker.on('error', () => undefined);
