@@ -180,7 +180,8 @@ it('ten thousand alerts on one token at once', async () => {
   const created: { idle: number[]; meanwhile: number[] } = { idle: [], meanwhile: [] };
   const create = async (samples: number[]) => {
     const begunMs = performance.now();
-    await createAlert(test.db, accountId, { tokenMint: mint, condition: 'below', target: decimal('0.01') });
+    const request = { tokenMint: mint, condition: 'below', target: decimal('0.01') } as const;
+    await test.db.transaction((tx) => createAlert(tx, accountId, request));
     samples.push(performance.now() - begunMs);
   };
   for (let n = 0; n < 50; n++) await create(created.idle);

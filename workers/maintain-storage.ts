@@ -1,4 +1,5 @@
 import { pruneEvents } from '../src/store/event-retention.ts';
+import { pruneIdempotencyKeys } from '../src/store/idempotency.ts';
 import { pruneReads } from '../src/store/market-heat.ts';
 import type { PartitionedTable } from '../src/store/partitions.ts';
 import { pruneQuarantine } from '../src/store/quarantine.ts';
@@ -41,5 +42,6 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const { attemptsDays, eventsDays } = config.retention;
   const attemptsBeforeMs = now() - attemptsDays * DAY_MS;
   const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs: now() - eventsDays * DAY_MS, signal });
-  return { ...report, ...pruned, secretsForgotten: await forgetOldSecrets(db) };
+  const idempotencyKeysPruned = await pruneIdempotencyKeys(db, signal);
+  return { ...report, ...pruned, idempotencyKeysPruned, secretsForgotten: await forgetOldSecrets(db) };
 });

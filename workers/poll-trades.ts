@@ -1,6 +1,6 @@
 import type { TradeRecord } from '../src/domain/market.ts';
 import { shardsOf } from '../src/store/marks.ts';
-import { defineJob } from './define.ts';
+import { defineJob, type JobContext } from './define.ts';
 import { runPoll } from './polling.ts';
 import { prepareForTrades, writeTradePage } from './trade-page.ts';
 
@@ -12,10 +12,12 @@ export const pollTrades = defineJob('poll-trades', ({ venue }, context) =>
     fetch: (adapter, position, call) => adapter.pollTrades(position, call),
     prepare: (records) => prepareForTrades(context, records),
     write: async (tx, records, adapter) => {
-      const { inserted, tokenIds } = await writeTradePage(context, tx, records, adapter);
+      const { inserted, tokenIds, count } = await writeTradePage(context, tx, records, adapter);
       return {
         written: inserted,
         wake: () => {
+          count();
+          if (inserted > 0) noteDelay(context, venue, records);
           context.producer.wakeStage('fold-candles', shardsOf(tokenIds));
           context.producer.wakeStage('evaluate-alerts', shardsOf(tokenIds));
         },
@@ -23,3 +25,9 @@ export const pollTrades = defineJob('poll-trades', ({ venue }, context) =>
     },
   }),
 );
+
+/** How far behind the venue's tape we are: by the newest trade of the page, for older ones only wait for it. */
+function noteDelay({ metrics, now }: JobContext, venue: string, trades: readonly TradeRecord[]): void {
+  const newestMs = trades.reduce((newest, { tsMs }) => Math.max(newest, tsMs), 0);
+  metrics.tradeDelay.observe({ venue }, Math.max(0, now() - newestMs) / 1000);
+}

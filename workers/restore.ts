@@ -1,11 +1,12 @@
 import { FailureStreaks } from '../src/observe/failure-streaks.ts';
+import { Pulse } from '../src/observe/pulse.ts';
 import { JOBS, type Role } from '../src/queues/jobs.ts';
 import type { QueueBackend } from '../src/queues/port.ts';
 import type { LaneJob } from '../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../src/queues/schedules.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
-import { dueSubscriptions, oldestOverdueSeconds } from '../src/store/delivery-claims.ts';
-import { releaseParkedMarks, STAGES, stageBacklogs, waitingShards } from '../src/store/marks.ts';
+import { dueSubscriptions } from '../src/store/delivery-due.ts';
+import { releaseParkedMarks, STAGES, waitingShards } from '../src/store/marks.ts';
 import { countTradeHistories } from '../src/store/trade-walks.ts';
 import type { WorkerDeps } from './deps.ts';
 
@@ -25,8 +26,14 @@ const MAX_WOKEN = 1_000;
  * queue, so nothing that happens to the queue store stops it. It re-creates the store and the schedulers if they are gone,
  * and wakes stages whose marks or due rows are waiting.
  */
-export function startRestoring(role: Role, deps: WorkerDeps, backend: QueueBackend): { stop(): Promise<void> } {
+export function startRestoring(
+  role: Role,
+  deps: WorkerDeps,
+  backend: QueueBackend,
+  pulse: Pulse = new Pulse(),
+): { stop(): Promise<void> } {
   const streaks = new FailureStreaks();
+  const beat = pulse.loop('restore', EVERY_MS);
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const next = () => {
@@ -41,7 +48,10 @@ export function startRestoring(role: Role, deps: WorkerDeps, backend: QueueBacke
               deps.log[isWorthALine ? 'warn' : 'debug']({ err: error, inARow }, 'restoring round failed');
             },
           )
-          .finally(next);
+          .finally(() => {
+            beat();
+            next();
+          });
       },
       EVERY_MS * (1 - JITTER + 2 * JITTER * Math.random()),
     );
@@ -75,7 +85,6 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
     async () => {
       if (role === 'poller') await restoreHistories(deps);
     },
-    () => measure(role, deps),
   ]);
 }
 
@@ -87,16 +96,6 @@ async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): 
     const ofVenue = counts.filter((count) => count.venue === venue);
     for (const { status, walks } of ofVenue) metrics.historyBackfills.set({ venue, status }, walks);
     if (ofVenue.some(({ due }) => due > 0)) producer.wake('backfill-trades', { venue });
-  }
-}
-
-async function measure(role: Role, { db, metrics }: WorkerDeps): Promise<void> {
-  if (role === 'deliverer') metrics.oldestOverdueSeconds.set(await oldestOverdueSeconds(db));
-  if (role !== 'aggregator' && role !== 'alerter') return;
-  const backlogs = new Map((await stageBacklogs(db)).map((backlog) => [backlog.stage, backlog]));
-  for (const stage of STAGES.filter((name) => JOBS[name].role === role)) {
-    metrics.marksWaiting.set({ stage }, backlogs.get(stage)?.waiting ?? 0);
-    metrics.marksParked.set({ stage }, backlogs.get(stage)?.parked ?? 0);
   }
 }
 

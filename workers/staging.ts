@@ -15,6 +15,7 @@ export interface StageJob<T> {
 
 /** Works off the marks of a stage until claims come back empty or the signal fires (DESIGN section 2, point 3). */
 export async function runStage<T>(context: JobContext, job: StageJob<T>): Promise<JobReport> {
+  const { metrics } = context;
   const report = { claimed: 0, parked: 0 };
   for (;;) {
     const waiting = await waitingShards(context.db, job.stage, job.claim.detailBelow);
@@ -22,13 +23,17 @@ export async function runStage<T>(context: JobContext, job: StageJob<T>): Promis
     if (shards.length === 0) return report;
     for (const shard of shards) {
       if (context.signal.aborted) return report;
+      const startedMs = performance.now();
       const done = await workShard(context.db, job.stage, shard, job.claim, job.work);
+      const { stage } = job;
+      if (done.claimed > 0) metrics.stageBatch.observe({ stage }, (performance.now() - startedMs) / 1000);
+      metrics.marksClaimed.inc({ stage }, done.claimed);
       report.claimed += done.claimed;
       for (const result of done.results) job.onDone?.(result);
       for (const { marks, error } of done.parked) {
         report.parked += marks.length;
         context.log.error(
-          { stage: job.stage, key: String(marks[0]?.key), marks: marks.length, err: error },
+          { stage, key: String(marks[0]?.key), marks: marks.length, err: error },
           'poison marks parked',
         );
       }

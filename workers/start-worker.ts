@@ -5,7 +5,9 @@ import { VERSION } from '../src/config/version.ts';
 import type { VenueName } from '../src/domain/venue.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Metrics } from '../src/observe/metrics.ts';
+import { Pulse } from '../src/observe/pulse.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
+import { oldestWaitingMs } from '../src/queues/queue-state.ts';
 import { openFoundation } from '../src/runtime/foundation.ts';
 import { Partitions } from '../src/store/partitions.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
@@ -13,6 +15,7 @@ import { createSender } from '../src/webhooks/sender.ts';
 import { createProcessor } from './define.ts';
 import type { WorkerDeps } from './deps.ts';
 import { releaseParked, restore, startRestoring } from './restore.ts';
+import { gaugesOf } from './role-gauges.ts';
 import { processorsOf } from './roles.ts';
 import { venueObserver } from './venue-observer.ts';
 
@@ -53,13 +56,19 @@ export async function startWorker(
       stopping: stopping.signal,
       now: Date.now,
     };
-    const processor = createProcessor(processors, deps);
+    const pulse = new Pulse();
+    const processor = createProcessor(processors, deps, pulse);
+    metrics.collectors.add(...gaugesOf(role, deps));
     await releaseParked(role, deps);
     await restore(role, deps, backend);
-    const workers = names.map((name) => runWorker(backend.worker(name, processor, concurrencyOf(name)), log));
+    const workers = names.map((name) => {
+      pulse.queue(name, concurrencyOf(name));
+      return runWorker(backend.worker(name, processor, concurrencyOf(name)), log);
+    });
     foundation.onStop(() => Promise.all(workers.map((worker) => worker.close())));
-    const restoring = startRestoring(role, deps, backend);
+    const restoring = startRestoring(role, deps, backend, pulse);
     foundation.onStop(() => restoring.stop());
+    foundation.judgeBy(() => pulse.whyWedged((name) => oldestWaitingMs(foundation.producer.queue(name), Date.now())));
     return {
       probeUrl: foundation.probeUrl,
       async stop() {

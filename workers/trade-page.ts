@@ -25,26 +25,32 @@ export async function prepareForTrades(context: JobContext, trades: readonly Tra
   await context.partitions.ensureAroundNow('observation');
 }
 
+export interface WrittenTradePage extends WrittenTrades {
+  /** Counts what was quarantined here: once the page is committed. */
+  count(): void;
+}
+
 /** Writes trades of one venue with the marks that follow from them; those out of time are quarantined. Idempotent. */
 export async function writeTradePage(
   context: JobContext,
   tx: Tx,
   trades: readonly TradeRecord[],
   { venue, currency }: Pick<VenueAdapter, 'venue' | 'currency'>,
-): Promise<WrittenTrades> {
+): Promise<WrittenTradePage> {
   const timely = trades.filter((trade) => isTimely(context, trade));
   const written = await writeTrades(tx, timely, currency);
-  const untimely = trades.filter((trade) => !isTimely(context, trade));
-  await quarantine(
-    tx,
-    venue,
-    untimely.map((trade) => ({
-      kind: 'trades',
+  const untimely = trades
+    .filter((trade) => !isTimely(context, trade))
+    .map((trade) => ({
+      kind: 'trades' as const,
       reason: trade.tsMs > context.now() ? 'time_in_future' : 'before_retention_floor',
       recordId: trade.tradeId,
       detail: `trade at ${new Date(trade.tsMs).toISOString()}`,
       sample: JSON.stringify(trade),
-    })),
-  );
-  return written;
+    }));
+  await quarantine(tx, venue, untimely);
+  const count = () => {
+    for (const { kind, reason } of untimely) context.metrics.rejectedRecords.inc({ venue, kind, reason });
+  };
+  return { ...written, count };
 }

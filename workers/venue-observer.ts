@@ -6,11 +6,21 @@ const BREAKER_VALUE: Record<BreakerState, number> = { closed: 0, half_open: 1, o
 
 /** Turns what the venue client and adapters notice into metrics, and state changes into log lines. */
 export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
+  const hosts = new Set<string>();
   return {
-    onRequest({ venue, host, route, outcome, durationMs }) {
+    onRequest({ venue, host, route, outcome, statusCode, durationMs }) {
+      // Breakers begin closed and tell of changes only.
+      if (!hosts.has(host)) metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE.closed);
+      hosts.add(host);
       metrics.venueRequests.observe({ venue, host, route, outcome }, durationMs / 1000);
+      metrics.venueResponses.inc({ venue, host, status: statusClass(statusCode) });
+    },
+    onTurn({ venue, host, waitedMs, isRefused }) {
+      if (isRefused) metrics.venueBudgetRefusals.inc({ venue, host });
+      else metrics.venueBudgetWait.observe({ venue, host }, waitedMs / 1000);
     },
     onBreaker({ venue, host, state }) {
+      hosts.add(host);
       metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE[state]);
       log.warn({ venue, host, state }, 'venue circuit breaker');
     },
@@ -23,4 +33,11 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
       log.warn({ venue, kind, detail }, 'venue walk truncated');
     },
   };
+}
+
+/** Of what a venue sends, a few words: a status line may hold any number. */
+function statusClass(statusCode: number | undefined): string {
+  if (statusCode === undefined) return 'none';
+  if (statusCode === 429) return '429';
+  return statusCode >= 200 && statusCode <= 599 ? `${Math.floor(statusCode / 100)}xx` : 'other';
 }

@@ -6,6 +6,15 @@ export type { Logger };
 const MAX_MESSAGE_LENGTH = 500;
 const MAX_STACK_LENGTH = 4_000;
 
+/** What gives a secret away whoever it belongs to: API keys, webhook secrets, and the user part of addresses. */
+const TELLTALE = [
+  { sign: 'ow_', pattern: /\bow_([a-z]+)_([A-Za-z0-9]+)_[A-Za-z0-9_-]+/g, shown: 'ow_$1_$2_[redacted]' },
+  { sign: 'whsec_', pattern: /\bwhsec_[A-Za-z0-9+/_=-]+/g, shown: 'whsec_[redacted]' },
+  { sign: '://', pattern: /(:\/\/)[^\s/"\\@]+@/g, shown: '$1[redacted]@' },
+] as const;
+/** Shorter ones would hit ordinary words. */
+const MIN_SECRET_LENGTH = 8;
+
 /** Paths whose values never reach a log line, wherever a careless caller puts them. */
 const REDACTED = [
   'authorization',
@@ -27,11 +36,21 @@ const REDACTED = [
   'req.headers.cookie',
 ];
 
+export interface LoggerOptions {
+  process: string;
+  level: string;
+  /** Values that must never be shown: see `secretsOf`. Those of fewer than 8 characters are not looked for. */
+  secrets?: readonly string[];
+  destination?: DestinationStream;
+}
+
 /**
- * The JSON logger of one process. Database errors lose their `query` and `parameters`: one failed bulk insert would
+ * The JSON logger of one process, with three lines of defence: callers log no secrets; fields that are named like one are replaced;
+ * and in the finished line the process's own `secrets`, and whatever looks like one, are too. Database errors lose their `query` and `parameters`: one failed bulk insert would
  * otherwise print 190 kB of values, secrets included.
  */
-export function createLogger(options: { process: string; level: string; destination?: DestinationStream }): Logger {
+export function createLogger(options: LoggerOptions): Logger {
+  const secrets = shownForms(options.secrets ?? []);
   return pino(
     {
       level: options.level,
@@ -40,9 +59,23 @@ export function createLogger(options: { process: string; level: string; destinat
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: serializeError },
+      hooks: { streamWrite: (line) => withoutSecrets(line, secrets) },
     },
     options.destination,
   );
+}
+
+/** As they may stand in a line: as they are in JSON, and as in an address. */
+function shownForms(secrets: readonly string[]): string[] {
+  const forms = secrets.flatMap((secret) => [JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
+  return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH).sort((a, b) => b.length - a.length);
+}
+
+function withoutSecrets(line: string, secrets: readonly string[]): string {
+  let clean = line;
+  for (const secret of secrets) if (clean.includes(secret)) clean = clean.replaceAll(secret, '[redacted]');
+  for (const { sign, pattern, shown } of TELLTALE) if (clean.includes(sign)) clean = clean.replace(pattern, shown);
+  return clean;
 }
 
 function serializeError(error: unknown): unknown {

@@ -34,30 +34,46 @@ async function withTimeout(check: Promise<void>): Promise<void> {
   }
 }
 
+/** What a process answers for, beside its dependencies. */
+export interface Probed {
+  readonly metrics: Pick<Metrics, 'registry' | 'text'>;
+  readonly dependencies: readonly Dependency[];
+  /** Why the work of the process stands still; empty when it does not. */
+  whyWedged(): Promise<readonly string[]>;
+}
+
+/** Alive until the work stands still although everything it needs answers: only then does a restart help. */
+export async function liveness({ dependencies, whyWedged }: Omit<Probed, 'metrics'>): Promise<readonly string[]> {
+  const why = await whyWedged();
+  return why.length === 0 || !(await readiness(dependencies)).isReady ? [] : why;
+}
+
 /** `/metrics`, `/health/live` and `/health/ready` of one process. The caller listens and closes. */
-export function createProbeServer(metrics: Metrics, dependencies: readonly Dependency[]): Server {
+export function createProbeServer(probed: Probed): Server {
   return createServer((request, response) => {
     const path = (request.url ?? '/').split('?')[0];
-    void answer(path ?? '/', metrics, dependencies).then(
+    void answer(path ?? '/', probed).then(
       ({ status, type, body }) => response.writeHead(status, { 'Content-Type': type }).end(body),
       () => response.writeHead(500).end(),
     );
   });
 }
 
-async function answer(path: string, metrics: Metrics, dependencies: readonly Dependency[]) {
-  const json = 'application/json';
+async function answer(path: string, probed: Probed) {
+  const { metrics, dependencies } = probed;
+  const json = (status: number, body: object) => ({ status, type: 'application/json', body: JSON.stringify(body) });
   if (path === '/metrics') {
-    return { status: 200, type: metrics.registry.contentType, body: await metrics.registry.metrics() };
+    return { status: 200, type: metrics.registry.contentType, body: await metrics.text() };
   }
-  if (path === '/health/live') return { status: 200, type: json, body: '{"status":"live"}' };
+  if (path === '/health/live') {
+    const wedged = await liveness(probed);
+    return wedged.length === 0 ? json(200, { status: 'live' }) : json(503, { status: 'wedged', wedged });
+  }
   if (path === '/health/ready') {
     const { isReady, missing } = await readiness(dependencies);
-    return {
-      status: isReady ? 200 : 503,
-      type: json,
-      body: JSON.stringify(isReady ? { status: 'ready' } : { status: 'not_ready', missing }),
-    };
+    if (!isReady) return json(503, { status: 'not_ready', missing });
+    const wedged = await probed.whyWedged();
+    return wedged.length === 0 ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', missing, wedged });
   }
-  return { status: 404, type: json, body: '{"status":"not_found"}' };
+  return json(404, { status: 'not_found' });
 }

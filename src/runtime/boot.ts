@@ -1,4 +1,5 @@
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger, type Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG, runProcess } from './lifecycle.ts';
 
@@ -22,6 +23,6 @@ export async function bootProcess({ name, environment, exit, say, start }: BootO
     exit(EXIT_CONFIG);
     return;
   }
-  const log = createLogger({ process: name, level: config.logLevel });
+  const log = createLogger({ process: name, level: config.logLevel, secrets: secretsOf(config) });
   await runProcess({ log, exit, say, start: (signal) => start(config, log, signal) });
 }

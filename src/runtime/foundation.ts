@@ -1,15 +1,18 @@
 import type { Config } from '../config/config.ts';
 import { DATABASE_POOL_SIZE } from '../config/pools.ts';
+import { dependencyGauge, poolGauges } from '../observe/foundation-gauges.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createMetrics, type Metrics } from '../observe/metrics.ts';
-import { createProbeServer, type Dependency } from '../observe/probe-server.ts';
+import { createProbeServer, type Dependency, liveness } from '../observe/probe-server.ts';
 import { createQueueBackend } from '../queues/backend.ts';
+import type { JobName } from '../queues/jobs.ts';
 import type { QueueBackend } from '../queues/port.ts';
 import { createProducer, type Producer } from '../queues/producer.ts';
 import { createDataSource } from '../store/data-source.ts';
 import { checkKeyRing } from '../store/key-check.ts';
 import { migrate, withBootLock } from '../store/migrate.ts';
 import { ping } from '../store/ping.ts';
+import { poolUse } from '../store/pool-use.ts';
 import { Database } from '../store/tx.ts';
 import { createSecretBox, type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../webhooks/secret-box.ts';
 import { inOrder, StartupError } from './lifecycle.ts';
@@ -26,6 +29,8 @@ export interface Foundation {
   readonly dependencies: readonly Dependency[];
   /** Where /metrics and /health answer. */
   readonly probeUrl: string;
+  /** Sets how /health tells whether the work of this process stands still. */
+  judgeBy(whyWedged: () => Promise<readonly string[]>): void;
   /** Registers what is to be closed before everything registered earlier. */
   onStop(step: () => Promise<unknown>): void;
   /** Closes everything, last opened first. */
@@ -42,12 +47,16 @@ export async function openFoundation(
   options: { config: Config; log: Logger; signal: AbortSignal; workers: number },
 ): Promise<Foundation> {
   const { config, log, signal, workers } = options;
-  await waitForDatabase(config.databaseUrl, log, signal);
+  const { databaseUrl, databaseDirectUrl } = config;
+  const isPooled = databaseDirectUrl !== databaseUrl;
+  await waitForDatabase(databaseDirectUrl, log, signal);
+  if (isPooled) await waitForDatabase(databaseUrl, log, signal);
   const opened: (() => Promise<unknown>)[] = [];
   const stop = () => inOrder(opened.splice(0).reverse());
   try {
     const dataSource = createDataSource({
-      databaseUrl: config.databaseUrl,
+      databaseUrl,
+      isPooled,
       poolSize: DATABASE_POOL_SIZE[name],
       applicationName: `oddswire-${name}`,
       log,
@@ -55,35 +64,75 @@ export async function openFoundation(
     await dataSource.initialize();
     opened.push(() => dataSource.destroy());
     const backend = createQueueBackend({
-      databaseUrl: config.databaseUrl,
+      databaseUrl: databaseDirectUrl,
       ...(config.queues.redisUrl !== undefined && { redisUrl: config.queues.redisUrl }),
       prefix: config.queues.prefix,
       workers,
       log,
     });
     opened.push(() => backend.close());
-    const db = new Database(dataSource);
+    const metrics = createMetrics(name);
+    const db = new Database(dataSource, (waitMs) => metrics.poolAcquire.observe(waitMs / 1000), {
+      isPreparing: config.hasPreparedStatements,
+    });
     const secretBox = createSecretBox(config.secretsKeys);
-    await withBootLock(config.databaseUrl, signal, async () => {
-      await migrate(dataSource);
+    await withBootLock(databaseDirectUrl, signal, async () => {
+      await migrateOnce(databaseDirectUrl, log);
       await backend.migrate();
       await refuseWrongKeyRing(db, secretBox);
     });
-    const metrics = createMetrics(name);
-    const producer = createProducer({ backend, log, onWakeFailure: (job) => metrics.wakeFailures.inc({ job }) });
+    const onWakeFailure = (job: JobName) => metrics.wakeFailures.inc({ job_name: job });
+    const producer = createProducer({ backend, log, onWakeFailure });
     opened.push(() => producer.close());
     const dependencies: Dependency[] = [
       { name: 'database', check: () => ping(db) },
       { name: 'queue store', check: () => backend.ping() },
     ];
-    const probes = createProbeServer(metrics, dependencies);
+    let whyWedged: () => Promise<readonly string[]> = async () => [];
+    const probed = { metrics, dependencies, whyWedged: () => whyWedged() };
+    metrics.collectors.add(
+      dependencyGauge(metrics, dependencies),
+      poolGauges(metrics, () => [
+        { pool: 'main', ...poolUse(dataSource) },
+        ...(backend.poolUse ? [{ pool: 'queues', ...backend.poolUse() }] : []),
+      ]),
+      {
+        name: 'liveness',
+        read: async () => metrics.wedged.set((await liveness(probed)).length > 0 ? 1 : 0),
+        forget: () => undefined,
+      },
+    );
+    const probes = createProbeServer(probed);
     const probeUrl = await listen(probes, config.metrics.host, config.metrics.port);
     opened.push(() => new Promise((resolve) => probes.close(resolve)));
     const onStop = (step: () => Promise<unknown>) => void opened.push(step);
-    return { db, backend, producer, metrics, secretBox, dependencies, probeUrl, onStop, stop };
+    const judgeBy = (rule: typeof whyWedged) => {
+      whyWedged = rule;
+    };
+    return { db, backend, producer, metrics, secretBox, dependencies, probeUrl, judgeBy, onStop, stop };
   } catch (error) {
     await stop().catch((failure: unknown) => log.warn({ err: failure }, 'closing after a failed start'));
     throw error;
+  }
+}
+
+/** A migration that waits for a table makes everybody after it wait too: it gives up, and a later start tries again. */
+const MIGRATION_LOCK_MS = 10_000;
+
+/** Migrates over a connection of its own, past any pooler. */
+async function migrateOnce(databaseUrl: string, log: Logger): Promise<void> {
+  const dataSource = createDataSource({
+    databaseUrl,
+    poolSize: 1,
+    applicationName: 'oddswire-migrate',
+    lockTimeoutMs: MIGRATION_LOCK_MS,
+    log,
+  });
+  await dataSource.initialize();
+  try {
+    await migrate(dataSource);
+  } finally {
+    await dataSource.destroy();
   }
 }
 

@@ -28,7 +28,7 @@ const LIMITS: EvaluationLimits = { fired: 2_000, firedPerToken: 1_000, expired: 
 
 const LOCK_ALERTS = sql(
   'lock_alerts',
-  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.webhook_pk, t.mint, t.symbol, u.label, m.venue, m.venue_market_id
+  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.webhook_pk, a.created_at, t.mint, t.symbol, u.label, m.venue, m.venue_market_id
    FROM alert a
    JOIN token t ON t.id = a.token_id
    LEFT JOIN outcome u ON u.token_id = a.token_id
@@ -45,10 +45,10 @@ const TRIGGER_ALERTS = sql(
 /** Which active subscription hears of an alert: its own, or the account's oldest that lists `price_alert`. */
 const SUBSCRIPTIONS = sql(
   'alert_subscriptions',
-  `SELECT f.alert_pk, w.pk AS subscription_pk
+  `SELECT f.alert_pk, w.pk AS subscription_pk, w.id AS webhook_id
    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (alert_pk, account_id, webhook_pk)
    CROSS JOIN LATERAL (
-     SELECT pk FROM webhook_subscription w
+     SELECT pk, id FROM webhook_subscription w
      WHERE w.account_id = f.account_id AND w.status = 'active' AND w.deleted_at IS NULL AND 'price_alert' = ANY (w.events)
        AND (f.webhook_pk IS NULL OR w.pk = f.webhook_pk)
      ORDER BY w.pk LIMIT 1) w`,
@@ -68,6 +68,7 @@ interface AlertRow {
   condition: AlertCondition;
   target: string;
   webhook_pk: string | null;
+  created_at: Date;
   mint: string;
   symbol: string | null;
   label: string | null;
@@ -75,15 +76,38 @@ interface AlertRow {
   venue_market_id: string | null;
 }
 
-/** An alert that fires: the price that met it (`numeric` text), and the event that tells of it. */
+interface SubscriptionRow {
+  alert_pk: string;
+  subscription_pk: string;
+  webhook_id: string;
+}
+
+/** An alert that fires: the price that met it (`numeric` text), when that was received, and the event that tells of it. */
 interface Fired extends AlertRow {
   price: string;
+  atMs: number;
   eventId: string;
 }
 
+/** What an operator may know of an alert that fired. */
+export interface FiredAlert {
+  alertId: string;
+  accountId: string;
+  eventId: string;
+  /** The price that met it, `numeric` text. */
+  price: string;
+  /** When that price was received, epoch milliseconds. */
+  observedAtMs: number;
+  /** Since when it could have fired, epoch milliseconds: its making, if that was later. */
+  metAtMs: number;
+  /** Absent: no active subscription listens. */
+  delivery?: { deliveryId: string; webhookId: string };
+}
+
 export interface Evaluation {
-  fired: { alertId: string; eventId: string }[];
-  expired: number;
+  fired: FiredAlert[];
+  /** Public ids of the alerts that were closed unmet. */
+  expired: string[];
   /** Subscriptions that got deliveries, for the wake-ups. */
   subscriptionPks: bigint[];
 }
@@ -107,23 +131,23 @@ export async function evaluateAlerts(
     limitPerToken: limits.firedPerToken,
   });
   const isDone = ({ key }: Mark) => unfinished !== 'all' && !unfinished.has(key);
-  const priceOf = new Map(hits.map((hit) => [hit.pk, hit.price]));
-  const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...priceOf.keys()]]);
+  const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
+  const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
   const fired = locked.flatMap((row): Fired[] => {
-    const price = priceOf.get(BigInt(row.pk));
-    return price === undefined ? [] : [{ ...row, price, eventId: newId('evt') }];
+    const hit = hitOf.get(BigInt(row.pk));
+    return hit === undefined ? [] : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: newId('evt') }];
   });
-  const subscriptionPks = await tell(tx, fired);
+  const told = await tell(tx, fired);
 
   // What is met must have fired before the rest is closed.
   const closing = tokensPerhapsFinal(marks.filter(isDone));
-  const expired = closing.length === 0 ? 0 : await expireAlerts(tx, closing, limits.expired);
-  const isClosed = expired < limits.expired;
+  const expired = closing.length === 0 ? [] : await expireAlerts(tx, closing, limits.expired);
+  const isClosed = expired.length < limits.expired;
   await putBack(
     tx,
     marks.filter((mark) => !isDone(mark) || (mark.detail <= 0n && !isClosed)),
   );
-  return { fired: fired.map(({ id, eventId }) => ({ alertId: id, eventId })), expired, subscriptionPks };
+  return { ...told, expired };
 }
 
 /** Only a market that became final, or an alert made on one that already was, can leave alerts to expire. */
@@ -138,8 +162,8 @@ async function putBack(tx: Tx, marks: readonly Mark[]): Promise<void> {
   await tx.query(PUT_BACK, [STAGE, ids, keys, marks.map((mark) => mark.detail)]);
 }
 
-async function tell(tx: Tx, fired: readonly Fired[]): Promise<bigint[]> {
-  if (fired.length === 0) return [];
+async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, 'expired'>> {
+  if (fired.length === 0) return { fired: [], subscriptionPks: [] };
   const occurredAt = new Date();
   await tx.query(TRIGGER_ALERTS, [
     fired.map((row) => row.pk),
@@ -167,17 +191,39 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<bigint[]> {
     }),
   );
   const eventPks = await insertEvents(tx, events);
-  const subscriptions = await tx.query<{ alert_pk: string; subscription_pk: string }>(SUBSCRIPTIONS, [
+  const subscriptions = await tx.query<SubscriptionRow>(SUBSCRIPTIONS, [
     fired.map((row) => row.pk),
     fired.map((row) => row.account_id),
     fired.map((row) => row.webhook_pk),
   ]);
-  const subscriptionOf = new Map(subscriptions.map((row) => [row.alert_pk, BigInt(row.subscription_pk)]));
+  const subscriptionOf = new Map(subscriptions.map((row) => [row.alert_pk, row]));
   const deliveries = fired.flatMap(({ pk, eventId }) => {
     const eventPk = eventPks.get(eventId);
-    const subscriptionPk = subscriptionOf.get(pk);
-    return eventPk === undefined || subscriptionPk === undefined ? [] : [{ eventPk, subscriptionPk }];
+    const subscription = subscriptionOf.get(pk);
+    return eventPk && subscription ? [{ eventPk, subscriptionPk: BigInt(subscription.subscription_pk) }] : [];
   });
-  await insertDeliveries(tx, deliveries);
-  return [...new Set(deliveries.map((delivery) => delivery.subscriptionPk))];
+  const made = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
+  return {
+    fired: fired.map((row) => {
+      const deliveryId = made.get(eventPks.get(row.eventId) ?? 0n);
+      const webhookId = subscriptionOf.get(row.pk)?.webhook_id;
+      return toldOf(row, deliveryId !== undefined && webhookId !== undefined ? { deliveryId, webhookId } : undefined);
+    }),
+    subscriptionPks: [...new Set(deliveries.map((delivery) => delivery.subscriptionPk))],
+  };
+}
+
+function toldOf(
+  { id, account_id, eventId, price, atMs, created_at }: Fired,
+  delivery: FiredAlert['delivery'],
+): FiredAlert {
+  return {
+    alertId: id,
+    accountId: account_id,
+    eventId,
+    price,
+    observedAtMs: atMs,
+    metAtMs: Math.max(atMs, created_at.getTime()),
+    ...(delivery && { delivery }),
+  };
 }

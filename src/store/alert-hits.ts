@@ -32,19 +32,24 @@ interface Window {
   until: string;
 }
 
-/** SQL of the price that meets alert `a`: the first one, or NULL. */
-function metPrice(condition: AlertCondition, { since, until }: Window): string {
+/** One value, so that what is not needed is not looked for. */
+function priceAndTime(row: string): string {
+  return `ARRAY[${row}.price, extract(epoch FROM ${row}.received_at)::numeric]`;
+}
+
+/** SQL of what meets alert `a`, as `{price, when it was received in epoch seconds}`: the first one, or NULL. */
+function firstMet(condition: AlertCondition, { since, until }: Window): string {
   const meets = condition === 'above' ? '>= a.target' : '<= a.target';
   const isBefore = (end: string, moment: string) => `(${until} IS NULL OR ${moment} < ${end})`;
   // Stamps are in whole milliseconds: of the one in which the outcome became final, payouts are out and observations are in.
   const wholeUntil = `date_trunc('milliseconds', ${until})`;
   return `coalesce(
-    (SELECT h.price FROM (
+    (SELECT ${priceAndTime('h')} FROM (
        SELECT p.price, p.received_at FROM price_history p
        WHERE p.token_id = a.token_id AND p.received_at <= a.created_at AND ${since} <= a.created_at
        ORDER BY p.received_at DESC LIMIT 1) h
      WHERE h.price ${meets} AND ${isBefore(wholeUntil, 'h.received_at')} AND ${isBefore(until, 'a.created_at')}),
-    (SELECT o.price FROM observation o
+    (SELECT ${priceAndTime('o')} FROM observation o
      WHERE o.token_id = a.token_id AND o.received_at >= greatest(date_trunc('milliseconds', a.created_at), ${since})
        AND o.price ${meets} AND ${isBefore(until, 'o.received_at')}
      ORDER BY o.received_at LIMIT 1))`;
@@ -58,31 +63,32 @@ function activeAlerts(condition: AlertCondition, token: string): string {
 /** Alerts that a claimed observation may meet: one range of the index per token, so cost follows tokens and hits. */
 function hitsOfObservations(condition: AlertCondition): string {
   const bound = condition === 'above' ? 'a.target <= b.high' : 'a.target >= b.low';
-  return `SELECT a.pk, b.token_id, '${condition}' AS condition, a.price FROM bound b CROSS JOIN LATERAL (
-     SELECT a.pk, f.price FROM alert a
-     CROSS JOIN LATERAL (SELECT ${metPrice(condition, { since: 'b.since', until: 'b.final_since' })} AS price OFFSET 0) f
-     WHERE ${activeAlerts(condition, 'b.token_id')} AND ${bound} AND f.price IS NOT NULL LIMIT $5) a`;
+  return `SELECT a.pk, b.token_id, '${condition}' AS condition, a.met FROM bound b CROSS JOIN LATERAL (
+     SELECT a.pk, f.met FROM alert a
+     CROSS JOIN LATERAL (SELECT ${firstMet(condition, { since: 'b.since', until: 'b.final_since' })} AS met OFFSET 0) f
+     WHERE ${activeAlerts(condition, 'b.token_id')} AND ${bound} AND f.met IS NOT NULL LIMIT $5) a`;
 }
 
 /** Alerts of a market that became final: whatever met one before still counts, in whichever order marks are claimed. */
 function hitsOfFinal(condition: AlertCondition): string {
-  return `SELECT a.pk, d.token_id, '${condition}', a.price FROM decided d CROSS JOIN LATERAL (
-     SELECT a.pk, f.price FROM alert a
-     CROSS JOIN LATERAL (SELECT ${metPrice(condition, { since: `'-infinity'`, until: 'd.final_since' })} AS price OFFSET 0) f
-     WHERE ${activeAlerts(condition, 'd.token_id')} AND f.price IS NOT NULL LIMIT $5) a`;
+  return `SELECT a.pk, d.token_id, '${condition}', a.met FROM decided d CROSS JOIN LATERAL (
+     SELECT a.pk, f.met FROM alert a
+     CROSS JOIN LATERAL (SELECT ${firstMet(condition, { since: `'-infinity'`, until: 'd.final_since' })} AS met OFFSET 0) f
+     WHERE ${activeAlerts(condition, 'd.token_id')} AND f.met IS NOT NULL LIMIT $5) a`;
 }
 
 /** The latest price is for a price in effect whose history is older than we keep. */
 function hitsOfNew(condition: AlertCondition): string {
   const meets = condition === 'above' ? '>= a.target' : '<= a.target';
-  return `SELECT a.pk, a.token_id, a.condition, f.price FROM (
+  return `SELECT a.pk, a.token_id, a.condition, f.met FROM (
      SELECT n.*, ${finalSince('n.token_id')} AS final_since FROM alert n
      WHERE n.pk = ANY ($3::bigint[]) AND n.status = 'active' AND n.condition = '${condition}' OFFSET 0) a
    CROSS JOIN LATERAL (SELECT coalesce(
-     ${metPrice(condition, { since: `'-infinity'`, until: 'a.final_since' })},
-     (SELECT l.price FROM latest_price l WHERE l.token_id = a.token_id AND a.final_since IS NULL AND l.price ${meets})
-     ) AS price OFFSET 0) f
-   WHERE f.price IS NOT NULL`;
+     ${firstMet(condition, { since: `'-infinity'`, until: 'a.final_since' })},
+     (SELECT ${priceAndTime('l')} FROM latest_price l
+      WHERE l.token_id = a.token_id AND a.final_since IS NULL AND l.price ${meets})
+     ) AS met OFFSET 0) f
+   WHERE f.met IS NOT NULL`;
 }
 
 const FIND_HITS = sql(
@@ -97,7 +103,7 @@ const FIND_HITS = sql(
    decided AS MATERIALIZED (
      SELECT * FROM (SELECT token_id, ${finalSince('i.token_id')} AS final_since FROM unnest($4::bigint[]) AS i (token_id) OFFSET 0) t
      WHERE final_since IS NOT NULL)
-   SELECT pk, token_id, condition, price FROM (
+   SELECT pk, token_id, condition, met[1] AS price, round(met[2] * 1000)::bigint AS at_ms FROM (
    ${hitsOfNew('above')} UNION ALL ${hitsOfNew('below')} UNION ALL
    ${hitsOfFinal('above')} UNION ALL ${hitsOfFinal('below')} UNION ALL
    ${hitsOfObservations('above')} UNION ALL ${hitsOfObservations('below')}) hit LIMIT $6`,
@@ -106,7 +112,7 @@ const FIND_HITS = sql(
 function unmetOfFinal(condition: AlertCondition): string {
   return `SELECT a.pk FROM decided d CROSS JOIN LATERAL (
      SELECT a.pk FROM alert a WHERE ${activeAlerts(condition, 'd.token_id')}
-       AND ${metPrice(condition, { since: `'-infinity'`, until: 'd.final_since' })} IS NULL LIMIT $2) a`;
+       AND ${firstMet(condition, { since: `'-infinity'`, until: 'd.final_since' })} IS NULL LIMIT $2) a`;
 }
 
 /** Asks again whether each was met: its market may have become final since the hits were looked for. */
@@ -119,8 +125,8 @@ const EXPIRE_ALERTS = sql(
      SELECT pk FROM (${unmetOfFinal('above')} UNION ALL ${unmetOfFinal('below')}) u LIMIT $2),
    locked AS MATERIALIZED (
      SELECT pk FROM alert WHERE pk = ANY (ARRAY(SELECT pk FROM unmet)) AND status = 'active' ORDER BY pk FOR UPDATE),
-   expired AS (UPDATE alert SET status = 'expired' WHERE pk = ANY (ARRAY(SELECT pk FROM locked)) RETURNING pk)
-   SELECT count(*)::int AS expired FROM expired`,
+   expired AS (UPDATE alert SET status = 'expired' WHERE pk = ANY (ARRAY(SELECT pk FROM locked)) RETURNING id)
+   SELECT id FROM expired`,
 );
 
 /** An alert that is met, and the price that met it (`numeric` text). */
@@ -128,6 +134,8 @@ export interface Hit {
   pk: bigint;
   tokenId: bigint;
   price: string;
+  /** When that price was received, epoch milliseconds. */
+  atMs: number;
 }
 
 /** What to look at. */
@@ -150,9 +158,17 @@ export interface Hits {
   unfinished: ReadonlySet<bigint> | 'all';
 }
 
+interface HitRow {
+  pk: string;
+  token_id: string;
+  condition: string;
+  price: string;
+  at_ms: string;
+}
+
 /** Finds active alerts that are met. Locks nothing: an alert may be gone when the caller locks it. */
 export async function findHits(db: Queryable, search: HitSearch): Promise<Hits> {
-  const rows = await db.query<{ pk: string; token_id: string; condition: string; price: string }>(FIND_HITS, [
+  const rows = await db.query<HitRow>(FIND_HITS, [
     search.observed.map(({ tokenId }) => tokenId),
     search.observed.map(({ atMs }) => atMs),
     search.created,
@@ -165,7 +181,7 @@ export async function findHits(db: Queryable, search: HitSearch): Promise<Hits> 
   const unfinished = new Set<bigint>();
   for (const row of rows) {
     // Those found since their making come first, and know the first price that met them.
-    if (!hits.has(row.pk)) hits.set(row.pk, { pk: BigInt(row.pk), tokenId: BigInt(row.token_id), price: row.price });
+    if (!hits.has(row.pk)) hits.set(row.pk, toHit(row));
     const group = `${row.token_id} ${row.condition}`;
     const count = (counts.get(group) ?? 0) + 1;
     counts.set(group, count);
@@ -174,11 +190,15 @@ export async function findHits(db: Queryable, search: HitSearch): Promise<Hits> 
   return { hits: [...hits.values()], unfinished: rows.length >= search.limit ? 'all' : unfinished };
 }
 
+function toHit({ pk, token_id, price, at_ms }: HitRow): Hit {
+  return { pk: BigInt(pk), tokenId: BigInt(token_id), price, atMs: Number(at_ms) };
+}
+
 /**
  * Closes active alerts of these tokens that were not met before their market had its final outcome, at most `limit` of them;
- * returns how many.
+ * returns their public ids.
  */
-export async function expireAlerts(db: Queryable, tokenIds: readonly bigint[], limit: number): Promise<number> {
-  const [row] = await db.query<{ expired: number }>(EXPIRE_ALERTS, [tokenIds, limit]);
-  return row?.expired ?? 0;
+export async function expireAlerts(db: Queryable, tokenIds: readonly bigint[], limit: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(EXPIRE_ALERTS, [tokenIds, limit]);
+  return rows.map((row) => row.id);
 }

@@ -1,3 +1,4 @@
+import type { CancelledDelivery } from './cancelled-deliveries.ts';
 import type { ClaimedDelivery } from './delivery-claims.ts';
 import { cancelPending } from './subscriptions.ts';
 import { type Database, sql, type Tx } from './tx.ts';
@@ -74,6 +75,8 @@ export interface FinishedAttempt {
   isRecorded: boolean;
   /** Set when this attempt paused the subscription. */
   pausedFor?: string;
+  /** What that cancelled. */
+  cancelled?: readonly CancelledDelivery[];
 }
 
 /**
@@ -117,8 +120,8 @@ export async function finishAttempt(
     if (!subscription) return { isRecorded: true };
     const pausedFor = await noteOutcome(tx, subscriptionPk, verdict);
     if (!subscription.is_active || pausedFor === undefined) return { isRecorded: true };
-    await cancelPending(tx, subscriptionPk, { tests: false });
-    return { isRecorded: true, pausedFor };
+    const cancelled = await cancelPending(tx, subscriptionPk, { tests: false });
+    return { isRecorded: true, pausedFor, cancelled };
   });
 }
 

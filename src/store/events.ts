@@ -35,18 +35,25 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
 const INSERT_DELIVERIES = sql(
   'insert_deliveries',
   `INSERT INTO delivery (id, event_pk, subscription_pk)
-   SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING`,
+   SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING RETURNING id, event_pk`,
 );
 
-/** Inserts pending deliveries, due at once. Same transaction as their events. */
+/** A delivery that was made. */
+export interface MadeDelivery {
+  id: string;
+  eventPk: bigint;
+}
+
+/** Inserts pending deliveries, due at once. Same transaction as their events. Returns those that were not there before. */
 export async function insertDeliveries(
   tx: Tx,
   deliveries: readonly { eventPk: bigint; subscriptionPk: bigint }[],
-): Promise<void> {
-  if (deliveries.length === 0) return;
-  await tx.query(INSERT_DELIVERIES, [
+): Promise<MadeDelivery[]> {
+  if (deliveries.length === 0) return [];
+  const rows = await tx.query<{ id: string; event_pk: string }>(INSERT_DELIVERIES, [
     deliveries.map(() => newId('dlv')),
     deliveries.map((delivery) => delivery.eventPk),
     deliveries.map((delivery) => delivery.subscriptionPk),
   ]);
+  return rows.map((row) => ({ id: row.id, eventPk: BigInt(row.event_pk) }));
 }

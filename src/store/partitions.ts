@@ -4,6 +4,7 @@ import { sql } from './tx.ts';
 /** Tables that grow for ever, and how long one partition lasts. */
 const PARTITIONED = { trade: 'month', price_history: 'month', book_history: 'day', observation: 'day' } as const;
 export type PartitionedTable = keyof typeof PARTITIONED;
+export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 
 const DAY_MS = 86_400_000;
 
@@ -35,6 +36,11 @@ function rangeOf(table: PartitionedTable, atMs: number): Range {
     .slice(0, isMonthly ? 7 : 10)
     .replaceAll('-', '');
   return { name: `${table}_${suffix}`, from: `${day(from)}T00:00:00Z`, to: `${day(to)}T00:00:00Z` };
+}
+
+/** The partition that holds the rows of a moment, epoch milliseconds. */
+export function partitionName(table: PartitionedTable, atMs: number): string {
+  return rangeOf(table, atMs).name;
 }
 
 /** Makes partitions before they are written to; remembers which exist so that a hot path asks nothing. */

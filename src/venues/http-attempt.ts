@@ -52,11 +52,11 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
   }
   try {
     return { statusCode, json: JSON.parse(text) };
-  } catch (cause) {
-    throw new VenueError(options.venue, 'invalid_payload', `the answer is not JSON: ${asError(cause).message}`, {
+  } catch {
+    // Not the parser's words, which quote the answer: it may repeat the key that we sent.
+    throw new VenueError(options.venue, 'invalid_payload', `the answer is not JSON (${text.length} characters)`, {
       retryable: true,
       statusCode,
-      cause,
     });
   }
 }

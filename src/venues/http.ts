@@ -84,6 +84,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const attemptTimeoutMs = options.attemptTimeoutMs ?? 8_000;
   const callTimeoutMs = options.callTimeoutMs ?? 25_000;
   const maxAttempts = options.maxAttempts ?? 3;
+  const keys = [...Object.values(options.headers ?? {}), ...keysOfUrl(url)];
   const burst = options.burst ?? Math.max(1, Math.round(options.requestsPerSecond));
   const budget = createRequestBudget({ perSecond: options.requestsPerSecond, burst });
   const pool = new Pool(url.origin, {
@@ -138,6 +139,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       return result.json;
     } catch (thrown) {
       const error = toVenueError(venue, thrown, request.signal, deadline.signal);
+      // Some venues repeat the key they refuse.
+      for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
       if (error.code === 'rate_limited' && error.retryAfterMs) budget.pause(error.retryAfterMs);
       report(error.code as VenueErrorCode, error.statusCode);
       throw error;
@@ -146,12 +149,25 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     }
   }
 
+  async function turn(signal: AbortSignal, maxWaitMs: number): Promise<void> {
+    const askedAtMs = performance.now();
+    const told = (isRefused: boolean) =>
+      observer?.onTurn?.({ venue, host: url.host, waitedMs: performance.now() - askedAtMs, isRefused });
+    try {
+      await budget.acquire(signal, maxWaitMs);
+      told(false);
+    } catch (error) {
+      if (error instanceof BudgetExceededError) told(true);
+      throw error;
+    }
+  }
+
   async function guarded(request: VenueRequest, body: string | undefined, signal: AbortSignal, waitMs: number) {
     // While one call tests whether the venue is back, the others fail at once instead of queueing behind it.
     if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue);
     try {
       return await breaker.execute(async () => {
-        await budget.acquire(signal, waitMs);
+        await turn(signal, waitMs);
         return attempt(request, body, signal);
       });
     } catch (thrown) {
@@ -190,6 +206,13 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     postJson: (request) => call(request, JSON.stringify(request.body)),
     close: () => pool.destroy(),
   };
+}
+
+/** What in the address of a node may be its key: the parts of its path that are long, and what its query holds. */
+function keysOfUrl({ pathname, searchParams }: URL): string[] {
+  return [...pathname.split('/').filter((part) => part.length >= 16), ...searchParams.values()].filter(
+    (key) => key.length >= 8,
+  );
 }
 
 function firstBackoff(initialDelay: number): IBackoff<unknown> {

@@ -13,6 +13,14 @@ export interface RequestEvent {
   durationMs: number;
 }
 
+/** A request that got its turn in the rate budget of its host after this wait, or was refused one: it would have come too late. */
+export interface TurnEvent {
+  venue: string;
+  host: string;
+  waitedMs: number;
+  isRefused: boolean;
+}
+
 export interface BreakerEvent {
   venue: string;
   host: string;
@@ -36,6 +44,7 @@ export interface TruncationEvent {
 /** What metrics and venue health listen to. Listeners must not throw. */
 export interface VenueObserver {
   onRequest?(event: RequestEvent): void;
+  onTurn?(event: TurnEvent): void;
   onBreaker?(event: BreakerEvent): void;
   onUnknown?(event: UnknownValueEvent): void;
   onTruncated?(event: TruncationEvent): void;

@@ -125,7 +125,7 @@ describe('more alerts than one transaction fires', () => {
     await desk.see(outcome, '0.7');
     await desk.resolve(market);
     const claims = await desk.evaluate(LIMITS);
-    const counts = claims.map(({ fired, expired }) => [fired.length, expired]);
+    const counts = claims.map(({ fired, expired }) => [fired.length, expired.length]);
     // The other outcome has no alerts.
     expect(counts.filter(([fired, expired]) => fired !== 0 || expired !== 0)).toEqual([
       [40, 0],
@@ -151,11 +151,8 @@ it('alerts are created and deleted while an evaluation of their token is under w
     return result;
   });
   await evaluated.opened;
-  const made = await createAlert(desk.db, desk.accountId, {
-    tokenMint: mint,
-    condition: 'above',
-    target: decimal('0.65'),
-  });
+  const request = { tokenMint: mint, condition: 'above', target: decimal('0.65') } as const;
+  const made = await desk.db.transaction((tx) => createAlert(tx, desk.accountId, request));
   await desk.db.query(sql('test_delete_meanwhile', 'DELETE FROM alert WHERE pk = $1'), [other.pk]);
   mayCommit.open();
   expect((await evaluating).results[0]?.fired).toHaveLength(30);

@@ -171,7 +171,7 @@ describe('a market with its final outcome', () => {
     );
     await desk.db.query(moveBehind);
     const [first] = await desk.evaluate(undefined, 1);
-    expect(first).toMatchObject({ fired: [{ alertId: alert.id }], expired: 0 });
+    expect(first).toMatchObject({ fired: [{ alertId: alert.id }], expired: [] });
     expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
   });
 

@@ -211,7 +211,11 @@ describe('counting failures', () => {
   it('410 pauses at once, with the reason, and cancels what is pending in the act, test events excepted', async () => {
     const later = await due({ dueInSeconds: 3_600, attemptCount: 1 });
     const testEvent = await due({ isTest: true, dueInSeconds: 3_600 });
-    expect(await failOnce({ state: 'failed', pause: 'gone' })).toEqual({ isRecorded: true, pausedFor: 'gone' });
+    expect(await failOnce({ state: 'failed', pause: 'gone' })).toEqual({
+      isRecorded: true,
+      pausedFor: 'gone',
+      cancelled: [{ deliveryId: later.id, eventId: later.eventId }],
+    });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'paused',
       pause_reason: 'gone',
@@ -227,7 +231,8 @@ describe('counting failures', () => {
     [500, 30, 'paused'],
   ])('failing for %i h with %i exhausted before this one: %s', async (hours, exhausted, status) => {
     await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, hours, exhausted]);
-    expect(await failOnce()).toEqual({ isRecorded: true, ...(status === 'paused' && { pausedFor: 'failing' }) });
+    const pausing = status === 'paused' && { pausedFor: 'failing', cancelled: [] };
+    expect(await failOnce()).toEqual({ isRecorded: true, ...pausing });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status,
       pause_reason: status === 'paused' ? 'failing' : null,

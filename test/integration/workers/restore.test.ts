@@ -7,6 +7,7 @@ import { insertMarks, type Stage } from '../../../src/store/marks.ts';
 import { sql } from '../../../src/store/tx.ts';
 import type { WorkerDeps } from '../../../workers/deps.ts';
 import { restore, startRestoring } from '../../../workers/restore.ts';
+import { gaugesOf } from '../../../workers/role-gauges.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -48,6 +49,12 @@ async function dueRow(): Promise<bigint> {
 
 const depsOf = (producer: Producer, over: Partial<WorkerDeps> = {}): WorkerDeps =>
   jobContext({ db: test.db, config: testConfig(test.url), producer, ...over });
+
+/** What a scrape of such a process shows. */
+function scraped(role: Role, deps: WorkerDeps): Promise<string> {
+  deps.metrics.collectors.add(...gaugesOf(role, deps));
+  return deps.metrics.text();
+}
 
 describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
   describe.skipIf(!isAvailable(kind))('after the queue store was wiped', () => {
@@ -111,7 +118,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
         { name: stage, data: { lane: 2 } },
       ]);
       if (role === 'aggregator') {
-        expect(await deps.metrics.registry.metrics()).toMatch(/stage_marks_waiting\{stage="fold-candles".*\} 4/);
+        expect(await scraped(role, deps)).toMatch(/stage_marks_waiting\{stage="fold-candles".*\} 4/);
       }
     });
 
@@ -121,7 +128,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       expect(await waiting('deliveries')).toEqual([
         { name: 'deliver-webhook', data: { subscriptionPk: String(subscriptionPk) } },
       ]);
-      const metrics = await deps.metrics.registry.metrics();
+      const metrics = await scraped('deliverer', deps);
       expect(Number(/webhook_oldest_due_seconds\{.*\} ([\d.]+)/.exec(metrics)?.[1])).toBeGreaterThanOrEqual(30);
     });
 

@@ -3,11 +3,12 @@ import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 
 const SECRET = 'hunter2-hunter2';
 
-function recorded(): { log: Logger; lines: string[] } {
+function recorded(secrets: readonly string[] = []): { log: Logger; lines: string[] } {
   const lines: string[] = [];
   const log = createLogger({
     process: 'test',
     level: 'trace',
+    secrets,
     destination: { write: (line) => void lines.push(line) },
   });
   return { log, lines };
@@ -47,6 +48,36 @@ describe('createLogger', () => {
     log.info(fields, 'careless');
     expect(lines[0]).toContain('[redacted]');
     expect(lines[0]).not.toContain(SECRET);
+  });
+
+  it.each([
+    ['in a message', SECRET],
+    ['with characters that JSON and addresses escape', 'p"ss\\wörd/with@all'],
+  ])("the process's own secrets are never shown, wherever they stand: %s", (_where, secret) => {
+    const { log, lines } = recorded([secret, 'short']);
+    log.info(
+      { deep: { list: [{ reason: `refused ${secret}!` }] }, err: new Error(secret) },
+      `a short tale of ${secret}`,
+    );
+    log.child({ url: `http://h/${encodeURIComponent(secret)}` }).warn('careless');
+    const text = lines.join('');
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(JSON.stringify(secret).slice(1, -1));
+    expect(text).not.toContain(encodeURIComponent(secret));
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ process: 'test' });
+    expect(text).toContain('a short tale of [redacted]');
+  });
+
+  it.each([
+    ['ow_live_AbC123_0123456789abcdefXYZ', 'ow_live_AbC123_[redacted]'],
+    ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'whsec_[redacted]'],
+    ['postgres://user:pass:word@db.test:5432/x', 'postgres://[redacted]@db.test:5432/x'],
+    ['https://user@host.test/path', 'https://[redacted]@host.test/path'],
+    ['https://host.test/path?mail=a@b.test', 'https://host.test/path?mail=a@b.test'],
+  ])('what looks like a secret is cut: %s', (text, shown) => {
+    const { log, lines } = recorded();
+    log.info({ list: [text] }, text);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ list: [shown], msg: shown });
   });
 
   it('an error keeps its code, constraint and stack, and loses its query and parameters', () => {

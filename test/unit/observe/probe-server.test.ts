@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { createProbeServer, type Dependency, readiness } from '../../../src/observe/probe-server.ts';
+import { createProbeServer, type Dependency, type Probed, readiness } from '../../../src/observe/probe-server.ts';
 
 const up = (name: string): Dependency => ({ name, check: async () => undefined });
 const down = (name: string): Dependency => ({
@@ -46,10 +46,14 @@ describe('readiness', () => {
 });
 
 describe('the probe server', () => {
-  async function withServer(dependencies: Dependency[], use: (url: string) => Promise<void>): Promise<void> {
+  async function withServer(
+    dependencies: Dependency[],
+    use: (url: string) => Promise<void>,
+    whyWedged: Probed['whyWedged'] = async () => [],
+  ): Promise<void> {
     const metrics = createMetrics('test');
     metrics.alertsFired.inc(3);
-    const server = createProbeServer(metrics, dependencies).listen(0, '127.0.0.1');
+    const server = createProbeServer({ metrics, dependencies, whyWedged }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
       await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -73,6 +77,30 @@ describe('the probe server', () => {
       expect(text).not.toContain('postgres://');
       expect((await fetch(`${url}/health/live`)).status).toBe(200);
     });
+  });
+
+  it('is neither live nor ready when its work stands still, but only while everything it needs answers', async () => {
+    const database = { name: 'database', check: async () => undefined as undefined };
+    let why = ['loop restore has not come round for 70 s'];
+    const probe = async (url: string, path: string) => {
+      const response = await fetch(url + path);
+      return [response.status, await response.json()];
+    };
+    await withServer(
+      [database],
+      async (url) => {
+        expect(await probe(url, '/health/live')).toEqual([503, { status: 'wedged', wedged: why }]);
+        expect(await probe(url, '/health/ready')).toEqual([503, { status: 'not_ready', missing: [], wedged: why }]);
+        database.check = async () => Promise.reject(new Error('away'));
+        expect(await probe(url, '/health/live')).toEqual([200, { status: 'live' }]);
+        expect(await probe(url, '/health/ready')).toEqual([503, { status: 'not_ready', missing: ['database'] }]);
+        database.check = async () => undefined as undefined;
+        why = [];
+        expect(await probe(url, '/health/live')).toEqual([200, { status: 'live' }]);
+        expect(await probe(url, '/health/ready')).toEqual([200, { status: 'ready' }]);
+      },
+      async () => why,
+    );
   });
 
   it('serves the metrics of this process', async () => {

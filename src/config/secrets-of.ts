@@ -1,0 +1,35 @@
+import { parseRedisUrl } from '../domain/redis-address.ts';
+import type { Config } from './config.ts';
+
+/** Parts of a node's address that are as long as this are its key: providers put it into the path or the query. */
+const MIN_PATH_KEY_LENGTH = 16;
+
+/** Every secret of the configuration, for whoever must never show one. Those that everybody could guess are left out. */
+export function secretsOf(config: Config): string[] {
+  const { databaseUrl, databaseDirectUrl, queues, venueUrls, bootstrapApiKey, secretsKeys, ops } = config;
+  const redis = queues.redisUrl === undefined ? undefined : parseRedisUrl(queues.redisUrl);
+  const found = [
+    ...passwordsOf(databaseUrl),
+    ...passwordsOf(databaseDirectUrl),
+    redis?.password,
+    redis?.kind === 'sentinel' ? redis.sentinelLogin.password : undefined,
+    ...(venueUrls.solana.rpc === undefined ? [] : keysIn(venueUrls.solana.rpc)),
+    venueUrls.solana.jupiterKey,
+    bootstrapApiKey,
+    ...secretsKeys.map(({ key }) => Buffer.from(key).toString('base64')),
+    ...Object.values(ops?.passwords ?? {}),
+  ];
+  return [...new Set(found.filter((secret) => secret !== undefined && secret !== ''))] as string[];
+}
+
+/** A password that is the user's name, as on a developer's machine, would hide that word wherever it stands. */
+function passwordsOf(url: string): string[] {
+  const { username, password } = new URL(url);
+  return password === username ? [] : [decodeURIComponent(password)];
+}
+
+function keysIn(url: string): string[] {
+  const { pathname, searchParams } = new URL(url);
+  const inPath = pathname.split('/').filter((part) => part.length >= MIN_PATH_KEY_LENGTH);
+  return [...passwordsOf(url), ...inPath.map(decodeURIComponent), ...searchParams.values()];
+}

@@ -1,0 +1,88 @@
+/** Reads gauges whose truth lies elsewhere: in the database, in the queue store, in a pool. */
+export interface Collector {
+  /** A label value: one of a few fixed words. */
+  readonly name: string;
+  /** Reads and sets. May reject. */
+  read(): Promise<void>;
+  /** Takes back what was set before, when it cannot be read: an old figure would look like a present one. */
+  forget(): void;
+}
+
+export interface CollectorsOptions {
+  /** However often we are asked, things are read once in this while. */
+  everyMs?: number;
+  /** A scrape waits no longer than this. */
+  waitMs?: number;
+  /** Milliseconds of a clock that never goes back. */
+  now?: () => number;
+}
+
+interface Entry {
+  readonly collector: Collector;
+  startedAtMs: number;
+  running: Promise<void> | undefined;
+}
+
+/** Gauges are read when somebody asks, so that a process nobody scrapes asks nothing. */
+export class Collectors {
+  readonly #entries: Entry[] = [];
+  readonly #onFailure: (name: string) => void;
+  readonly #everyMs: number;
+  readonly #waitMs: number;
+  readonly #now: () => number;
+
+  constructor(onFailure: (name: string) => void, options: CollectorsOptions = {}) {
+    this.#onFailure = onFailure;
+    this.#everyMs = options.everyMs ?? 5_000;
+    this.#waitMs = options.waitMs ?? 2_000;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  add(...collectors: readonly Collector[]): void {
+    for (const collector of collectors) {
+      this.#entries.push({ collector, startedAtMs: Number.NEGATIVE_INFINITY, running: undefined });
+    }
+  }
+
+  /** Reads what was not read lately, all at once. Never rejects: what fails, or hangs, is counted and its figures forgotten. */
+  async collect(): Promise<void> {
+    await Promise.all(this.#entries.map((entry) => this.#collectOne(entry)));
+  }
+
+  async #collectOne(entry: Entry): Promise<void> {
+    // One that hangs is not asked a second time while it does.
+    if (!entry.running && this.#now() - entry.startedAtMs >= this.#everyMs) {
+      entry.startedAtMs = this.#now();
+      entry.running = this.#read(entry.collector).finally(() => {
+        entry.running = undefined;
+      });
+    }
+    if (!entry.running) return;
+    const inTime = await withinMs(entry.running, this.#waitMs);
+    if (inTime) return;
+    this.#onFailure(entry.collector.name);
+    entry.collector.forget();
+  }
+
+  async #read(collector: Collector): Promise<void> {
+    try {
+      await collector.read();
+    } catch {
+      // Why is told by whoever works with the same thing; here it would be a line per scrape.
+      this.#onFailure(collector.name);
+      collector.forget();
+    }
+  }
+}
+
+async function withinMs(running: Promise<void>, limitMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const expiry = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), limitMs);
+  });
+  try {
+    return await Promise.race([running.then(() => true), expiry]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

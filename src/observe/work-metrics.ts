@@ -1,0 +1,120 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { DURATION_BUCKETS } from './buckets.ts';
+
+/** Jobs, queues and stages, and what they come to. The label is `job_name`: `job` is the one of Prometheus for its targets. */
+export function workMetrics(registry: Registry) {
+  const registers = [registry];
+  const buckets = DURATION_BUCKETS;
+  return {
+    jobs: new Histogram({
+      name: 'job_duration_seconds',
+      help: 'Jobs run by this process',
+      labelNames: ['job_name', 'outcome'],
+      buckets,
+      registers,
+    }),
+    jobLastSuccess: new Gauge({
+      name: 'job_last_success_timestamp_seconds',
+      help: 'When a job of this kind last ended well in this process, Unix time',
+      labelNames: ['job_name'],
+      registers,
+    }),
+    wakeFailures: new Counter({
+      name: 'wake_up_failures_total',
+      help: 'Wake-ups the queue store refused; the timer makes them good',
+      labelNames: ['job_name'],
+      registers,
+    }),
+    queueJobs: new Gauge({
+      name: 'queue_jobs',
+      help: 'Jobs of a queue by state, over all processes',
+      labelNames: ['queue', 'state'],
+      registers,
+    }),
+    queuePaused: new Gauge({
+      name: 'queue_paused',
+      help: 'Whether an operator paused the queue: 1 or 0',
+      labelNames: ['queue'],
+      registers,
+    }),
+    queueOldestWaiting: new Gauge({
+      name: 'queue_oldest_waiting_seconds',
+      help: 'How long the job that waits longest could have run; 0 when none waits or the queue is paused',
+      labelNames: ['queue'],
+      registers,
+    }),
+    marksWaiting: new Gauge({
+      name: 'stage_marks_waiting',
+      help: 'Marks no stage has claimed yet; counted up to 100000',
+      labelNames: ['stage'],
+      registers,
+    }),
+    marksOldest: new Gauge({
+      name: 'stage_oldest_mark_seconds',
+      help: 'How long the oldest mark has been seen waiting by this process: its age is at least this',
+      labelNames: ['stage'],
+      registers,
+    }),
+    marksParked: new Gauge({
+      name: 'stage_marks_parked',
+      help: 'Poison marks put aside: an operator should look',
+      labelNames: ['stage'],
+      registers,
+    }),
+    marksClaimed: new Counter({
+      name: 'stage_marks_claimed_total',
+      help: 'Marks worked off',
+      labelNames: ['stage'],
+      registers,
+    }),
+    stageBatch: new Histogram({
+      name: 'stage_batch_duration_seconds',
+      help: 'One claim of one shard with its work: candle folding, snapshots, alert evaluation',
+      labelNames: ['stage'],
+      buckets,
+      registers,
+    }),
+    alertsFired: new Counter({ name: 'alerts_fired_total', help: 'Alerts that fired', registers }),
+    alertsExpired: new Counter({
+      name: 'alerts_expired_total',
+      help: 'Alerts that were not met before their market had its final outcome',
+      registers,
+    }),
+    triggerLatency: new Histogram({
+      name: 'alert_trigger_latency_seconds',
+      help: 'From the observation that met an alert (or its making, if that was later) to its event',
+      buckets,
+      registers,
+    }),
+    attempts: new Counter({
+      name: 'webhook_attempts_total',
+      help: 'Delivery attempts',
+      labelNames: ['outcome', 'error_code'],
+      registers,
+    }),
+    attemptDuration: new Histogram({
+      name: 'webhook_attempt_duration_seconds',
+      help: 'Time at the receiver',
+      labelNames: ['outcome'],
+      buckets,
+      registers,
+    }),
+    deliveryLatency: new Histogram({
+      name: 'webhook_delivery_latency_seconds',
+      help: 'From the event to its delivery; first attempts and retries apart',
+      labelNames: ['attempt'],
+      buckets: [...buckets, 300, 3_600, 36_000],
+      registers,
+    }),
+    deliveriesDue: new Gauge({
+      name: 'webhook_deliveries_due',
+      help: 'Deliveries whose attempt is due; counted up to 100000',
+      registers,
+    }),
+    oldestOverdueSeconds: new Gauge({
+      name: 'webhook_oldest_due_seconds',
+      help: 'How long the oldest overdue delivery has waited',
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,107 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Collectors } from '../../../src/observe/collectors.ts';
+import { MarkAges } from '../../../src/observe/mark-ages.ts';
+
+describe('collectors', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function watched(read: () => Promise<void>) {
+    const calls = { reads: 0, forgets: 0, failures: [] as string[] };
+    let nowMs = 0;
+    const collectors = new Collectors((name) => calls.failures.push(name), { now: () => nowMs });
+    collectors.add({
+      name: 'database',
+      read: () => {
+        calls.reads += 1;
+        return read();
+      },
+      forget: () => {
+        calls.forgets += 1;
+      },
+    });
+    return { collectors, calls, pass: (ms: number) => (nowMs += ms) };
+  }
+
+  it('reads once in five seconds, however many ask', async () => {
+    const { collectors, calls, pass } = watched(async () => undefined);
+    await Promise.all([collectors.collect(), collectors.collect()]);
+    pass(4_999);
+    await collectors.collect();
+    expect(calls.reads).toBe(1);
+    pass(1);
+    await collectors.collect();
+    expect(calls).toEqual({ reads: 2, forgets: 0, failures: [] });
+  });
+
+  it('counts what cannot be read, forgets its figures, and goes on', async () => {
+    const { collectors, calls } = watched(() => Promise.reject(new Error('away')));
+    let others = 0;
+    collectors.add({
+      name: 'queues',
+      read: async () => {
+        others += 1;
+      },
+      forget: () => undefined,
+    });
+    await collectors.collect();
+    expect(calls).toEqual({ reads: 1, forgets: 1, failures: ['database'] });
+    expect(others).toBe(1);
+  });
+
+  it('waits two seconds for one that hangs, and asks it no second time meanwhile', async () => {
+    vi.useFakeTimers();
+    let answer: () => void = () => undefined;
+    const { collectors, calls, pass } = watched(
+      () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        }),
+    );
+    for (const _ of [1, 2]) {
+      const scrape = collectors.collect();
+      await vi.advanceTimersByTimeAsync(2_000);
+      await scrape;
+      pass(10_000);
+    }
+    expect(calls).toEqual({ reads: 1, forgets: 2, failures: ['database', 'database'] });
+    answer();
+    await vi.advanceTimersByTimeAsync(0);
+    const scrape = collectors.collect();
+    answer();
+    await scrape;
+    expect(calls.reads).toBe(2);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('the age of marks', () => {
+  it('is since the look at which the key of the oldest had been given out', () => {
+    let nowMs = 0;
+    const ages = new MarkAges(() => nowMs);
+    const look = (atMs: number, oldestId: bigint | null, newestId: bigint) => {
+      nowMs = atMs;
+      return ages.note('fold-candles', { oldestId, newestId });
+    };
+    expect(look(0, 5n, 10n)).toBe(0);
+    expect(look(5_000, 5n, 20n)).toBe(5_000);
+    // The backlog moves: the oldest now was made after the first look and before the second.
+    expect(look(10_000, 15n, 30n)).toBe(5_000);
+    expect(look(15_000, 15n, 30n)).toBe(10_000);
+    expect(look(20_000, null, 30n)).toBe(0);
+    expect(look(25_000, 31n, 31n)).toBe(0);
+    expect(look(30_000, 31n, 31n)).toBe(5_000);
+  });
+
+  it('keeps growing, in bounded memory, however long a mark waits', () => {
+    let nowMs = 0;
+    const ages = new MarkAges(() => nowMs);
+    let age = 0;
+    for (let round = 0; round < 5_000; round += 1) {
+      nowMs = round * 5_000;
+      age = ages.note('fold-candles', { oldestId: 1n, newestId: BigInt(round + 1) });
+    }
+    expect(age).toBe(4_999 * 5_000);
+  });
+});
