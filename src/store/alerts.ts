@@ -5,7 +5,7 @@ import { AlertEntity } from './entities/alert.ts';
 import { insertMarks } from './marks.ts';
 import { lockSubscription } from './subscriptions.ts';
 import { ensureTokens } from './tokens.ts';
-import { type Database, type Queryable, type Statement, sql } from './tx.ts';
+import { type Database, type Queryable, type Statement, sql, type Tx } from './tx.ts';
 
 /** An alert as its owner may see it. */
 export interface Alert {
@@ -91,33 +91,31 @@ export type AlertCreation =
  * Creates an active alert, and in the same transaction the mark that makes the evaluator look at it. The mark carries no
  * price: the evaluator reads the latest one after claiming it (DESIGN section 7).
  */
-export async function createAlert(db: Database, accountId: bigint, request: NewAlert): Promise<AlertCreation> {
-  return db.transaction(async (tx): Promise<AlertCreation> => {
-    let webhookPk: bigint | undefined;
-    if (request.webhookId !== undefined) {
-      const subscription = await lockSubscription(tx, accountId, request.webhookId, 'use');
-      if (!subscription) return { outcome: 'webhook_not_found' };
-      if (!subscription.events.includes('price_alert')) return { outcome: 'webhook_not_listening' };
-      webhookPk = subscription.pk;
-    }
-    const tokens = await ensureTokens(tx, [request.tokenMint], DEFAULT_CURRENCY);
-    const tokenId = tokens.get(request.tokenMint);
-    if (tokenId === undefined) throw new TypeError('a token that was just made is missing');
-    const id = newId('alert');
-    const inserted = await tx.em.getRepository(AlertEntity).insert({
-      id,
-      accountId: String(accountId),
-      tokenId: String(tokenId),
-      condition: request.condition,
-      target: request.target,
-      ...(webhookPk !== undefined && { webhookPk: String(webhookPk) }),
-    });
-    const pk = BigInt(inserted.identifiers[0]?.['pk'] as string);
-    await insertMarks(tx, 'evaluate-alerts', [{ key: tokenId, detail: -pk }]);
-    const [alert] = await selectAlerts(tx, FIND_ALERT, [accountId, id]);
-    if (!alert) throw new TypeError('an alert that was just made is missing');
-    return { outcome: 'created', alert, tokenId };
+export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert): Promise<AlertCreation> {
+  let webhookPk: bigint | undefined;
+  if (request.webhookId !== undefined) {
+    const subscription = await lockSubscription(tx, accountId, request.webhookId, 'use');
+    if (!subscription) return { outcome: 'webhook_not_found' };
+    if (!subscription.events.includes('price_alert')) return { outcome: 'webhook_not_listening' };
+    webhookPk = subscription.pk;
+  }
+  const tokens = await ensureTokens(tx, [request.tokenMint], DEFAULT_CURRENCY);
+  const tokenId = tokens.get(request.tokenMint);
+  if (tokenId === undefined) throw new TypeError('a token that was just made is missing');
+  const id = newId('alert');
+  const inserted = await tx.em.getRepository(AlertEntity).insert({
+    id,
+    accountId: String(accountId),
+    tokenId: String(tokenId),
+    condition: request.condition,
+    target: request.target,
+    ...(webhookPk !== undefined && { webhookPk: String(webhookPk) }),
   });
+  const pk = BigInt(inserted.identifiers[0]?.['pk'] as string);
+  await insertMarks(tx, 'evaluate-alerts', [{ key: tokenId, detail: -pk }]);
+  const [alert] = await selectAlerts(tx, FIND_ALERT, [accountId, id]);
+  if (!alert) throw new TypeError('an alert that was just made is missing');
+  return { outcome: 'created', alert, tokenId };
 }
 
 /** A page of an account's alerts, newest first; `next` is the key to go on behind when more follow. */

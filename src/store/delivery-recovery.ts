@@ -25,23 +25,21 @@ const RETRY_DELIVERY = sql(
 
 /** Makes a delivery that is over due again, whatever it came to. Dying after the commit leaves a due row, which the timer finds. */
 export async function retryDelivery(
-  db: Database,
+  tx: Tx,
   accountId: bigint,
   subscriptionId: string,
   deliveryId: string,
 ): Promise<Retry> {
-  return db.transaction(async (tx): Promise<Retry> => {
-    // Before the delivery, as the deliverer does, so that the two cannot deadlock.
-    const subscription = await lockSubscription(tx, accountId, subscriptionId, 'change');
-    if (!subscription) return { outcome: 'webhook_not_found' };
-    if (!(await findDelivery(tx, subscription.pk, deliveryId))) return { outcome: 'delivery_not_found' };
-    if (subscription.status === 'paused') return { outcome: 'paused' };
-    const [updated] = await tx.query(RETRY_DELIVERY, [deliveryId, subscription.pk]);
-    const delivery = await findDelivery(tx, subscription.pk, deliveryId);
-    // Retention may have taken it meanwhile.
-    if (!delivery) return { outcome: 'delivery_not_found' };
-    return updated ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery } : { outcome: 'pending' };
-  });
+  // Before the delivery, as the deliverer does, so that the two cannot deadlock.
+  const subscription = await lockSubscription(tx, accountId, subscriptionId, 'change');
+  if (!subscription) return { outcome: 'webhook_not_found' };
+  if (!(await findDelivery(tx, subscription.pk, deliveryId))) return { outcome: 'delivery_not_found' };
+  if (subscription.status === 'paused') return { outcome: 'paused' };
+  const [updated] = await tx.query(RETRY_DELIVERY, [deliveryId, subscription.pk]);
+  const delivery = await findDelivery(tx, subscription.pk, deliveryId);
+  // Retention may have taken it meanwhile.
+  if (!delivery) return { outcome: 'delivery_not_found' };
+  return updated ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery } : { outcome: 'pending' };
 }
 
 export type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };
@@ -55,6 +53,11 @@ const RECOVERY_FLOOR = sqlPlannedPerCall(
   `SELECT pk FROM event WHERE account_id = $1 AND created_at < $2::timestamptz - interval '1 hour'
    ORDER BY pk DESC LIMIT 1`,
 );
+
+async function recoveryFloor(tx: Tx, accountId: bigint, since: Date): Promise<bigint> {
+  const [floor] = await tx.query<{ pk: string }>(RECOVERY_FLOOR, [accountId, since.toISOString()]);
+  return BigInt(floor?.pk ?? 0);
+}
 
 /** Recoveries of one account wait for each other, so that an alert without address goes to one subscription only. */
 const LOCK_ACCOUNT = sql('lock_account_for_recovery', 'SELECT id FROM account WHERE id = $1 FOR NO KEY UPDATE');
@@ -96,11 +99,14 @@ const RECOVER_EVENTS = sql(
    RETURNING pk`,
 );
 
-export interface RecoveryRequest {
-  db: Database;
+export interface RecoveryTarget {
   accountId: bigint;
   subscriptionId: string;
   since: Date;
+}
+
+export interface RecoveryRequest extends RecoveryTarget {
+  db: Database;
   /** Called after each commit that made rows due. */
   onCommit(subscriptionPk: bigint): void;
 }
@@ -111,25 +117,27 @@ export interface RecoveryRequest {
  * alone. Dying half-way leaves whole batches, which are due; a repetition does the rest.
  */
 export async function recoverDeliveries(request: RecoveryRequest): Promise<Recovery> {
-  const { db, accountId, since, onCommit } = request;
-  const [floor] = await db.query<{ pk: string }>(RECOVERY_FLOOR, [accountId, since.toISOString()]);
-  let after: bigint | undefined = BigInt(floor?.pk ?? 0);
+  const { db, onCommit } = request;
   let recovered = 0;
-  while (after !== undefined) {
-    const from: bigint = after;
+  for (let after: bigint | undefined; ; ) {
+    const from = after;
     const batch = await db.transaction((tx) => recoverBatch(tx, request, from));
     if (batch.outcome !== 'batch') return batch;
     recovered += batch.recovered;
     if (batch.recovered > 0) onCommit(batch.subscriptionPk);
+    if (batch.next === undefined) return { outcome: 'recovered', recovered };
     after = batch.next;
   }
-  return { outcome: 'recovered', recovered };
 }
 
-type Batch = ResendRefusal | { outcome: 'batch'; subscriptionPk: bigint; recovered: number; next?: bigint };
+/** What one transaction did; `next` is where to go on, absent when nothing is left. */
+export type RecoveredBatch =
+  | ResendRefusal
+  | { outcome: 'batch'; subscriptionPk: bigint; recovered: number; next?: bigint };
 
-async function recoverBatch(tx: Tx, request: RecoveryRequest, after: bigint): Promise<Batch> {
-  const { accountId, subscriptionId, since } = request;
+/** One transaction of a recovery: of the events behind `after`, or of the first ones. */
+export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigint): Promise<RecoveredBatch> {
+  const { accountId, subscriptionId, since } = target;
   await tx.query(LOCK_ACCOUNT, [accountId]);
   const subscription = await lockSubscription(tx, accountId, subscriptionId, 'change');
   if (!subscription) return { outcome: 'webhook_not_found' };
@@ -138,7 +146,7 @@ async function recoverBatch(tx: Tx, request: RecoveryRequest, after: bigint): Pr
   const [page] = await tx.query<{ last_pk: string | null; looked_at: number; pks: string[] }>(MISSED_EVENTS, [
     pk,
     accountId,
-    after,
+    after ?? (await recoveryFloor(tx, accountId, since)),
     since.toISOString(),
     events,
   ]);

@@ -1,5 +1,13 @@
 import { IsNull } from 'typeorm';
 import type { SubscribableEvent } from '../domain/event.ts';
+import {
+  ALERT_OF_EVENT,
+  type CancelledDelivery,
+  type CancelledRow,
+  MAX_TOLD,
+  type OnCancelled,
+  toCancelled,
+} from './cancelled-deliveries.ts';
 import { WebhookSubscriptionEntity, type WebhookSubscriptionRow } from './entities/webhook-subscription.ts';
 import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
@@ -39,15 +47,21 @@ export interface NewSubscription {
   sealedSecret: string;
 }
 
+const INSERT_SUBSCRIPTION = sql(
+  'insert_subscription',
+  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret) VALUES ($1, $2, $3, $4, $5)
+   RETURNING pk, id, url, events, status, pause_reason, created_at`,
+);
+
 /** Inserts an active subscription. */
 export async function insertSubscription(
-  db: Database,
+  tx: Tx,
   accountId: bigint,
-  subscription: NewSubscription,
+  { id, url, events, sealedSecret }: NewSubscription,
 ): Promise<Subscription> {
-  const repository = db.dataSource.getRepository(WebhookSubscriptionEntity);
-  await repository.insert({ ...subscription, events: [...subscription.events], accountId: String(accountId) });
-  return toSubscription(await repository.findOneByOrFail({ id: subscription.id }));
+  const [row] = await tx.query<SubscriptionRow>(INSERT_SUBSCRIPTION, [id, accountId, url, events, sealedSecret]);
+  if (!row) throw new TypeError('a subscription that was just made is missing');
+  return readSubscription(row);
 }
 
 /** A page of an account's subscriptions, newest first; `next` is the key to go on behind when more follow. */
@@ -72,6 +86,18 @@ interface SubscriptionRow {
   created_at: Date;
 }
 
+function readSubscription(row: SubscriptionRow): Subscription {
+  return {
+    pk: BigInt(row.pk),
+    id: row.id,
+    url: row.url,
+    events: row.events,
+    status: row.status,
+    pauseReason: row.pause_reason,
+    createdAt: row.created_at,
+  };
+}
+
 export async function listSubscriptions(
   db: Queryable,
   accountId: bigint,
@@ -79,17 +105,7 @@ export async function listSubscriptions(
   after: bigint | undefined,
 ): Promise<SubscriptionPage> {
   const rows = await db.query<SubscriptionRow>(LIST_SUBSCRIPTIONS, [accountId, after ?? null, limit + 1]);
-  const subscriptions = rows.slice(0, limit).map(
-    (row): Subscription => ({
-      pk: BigInt(row.pk),
-      id: row.id,
-      url: row.url,
-      events: row.events,
-      status: row.status,
-      pauseReason: row.pause_reason,
-      createdAt: row.created_at,
-    }),
-  );
+  const subscriptions = rows.slice(0, limit).map(readSubscription);
   const last = subscriptions.at(-1);
   return rows.length > limit && last ? { subscriptions, next: last.pk } : { subscriptions };
 }
@@ -122,13 +138,21 @@ export async function lockSubscription(
 /** Test events go out while paused; nothing goes out once deleted. */
 const CANCEL_PENDING = sql(
   'cancel_pending_deliveries',
-  `UPDATE delivery SET status = 'cancelled' WHERE pk IN (
-     SELECT pk FROM delivery WHERE subscription_pk = $1 AND status = 'pending' AND (NOT is_test OR $2) ORDER BY pk FOR UPDATE)`,
+  `WITH cancelled AS (
+     UPDATE delivery SET status = 'cancelled' WHERE pk IN (
+       SELECT pk FROM delivery WHERE subscription_pk = $1 AND status = 'pending' AND (NOT is_test OR $2) ORDER BY pk FOR UPDATE)
+     RETURNING subscription_pk, id, event_pk)
+   SELECT c.subscription_pk, c.id, e.id AS event_id, ${ALERT_OF_EVENT} AS alert_id
+   FROM cancelled c JOIN event e ON e.pk = c.event_pk LIMIT ${MAX_TOLD}`,
 );
 
-/** Cancels what is pending of a subscription that this transaction has locked. */
-export async function cancelPending(tx: Tx, subscriptionPk: bigint, options: { tests: boolean }): Promise<void> {
-  await tx.query(CANCEL_PENDING, [subscriptionPk, options.tests]);
+/** Cancels what is pending of a subscription that this transaction has locked; says which, up to MAX_TOLD. */
+export async function cancelPending(
+  tx: Tx,
+  subscriptionPk: bigint,
+  options: { tests: boolean },
+): Promise<CancelledDelivery[]> {
+  return (await tx.query<CancelledRow>(CANCEL_PENDING, [subscriptionPk, options.tests])).map(toCancelled);
 }
 
 export interface SubscriptionChange {
@@ -146,8 +170,10 @@ export async function updateSubscription(
   accountId: bigint,
   id: string,
   change: SubscriptionChange,
+  onCancelled?: OnCancelled,
 ): Promise<Subscription | null> {
-  return db.transaction(async (tx) => {
+  let cancelled: CancelledDelivery[] = [];
+  const changed = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
     if (!found) return null;
     const fields = {
@@ -159,17 +185,25 @@ export async function updateSubscription(
     const pk = String(found.pk);
     const repository = tx.em.getRepository(WebhookSubscriptionEntity);
     if (Object.keys(fields).length > 0) await repository.update({ pk }, fields);
-    if (change.status === 'paused') await cancelPending(tx, found.pk, { tests: false });
+    cancelled = change.status === 'paused' ? await cancelPending(tx, found.pk, { tests: false }) : [];
     return toSubscription(await repository.findOneByOrFail({ pk }));
   });
+  onCancelled?.(cancelled);
+  return changed;
 }
 
 /**
  * Deletes a subscription: its secret is gone, what is pending is cancelled, in one transaction; the row stays for the
  * deliveries that refer to it. False when the account has no such subscription.
  */
-export async function deleteSubscription(db: Database, accountId: bigint, id: string): Promise<boolean> {
-  return db.transaction(async (tx) => {
+export async function deleteSubscription(
+  db: Database,
+  accountId: bigint,
+  id: string,
+  onCancelled?: OnCancelled,
+): Promise<boolean> {
+  let cancelled: CancelledDelivery[] = [];
+  const isDeleted = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
     if (!found) return false;
     await tx.em
@@ -178,9 +212,11 @@ export async function deleteSubscription(db: Database, accountId: bigint, id: st
         { pk: String(found.pk) },
         { deletedAt: () => 'now()', sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null },
       );
-    await cancelPending(tx, found.pk, { tests: true });
+    cancelled = await cancelPending(tx, found.pk, { tests: true });
     return true;
   });
+  onCancelled?.(cancelled);
+  return isDeleted;
 }
 
 const SEALED_SECRET = sql('sealed_secret', 'SELECT sealed_secret FROM webhook_subscription WHERE pk = $1');
@@ -208,20 +244,18 @@ export interface RotatedSubscription {
  * rotation that is sent twice does not push out the secret that receivers still know. Null when the account has no such one.
  */
 export async function rotateSecret(
-  db: Database,
+  tx: Tx,
   accountId: bigint,
   id: string,
   sealedSecret: string,
   isCurrent: (sealed: string) => boolean,
 ): Promise<RotatedSubscription | null> {
-  return db.transaction(async (tx) => {
-    const subscription = await lockSubscription(tx, accountId, id, 'change');
-    if (!subscription) return null;
-    const [current] = await tx.query<{ sealed_secret: string }>(SEALED_SECRET, [subscription.pk]);
-    if (current && !isCurrent(current.sealed_secret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
-    const [row] = await tx.query<{ previous_secret_until: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
-    return { subscription, previousSecretUntil: row?.previous_secret_until ?? null };
-  });
+  const subscription = await lockSubscription(tx, accountId, id, 'change');
+  if (!subscription) return null;
+  const [current] = await tx.query<{ sealed_secret: string }>(SEALED_SECRET, [subscription.pk]);
+  if (current && !isCurrent(current.sealed_secret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
+  const [row] = await tx.query<{ previous_secret_until: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
+  return { subscription, previousSecretUntil: row?.previous_secret_until ?? null };
 }
 
 const FORGET_OLD_SECRETS = sql(

@@ -1,14 +1,14 @@
-import type { EventType } from '../domain/event.ts';
+import type { DeliveryStatus, EventType } from '../domain/event.ts';
 import { newId } from '../domain/ids.ts';
 import { lockSubscription } from './subscriptions.ts';
-import { type Database, sql } from './tx.ts';
+import { sql, type Tx } from './tx.ts';
 
 /** A delivery as its owner may see it. */
 export interface DeliveryItem {
   id: string;
   eventId: string;
-  eventType: string;
-  status: string;
+  eventType: EventType;
+  status: DeliveryStatus;
   attempts: number;
   createdAt: Date;
   nextAttemptAt: Date;
@@ -22,7 +22,7 @@ const INSERT_TEST_EVENT = sql(
 );
 
 interface InsertedRow {
-  status: string;
+  status: DeliveryStatus;
   attempt_count: number;
   created_at: Date;
   next_attempt_at: Date;
@@ -33,37 +33,35 @@ interface InsertedRow {
  * Null when the account has no such subscription.
  */
 export async function createTestEvent(
-  db: Database,
+  tx: Tx,
   accountId: bigint,
   subscriptionId: string,
   type: EventType,
   makeBody: (eventId: string) => string,
 ): Promise<{ subscriptionPk: bigint; delivery: DeliveryItem } | null> {
-  return db.transaction(async (tx) => {
-    const subscription = await lockSubscription(tx, accountId, subscriptionId, 'use');
-    if (!subscription) return null;
-    const eventId = newId('evt');
-    const deliveryId = newId('dlv');
-    const [row] = await tx.query<InsertedRow>(INSERT_TEST_EVENT, [
+  const subscription = await lockSubscription(tx, accountId, subscriptionId, 'use');
+  if (!subscription) return null;
+  const eventId = newId('evt');
+  const deliveryId = newId('dlv');
+  const [row] = await tx.query<InsertedRow>(INSERT_TEST_EVENT, [
+    eventId,
+    accountId,
+    type,
+    makeBody(eventId),
+    deliveryId,
+    subscription.pk,
+  ]);
+  if (!row) return null;
+  return {
+    subscriptionPk: subscription.pk,
+    delivery: {
+      id: deliveryId,
       eventId,
-      accountId,
-      type,
-      makeBody(eventId),
-      deliveryId,
-      subscription.pk,
-    ]);
-    if (!row) return null;
-    return {
-      subscriptionPk: subscription.pk,
-      delivery: {
-        id: deliveryId,
-        eventId,
-        eventType: type,
-        status: row.status,
-        attempts: row.attempt_count,
-        createdAt: row.created_at,
-        nextAttemptAt: row.next_attempt_at,
-      },
-    };
-  });
+      eventType: type,
+      status: row.status,
+      attempts: row.attempt_count,
+      createdAt: row.created_at,
+      nextAttemptAt: row.next_attempt_at,
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { newId } from '../domain/ids.ts';
-import { type Database, type Queryable, sql } from './tx.ts';
+import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
 /** A wallet as the account that watches it may see it. */
 export interface Wallet {
@@ -32,14 +32,12 @@ const INSERT_WALLET = sql(
 );
 
 /** Watches a wallet for an account. Null when the account does already. */
-export async function createWallet(db: Database, accountId: bigint, request: NewWallet): Promise<Wallet | null> {
+export async function createWallet(tx: Tx, accountId: bigint, request: NewWallet): Promise<Wallet | null> {
   const { venue, address, label = null } = request;
-  return db.transaction(async (tx) => {
-    const [watched] = await tx.query<{ pk: string }>(WATCH, [venue, address]);
-    const id = newId('wal');
-    const [made] = await tx.query<{ created_at: Date }>(INSERT_WALLET, [id, accountId, watched?.pk, label]);
-    return made ? { id, address, venue, label, createdAt: made.created_at } : null;
-  });
+  const [watched] = await tx.query<{ pk: string }>(WATCH, [venue, address]);
+  const id = newId('wal');
+  const [made] = await tx.query<{ created_at: Date }>(INSERT_WALLET, [id, accountId, watched?.pk, label]);
+  return made ? { id, address, venue, label, createdAt: made.created_at } : null;
 }
 
 const SELECT_WALLETS = `SELECT a.pk, a.id, w.address, w.venue, a.label, a.created_at

@@ -33,7 +33,7 @@ export async function aWatchedWallet(
   fields: { accountId: bigint; venue?: string; address?: string },
 ): Promise<Wallet> {
   const { accountId, venue = 'v', address = anAddress() } = fields;
-  const wallet = await createWallet(db, accountId, { venue, address });
+  const wallet = await db.transaction((tx) => createWallet(tx, accountId, { venue, address }));
   if (!wallet) throw new Error('watched already');
   return wallet;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/ids.ts';
-import { claimDue, dueSubscriptions, MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
+import { claimDue, MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
+import { dueSubscriptions } from '../../../src/store/delivery-due.ts';
 import { recoverDeliveries, retryDelivery } from '../../../src/store/delivery-recovery.ts';
 import { updateSubscription } from '../../../src/store/subscriptions.ts';
 import { sql } from '../../../src/store/tx.ts';
@@ -73,11 +74,14 @@ async function anOwner(events = ['price_alert']) {
   };
 }
 
+const retryFor = (accountId: bigint, subscriptionId: string, deliveryId: string) =>
+  desk.db.transaction((tx) => retryDelivery(tx, accountId, subscriptionId, deliveryId));
+
 const recovered = (count: number) => ({ outcome: 'recovered', recovered: count });
 
 describe('retrying', () => {
   const retry = async (deliveryId: string, subscriptionId?: string) =>
-    retryDelivery(desk.db, desk.accountId, subscriptionId ?? (await idOf()), deliveryId);
+    retryFor(desk.accountId, subscriptionId ?? (await idOf()), deliveryId);
 
   it.each(['failed', 'cancelled', 'delivered'] as const)(
     'makes a %s delivery due, its attempts counted on',
@@ -105,7 +109,7 @@ describe('retrying', () => {
     expect(await retry(failed.id, await idOf(otherPk))).toEqual({ outcome: 'delivery_not_found' });
     expect(await retry(failed.id, 'wh_unknown')).toEqual({ outcome: 'webhook_not_found' });
     const stranger = await anAccount(desk.db);
-    expect(await retryDelivery(desk.db, stranger, await idOf(), failed.id)).toEqual({ outcome: 'webhook_not_found' });
+    expect(await retryFor(stranger, await idOf(), failed.id)).toEqual({ outcome: 'webhook_not_found' });
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
     expect(await retry(failed.id)).toEqual({ outcome: 'paused' });
     expect(await storedDelivery(desk.db, failed.pk)).toMatchObject({ status: 'failed' });
@@ -201,7 +205,7 @@ describe('recovering', () => {
     const first = (await claimDue(desk.db, owner.pk, 1))?.deliveries[0];
     if (!first) throw new Error('it was due');
     await desk.finish({ ...first }, { state: 'delivered' });
-    await retryDelivery(desk.db, owner.accountId, owner.id, id);
+    await retryFor(owner.accountId, owner.id, id);
     const second = (await claimDue(desk.db, owner.pk, 1))?.deliveries[0];
     if (!second) throw new Error('it was retried');
     await desk.finish({ ...second }, { state: 'failed' });

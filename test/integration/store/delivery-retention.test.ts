@@ -125,7 +125,7 @@ it('meets a retry or a recovery of the same rows without losing one that became 
   for (let count = 0; count < 30; count++) rows.push(await old(91, { status: 'failed' }, [91]));
   const [pruned, retries] = await Promise.all([
     prune(),
-    Promise.all(rows.map(({ id }) => retryDelivery(test.db, accountId, webhookId, id))),
+    Promise.all(rows.map(({ id }) => test.db.transaction((tx) => retryDelivery(tx, accountId, webhookId, id)))),
     recoverDeliveries({
       db: test.db,
       accountId,

@@ -72,7 +72,7 @@ const run = (subscriptionPk: bigint, fields: Partial<ContextFields> = {}) =>
 
 describe('while a secret is rotated', () => {
   const rotate = (id: string, secret: string) =>
-    rotateSecret(test.db, accountId, id, box.seal(secret, id), () => false);
+    test.db.transaction((tx) => rotateSecret(tx, accountId, id, box.seal(secret, id), () => false));
 
   it.each([
     ['generated secrets', generateSecret(), generateSecret()],
@@ -157,14 +157,17 @@ describe('sending again', () => {
     return { id, pk, delivery };
   }
 
+  const retry = (id: string, deliveryId: string) =>
+    test.db.transaction((tx) => retryDelivery(tx, accountId, id, deliveryId));
+
   it('a retry of an exhausted delivery is one attempt, numbered on, and exhausts nothing a second time', async () => {
     const { id, pk, delivery } = await exhausted();
-    expect(await retryDelivery(test.db, accountId, id, delivery.id)).toMatchObject({ outcome: 'retried' });
+    expect(await retry(id, delivery.id)).toMatchObject({ outcome: 'retried' });
     await run(pk);
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 4 });
     expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1 });
     receiver.replyWith({});
-    await retryDelivery(test.db, accountId, id, delivery.id);
+    await retry(id, delivery.id);
     await run(pk);
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 5 });
     expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 0, failing_since: null });
@@ -176,7 +179,7 @@ describe('sending again', () => {
     const { id, pk } = await subscribed();
     const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk, status: 'cancelled', attemptCount: 1 });
     receiver.replyWith({ status: 500 });
-    await retryDelivery(test.db, accountId, id, delivery.id);
+    await retry(id, delivery.id);
     await run(pk);
     const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
     expect(stored).toMatchObject({ status: 'pending', attempt_count: 2 });

@@ -4,6 +4,7 @@ import { quarantine } from '../../../src/store/quarantine.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { maintainStorage } from '../../../workers/maintain-storage.ts';
+import { anAccount } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { jobContext, keptLog, testConfig } from './worker-harness.ts';
@@ -42,10 +43,15 @@ it('makes the partitions to come, drops those past their retention, and says wha
   await quarantine(test.db, 'v', [{ kind: 'trades', reason: 'odd', detail: '', sample: '' }]);
   await test.db.query(sql('test_old_rejection', `UPDATE quarantine SET last_seen_at = now() - interval '31 days'`));
 
+  await test.db.query(
+    sql('test_old_key', `INSERT INTO idempotency_key VALUES ($1, 'k', '', now() - interval '25 hours')`),
+    [await anAccount(test.db)],
+  );
+
   const { log, lines } = keptLog();
   const report = await maintainStorage.run({}, jobContext({ db: test.db, config, log }));
 
-  expect(report).toMatchObject({ postponed: 0, quarantinePruned: 1, readsPruned: 1 });
+  expect(report).toMatchObject({ postponed: 0, quarantinePruned: 1, readsPruned: 1, idempotencyKeysPruned: 1 });
   // The book went from day to day, through the partitions made for it, to where reads still reach.
   expect(report['carried']).toBeGreaterThan(0);
   const [book] = await test.db.query<{ received_at: Date }>(sql('test_book', 'SELECT received_at FROM book_history'));

@@ -157,7 +157,8 @@ describe('the end of a watch', () => {
       reads += 1;
       adapter.balances = [aBalance('a', String(reads))];
       await deleteWallet(desk.db, desk.owner, wallet.id);
-      await createWallet(desk.db, desk.owner, { venue: desk.venue, address: wallet.address });
+      const again = { venue: desk.venue, address: wallet.address };
+      await desk.db.transaction((tx) => createWallet(tx, desk.owner, again));
     };
     // The second is that of the new watch, whose baseline it is.
     expect(await desk.run(adapter)).toMatchObject({ wallets: 2, failed: 1 });
