@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type LatestBook, readBook } from '../src/store/book-reads.ts';
 import type { MarketTokens } from '../src/store/market-reads.ts';
+import type { ColdAllowance } from './cold-allowance.ts';
 import type { ApiDeps } from './deps.ts';
 
 /** Longer than a hot book ever goes unseen; a book that nobody polls is asked for again after this. */
@@ -23,9 +24,10 @@ export function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): b
 export interface ColdBooks {
   /**
    * The latest book of one of the market's outcomes. One that is absent or was not seen for a minute is fetched by a job
-   * first, for `deps.coldWaitMs` at most; what is there then is the answer, even when it is old. Null when none is known.
+   * first, for `deps.coldWaitMs` at most, where `cold` allows it; what is there then is the answer, even when it is old. Null
+   * when none is known. Who waits for what another asked for pays nothing.
    */
-  read(market: MarketTokens, tokenId: bigint): Promise<LatestBook | null>;
+  read(market: MarketTokens, tokenId: bigint, cold: Pick<ColdAllowance, 'take'>): Promise<LatestBook | null>;
 }
 
 export interface ColdBookDeps extends Pick<ApiDeps, 'db' | 'arrivals' | 'coldWaitMs' | 'now'> {
@@ -55,10 +57,10 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
   }
 
   return {
-    async read(market, tokenId) {
+    async read(market, tokenId, cold) {
       const before = await readBook(deps.db, tokenId);
       if (!isCold(before) || !mayHaveBook(market) || nothingCame.has(market.pk)) return before;
-      if (underWay.size >= MAX_UNDER_WAY && !underWay.has(market.pk)) return before;
+      if (!underWay.has(market.pk) && (underWay.size >= MAX_UNDER_WAY || !cold.take())) return before;
       await fetched(market);
       // Also when nothing was heard: a connection lost meanwhile hears nothing.
       const after = await readBook(deps.db, tokenId);

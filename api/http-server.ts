@@ -1,15 +1,65 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Cidr } from '../src/domain/address-policy.ts';
 import { newId } from '../src/domain/ids.ts';
 import type { Logger } from '../src/observe/logger.ts';
+import { boundConnections } from './connection-bounds.ts';
 import { errorBody } from './middleware/envelope.ts';
+import { SECURITY_HEADERS } from './middleware/security-headers.ts';
 
 /** Requests get this long to finish once we stop; then their connections are cut. */
 const DRAIN_MS = 10_000;
 
-/** The HTTP server of the API. What the parser refuses is answered in the envelope too. */
-export function createHttpServer(listener: RequestListener, log: Logger): Server {
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 }, listener);
+/** What one client may hold of the server (docs/api.md, "Limits of a request"). */
+export interface HttpLimits {
+  /** Connections at once, of all clients and of one address; addresses of `trustedProxies` count for all only. */
+  maxConnections: number;
+  maxConnectionsPerAddress: number;
+  trustedProxies: readonly Cidr[];
+  /** Request line and headers together. */
+  maxHeaderBytes: number;
+  /** Until the headers are there, and the whole request. */
+  headersMs: number;
+  requestMs: number;
+  /** Between two requests. Longer than the minute that proxies keep a connection: they must be the ones who close it. */
+  keepAliveMs: number;
+  /** Of an answer that is ready, without the client taking all of what was sent. */
+  stalledMs: number;
+  /** How often connections are looked at: what is late is cut within this time. */
+  checkEveryMs: number;
+}
+
+const DEFAULTS: HttpLimits = {
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 1_000,
+  trustedProxies: [],
+  maxHeaderBytes: 16 * 1024,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  keepAliveMs: 65_000,
+  stalledMs: 60_000,
+  checkEveryMs: 5_000,
+};
+
+/**
+ * The HTTP server of the API. What the parser refuses is answered in the envelope too. Requests per connection have no bound:
+ * beyond it Node answers 503 outside of the envelope, and what it is good for, spreading clients anew, a proxy does better.
+ */
+export function createHttpServer(listener: RequestListener, log: Logger, over: Partial<HttpLimits> = {}): Server {
+  const limits = { ...DEFAULTS, ...over };
+  const server = createServer(
+    {
+      maxHeaderSize: limits.maxHeaderBytes,
+      requestTimeout: limits.requestMs,
+      headersTimeout: limits.headersMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: limits.checkEveryMs,
+    },
+    listener,
+  );
+  boundConnections(server, limits, log);
+  // Node answers what it does not expect with a bare 417; we may overlook it (RFC 9110 section 10.1.1).
+  server.on('checkExpectation', listener);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     log.debug({ code: error.code }, 'bad request line or headers');
     if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -43,6 +93,9 @@ function refusal(code: string | undefined): string {
     `X-Request-Id: ${requestId}`,
     'Connection: close',
   ];
+  for (let i = 0; i < SECURITY_HEADERS.length; i += 2) {
+    headers.push(`${SECURITY_HEADERS[i]}: ${SECURITY_HEADERS[i + 1]}`);
+  }
   return `${headers.join('\r\n')}\r\n\r\n${body}`;
 }
 

@@ -3,33 +3,71 @@ import { hashApiKey, isPresentableKey } from '../src/domain/api-key.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import { findApiKey, type StoredApiKey, touchApiKeys } from '../src/store/accounts.ts';
 import { type Database, isDatabaseUnavailable } from '../src/store/tx.ts';
+import type { KeyGuess } from './failed-keys.ts';
 
-/** A revocation takes effect within this time. */
-const LOOKUP_TTL_MS = 1_000;
+/** The look-up itself included: a revocation takes effect within a second. */
+const LOOKUP_TTL_MS = 990;
 const MAX_CACHED_KEYS = 10_000;
 const FLUSH_INTERVAL_MS = 10_000;
+/** A key that was good within this time is nobody's guess. */
+const IN_USE_MS = 600_000;
 
 /** Knows keys without asking the database at each request, and never writes at one. */
 export interface KeyDirectory {
-  /** The key, or null when there is none that is valid now. Uses it: `last_used_at` follows within seconds. */
-  find(key: string, nowMs: number): Promise<StoredApiKey | null>;
+  /**
+   * The key, or null when there is none that is valid now: unknown, wrong, expired and revoked ones take the same way. Uses it:
+   * `last_used_at` follows within seconds. A key that is not known to be in use is a guess until it is found good.
+   * @throws ApiError `rate_limited` when there were too many guesses.
+   */
+  find(key: string, nowMs: number, guess?: KeyGuess): Promise<StoredApiKey | null>;
+  /** The same for a key that is known to be in use; null for every other, which is not looked up. */
+  findInUse(key: string, nowMs: number): Promise<StoredApiKey | null>;
   /** Writes pending `last_used_at` now; failures are logged and tried again. */
   flush(): Promise<void>;
   /** Ends the timer and flushes. */
   close(): Promise<void>;
 }
 
-/** A directory with a 1 s cache of look-ups, misses included, and a flush of last uses each 10 s. */
-export function createKeyDirectory(db: Database, log: Logger): KeyDirectory {
+/**
+ * A directory with a 1 s cache of look-ups, misses included, and a flush of last uses each 10 s. `monotonicMs` tells how much
+ * time passes.
+ */
+export function createKeyDirectory(
+  db: Database,
+  log: Logger,
+  monotonicMs: () => number = () => performance.now(),
+): KeyDirectory {
+  const perf = { now: monotonicMs };
   // Keyed by hash: keys themselves are kept nowhere. Concurrent look-ups of one key are one query.
   const cache = new LRUCache<string, { found: StoredApiKey | null }, string>({
     max: MAX_CACHED_KEYS,
     ttl: LOOKUP_TTL_MS,
+    ttlResolution: 0,
+    perf,
     // A look-up that is pushed out by others still answers those who wait for it.
     ignoreFetchAbort: true,
-    fetchMethod: async (_hash, _stale, { context: key }) => ({ found: await findApiKey(db, key) }),
+    fetchMethod: async (_hash, _stale, { context: key, options: entry }) => {
+      const startedAt = monotonicMs();
+      const found = await findApiKey(db, key);
+      entry.ttl = Math.max(1, LOOKUP_TTL_MS - (monotonicMs() - startedAt));
+      return { found };
+    },
   });
+  /** Found objects are noted once: each look-up makes a new one. */
+  const inUse = new LRUCache<string, StoredApiKey>({ max: MAX_CACHED_KEYS, ttl: IN_USE_MS, perf });
   let usedAt = new Map<string, Date>();
+
+  /** The valid key of this hash. Those in use are noted so, those that are not any more are not. */
+  async function lookUp(hash: string, key: string, nowMs: number): Promise<StoredApiKey | null> {
+    const found = (await cache.fetch(hash, { context: key }))?.found ?? null;
+    if (found === null || found.revokedAt !== null || isExpired(found, nowMs)) {
+      inUse.delete(hash);
+      return null;
+    }
+    if (inUse.peek(hash) !== found) inUse.set(hash, found);
+    usedAt.set(found.id, new Date(nowMs));
+    return found;
+  }
 
   async function flush(): Promise<void> {
     const batch = usedAt;
@@ -47,14 +85,22 @@ export function createKeyDirectory(db: Database, log: Logger): KeyDirectory {
   timer.unref();
 
   return {
-    async find(key, nowMs) {
-      if (!isPresentableKey(key)) return null;
-      const lookup = await cache.fetch(hashApiKey(key).toString('base64'), { context: key });
-      const found = lookup?.found ?? null;
-      if (found === null || found.revokedAt !== null) return null;
-      if (found.expiresAt !== null && found.expiresAt.getTime() <= nowMs) return null;
-      usedAt.set(found.id, new Date(nowMs));
-      return found;
+    async find(key, nowMs, guess) {
+      const hash = hashApiKey(key).toString('base64');
+      if (inUse.has(hash)) return lookUp(hash, key, nowMs);
+      guess?.begin();
+      let isFailed = false;
+      try {
+        const found = isPresentableKey(key) ? await lookUp(hash, key, nowMs) : null;
+        isFailed = found === null;
+        return found;
+      } finally {
+        guess?.end(isFailed);
+      }
+    },
+    async findInUse(key, nowMs) {
+      const hash = hashApiKey(key).toString('base64');
+      return inUse.has(hash) ? lookUp(hash, key, nowMs) : null;
     },
     flush,
     async close() {
@@ -62,4 +108,8 @@ export function createKeyDirectory(db: Database, log: Logger): KeyDirectory {
       await flush();
     },
   };
+}
+
+function isExpired({ expiresAt }: StoredApiKey, nowMs: number): boolean {
+  return expiresAt !== null && expiresAt.getTime() <= nowMs;
 }

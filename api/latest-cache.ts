@@ -23,8 +23,11 @@ export interface LatestCache {
   fetch(key: string, load: () => Promise<PreparedAnswer>): Promise<PreparedAnswer>;
   /** Notes that a GET of this request target by this route (its pattern) was answered from `key`. */
   remember(target: string, place: AnswerPlace): void;
-  /** What a GET of this very target gets, when it is kept: then nobody need route and read it again. */
-  recent(target: string): { answer: PreparedAnswer; route: string } | undefined;
+  /**
+   * What a GET of this very target gets, when it is kept: then nobody need route and read it again. Who answers with it calls
+   * `used`, so that it is counted.
+   */
+  recent(target: string): { answer: PreparedAnswer; route: string; used(): void } | undefined;
 }
 
 export interface AnswerPlace {
@@ -32,7 +35,11 @@ export interface AnswerPlace {
   route: string;
 }
 
+/** Where an answer came from: kept, a load that was under way, a load of its own. */
+export type Lookup = 'hit' | 'shared' | 'miss';
+
 export interface LatestCacheOptions {
+  onLookup?: (lookup: Lookup) => void;
   /** Age beyond which an answer is loaded again, counted from when its load began. 0: loads are shared, nothing is kept. */
   ttlMs?: number;
   maxEntries?: number;
@@ -71,6 +78,8 @@ export function createLatestCache(options: LatestCacheOptions = {}): LatestCache
       return answer;
     },
   });
+  const { onLookup = () => undefined } = options;
+  const used = () => onLookup('hit');
   const places = new LRUCache<string, AnswerPlace>({ max: maxEntries });
   return {
     remember(target, place) {
@@ -79,11 +88,14 @@ export function createLatestCache(options: LatestCacheOptions = {}): LatestCache
     recent(target) {
       const place = places.get(target);
       const answer = place === undefined || ttlMs === 0 ? undefined : cache.get(place.key);
-      return place && answer && { answer, route: place.route };
+      return place && answer && { answer, route: place.route, used };
     },
     async fetch(key, load) {
+      const status: LRUCache.Status<string, PreparedAnswer, () => Promise<PreparedAnswer>> = {};
+      const fetched = cache.fetch(key, { context: load, forceRefresh: ttlMs === 0, status });
+      onLookup(status.fetch === 'hit' ? 'hit' : status.fetch === 'inflight' ? 'shared' : 'miss');
       // Never absent: the load either gives an answer or throws.
-      return (await cache.fetch(key, { context: load, forceRefresh: ttlMs === 0 })) ?? load();
+      return (await fetched) ?? load();
     },
   };
 }

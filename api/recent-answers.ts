@@ -1,7 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { ApiDeps } from './deps.ts';
 import type { PreparedAnswer } from './latest-cache.ts';
+import { rateLimitHeaders } from './middleware/rate-limit.ts';
 import { reportRequest, requestIdOf } from './middleware/request-context.ts';
+import { SECURITY_HEADERS } from './middleware/security-headers.ts';
 import { answerHeaders, answerText, matchesEtag } from './respond.ts';
 
 /** From here on an answer is compressed for who can read it. */
@@ -9,26 +11,36 @@ const COMPRESSED_FROM_CHARACTERS = 1024 / 4;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/;
 const NOT_PLAIN = /[^\x20-\x7e]/;
 
-type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'log' | 'now' | 'onRequest'>;
+type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
 
 /**
  * Answers a GET whose very target was answered within the last second, to whoever may read market data: byte for byte what the
  * app would answer, without routing, reading the query and a dozen middlewares (DESIGN section 11: half the rate of a bare
- * server). Only market routes leave answers in the cache. Whatever is not as usual is left to `app`.
+ * server). Only market routes leave answers in the cache. Whatever is not as usual is left to `app`: keys that are not known to
+ * be in use, accounts at their limit, and pages of other origins among it.
  */
 export function withRecentAnswers(deps: RecentDeps, app: RequestListener): RequestListener {
+  const hasCors = deps.corsOrigins.length > 0;
+  const vary = hasCors ? 'Origin, Accept-Encoding, Authorization' : undefined;
   return (req, res) => {
     const recent = req.method === 'GET' ? deps.latest.recent(req.url ?? '') : undefined;
     const key = recent && BEARER.exec(req.headers.authorization ?? '')?.[1];
     if (!recent || key === undefined || isUnusual(req, recent.answer)) return app(req, res);
+    if (hasCors && req.headers.origin !== undefined) return app(req, res);
     const startedAtMs = performance.now();
-    deps.keys.find(key, deps.now()).then(
+    deps.keys.findInUse(key, deps.now()).then(
       (found) => {
         if (!found?.scopes.includes('markets:read')) return app(req, res);
+        const admission = deps.limits.take('requests', found.accountId, found.ratePerMinute);
+        // Who is not admitted was not counted: the app finds the same.
+        if (admission?.isAdmitted === false) return app(req, res);
+        recent.used();
         const requestId = requestIdOf(req.headers['x-request-id']);
         const log = () => deps.log.child({ requestId });
         reportRequest(deps, res, { startedAtMs, method: 'GET', route: () => recent.route, log, keyId: () => found.id });
-        send(req, res, recent.answer, requestId, deps.now());
+        const headers = ['X-Request-Id', requestId, ...SECURITY_HEADERS, ...rateLimitHeaders(admission)];
+        headers.push(...answerHeaders(recent.answer, vary));
+        send(req, res, { answer: recent.answer, headers, requestId, nowMs: deps.now() });
       },
       // The app meets the same trouble, and knows how to say it.
       () => app(req, res),
@@ -41,8 +53,12 @@ function isUnusual(req: IncomingMessage, answer: PreparedAnswer): boolean {
   return isCompressed || NOT_PLAIN.test(req.rawHeaders.join(''));
 }
 
-function send(req: IncomingMessage, res: ServerResponse, answer: PreparedAnswer, requestId: string, nowMs: number) {
-  const headers = ['X-Request-Id', requestId, ...answerHeaders(answer)];
+function send(
+  req: IncomingMessage,
+  res: ServerResponse,
+  made: { answer: PreparedAnswer; headers: string[]; requestId: string; nowMs: number },
+): void {
+  const { answer, headers, requestId, nowMs } = made;
   if (matchesEtag(req.headers['if-none-match'] ?? '', answer.etag)) {
     res.writeHead(304, headers).end();
     return;

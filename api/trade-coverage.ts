@@ -1,4 +1,3 @@
-import type { ApiJson } from '../src/domain/api-json.ts';
 import type { TimeRange } from '../src/domain/time-range.ts';
 import type { MarketTokens } from '../src/store/market-reads.ts';
 import {
@@ -8,6 +7,8 @@ import {
   type TradeFacts,
   type TradeHistory,
 } from '../src/store/trade-history.ts';
+import type { ColdAllowance } from './cold-allowance.ts';
+import type { HistoryBody } from './contract/series.ts';
 import type { ApiDeps } from './deps.ts';
 
 /** How far back a market's trades are stored, and so its candles and volume. Epoch milliseconds. */
@@ -26,10 +27,16 @@ export interface TradeCoverage {
 export interface TradeCoverages {
   read(market: MarketTokens): Promise<TradeCoverage>;
   /**
-   * Fetches what this range (epoch seconds, open ends absent) lacks, when it was not asked for before: the walk back is
-   * requested, and its first page waited for, `deps.coldWaitMs` at most. The same object when there was nothing to do.
+   * Fetches what this range (epoch seconds, open ends absent) lacks, when it was not asked for before and `cold` allows it: the
+   * walk back is requested, and its first page waited for, `deps.coldWaitMs` at most. The same object when there was nothing to
+   * do.
    */
-  deepen(market: MarketTokens, coverage: TradeCoverage, range: Partial<TimeRange>): Promise<TradeCoverage>;
+  deepen(
+    market: MarketTokens,
+    coverage: TradeCoverage,
+    range: Partial<TimeRange>,
+    cold: Pick<ColdAllowance, 'take'>,
+  ): Promise<TradeCoverage>;
 }
 
 type CoverageDeps = Pick<
@@ -47,13 +54,14 @@ export function createTradeCoverages(deps: CoverageDeps): TradeCoverages {
 
   return {
     read,
-    async deepen(market, coverage, range) {
+    async deepen(market, coverage, range, cold) {
       const { coveredMs, wantedMs, history } = coverage;
       if (!walkable.has(market.venue) || coveredMs === null || !lacks(coverage, range)) return coverage;
       const isNew = isWorthAsking(history, wantedMs);
       // Whoever comes while the first page is on its way waits for it too, for the rest of the time.
       const waitMs = isNew || !history ? deps.coldWaitMs : deps.coldWaitMs - (history.asOfMs - history.requestedMs);
       if (!isNew && (!isUntouched(history) || waitMs <= 0)) return coverage;
+      if (isNew && !cold.take()) return coverage;
       const ear = new AbortController();
       try {
         // First the ear, then the call: what comes at once would be missed otherwise.
@@ -82,7 +90,7 @@ export function lacks({ status, coveredMs, wantedMs }: TradeCoverage, range: Par
 }
 
 /** `meta.history` of an answer. */
-export function presentCoverage({ status, coveredMs, reason, history }: TradeCoverage): ApiJson {
+export function presentCoverage({ status, coveredMs, reason, history }: TradeCoverage): HistoryBody {
   // A whole second of which a part is missing is not covered; nothing is missing of a complete history.
   const round = status === 'complete' ? Math.floor : Math.ceil;
   return {

@@ -1,7 +1,5 @@
-import { parseArgs } from 'node:util';
-import { asError } from '../src/domain/errors.ts';
 import { VENUE_NAMES, type VenueName } from '../src/domain/venue.ts';
-import { parseMoment, UsageError } from './operator-command.ts';
+import { parseMoment, readArguments, readChoice, readWholeNumber, UsageError } from './command-arguments.ts';
 
 export interface AuditOptions {
   venue: VenueName;
@@ -24,18 +22,30 @@ export const AUDIT_USAGE = `usage: npm run audit -- candles --venue VENUE [--mar
   TIME is epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); the default is the last 7 days.
   Exit code: 0 nothing differs or all was mended, 1 something differs.`;
 
+const OPTIONS = {
+  venue: { type: 'string' },
+  market: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  against: { type: 'string' },
+  limit: { type: 'string' },
+  repair: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
+
 const DEFAULT_SECONDS = 7 * 86_400;
 const DEFAULT_LIMIT = 50;
 
 /** The arguments behind `npm run audit --`. @throws UsageError naming everything that is wrong. */
 export function parseAuditArguments(argv: readonly string[], nowSeconds: number): AuditOptions {
-  const { values, positionals } = readArguments(argv);
   const problems: string[] = [];
-  if (positionals.length !== 1 || positionals[0] !== 'candles') problems.push('say what to audit: candles');
-  const venue = VENUE_NAMES.find((name) => name === values.venue);
-  if (venue === undefined) problems.push(`--venue must be one of ${VENUE_NAMES.join(', ')}`);
+  const given = readArguments(argv, OPTIONS, problems);
+  const { words, texts, flags } = given;
+  if (words.length !== 1 || words[0] !== 'candles') problems.push('say what to audit: candles');
+  const venue = readChoice(given, 'venue', VENUE_NAMES, problems);
+  if (!texts.has('venue')) problems.push(`--venue must be one of ${VENUE_NAMES.join(', ')}`);
   const moment = (name: 'from' | 'to', fallback: number): number => {
-    const text = values[name];
+    const text = texts.get(name);
     const parsed = text === undefined ? fallback : parseMoment(text);
     if (parsed === null) problems.push(`--${name} must be epoch seconds or an ISO 8601 time`);
     return parsed ?? fallback;
@@ -43,45 +53,24 @@ export function parseAuditArguments(argv: readonly string[], nowSeconds: number)
   const end = moment('to', nowSeconds + 1);
   const start = moment('from', end - DEFAULT_SECONDS);
   if (start >= end) problems.push('--from must be before --to');
-  const limit = Number(values.limit ?? DEFAULT_LIMIT);
-  if (!Number.isInteger(limit) || limit < 0) problems.push('--limit must be a whole number');
-  if (values.against !== undefined && values.repair) problems.push('--repair mends from our own trades, not --against');
-  if (values.against !== undefined && (venue !== 'kalshi' || values.market === undefined)) {
+  const limit = readWholeNumber(given, 'limit', { fallback: DEFAULT_LIMIT, max: 1_000_000_000 }, problems);
+  const [market, against] = [texts.get('market'), texts.get('against')];
+  if (against !== undefined && flags.has('repair')) problems.push('--repair mends from our own trades, not --against');
+  if (against !== undefined && (venue !== 'kalshi' || market === undefined)) {
     problems.push('--against needs --venue kalshi, which has candles of its own, and --market');
   }
   if (venue === undefined || problems.length > 0) throw new UsageError(problems);
   return {
     venue,
     range: { start, end },
-    repair: values.repair ?? false,
-    json: values.json ?? false,
+    repair: flags.has('repair'),
+    json: flags.has('json'),
     limit,
-    ...(values.market !== undefined && { marketId: values.market }),
-    ...(values.against !== undefined && { against: toSource(values.against) }),
+    ...(market !== undefined && { marketId: market }),
+    ...(against !== undefined && { against: toSource(against) }),
   };
 }
 
 function toSource(text: string): NonNullable<AuditOptions['against']> {
   return text === 'venue' ? { kind: 'venue' } : { kind: 'file', path: text };
-}
-
-function readArguments(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        venue: { type: 'string' },
-        market: { type: 'string' },
-        from: { type: 'string' },
-        to: { type: 'string' },
-        against: { type: 'string' },
-        limit: { type: 'string' },
-        repair: { type: 'boolean' },
-        json: { type: 'boolean' },
-      },
-    });
-  } catch (error) {
-    throw new UsageError([asError(error).message]);
-  }
 }

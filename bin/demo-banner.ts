@@ -25,7 +25,7 @@ export function bannerText(facts: BannerFacts): string {
     'oddswire demo: a simulated exchange, the five processes, and a local webhook receiver',
     `  API         ${apiUrl}`,
     `  API key     ${apiKey}`,
-    `  dashboard   ${apiUrl}/ops/queues   user ops, password ${facts.opsPassword}`,
+    `  operators   ${apiUrl}/ops   password ${facts.opsPassword}`,
     `  data        ${facts.dataDir}`,
     'Markets, and one of them:',
     read('?limit=5'),

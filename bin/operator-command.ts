@@ -4,17 +4,8 @@ import { asError, OddswireError } from '../src/domain/errors.ts';
 import { createLogger } from '../src/observe/logger.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
 import { openOperatorDatabase } from '../src/runtime/operator-database.ts';
-import type { Database } from '../src/store/tx.ts';
-
-/** Arguments that make no sense; `problems` names every one. */
-export class UsageError extends OddswireError {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super('usage', problems.join('; '));
-    this.problems = problems;
-  }
-}
+import { type Database, sqlState } from '../src/store/tx.ts';
+import { UsageError } from './command-arguments.ts';
 
 const EXIT_USAGE = 2;
 
@@ -35,11 +26,14 @@ export interface OperatorCommand<Options> {
 
 /** A command opens no secret: the key ring that every process must have is not asked of it. */
 const NO_KEY_RING = `none:${Buffer.alloc(32).toString('base64')}`;
+/** SQLSTATEs of a table or a column that is not there. */
+const SCHEMA_DIFFERS = ['42P01', '42703'];
 const NO_DATABASE = 'postgres://none';
 
 /**
  * Runs an operator's command and ends the process with its exit code: 2 for a wrong call, 78 for a wrong configuration, 1 when
- * it could not be done, each with a line that says why. It works on the database of `DATABASE_URL`, or on the one `npm start` runs.
+ * it could not be done, each with a line that says why. It works on the database of `DATABASE_URL`, or on the one
+ * `npm start` runs.
  */
 export async function runOperatorCommand<Options>(command: OperatorCommand<Options>): Promise<void> {
   process.exit(await exitCodeOf(command));
@@ -50,7 +44,7 @@ async function exitCodeOf<Options>(command: OperatorCommand<Options>): Promise<n
   const say = (line: string) => process.stderr.write(`oddswire ${name}: ${line}\n`);
   try {
     const options = command.parse(process.argv.slice(2));
-    const databaseUrl = process.env['DATABASE_URL'];
+    const databaseUrl = process.env['DATABASE_DIRECT_URL'] || process.env['DATABASE_URL'];
     const config = loadConfig({
       ...process.env,
       DATABASE_URL: databaseUrl || NO_DATABASE,
@@ -73,6 +67,10 @@ async function exitCodeOf<Options>(command: OperatorCommand<Options>): Promise<n
       for (const problem of thrown.problems) say(`configuration: ${problem}`);
       return EXIT_CONFIG;
     }
+    if (SCHEMA_DIFFERS.includes(sqlState(thrown) ?? '')) {
+      say('the database is not of this version: start oddswire once, which migrates it');
+      return 1;
+    }
     const error = asError(thrown);
     // What we throw on purpose says it all in its message; of anything else, where it came from matters too.
     say((error instanceof OddswireError ? error.message : error.stack) ?? error.message);
@@ -80,11 +78,9 @@ async function exitCodeOf<Options>(command: OperatorCommand<Options>): Promise<n
   }
 }
 
-/** A moment as an operator types it: epoch seconds, or a date or time in ISO 8601 (UTC unless it says otherwise). */
-export function parseMoment(text: string): number | null {
-  if (/^\d{1,12}$/.test(text)) return Number(text);
-  if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) return null;
-  const hasZone = /(Z|[+-]\d{2}:?\d{2})$/.test(text) && text.length > 10;
-  const ms = Date.parse(text.length > 10 && !hasZone ? `${text.replace(' ', 'T')}Z` : text.replace(' ', 'T'));
-  return Number.isNaN(ms) ? null : Math.floor(ms / 1000);
+/** Writes to stdout; resolves when it is out, which a process that then exits must wait for. */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
 }

@@ -1,7 +1,6 @@
-import { parseArgs } from 'node:util';
 import type { Config } from '../src/config/config.ts';
 import { VENUE_NAMES, type VenueName } from '../src/domain/venue.ts';
-import { parseMoment, UsageError } from './operator-command.ts';
+import { parseMoment, parseSpan, readArguments, readChoice, readWholeNumber, UsageError } from './command-arguments.ts';
 
 type Kind = keyof Config['pollMs'];
 /** The kinds of records there are. */
@@ -41,28 +40,24 @@ const OPTIONS = {
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
-const AGE_UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** The arguments behind `npm run rejected --`. @throws UsageError naming everything that is wrong. */
 export function parseRejectedArguments(argv: readonly string[], nowMs: number): RejectedOptions {
   const problems: string[] = [];
-  const { texts, flags } = readTokens(argv, problems);
-  const venue = VENUE_NAMES.find((name) => name === texts.get('venue'));
-  if (texts.has('venue') && venue === undefined) problems.push(`--venue must be one of ${VENUE_NAMES.join(', ')}`);
-  const kind = KINDS.find((name) => name === texts.get('kind'));
-  if (texts.has('kind') && kind === undefined) problems.push(`--kind must be one of ${KINDS.join(', ')}`);
+  const given = readArguments(argv, OPTIONS, problems);
+  const { words, texts, flags } = given;
+  problems.push(...words.map((word) => `nothing is called ${word}`));
+  const venue = readChoice(given, 'venue', VENUE_NAMES, problems);
+  const kind = readChoice(given, 'kind', KINDS, problems);
   const reason = texts.get('reason');
   if (reason === '') problems.push('--reason must not be empty');
   const since = texts.get('since');
   const sinceMs = since === undefined ? undefined : parseSince(since, nowMs);
   if (sinceMs === null) problems.push('--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time');
-  const limit = texts.get('limit') ?? String(DEFAULT_LIMIT);
-  if (!/^\d{1,4}$/.test(limit) || Number(limit) > MAX_LIMIT) {
-    problems.push(`--limit must be a whole number from 0 to ${MAX_LIMIT}`);
-  }
+  const limit = readWholeNumber(given, 'limit', { fallback: DEFAULT_LIMIT, max: MAX_LIMIT }, problems);
   if (problems.length > 0) throw new UsageError(problems);
   return {
-    limit: Number(limit),
+    limit,
     json: flags.has('json'),
     sample: flags.has('sample'),
     ...(venue !== undefined && { venue }),
@@ -73,37 +68,8 @@ export function parseRejectedArguments(argv: readonly string[], nowMs: number): 
 }
 
 function parseSince(text: string, nowMs: number): number | null {
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const unitMs = AGE_UNITS_MS[unit ?? ''];
-  if (count !== undefined && unitMs !== undefined) return nowMs - Number(count) * unitMs;
+  const ageMs = parseSpan(text);
+  if (ageMs !== null) return nowMs - ageMs;
   const seconds = parseMoment(text);
   return seconds === null ? null : seconds * 1000;
-}
-
-/** `parseArgs` in its strict mode stops at the first problem; an operator is told of all. */
-function readTokens(argv: readonly string[], problems: string[]) {
-  const texts = new Map<string, string>();
-  const flags = new Set<string>();
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: OPTIONS,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  for (const token of tokens) {
-    if (token.kind === 'positional') problems.push(`nothing is called ${token.value}`);
-    if (token.kind !== 'option') continue;
-    const known = Object.entries(OPTIONS).find(([name]) => name === token.name)?.[1];
-    if (known === undefined) problems.push(`unknown option ${token.rawName}`);
-    else if (known.type === 'boolean') {
-      if (token.value !== undefined) problems.push(`${token.rawName} takes no value`);
-      flags.add(token.name);
-    } else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('--'))) {
-      problems.push(`${token.rawName} needs a value`);
-    } else {
-      texts.set(token.name, token.value);
-    }
-  }
-  return { texts, flags };
 }

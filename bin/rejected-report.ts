@@ -1,4 +1,5 @@
 import type { QuarantineEntry, QuarantineSummary } from '../src/store/quarantine-reads.ts';
+import { iso, printable, shortTime, table } from './report-table.ts';
 
 export interface Rejections {
   summary: readonly QuarantineSummary[];
@@ -50,27 +51,4 @@ function describeEntry(entry: QuarantineEntry, withSample: boolean): string {
   const lines = [`${shortTime(lastSeenMs)}  ${what}  ${reason}${times > 1 ? `  ${times} times` : ''}`, `    ${detail}`];
   if (withSample) lines.push(`    ${sample}`);
   return lines.map((line) => `${printable(line)}\n`).join('');
-}
-
-/** Columns padded to their widest cell; those of numbers to the right. */
-function table(rows: readonly (readonly string[])[], numeric: readonly number[]): string {
-  const cells = rows.map((row) => row.map(printable));
-  const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  const pad = (cell: string, column: number) =>
-    numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
-  return cells.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('');
-}
-
-/** A venue's text must not steer the operator's terminal: no control characters, nothing that turns the direction of text. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-/** UTC to the second. */
-function shortTime(ms: number): string {
-  return iso(ms).slice(0, 19).replace('T', ' ');
 }

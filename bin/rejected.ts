@@ -1,5 +1,5 @@
 import { listQuarantine, summarizeQuarantine } from '../src/store/quarantine-reads.ts';
-import { type CommandContext, runOperatorCommand } from './operator-command.ts';
+import { type CommandContext, print, runOperatorCommand } from './operator-command.ts';
 import { parseRejectedArguments, REJECTED_USAGE, type RejectedOptions } from './rejected-arguments.ts';
 import { rejectionsJson, rejectionsText } from './rejected-report.ts';
 
@@ -17,9 +17,6 @@ async function showRejected(options: RejectedOptions, { db }: CommandContext): P
   const { entries, next } =
     limit === 0 ? { entries: [], next: undefined } : await listQuarantine(db, filter, { limit });
   const rejections = { summary, entries, hasMore: next !== undefined };
-  const text = json ? `${rejectionsJson(rejections, sample)}\n` : rejectionsText(rejections, sample);
-  await new Promise<void>((resolve, reject) => {
-    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
-  });
+  await print(json ? `${rejectionsJson(rejections, sample)}\n` : rejectionsText(rejections, sample));
   return 0;
 }

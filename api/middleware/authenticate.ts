@@ -1,25 +1,35 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { ApiContext, ApiDeps, ApiState, Caller, RouteGroup } from '../deps.ts';
 import { ApiError } from '../errors.ts';
+import { rateLimitHeaders, tooManyRequests } from './rate-limit.ts';
 
 const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiKey realm="oddswire"' };
 
 /**
- * Lets a request through that carries a valid key in the header of its route group (spec section 5), with the scope it
- * needs. The other header alone is 401 with a message that names the right one.
+ * Lets a request through that carries a valid key in the header of its route group (spec section 5), is within the limit of its
+ * account, and has the scope it needs. The other header alone is 401 with a message that names the right one. Whatever the
+ * answer is, it says how much of the limit is left.
  */
-export function authenticate(deps: Pick<ApiDeps, 'keys' | 'now'>, group: RouteGroup): RouterMiddleware<ApiState> {
+export function authenticate(
+  deps: Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>,
+  group: RouteGroup,
+): RouterMiddleware<ApiState> {
   return async (ctx, next) => {
-    const found = await deps.keys.find(offeredKey(ctx, group), deps.now());
+    const found = await deps.keys.find(offeredKey(ctx, group), deps.now(), deps.failedKeys.of(ctx.req));
     if (!found) throw unauthorized(group, 'the API key is unknown, expired or revoked');
-    if (!found.scopes.includes(group.scope)) {
+    const { accountId, id: keyId, scopes, ratePerMinute, coldReadsPerMinute } = found;
+    ctx.state.caller = { accountId, keyId, scopes, coldReadsPerMinute };
+    const admission = deps.limits.take('requests', accountId, ratePerMinute);
+    const headers = rateLimitHeaders(admission);
+    for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
+    if (admission?.isAdmitted === false) throw tooManyRequests(admission);
+    if (!scopes.includes(group.scope)) {
       throw new ApiError('insufficient_scope', `this key lacks the scope ${group.scope}`, {
         headers: {
           'WWW-Authenticate': `${CHALLENGE[group.header]}, error="insufficient_scope", scope="${group.scope}"`,
         },
       });
     }
-    ctx.state.caller = { accountId: found.accountId, keyId: found.id, scopes: found.scopes };
     await next();
   };
 }

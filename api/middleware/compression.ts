@@ -24,7 +24,7 @@ export function compression(): Middleware<ApiState> {
     // The raw target: asking for the path of one that is none throws (see text-guard.ts).
     if (ctx.req.url?.startsWith('/ops')) return next();
     if (ctx.req.headers['accept-encoding'] !== undefined) return compressed(ctx, next);
-    ctx.set('Vary', 'Accept-Encoding');
+    ctx.vary('Accept-Encoding');
     return next();
   };
 }

@@ -45,7 +45,8 @@ export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
   };
 }
 
-function toApiError(thrown: unknown): ApiError {
+/** What whatever was thrown is to a client. */
+export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof InvalidCursorError) return new ApiError('invalid_cursor', thrown.message);
   if (thrown instanceof TimeRangeError) return invalidRequest([{ path: thrown.path, message: thrown.message }]);

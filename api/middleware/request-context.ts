@@ -69,12 +69,13 @@ export function reportRequest(
 ): void {
   res.once('close', () => {
     const durationSeconds = (performance.now() - startedAtMs) / 1000;
-    const sample = { method, route: route(), status: res.statusCode, durationSeconds };
-    deps.onRequest?.(sample);
+    const sample = { method, route: route(), status: res.statusCode };
+    deps.onRequest?.({ ...sample, durationSeconds });
     // While a dependency is away every request is a 503: readiness says so once, not each request.
     const level = sample.status >= 500 && sample.status !== 503 ? 'warn' : 'debug';
     if (!deps.log.isLevelEnabled(level)) return;
-    log()[level]({ ...sample, aborted: !res.writableFinished, keyId: keyId() }, 'request');
+    const durationMs = Math.round(durationSeconds * 1000);
+    log()[level]({ ...sample, durationMs, aborted: !res.writableFinished, keyId: keyId() }, 'request');
   });
 }
 

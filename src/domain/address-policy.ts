@@ -37,6 +37,17 @@ export function isPublicAddress(address: string, allow: readonly Cidr[] = []): b
   return ip.range() === 'unicast';
 }
 
+/** The network an address stands for: an IPv4 address is one, of IPv6 the /64; and whether it is within `ranges`. Null for no address. */
+export function networkOf(address: string, ranges: readonly Cidr[]): { text: string; isWithin: boolean } | null {
+  const ip = parseAddress(address);
+  if (ip === null) return null;
+  const text = ip.toString();
+  const isWithin = ranges.some((range) => contains(range, ip));
+  if (ip.kind() === 'ipv4') return { text, isWithin };
+  const prefix = ip.toByteArray().slice(0, 8);
+  return { text: `${Buffer.from(prefix).toString('hex')}::/64`, isWithin };
+}
+
 /** Whether an address is loopback in either family, mapped forms included. */
 export function isLoopbackAddress(address: string): boolean {
   return parseAddress(address)?.range() === 'loopback';

@@ -4,6 +4,7 @@ import { createDataSource } from '../store/data-source.ts';
 import { ping } from '../store/ping.ts';
 import { Database } from '../store/tx.ts';
 import { findClusterHome, keptConnection, ROLE } from './cluster-home.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { StartupError } from './lifecycle.ts';
 
 export interface OperatorDatabase {
@@ -14,9 +15,12 @@ export interface OperatorDatabase {
 /** Connections of an operator's command: it works through things one after the other. */
 const POOL_SIZE = 2;
 
+/** Others who came while we kept the server are given this long to finish before it stops. */
+const OTHERS_MS = 10_000;
+
 /**
- * The database that an operator's command speaks to: `databaseUrl`, else the embedded server that `npm start` runs in
- * `dataDir`. Nothing is created, migrated or started.
+ * The database that an operator's command speaks to: `databaseUrl`, else the embedded one of `dataDir`, whose server is
+ * started for as long as the command runs when it is not running. Nothing is created or migrated.
  * @throws StartupError when there is none, or it does not answer: one line that says which was tried.
  */
 export async function openOperatorDatabase(options: {
@@ -25,19 +29,36 @@ export async function openOperatorDatabase(options: {
   dataDir: string;
   log: Logger;
 }): Promise<OperatorDatabase> {
-  const { name, databaseUrl, dataDir, log } = options;
-  const dataSource = createDataSource({
-    databaseUrl: databaseUrl || (await embeddedUrl(dataDir, log)),
-    poolSize: POOL_SIZE,
-    applicationName: `oddswire-${name}`,
-    log,
-  });
-  const which = databaseUrl ? 'the database of DATABASE_URL' : `the embedded database in ${dataDir}`;
+  const { databaseUrl, dataDir } = options;
+  if (databaseUrl) return connect(options, databaseUrl, 'the database of DATABASE_URL');
+  const which = `the embedded database in ${dataDir}`;
+  const url = await embeddedUrl(dataDir, options.log);
+  try {
+    return await connect(options, url, which);
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+  }
+  const server = await start(options, which);
+  try {
+    const { db, close } = await connect(options, server.url, which);
+    return { db, close: () => close().finally(() => letGo(server)) };
+  } catch (error) {
+    await letGo(server);
+    throw error;
+  }
+}
+
+async function connect(
+  { name, log }: { name: string; log: Logger },
+  databaseUrl: string,
+  which: string,
+): Promise<OperatorDatabase> {
+  const applicationName = `oddswire-${name}`;
+  const dataSource = createDataSource({ databaseUrl, poolSize: POOL_SIZE, applicationName, log });
   try {
     await dataSource.initialize();
   } catch (error) {
-    const hint = databaseUrl ? '' : ' (is `npm start` running?)';
-    throw new StartupError(`${which} does not answer${hint}: ${reasonOf(error)}`, error);
+    throw new StartupError(`${which} does not answer: ${reasonOf(error)}`, error);
   }
   const db = new Database(dataSource);
   try {
@@ -47,6 +68,26 @@ export async function openOperatorDatabase(options: {
     throw new StartupError(`${which} does not answer: ${reasonOf(error)}`, error);
   }
   return { db, close: () => dataSource.destroy() };
+}
+
+/** Whether nobody listens where the embedded server would. */
+function isRefused(error: unknown): boolean {
+  const { cause } = asError(error);
+  const { code, errors } = (cause ?? {}) as { code?: string; errors?: { code?: string }[] };
+  return [code, ...(errors ?? []).map((each) => each.code)].includes('ECONNREFUSED');
+}
+
+async function start({ dataDir, log }: { dataDir: string; log: Logger }, which: string): Promise<EmbeddedPostgres> {
+  try {
+    return await startEmbeddedPostgres({ dataDir, log });
+  } catch (error) {
+    throw new StartupError(`${which} does not start: ${reasonOf(error)}`, error);
+  }
+}
+
+/** Stops the server, unless an `npm start` that came meanwhile waits to take it over. */
+async function letGo(server: EmbeddedPostgres): Promise<void> {
+  if (!(await server.untilUnused(OTHERS_MS))) await server.stop();
 }
 
 async function embeddedUrl(dataDir: string, log: Logger): Promise<string> {

@@ -14,12 +14,19 @@ export interface StoredApiKey {
   scopes: readonly string[];
   expiresAt: Date | null;
   revokedAt: Date | null;
+  /** Limits of the account, null where the configuration's hold. */
+  ratePerMinute: number | null;
+  coldReadsPerMinute: number | null;
 }
 
 const FIND_API_KEY = sql(
   'find_api_key',
-  `SELECT id, account_id, secret_hash, scopes, expires_at, revoked_at FROM api_key WHERE id = $1 OR secret_hash = $2`,
+  `SELECT k.id, k.account_id, k.secret_hash, k.scopes, k.expires_at, k.revoked_at, a.rate_per_minute, a.cold_reads_per_minute
+   FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $1 OR k.secret_hash = $2`,
 );
+
+/** Compared with where no key has the offered id: an id that exists takes no longer than one that does not. */
+const NO_HASH = Buffer.alloc(32);
 
 interface ApiKeyLookupRow {
   id: string;
@@ -28,12 +35,15 @@ interface ApiKeyLookupRow {
   scopes: string[];
   expires_at: Date | null;
   revoked_at: Date | null;
+  rate_per_minute: number | null;
+  cold_reads_per_minute: number | null;
 }
 
 /** The stored key that `key` is, or null. Expiry and revocation are for the caller to judge. */
 export async function findApiKey(db: Queryable, key: string): Promise<StoredApiKey | null> {
   const hash = hashApiKey(key);
   const rows = await db.query<ApiKeyLookupRow>(FIND_API_KEY, [apiKeyId(key), hash]);
+  if (rows.length === 0) isSameHash(NO_HASH, hash);
   const row = rows.find((candidate) => isSameHash(candidate.secret_hash, hash));
   if (!row) return null;
   return {
@@ -42,6 +52,8 @@ export async function findApiKey(db: Queryable, key: string): Promise<StoredApiK
     scopes: row.scopes,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
+    ratePerMinute: row.rate_per_minute,
+    coldReadsPerMinute: row.cold_reads_per_minute,
   };
 }
 
@@ -96,24 +108,31 @@ export interface ApiKeyRequest {
   expiresAt?: Date;
 }
 
+/** A key that was just made: the only time anybody sees it. */
+export interface MadeApiKey {
+  id: string;
+  key: string;
+  accountId: bigint;
+}
+
 /** Makes a key for an account. The key itself is in the answer only. */
-export async function createApiKey(
-  db: Database,
-  request: ApiKeyRequest,
-): Promise<{ id: string; key: string; accountId: bigint }> {
+export async function createApiKey(db: Database, request: ApiKeyRequest): Promise<MadeApiKey> {
+  return db.transaction((tx) => insertApiKey(tx, request));
+}
+
+/** The same within a transaction. */
+export async function insertApiKey(tx: Tx, request: ApiKeyRequest): Promise<MadeApiKey> {
   const made = generateApiKey();
-  return db.transaction(async (tx) => {
-    const accountId = await ensureAccount(tx, request.accountName);
-    await tx.em.getRepository(ApiKeyEntity).insert({
-      id: made.id,
-      accountId,
-      name: request.name,
-      secretHash: made.hash,
-      scopes: [...request.scopes],
-      ...(request.expiresAt !== undefined && { expiresAt: request.expiresAt }),
-    });
-    return { id: made.id, key: made.key, accountId: BigInt(accountId) };
+  const accountId = await ensureAccount(tx, request.accountName);
+  await tx.em.getRepository(ApiKeyEntity).insert({
+    id: made.id,
+    accountId,
+    name: request.name,
+    secretHash: made.hash,
+    scopes: [...request.scopes],
+    ...(request.expiresAt !== undefined && { expiresAt: request.expiresAt }),
   });
+  return { id: made.id, key: made.key, accountId: BigInt(accountId) };
 }
 
 const REVOKE_API_KEY = sql(
@@ -121,7 +140,7 @@ const REVOKE_API_KEY = sql(
   `UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id`,
 );
 
-/** Revokes a key, effective within the second that look-ups are cached. False when there is none of this id. */
+/** Revokes a key, effective everywhere within the second that look-ups are cached. False when there is none of this id. */
 export async function revokeApiKey(db: Queryable, id: string): Promise<boolean> {
   return (await db.query(REVOKE_API_KEY, [id])).length === 1;
 }

@@ -6,7 +6,7 @@ import { createQueueBackend } from '../../../src/queues/backend.ts';
 import { venueQueue } from '../../../src/queues/jobs.ts';
 import { type Arrivals, createArrivals } from '../../../src/store/arrivals.ts';
 import type { MarketTokens } from '../../../src/store/market-reads.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { type Database, sql } from '../../../src/store/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createProcessor } from '../../../workers/define.ts';
 import { fetchBook } from '../../../workers/fetch-book.ts';
@@ -84,8 +84,14 @@ describe('a book that nobody polls', () => {
   it('is not waited for while too many others are: who reads through a catalog does not take all turns', async () => {
     const came = gate();
     let wakes = 0;
+    let looks = 0;
+    const db: Database = Object.create(api.db);
+    db.query = <Row>(...given: Parameters<Database['query']>) =>
+      api.db.query<Row>(...given).finally(() => {
+        looks += 1;
+      });
     const cold = createColdBooks({
-      db: api.db,
+      db,
       arrivals: { waitFor: () => came.opened.then(() => true) },
       producer: {
         wake() {
@@ -105,16 +111,26 @@ describe('a book that nobody polls', () => {
       resolvedAt: null,
       outcomes: [],
     });
-    const waiting = Promise.all(Array.from({ length: MAX_UNDER_WAY }, (_, pk) => cold.read(market(pk), 0n)));
+    let paid = 0;
+    const paying = {
+      take() {
+        paid += 1;
+        return true;
+      },
+    };
+    const readAll = () => Array.from({ length: MAX_UNDER_WAY }, (_, pk) => cold.read(market(pk), 0n, paying));
+    // The second of each waits for what the first asked for.
+    const waiting = Promise.all([...readAll(), ...readAll()]);
     await until(
-      async () => wakes,
-      (count) => count === MAX_UNDER_WAY,
+      async () => looks,
+      (count) => count === 2 * MAX_UNDER_WAY,
     );
-    expect(await cold.read(market(MAX_UNDER_WAY), 0n)).toBeNull();
+    expect(await cold.read(market(MAX_UNDER_WAY), 0n, paying)).toBeNull();
     expect(wakes).toBe(MAX_UNDER_WAY);
     came.open();
     await waiting;
-    await cold.read(market(MAX_UNDER_WAY), 0n);
+    await cold.read(market(MAX_UNDER_WAY), 0n, paying);
+    expect(paid).toBe(MAX_UNDER_WAY + 1);
     expect(wakes).toBe(MAX_UNDER_WAY + 1);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseAuditArguments } from '../../../bin/audit-arguments.ts';
-import { parseMoment, UsageError } from '../../../bin/operator-command.ts';
+import { parseMoment, UsageError } from '../../../bin/command-arguments.ts';
 
 const NOW = 1_795_000_000;
 const parse = (...argv: string[]) => parseAuditArguments(argv, NOW);
@@ -39,7 +39,7 @@ describe('the arguments of the audit', () => {
       }
       return [];
     };
-    expect(problems('--venue nasdaq --from yesterday --limit -1x')).toHaveLength(1);
+    expect(problems('--venue nasdaq --from yesterday --limit -1x --nope')).toHaveLength(5);
     expect(problems('--venue nasdaq --from yesterday --limit x')).toHaveLength(4);
     expect(problems('candles --venue kalshi --from 20 --to 10')).toEqual(['--from must be before --to']);
     expect(problems('candles --venue manifold --market a --against venue')).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UsageError } from '../../../bin/operator-command.ts';
+import { UsageError } from '../../../bin/command-arguments.ts';
 import { parseRejectedArguments } from '../../../bin/rejected-arguments.ts';
 import { rejectionsJson, rejectionsText } from '../../../bin/rejected-report.ts';
 import { VENUE_NAMES } from '../../../src/domain/venue.ts';
@@ -51,8 +51,8 @@ describe('the arguments of rejected', () => {
       problemsOf('--venue', 'x', '--kind', 'y', '--since', 'z', '--limit', '-1', '--nope', 'stray', '--json=1'),
     ).toEqual([
       'unknown option --nope',
-      'nothing is called stray',
       '--json takes no value',
+      'nothing is called stray',
       `--venue must be one of ${VENUE_NAMES.join(', ')}`,
       '--kind must be one of markets, prices, books, trades, wallets',
       '--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time',

@@ -1,0 +1,32 @@
+import type { Admission } from './account-limits.ts';
+import type { ApiDeps, Caller } from './deps.ts';
+import { ApiError } from './errors.ts';
+
+/** What one read may still cause at the venues: a book fetched, a walk back through old trades begun. */
+export interface ColdAllowance {
+  /** Counts a cold read of the account; false when it has used up those of this minute. */
+  take(): boolean;
+  /** Whether `take` said no: then the answer is what is stored, and nobody else's. */
+  readonly isExhausted: boolean;
+  /** 429 for a read of which nothing is stored. */
+  refusal(): ApiError;
+}
+
+/** The allowance of a request; see AccountLimits for how accounts are counted. */
+export function coldAllowance(deps: Pick<ApiDeps, 'limits'>, caller: Caller): ColdAllowance {
+  let refused: Admission | undefined;
+  return {
+    take() {
+      const admission = deps.limits.take('cold_reads', caller.accountId, caller.coldReadsPerMinute);
+      if (admission?.isAdmitted === false) refused = admission;
+      return admission?.isAdmitted ?? true;
+    },
+    get isExhausted() {
+      return refused !== undefined;
+    },
+    refusal() {
+      const message = `nothing is stored of this, and the account has used up its ${refused?.limit} cold reads per minute`;
+      return new ApiError('rate_limited', message, { headers: { 'Retry-After': String(refused?.resetSeconds ?? 1) } });
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import type { Cidr } from '../src/domain/address-policy.ts';
+import { clientNetwork } from './client-address.ts';
+import { ApiError } from './errors.ts';
+
+/** Keys that are no keys one network may send within a minute. */
+export const MAX_FAILED_KEYS = 30;
+/** Look-ups of keys nobody is known to use, at once per network: after a restart many good ones may come together. */
+const MAX_UNDER_WAY = 200;
+const WINDOW_MS = 60_000;
+/** The networks that were seen longest ago are forgotten first: about 2 MB. */
+const MAX_NETWORKS = 10_000;
+
+/** What stands between a request and the look-up of a key that nobody is known to use. */
+export interface KeyGuess {
+  /** Before the look-up. @throws ApiError `rate_limited` when there were too many. */
+  begin(): void;
+  /** After it; `isFailed` says that the key is none. */
+  end(isFailed: boolean): void;
+}
+
+/** Limits how many keys a network can try, whether they are right or not: so nothing is learnt from being refused. */
+export interface FailedKeys {
+  of(req: IncomingMessage): KeyGuess;
+}
+
+interface Tries {
+  failed: number;
+  underWay: number;
+  untilMs: number;
+}
+
+export interface FailedKeysOptions {
+  /** Ours: of them `X-Forwarded-For` is believed. */
+  trustedProxies: readonly Cidr[];
+  /** Epoch milliseconds. */
+  now(): number;
+  maxFailed?: number;
+}
+
+export function createFailedKeys(options: FailedKeysOptions): FailedKeys {
+  const { trustedProxies, now, maxFailed = MAX_FAILED_KEYS } = options;
+  const networks = new LRUCache<string, Tries>({ max: MAX_NETWORKS });
+
+  function triesOf(network: string, nowMs: number): Tries {
+    const known = networks.get(network);
+    // A clock that was set back does not make a minute longer.
+    if (known && nowMs < known.untilMs && nowMs >= known.untilMs - WINDOW_MS) return known;
+    const tries = { failed: 0, underWay: 0, untilMs: nowMs + WINDOW_MS };
+    networks.set(network, tries);
+    return tries;
+  }
+
+  return {
+    of(req) {
+      let tries: Tries | undefined;
+      return {
+        begin() {
+          const nowMs = now();
+          const found = triesOf(clientNetwork(req, trustedProxies), nowMs);
+          const isOver = found.failed >= maxFailed;
+          if (isOver || found.underWay >= MAX_UNDER_WAY) {
+            const seconds = isOver ? Math.max(1, Math.ceil((found.untilMs - nowMs) / 1000)) : 1;
+            throw new ApiError('rate_limited', 'too many failed authentications from this address', {
+              headers: { 'Retry-After': String(seconds) },
+            });
+          }
+          tries = found;
+          found.underWay += 1;
+        },
+        end(isFailed) {
+          if (!tries) return;
+          tries.underWay -= 1;
+          if (isFailed) tries.failed += 1;
+        },
+      };
+    },
+  };
+}

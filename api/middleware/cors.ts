@@ -1,0 +1,57 @@
+import koaCors from '@koa/cors';
+import type { Middleware } from 'koa';
+import type { ApiState } from '../deps.ts';
+import { isPathTarget } from './request-context.ts';
+
+const ALLOWED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'];
+const ALLOWED_HEADERS = [
+  'Authorization',
+  'X-API-Key',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-None-Match',
+  'X-Request-Id',
+];
+/** What a page may read beside the few that it always may. */
+export const EXPOSED_HEADERS = [
+  'ETag',
+  'Location',
+  'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'WWW-Authenticate',
+  'X-Request-Id',
+  'Idempotent-Replayed',
+  'Deprecation',
+  'Sunset',
+  'Link',
+];
+/** Browsers keep a preflight this long; most of them no longer than two hours. */
+const MAX_AGE_SECONDS = 3_600;
+
+/**
+ * Lets the pages of `origins` (`*`: of all) call the API from a browser. Preflights are answered without a key. Keys are in headers, so
+ * credentials (cookies) are never allowed. The operator pages are for their own origin only.
+ */
+export function cors(origins: readonly string[]): Middleware<ApiState> {
+  const isOpen = origins.includes('*');
+  const allow = koaCors({
+    origin: (ctx) => {
+      const origin = ctx.get('Origin');
+      if (origin === '') return '';
+      return isOpen ? '*' : origins.includes(origin) ? origin : '';
+    },
+    allowMethods: ALLOWED_METHODS,
+    allowHeaders: ALLOWED_HEADERS,
+    exposeHeaders: EXPOSED_HEADERS,
+    maxAge: MAX_AGE_SECONDS,
+    keepHeadersOnError: false,
+  });
+  return (ctx, next) => {
+    const { url } = ctx.req;
+    return !isPathTarget(url) || url?.startsWith('/ops') ? next() : allow(ctx, next);
+  };
+}

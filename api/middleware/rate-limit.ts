@@ -1,0 +1,44 @@
+import type { Admission } from '../account-limits.ts';
+import { ApiError } from '../errors.ts';
+
+/** The `RateLimit-Policy` of each limit there is: few, and at every request. */
+const policies = new Map<number, string>();
+/** Accounts with a limit of their own are few; should they not be, the texts are made anew. */
+const MAX_POLICIES = 1_000;
+
+function policyOf(limit: number): string {
+  const known = policies.get(limit);
+  if (known !== undefined) return known;
+  if (policies.size >= MAX_POLICIES) policies.clear();
+  const policy = `"default";q=${limit};w=60`;
+  policies.set(limit, policy);
+  return policy;
+}
+
+/**
+ * What an answer says of the account's limit: names and values in turn. The first two are of draft-ietf-httpapi-ratelimit-headers,
+ * the others what clients have long read. Empty without a limit.
+ */
+export function rateLimitHeaders(admission: Admission | null): string[] {
+  if (admission === null) return [];
+  const { limit, remaining, resetSeconds } = admission;
+  return [
+    'RateLimit-Policy',
+    policyOf(limit),
+    'RateLimit',
+    `"default";r=${remaining};t=${resetSeconds}`,
+    'RateLimit-Limit',
+    String(limit),
+    'RateLimit-Remaining',
+    String(remaining),
+    'RateLimit-Reset',
+    String(resetSeconds),
+  ];
+}
+
+/** 429 for an account that used up its requests of this minute. */
+export function tooManyRequests({ limit, resetSeconds }: Admission): ApiError {
+  return new ApiError('rate_limited', `this account may make ${limit} requests per minute`, {
+    headers: { 'Retry-After': String(resetSeconds) },
+  });
+}

@@ -1,0 +1,150 @@
+import { SCOPES, type Scope } from '../src/domain/api-key.ts';
+import { isStorableText } from '../src/domain/text.ts';
+import type { AccountQuotas } from '../src/store/account-quotas.ts';
+import {
+  type CommandArguments,
+  type OptionTypes,
+  parseMoment,
+  parseSpan,
+  readArguments,
+  UsageError,
+} from './command-arguments.ts';
+
+export type KeysOptions = { json: boolean } & (
+  | { verb: 'create'; account: string; name: string; scopes: readonly Scope[]; expiresAt?: Date }
+  | { verb: 'list'; account?: string }
+  | { verb: 'revoke'; id: string }
+  | { verb: 'quota'; account: string; change: Partial<AccountQuotas> }
+  | { verb: 'accounts' }
+);
+type Verb = KeysOptions['verb'];
+
+export const KEYS_USAGE = `usage: npm run --silent keys -- create --account A --name N [--scopes S,S] [--expires TIME] [--json]
+       npm run --silent keys -- list [--account A] [--json]
+       npm run --silent keys -- revoke ID [--json]
+       npm run --silent keys -- accounts [--json]
+       npm run --silent keys -- quota --account A [--webhooks N] [--alerts N] [--wallets N] [--rate N] [--cold-reads N] [--json]
+
+  create    makes a key, and the account if there is none of that name; the key is shown this once
+  list      keys with their scopes, expiry and last use; never what they consist of
+  revoke    ends a key within a second, for good
+  accounts  every account and what it has
+  quota     shows the limits of an account, after setting those that are given
+
+  A and N have 1 to 100 characters. S is one of ${SCOPES.join(', ')}; the default is all of them.
+  TIME is an age from now (12h, 90d), epoch seconds or ISO 8601 (2027-01-01, 2027-01-01T12:00Z); the default is never.
+  --webhooks, --alerts and --wallets are what an account may have at once, --rate its requests and --cold-reads its cold
+  reads per minute: a whole number, or "default" for what the configuration says. --rate 0 is no limit.
+  Exit code: 0 done, 1 not done (no such key, no such account), 2 a wrong call.`;
+
+/** Options that give a limit, and whose. */
+const LIMITS = {
+  webhooks: 'webhooks',
+  alerts: 'alerts',
+  wallets: 'wallets',
+  rate: 'ratePerMinute',
+  'cold-reads': 'coldReadsPerMinute',
+} as const satisfies Record<string, keyof AccountQuotas>;
+
+const TEXT = { type: 'string' } as const;
+const JSON_FLAG = { json: { type: 'boolean' } } as const;
+
+const OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
+  create: { account: TEXT, name: TEXT, scopes: TEXT, expires: TEXT, ...JSON_FLAG },
+  list: { account: TEXT, ...JSON_FLAG },
+  revoke: JSON_FLAG,
+  quota: { account: TEXT, ...Object.fromEntries(Object.keys(LIMITS).map((name) => [name, TEXT])), ...JSON_FLAG },
+  accounts: JSON_FLAG,
+};
+const VERBS = Object.keys(OPTIONS) as Verb[];
+
+const MAX_NAME_LENGTH = 100;
+/** What a column of Postgres takes. */
+const MAX_LIMIT = 2_147_483_647;
+/** The last moment of the year 9999: later ones are typing errors. */
+const MAX_EXPIRY_MS = 253_402_300_799_000;
+
+/** The arguments behind `npm run keys --`. @throws UsageError naming everything that is wrong. */
+export function parseKeysArguments(argv: readonly string[], nowMs: number): KeysOptions {
+  const verb = VERBS.find((each) => each === argv[0]);
+  if (verb === undefined) throw new UsageError([`say what to do: ${VERBS.join(', ')}`]);
+  const problems: string[] = [];
+  const given = readArguments(argv.slice(1), OPTIONS[verb], problems);
+  const options = readOptions(verb, given, nowMs, problems);
+  problems.push(...given.words.map((word) => `nothing is called ${word}`));
+  if (problems.length > 0) throw new UsageError(problems);
+  return options;
+}
+
+function readOptions(verb: Verb, given: CommandArguments, nowMs: number, problems: string[]): KeysOptions {
+  const json = given.flags.has('json');
+  switch (verb) {
+    case 'create': {
+      const account = readName(given, 'account', problems) ?? '';
+      const name = readName(given, 'name', problems) ?? '';
+      const expiresAt = readExpiry(given, nowMs, problems);
+      const scopes = readScopes(given, problems);
+      return { verb, json, account, name, scopes, ...(expiresAt !== undefined && { expiresAt }) };
+    }
+    case 'list': {
+      const account = given.texts.has('account') ? readName(given, 'account', problems) : undefined;
+      return { verb, json, ...(account !== undefined && { account }) };
+    }
+    case 'revoke': {
+      const id = given.words.shift() ?? '';
+      // The whole key would end up in the shell's history: whoever passes it should know.
+      if (/^ow_live_[0-9A-Za-z]+_/.test(id)) problems.push('revoke takes the id of a key, not the key');
+      else if (!/^[\w-]{1,64}$/.test(id)) problems.push('revoke takes the id of a key, as `list` shows it');
+      return { verb, json, id };
+    }
+    case 'quota': {
+      return { verb, json, account: readName(given, 'account', problems) ?? '', change: readLimits(given, problems) };
+    }
+    case 'accounts':
+      return { verb, json };
+  }
+}
+
+function readName({ texts }: CommandArguments, option: 'account' | 'name', problems: string[]): string | undefined {
+  const text = texts.get(option)?.trim();
+  if (text === undefined || text === '') {
+    problems.push(`--${option} must not be empty`);
+  } else if (text.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(text) || !isStorableText(text)) {
+    problems.push(`--${option} must have at most ${MAX_NAME_LENGTH} characters, none of them control characters`);
+  } else {
+    return text;
+  }
+  return undefined;
+}
+
+function readScopes({ texts }: CommandArguments, problems: string[]): Scope[] {
+  const asked = (texts.get('scopes') ?? SCOPES.join(',')).split(',').map((scope) => scope.trim());
+  const unknown = asked.filter((scope) => !SCOPES.some((each) => each === scope));
+  for (const scope of unknown) problems.push(`--scopes: ${scope || '(empty)'} is none of ${SCOPES.join(', ')}`);
+  return SCOPES.filter((scope) => asked.includes(scope));
+}
+
+function readExpiry({ texts }: CommandArguments, nowMs: number, problems: string[]): Date | undefined {
+  const text = texts.get('expires');
+  if (text === undefined) return undefined;
+  const spanMs = parseSpan(text);
+  const seconds = parseMoment(text);
+  const atMs = spanMs !== null ? nowMs + spanMs : seconds !== null ? seconds * 1000 : null;
+  if (atMs === null) problems.push('--expires must be an age from now (12h, 90d), epoch seconds or an ISO 8601 time');
+  else if (atMs <= nowMs) problems.push('--expires must not be in the past');
+  else if (atMs > MAX_EXPIRY_MS) problems.push('--expires must be before the year 10000');
+  else return new Date(atMs);
+  return undefined;
+}
+
+function readLimits({ texts }: CommandArguments, problems: string[]): Partial<AccountQuotas> {
+  const change: { -readonly [Limit in keyof AccountQuotas]?: number | null } = {};
+  for (const [option, limit] of Object.entries(LIMITS)) {
+    const text = texts.get(option);
+    if (text === undefined) continue;
+    if (text === 'default') change[limit] = null;
+    else if (/^\d{1,10}$/.test(text) && Number(text) <= MAX_LIMIT) change[limit] = Number(text);
+    else problems.push(`--${option} must be a whole number from 0 to ${MAX_LIMIT}, or default`);
+  }
+  return change;
+}

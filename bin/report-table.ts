@@ -1,0 +1,22 @@
+/** Columns padded to their widest cell; those of numbers to the right. The first row is the head. */
+export function table(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string {
+  const cells = rows.map((row) => row.map(printable));
+  const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const pad = (cell: string, column: number) =>
+    numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
+  return cells.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('');
+}
+
+/** Others' text must not steer the operator's terminal: no control characters, nothing that turns the direction of text. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** UTC to the second. */
+export function shortTime(ms: number): string {
+  return iso(ms).slice(0, 19).replace('T', ' ');
+}

@@ -1,0 +1,27 @@
+import type { AddUsage } from '../domain/usage.ts';
+import type { RedisClient } from './redis-connection.ts';
+
+/** Longer than any window: what is left of one that is over goes by itself. */
+const KEPT_MS = 180_000;
+
+/**
+ * `AddUsage` in Redis: one round trip for all accounts. `prefix` carries a hash tag, so that the keys are on one server of a
+ * cluster. A window of its own is a key of its own: none of them is ever later than another.
+ */
+export function createRedisUsage(redis: RedisClient, prefix: string): AddUsage {
+  return async (entries) => {
+    if (entries.length === 0) return [];
+    const pipeline = redis.pipeline();
+    for (const { kind, accountId, windowStartMs, used } of entries) {
+      const key = `${prefix}:usage:${kind}:${accountId}:${windowStartMs}`;
+      pipeline.incrby(key, used);
+      pipeline.pexpire(key, KEPT_MS);
+    }
+    const replies = (await pipeline.exec()) ?? [];
+    return entries.map((_, i) => {
+      const [error, total] = replies[2 * i] ?? [new Error('no reply')];
+      if (error) throw error;
+      return Number(total);
+    });
+  };
+}

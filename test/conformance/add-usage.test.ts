@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AddUsage, UsageEntry } from '../../src/domain/usage.ts';
+import { createLogger } from '../../src/observe/logger.ts';
+import { createQueueBackend } from '../../src/queues/backend.ts';
+import { addRateUsage } from '../../src/store/rate-usage.ts';
+import { sql } from '../../src/store/tx.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestRedis } from '../support/redis.ts';
+
+const START_MS = 1_800_000_000_000;
+const requests = (accountId: bigint, used: number, windowStartMs = START_MS): UsageEntry => ({
+  kind: 'requests',
+  accountId,
+  windowStartMs,
+  used,
+});
+
+interface Store {
+  add: AddUsage;
+  close(): Promise<void>;
+}
+
+async function onPostgres(): Promise<Store> {
+  const { db, drop } = await createTestDatabase();
+  return { add: (entries) => addRateUsage(db, entries), close: drop };
+}
+
+async function onRedis(): Promise<Store | null> {
+  const redis = await startTestRedis();
+  if (redis === null) return null;
+  const log = createLogger({ process: 'test', level: 'silent' });
+  const prefix = `usage${process.pid}`;
+  const backend = createQueueBackend({ databaseUrl: 'postgres://none', redisUrl: redis.url, prefix, workers: 0, log });
+  await backend.migrate();
+  if (!backend.addUsage) throw new Error('the Redis backend counts usage');
+  return {
+    add: backend.addUsage,
+    async close() {
+      await backend.close();
+      await redis.stop();
+    },
+  };
+}
+
+describe.each([
+  ['Postgres', onPostgres],
+  ['Redis', onRedis],
+])('usage counted in %s', (_name, open) => {
+  let store: Store | null;
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store?.close());
+
+  it('adds up per account, kind and window, and answers in the order asked', async ({ skip }) => {
+    if (!store) return skip();
+    const { add } = store;
+    expect(await add([])).toEqual([]);
+    expect(await add([requests(7n, 2), { ...requests(3n, 1), kind: 'cold_reads' }, requests(3n, 5)])).toEqual([
+      2, 1, 5,
+    ]);
+    expect(await add([requests(3n, 1), requests(7n, 3)])).toEqual([6, 5]);
+    expect(await add([requests(3n, 4, START_MS + 60_000)])).toEqual([4]);
+    expect(await add([{ ...requests(3n, 1), kind: 'cold_reads' }])).toEqual([2]);
+  });
+
+  it('does not let the past spend what is now', async ({ skip }) => {
+    if (!store) return skip();
+    const { add } = store;
+    await add([requests(9n, 1, START_MS + 60_000)]);
+    const [late] = await add([requests(9n, 100)]);
+    expect([null, 100]).toContain(late);
+    expect(await add([requests(9n, 1, START_MS + 60_000)])).toEqual([2]);
+  });
+
+  it('takes many accounts from many processes at once without losing one', async ({ skip }) => {
+    if (!store) return skip();
+    const { add } = store;
+    const accounts = Array.from({ length: 50 }, (_, i) => BigInt(1_000 + i));
+    await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        add((i % 2 === 0 ? accounts : [...accounts].reverse()).map((account) => requests(account, 1))),
+      ),
+    );
+    expect(await add(accounts.map((account) => requests(account, 1)))).toEqual(accounts.map(() => 9));
+  });
+});
+
+it('two processes that add the same accounts the other way round wait for each other, and neither fails', async () => {
+  const { db, drop } = await createTestDatabase();
+  try {
+    const accounts = [1n, 2n, 3n];
+    const add = (ids: readonly bigint[]) =>
+      addRateUsage(
+        db,
+        ids.map((id) => requests(id, 1)),
+      );
+    await add(accounts);
+    const underWay: Promise<unknown>[] = [];
+    await db.transaction(async (tx) => {
+      // While the row in the middle is held, each takes the rows before it in its own order.
+      await tx.query(sql('test_hold_usage', 'SELECT 1 FROM rate_usage WHERE account_id = 2 FOR UPDATE'));
+      underWay.push(add(accounts), add([...accounts].reverse()));
+      const waiting = sql(
+        'test_usage_waits',
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      await eventually(
+        async () => (await db.query<{ n: number }>(waiting))[0]?.n ?? 0,
+        (n) => n >= 2,
+        { everyMs: 10 },
+      );
+    });
+    await Promise.all(underWay);
+    expect(await add(accounts)).toEqual([4, 4, 4]);
+  } finally {
+    await drop();
+  }
+});

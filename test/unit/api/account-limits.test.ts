@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { type AccountLimits, createAccountLimits } from '../../../api/account-limits.ts';
+import type { AddUsage, UsageEntry } from '../../../src/domain/usage.ts';
+import { createLogger } from '../../../src/observe/logger.ts';
+
+const log = createLogger({ process: 'test', level: 'silent' });
+
+/** A store as the contract says, in memory. */
+function sharedCounts() {
+  const rows = new Map<string, { windowStartMs: number; used: number }>();
+  const calls: UsageEntry[][] = [];
+  let answer: (totals: (number | null)[]) => Promise<(number | null)[]> = async (totals) => totals;
+  const add: AddUsage = (entries) => {
+    calls.push([...entries]);
+    const totals = entries.map(({ kind, accountId, windowStartMs, used }) => {
+      const key = `${kind} ${accountId}`;
+      const row = rows.get(key);
+      if (row && row.windowStartMs > windowStartMs) return null;
+      const total = used + (row?.windowStartMs === windowStartMs ? row.used : 0);
+      rows.set(key, { windowStartMs, used: total });
+      return total;
+    });
+    return answer(totals);
+  };
+  return {
+    add,
+    calls,
+    rows,
+    answerWith: (next: typeof answer) => {
+      answer = next;
+    },
+  };
+}
+
+function setUp(over: { requests?: number; coldReads?: number; syncLimitMs?: number } = {}) {
+  const counts = sharedCounts();
+  // The start of a window of account 0.
+  const clock = { nowMs: 1_800_000_000_000 - (1_800_000_000_000 % 60_000) };
+  const lines: string[] = [];
+  const note = (_fields: unknown, text?: string) => void lines.push(String(text ?? _fields));
+  const process = () =>
+    createAccountLimits({
+      addUsage: counts.add,
+      defaults: { requests: over.requests ?? 5, cold_reads: over.coldReads ?? 2 },
+      log: Object.assign(Object.create(log), { warn: note, info: note }),
+      now: () => clock.nowMs,
+      ...(over.syncLimitMs !== undefined && { syncLimitMs: over.syncLimitMs }),
+    });
+  return { counts, clock, lines, process };
+}
+
+/** How many of `times` requests are admitted. */
+function admitted(limits: AccountLimits, times: number, accountId = 0n): number {
+  return Array.from({ length: times }, () => limits.take('requests', accountId, null)).filter((one) => one?.isAdmitted)
+    .length;
+}
+
+describe('the limits of accounts', () => {
+  it('admit so many a minute, and say what is left and until when', () => {
+    const { process, clock } = setUp();
+    const limits = process();
+    expect(limits.take('requests', 0n, null)).toEqual({ isAdmitted: true, limit: 5, remaining: 4, resetSeconds: 60 });
+    clock.nowMs += 30_001;
+    expect(limits.take('requests', 0n, null)).toMatchObject({ remaining: 3, resetSeconds: 30 });
+    expect(admitted(limits, 10)).toBe(3);
+    expect(limits.take('requests', 0n, null)).toEqual({ isAdmitted: false, limit: 5, remaining: 0, resetSeconds: 30 });
+    clock.nowMs += 29_998;
+    expect(limits.take('requests', 0n, null)).toMatchObject({ isAdmitted: false, resetSeconds: 1 });
+    clock.nowMs += 1;
+    expect(admitted(limits, 10)).toBe(5);
+  });
+
+  it('are of each account and each kind alone; an account may have its own, and none at all', () => {
+    const { process } = setUp();
+    const limits = process();
+    expect(admitted(limits, 9, 1n)).toBe(5);
+    expect(admitted(limits, 9, 2n)).toBe(5);
+    expect(limits.take('cold_reads', 1n, null)).toMatchObject({ isAdmitted: true, remaining: 1 });
+    expect(limits.take('requests', 1n, 7)).toMatchObject({ isAdmitted: true, limit: 7, remaining: 1 });
+    expect(limits.take('requests', 1n, 0)).toBeNull();
+    expect(limits.take('cold_reads', 3n, 0)).toMatchObject({ isAdmitted: false, limit: 0 });
+    const off = setUp({ requests: 0, coldReads: 0 }).process();
+    expect(off.take('requests', 1n, null)).toBeNull();
+    expect(off.take('requests', 1n, 1)).toMatchObject({ isAdmitted: true, remaining: 0 });
+    expect(off.take('cold_reads', 1n, null)).toMatchObject({ isAdmitted: false });
+  });
+
+  it('begin their windows in different seconds, the same in every process', () => {
+    const { process, clock } = setUp();
+    clock.nowMs += 12_345;
+    const resets = [0n, 1n, 20n, 60n].map((account) => process().take('requests', account, null)?.resetSeconds);
+    expect(resets).toEqual([48, 49, 8, 48]);
+  });
+
+  it('do not grow longer when the clock is set back', () => {
+    const { process, clock } = setUp();
+    const limits = process();
+    admitted(limits, 5);
+    clock.nowMs -= 3_600_000;
+    expect(limits.take('requests', 0n, null)).toMatchObject({ isAdmitted: true, resetSeconds: 60 });
+  });
+});
+
+describe('limits shared by processes', () => {
+  it('hold for all together from the next sync on: beyond is what the others admit until then', async () => {
+    const { process, counts } = setUp();
+    const [a, b] = [process(), process()];
+    expect([admitted(a, 4), admitted(b, 3)]).toEqual([4, 3]);
+    await a.sync();
+    await b.sync();
+    // Seven of five: b knows it at once, a only with its next sync, before which it may admit what it thinks is left.
+    expect(admitted(b, 10)).toBe(0);
+    expect(admitted(a, 10)).toBe(1);
+    await a.sync();
+    expect(admitted(a, 10)).toBe(0);
+    expect(counts.rows.get('requests 0')?.used).toBe(8);
+  });
+
+  it('cost one statement a sync for all accounts, and none when nothing was used', async () => {
+    const { process, counts, clock } = setUp();
+    const limits = process();
+    for (const account of [1n, 2n, 3n]) admitted(limits, 2, account);
+    limits.take('cold_reads', 1n, null);
+    await limits.sync();
+    await limits.sync();
+    expect(counts.calls.map((entries) => entries.length)).toEqual([4]);
+    // Refused ones are not told: they are no use of anything.
+    admitted(limits, 9, 1n);
+    admitted(limits, 9, 1n);
+    await limits.sync();
+    expect(counts.calls[1]).toMatchObject([{ kind: 'requests', accountId: 1n, used: 3 }]);
+    clock.nowMs += 60_000;
+    await limits.sync();
+    expect(counts.calls).toHaveLength(2);
+  });
+
+  it('lose no use that was made while a sync was under way', async () => {
+    const { process, counts } = setUp();
+    const limits = process();
+    let answer: () => void = () => undefined;
+    counts.answerWith(
+      (totals) =>
+        new Promise((resolve) => {
+          answer = () => resolve(totals);
+        }),
+    );
+    expect(admitted(limits, 2)).toBe(2);
+    const syncing = limits.sync();
+    expect(admitted(limits, 1)).toBe(1);
+    answer();
+    await syncing;
+    counts.answerWith(async (totals) => totals);
+    await limits.sync();
+    expect(counts.rows.get('requests 0')?.used).toBe(3);
+    expect(admitted(limits, 9)).toBe(2);
+  });
+
+  it('go on alone while the store is away, which is said once, and tell all of it afterwards', async () => {
+    const { process, counts, lines } = setUp();
+    const limits = process();
+    counts.answerWith(() => Promise.reject(new Error('away')));
+    counts.rows.clear();
+    expect(admitted(limits, 2)).toBe(2);
+    await limits.sync();
+    await limits.sync();
+    expect(admitted(limits, 9)).toBe(3);
+    expect(lines).toEqual(['limits of accounts are not shared between processes; each limits alone']);
+    counts.rows.clear();
+    counts.answerWith(async (totals) => totals);
+    await limits.sync();
+    expect(counts.rows.get('requests 0')?.used).toBe(5);
+    expect(lines).toHaveLength(2);
+    expect(admitted(limits, 9)).toBe(0);
+  });
+
+  it('take a store that hangs for one that is away, and one that forgot for one that knows less', async () => {
+    const { process, counts, lines } = setUp({ syncLimitMs: 5 });
+    const limits = process();
+    counts.answerWith(() => new Promise(() => undefined));
+    admitted(limits, 2);
+    await limits.sync();
+    expect(lines).toHaveLength(1);
+    counts.answerWith(async (totals) => totals.map(() => 1));
+    await limits.sync();
+    expect(admitted(limits, 9)).toBe(3);
+  });
+
+  it('are told for the last time when a process ends', async () => {
+    const { process, counts } = setUp();
+    const limits = process();
+    admitted(limits, 3);
+    await limits.close();
+    expect(counts.rows.get('requests 0')?.used).toBe(3);
+  });
+});

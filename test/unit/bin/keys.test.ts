@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { UsageError } from '../../../bin/command-arguments.ts';
+import { KEYS_USAGE, parseKeysArguments } from '../../../bin/keys-arguments.ts';
+import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from '../../../bin/keys-report.ts';
+import { SCOPES } from '../../../src/domain/api-key.ts';
+import type { ListedApiKey } from '../../../src/store/key-lists.ts';
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12);
+const parse = (...argv: string[]) => parseKeysArguments(argv, NOW_MS);
+const problemsOf = (...argv: string[]) => {
+  try {
+    parse(...argv);
+  } catch (error) {
+    if (error instanceof UsageError) return error.problems;
+    throw error;
+  }
+  return [];
+};
+const CREATE = ['create', '--account', 'acme', '--name', 'laptop'] as const;
+
+describe('the arguments of keys', () => {
+  it('create: every scope and no end, unless told', () => {
+    expect(parse(...CREATE)).toEqual({
+      verb: 'create',
+      json: false,
+      account: 'acme',
+      name: 'laptop',
+      scopes: [...SCOPES],
+    });
+    expect(parse(...CREATE, '--scopes', 'wallets, markets:read,wallets', '--expires=90d', '--json')).toEqual({
+      verb: 'create',
+      json: true,
+      account: 'acme',
+      name: 'laptop',
+      scopes: ['markets:read', 'wallets'],
+      expiresAt: new Date(NOW_MS + 90 * 86_400_000),
+    });
+    expect(parse('create', '--account', ' two words ', '--name', 'é')).toMatchObject({
+      account: 'two words',
+      name: 'é',
+    });
+  });
+
+  it.each([
+    ['12h', Date.UTC(2026, 10, 21)],
+    ['2027-01-01', Date.UTC(2027, 0, 1)],
+    ['2026-11-20T12:00:01Z', NOW_MS + 1_000],
+    ['1800000000', 1_800_000_000_000],
+  ])('--expires %s', (text, atMs) => {
+    expect(parse(...CREATE, '--expires', text)).toMatchObject({ expiresAt: new Date(atMs) });
+  });
+
+  it('the other verbs', () => {
+    expect(parse('list')).toEqual({ verb: 'list', json: false });
+    expect(parse('list', '--account', 'acme', '--json')).toEqual({ verb: 'list', json: true, account: 'acme' });
+    expect(parse('revoke', 'chosen-00ff')).toEqual({ verb: 'revoke', json: false, id: 'chosen-00ff' });
+    expect(parse('accounts')).toEqual({ verb: 'accounts', json: false });
+    expect(parse('quota', '--account', 'acme')).toEqual({ verb: 'quota', json: false, account: 'acme', change: {} });
+    const all = '--webhooks 0 --alerts default --wallets 2147483647 --rate 1 --cold-reads default'.split(' ');
+    expect(parse('quota', '--account', 'acme', ...all)).toMatchObject({
+      change: { webhooks: 0, alerts: null, wallets: 2_147_483_647, ratePerMinute: 1, coldReadsPerMinute: null },
+    });
+  });
+
+  it('name everything that is wrong at once, by the field', () => {
+    expect(
+      problemsOf('create', '--account', ' ', '--scopes', 'markets,,alerts', '--expires', '0d', '--x', 'y'),
+    ).toEqual([
+      'unknown option --x',
+      '--account must not be empty',
+      '--name must not be empty',
+      '--expires must not be in the past',
+      `--scopes: markets is none of ${SCOPES.join(', ')}`,
+      `--scopes: (empty) is none of ${SCOPES.join(', ')}`,
+      'nothing is called y',
+    ]);
+    expect(problemsOf('quota', '--webhooks', '-1', '--rate', '1e3', '--alerts', '2147483648')).toHaveLength(4);
+  });
+
+  it.each([
+    [[], 'say what to do: create, list, revoke, quota, accounts'],
+    [['drop'], 'say what to do: create, list, revoke, quota, accounts'],
+    [[...CREATE, '--expires', '2026-11-20T12:00Z'], '--expires must not be in the past'],
+    [[...CREATE, '--expires', '999999999999'], '--expires must be before the year 10000'],
+    [
+      [...CREATE, '--expires', 'soon'],
+      '--expires must be an age from now (12h, 90d), epoch seconds or an ISO 8601 time',
+    ],
+    [
+      ['create', '--account', 'a'.repeat(101), '--name', 'n'],
+      '--account must have at most 100 characters, none of them control characters',
+    ],
+    [
+      ['create', '--account', 'a', '--name', 'a\nb'],
+      '--name must have at most 100 characters, none of them control characters',
+    ],
+    [['list', '--name=n'], 'unknown option --name'],
+    [['revoke'], 'revoke takes the id of a key, as `list` shows it'],
+    [['revoke', "a'b"], 'revoke takes the id of a key, as `list` shows it'],
+    [['revoke', 'a', 'b'], 'nothing is called b'],
+    [['revoke', 'ow_live_abc_def'], 'revoke takes the id of a key, not the key'],
+    [['quota', '--rate', '5'], '--account must not be empty'],
+  ])('%j: %s', (argv, problem) => {
+    expect(problemsOf(...argv)).toEqual([problem]);
+  });
+
+  it('are all in the help', () => {
+    for (const word of ['create', 'list', 'revoke', 'accounts', 'quota', '--expires', '--cold-reads', ...SCOPES]) {
+      expect(KEYS_USAGE).toContain(word);
+    }
+  });
+});
+
+describe('the report of keys', () => {
+  const key: ListedApiKey = {
+    id: 'k1',
+    account: 'acme',
+    name: 'laptop',
+    scopes: ['alerts', 'wallets'],
+    createdAt: new Date(NOW_MS - 3_600_000),
+    expiresAt: null,
+    lastUsedAt: null,
+    revokedAt: null,
+  };
+  const keys = [
+    { ...key, lastUsedAt: new Date(NOW_MS) },
+    { ...key, id: 'k2', name: '\u001b[2J', expiresAt: new Date(NOW_MS) },
+    { ...key, id: 'k3', name: 'x', expiresAt: new Date(NOW_MS), revokedAt: new Date(NOW_MS - 1_000) },
+  ];
+
+  it('says what a key may do and whether it still may', () => {
+    expect(keysText(keys, NOW_MS)).toBe(
+      [
+        'id  account  name    scopes          created              expires              last used            state',
+        'k1  acme     laptop  alerts,wallets  2026-11-20 11:00:00  never                2026-11-20 12:00:00  active',
+        'k2  acme     \ufffd[2J    alerts,wallets  2026-11-20 11:00:00  2026-11-20 12:00:00  never                expired',
+        'k3  acme     x       alerts,wallets  2026-11-20 11:00:00  2026-11-20 12:00:00  never                revoked 2026-11-20 11:59:59',
+        '',
+      ].join('\n'),
+    );
+    expect(keysText([], NOW_MS)).toBe('No keys.\n');
+    expect(JSON.parse(keysJson(keys, NOW_MS))).toMatchObject([
+      { id: 'k1', state: 'active', last_used_at: '2026-11-20T12:00:00.000Z', revoked_at: null },
+      { id: 'k2', state: 'expired' },
+      { id: 'k3', state: 'revoked', revoked_at: '2026-11-20T11:59:59.000Z' },
+    ]);
+  });
+
+  it('counts what accounts have, and shows limits by the option that sets them', () => {
+    const account = { name: 'acme', createdAt: new Date(NOW_MS), keys: 2, webhooks: 1, alerts: 300, wallets: 0 };
+    expect(accountsText([account])).toBe(
+      'account  created              keys  webhooks  alerts  wallets\nacme     2026-11-20 12:00:00     2         1     300        0\n',
+    );
+    expect(JSON.parse(accountsJson([account]))).toEqual([
+      { ...account, createdAt: undefined, created_at: '2026-11-20T12:00:00.000Z' },
+    ]);
+    const quotas = { webhooks: 5, alerts: null, wallets: 0, ratePerMinute: 6_000, coldReadsPerMinute: null };
+    expect(quotasText(quotas)).toBe(
+      'limit       value\nwebhooks    5\nalerts      default\nwallets     0\nrate        6000\ncold-reads  default\n',
+    );
+    expect(JSON.parse(quotasJson('acme', quotas))).toEqual({
+      account: 'acme',
+      webhooks: 5,
+      alerts: null,
+      wallets: 0,
+      rate_per_minute: 6_000,
+      cold_reads_per_minute: null,
+    });
+  });
+});
