@@ -1,81 +1,90 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Middleware } from 'koa';
-import { LRUCache } from 'lru-cache';
-import type { ApiState } from '../deps.ts';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import { ApiError } from '../errors.ts';
+import { findLiveSession } from './ops-session.ts';
 
-const USER = 'ops';
-/** Wrong passwords one address may send within the window. */
-const MAX_FAILURES = 10;
-const WINDOW_MS = 60_000;
+const QUEUES_PATH = '/ops/queues';
 
-/** Everything the dashboard loads is ours. Styles are inline because its chart and editor libraries make them at run time. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join('; ');
+/** Everything the pages load is ours. The queue dashboard's chart and editor libraries make styles at run time. */
+function contentSecurityPolicy(path: string): string {
+  const isDashboard = path === QUEUES_PATH || path.startsWith(`${QUEUES_PATH}/`);
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    isDashboard ? "style-src 'self' 'unsafe-inline'" : "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    isDashboard ? "base-uri 'self'" : "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
 
 /**
- * Guards the operator pages: HTTP Basic login as `ops` (compared in constant time, tries limited per address), writes only
- * from the page itself, and headers that keep every third party out.
+ * Headers that keep every third party out, and writes only from the pages themselves: by where the browser says they come
+ * from, beside the cookie that it sends on same-site requests only.
  */
-export function opsGuard(password: string): Middleware<ApiState> {
-  const expected = digest(`${USER}:${password}`);
-  const failures = new LRUCache<string, { count: number }>({ max: 10_000, ttl: WINDOW_MS });
-
+export function opsHeaders(ops: Pick<OpsOptions, 'publicUrl'>): Middleware<ApiState> {
   return async (ctx, next) => {
-    ctx.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
-    ctx.set('Referrer-Policy', 'no-referrer');
+    ctx.set('Content-Security-Policy', contentSecurityPolicy(ctx.path));
+    // Without a referrer browsers would send `Origin: null` with forms.
+    ctx.set('Referrer-Policy', 'same-origin');
     ctx.set('X-Content-Type-Options', 'nosniff');
     ctx.set('X-Frame-Options', 'DENY');
-    const address = ctx.req.socket.remoteAddress ?? 'unknown';
-    const tries = failures.get(address) ?? { count: 0 };
-    if (tries.count >= MAX_FAILURES) {
-      const retryAfterSeconds = Math.max(1, Math.ceil(failures.getRemainingTTL(address) / 1000));
-      throw new ApiError('rate_limited', 'too many failed logins', {
-        headers: { 'Retry-After': String(retryAfterSeconds) },
-      });
-    }
-    const offered = basicCredentials(ctx.get('Authorization'));
-    if (offered === null || !timingSafeEqual(digest(offered), expected)) {
-      if (offered !== null) failures.set(address, { count: tries.count + 1 }, { noUpdateTTL: true });
-      throw new ApiError('unauthorized', 'log in as the operator', {
-        headers: { 'WWW-Authenticate': 'Basic realm="oddswire ops", charset="UTF-8"' },
-      });
-    }
-    if (
-      !['GET', 'HEAD'].includes(ctx.method) &&
-      !isSameOrigin(ctx.get('Sec-Fetch-Site'), ctx.get('Origin'), ctx.host)
-    ) {
-      throw new ApiError('cross_origin', 'changes are accepted from the operator page only');
+    ctx.set('Cross-Origin-Opener-Policy', 'same-origin');
+    ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
+    ctx.set('Cache-Control', 'no-store');
+    if (!isRead(ctx) && !isSameOrigin(ctx, ops.publicUrl)) {
+      throw new ApiError('cross_origin', 'changes are accepted from the operator pages only');
     }
     await next();
   };
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text, 'utf8').digest();
+/** Lets those through who are logged in, with their session in the state; sends others to the login page. */
+export function opsGuard(deps: Pick<ApiDeps, 'db' | 'now'>, ops: OpsOptions): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const session = await findLiveSession(ctx, deps, ops);
+    if (session === null) return refuse(ctx);
+    ctx.state.ops = session;
+    await next();
+  };
 }
 
-/** `user:password` of a Basic header, or null when there is none. */
-function basicCredentials(header: string): string | null {
-  const match = /^basic +([A-Za-z0-9+/=]{1,1024})$/i.exec(header);
-  return match?.[1] === undefined ? null : Buffer.from(match[1], 'base64').toString('utf8');
+function refuse(ctx: ParameterizedContext<ApiState>): void {
+  if (isRead(ctx) && wantsHtml(ctx)) {
+    ctx.status = 303;
+    ctx.redirect(
+      ctx.path === '/ops' ? '/ops/login' : `/ops/login?${new URLSearchParams({ next: ctx.url }).toString()}`,
+    );
+    return;
+  }
+  throw new ApiError('unauthorized', 'log in at /ops/login', {
+    headers: { 'WWW-Authenticate': 'Session realm="oddswire ops"' },
+  });
+}
+
+/** Whether a person's browser asks for a page: it says so, scripts do not. */
+export function wantsHtml(ctx: ParameterizedContext<ApiState>): boolean {
+  return ctx.get('Accept').includes('text/html');
+}
+
+function isRead(ctx: ParameterizedContext<ApiState>): boolean {
+  return ctx.method === 'GET' || ctx.method === 'HEAD';
 }
 
 /**
- * A browser sends the login with any request to us, wherever the page that makes it comes from; but it also says where that
- * is. Neither header: not a browser we can trust to say so, refused.
+ * A browser says where the page is that makes a request. Neither header: not a browser that could be trusted to say so,
+ * refused.
  */
-function isSameOrigin(fetchSite: string, origin: string, host: string): boolean {
+function isSameOrigin(ctx: ParameterizedContext<ApiState>, publicUrl: string | undefined): boolean {
+  const fetchSite = ctx.get('Sec-Fetch-Site');
+  const origin = ctx.get('Origin');
   if (fetchSite !== '' && fetchSite !== 'same-origin') return false;
-  if (origin !== '') return URL.canParse(origin) && new URL(origin).host === host;
-  return fetchSite === 'same-origin';
+  if (origin === '') return fetchSite === 'same-origin';
+  if (!URL.canParse(origin)) return false;
+  return publicUrl === undefined
+    ? new URL(origin).host === ctx.host
+    : new URL(origin).origin === new URL(publicUrl).origin;
 }

@@ -1,0 +1,74 @@
+import { asError } from '../../src/domain/errors.ts';
+import { finishAction, type OpsActionEntry, recordAction } from '../../src/store/ops-actions.ts';
+import type { Tx } from '../../src/store/tx.ts';
+import type { ApiDeps } from '../deps.ts';
+import { ApiError } from '../errors.ts';
+import type { Operator } from './operator.ts';
+
+/** An action that is about to be done. */
+export interface AuditedAction {
+  action: string;
+  target: string;
+  operator: Operator;
+  requestId: string;
+}
+
+type AuditDeps = Pick<ApiDeps, 'db' | 'now' | 'log'>;
+
+/** Runs `work` and writes it down in its own transaction: there is never the one without the other. */
+export async function inAuditedTransaction<T extends { result: string }>(
+  deps: AuditDeps,
+  action: AuditedAction,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  try {
+    return await deps.db.transaction(async (tx) => {
+      const outcome = await work(tx);
+      await recordAction(tx, { ...entryOf(action), status: 'done', result: outcome.result }, deps.now());
+      return outcome;
+    });
+  } catch (error) {
+    await afterFailure(deps, error, async (status, result) => {
+      await recordAction(deps.db, { ...entryOf(action), status, result }, deps.now());
+    });
+    throw error;
+  }
+}
+
+/** Writes down that `work` begins, runs it, and writes down what it came to: `failed` too where it does not throw but say so. */
+export async function runAudited<T extends { result: string; hasFailed?: boolean }>(
+  deps: AuditDeps,
+  action: AuditedAction,
+  work: () => Promise<T>,
+): Promise<T> {
+  const pk = await recordAction(deps.db, { ...entryOf(action), status: 'started', result: '' }, deps.now());
+  let outcome: T;
+  try {
+    outcome = await work();
+  } catch (error) {
+    await afterFailure(deps, error, (status, result) => finishAction(deps.db, pk, status, result));
+    throw error;
+  }
+  await finishAction(deps.db, pk, outcome.hasFailed ? 'failed' : 'done', outcome.result);
+  return outcome;
+}
+
+/** The log of a failure must not hide the failure. */
+async function afterFailure(
+  deps: AuditDeps,
+  thrown: unknown,
+  write: (status: 'refused' | 'failed', result: string) => Promise<void>,
+): Promise<void> {
+  const isRefusal = thrown instanceof ApiError && thrown.status < 500;
+  const result = isRefusal ? `${thrown.code}: ${thrown.message}` : asError(thrown).name;
+  try {
+    await write(isRefusal ? 'refused' : 'failed', result);
+  } catch (error) {
+    deps.log.warn({ err: asError(error) }, 'a failed action of an operator was not written down');
+  }
+}
+
+function entryOf({ action, target, operator, requestId }: AuditedAction): Omit<OpsActionEntry, 'status' | 'result'> {
+  const { role, sessionId, address } = operator;
+  return { action, target, role, sessionId, address, requestId };
+}

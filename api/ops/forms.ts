@@ -1,0 +1,87 @@
+import { type Html, type HtmlValue, html } from './html.ts';
+import type { OpsRequest } from './ops-route.ts';
+
+type Viewer = Pick<OpsRequest, 'operator' | 'csrf'>;
+
+/** A form that posts to an action. Viewers get nothing: the server would refuse them. */
+export function actionForm(request: Viewer, action: string, fields: HtmlValue, classes = 'form'): Html {
+  if (request.operator.role !== 'operator') return html``;
+  return html`<form method="post" action="${action}" class="${classes}">
+<input type="hidden" name="csrf" value="${request.csrf}">${fields}</form>`;
+}
+
+/**
+ * A button that does something at once, or with `confirm` after a second press, next to the sentence that says what will
+ * happen: works without a script. Viewers get nothing.
+ */
+export function actionButton(
+  request: Viewer,
+  options: {
+    action: string;
+    label: string;
+    /** Says of what, to those who hear the page: `Revoke` of which key. */
+    of?: string;
+    isDangerous?: boolean;
+    confirm?: string;
+    /** Hidden fields. */
+    fields?: Readonly<Record<string, string>>;
+  },
+): Html {
+  const { action, label, of, isDangerous, confirm, fields = {} } = options;
+  const hidden = Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
+  const name = html`${label}${of !== undefined && html`<span class="visually-hidden"> ${of}</span>`}`;
+  const tone = isDangerous ? 'danger' : '';
+  const form = actionForm(
+    request,
+    action,
+    html`${hidden}<button type="submit" class="${tone}">${name}</button>`,
+    'inline',
+  );
+  if (confirm === undefined || request.operator.role !== 'operator') return form;
+  return html`<details class="confirm"><summary class="button">${name}…</summary><div class="sure"><p>${confirm}</p>${form}</div></details>`;
+}
+
+/** A labelled input. */
+export function field(options: {
+  label: string;
+  name: string;
+  value?: string;
+  type?: 'text' | 'number' | 'password' | 'date' | 'datetime-local' | 'search';
+  hint?: string;
+  isRequired?: boolean;
+  /** Of the autocomplete attribute. */
+  autocomplete?: string;
+  max?: number;
+  min?: number;
+}): Html {
+  const { label, name, value, type = 'text', hint, isRequired, autocomplete = 'off', max, min } = options;
+  const id = `field-${name}`;
+  return html`<div class="field"><label for="${id}">${label}</label>
+<input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
+    value !== undefined && html` value="${value}"`
+  }${isRequired && html` required`}${max !== undefined && html` max="${max}"`}${min !== undefined && html` min="${min}"`}${
+    hint !== undefined && html` aria-describedby="${id}-hint"`
+  }>${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`;
+}
+
+/** A labelled choice of one. */
+export function choice(options: {
+  label: string;
+  name: string;
+  value: string;
+  options: readonly (readonly [value: string, label: string])[];
+}): Html {
+  const { label, name, value: chosen, options: items } = options;
+  const id = `field-${name}`;
+  return html`<div class="field"><label for="${id}">${label}</label><select id="${id}" name="${name}">${items.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  )}</select></div>`;
+}
+
+/** A form of filters: a GET of the page itself. */
+export function filterForm(path: string, fields: HtmlValue): Html {
+  return html`<form method="get" action="${path}" class="filters">${fields}<div class="submit"><button type="submit">Show</button>
+<a class="quiet" href="${path}">Reset</a></div></form>`;
+}

@@ -1,0 +1,162 @@
+import { html as escaped } from 'ghtml';
+
+/** Markup that may go out as it is: made by `html`, of literals and of escaped values only. */
+export class Html {
+  readonly #text: string;
+
+  private constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Of the text between values of a template, which the program wrote. */
+  static of(strings: readonly string[], values: readonly HtmlValue[]): Html {
+    let text = strings[0] ?? '';
+    for (const [index, value] of values.entries()) text += render(value) + (strings[index + 1] ?? '');
+    return new Html(text);
+  }
+
+  /** JSON in a place where the browser reads it as data: `<` is all that could end it. */
+  static dataBlock(id: string, json: string): Html {
+    const text = json.replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+    return new Html(`<script type="application/json" id="${escaped`${id}`}">${text}</script>`);
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+}
+
+/** What may stand in a template: text and numbers are escaped, nothing stays nothing. */
+export type HtmlValue = Html | string | number | bigint | null | undefined | false | readonly HtmlValue[];
+
+/** Markup: every value is escaped, but for `Html` itself. Attributes must be quoted. */
+export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
+  return Html.of(strings, values);
+}
+
+/** Each value on its own: in a template of its own ghtml would leave unescaped whatever follows a `!`. */
+function render(value: HtmlValue): string {
+  if (value === null || value === undefined || value === false) return '';
+  if (value instanceof Html) return value.toString();
+  if (typeof value === 'object') return value.map(render).join('');
+  return escaped`${String(value)}`;
+}
+
+/** Data for a script of the page: `JSON.parse(document.getElementById(id).textContent)`. */
+export function jsonData(id: string, data: unknown): Html {
+  return Html.dataBlock(id, JSON.stringify(data));
+}
+
+/** Where something is not known or does not apply. */
+export const NONE = html`<span class="none" aria-label="none">–</span>`;
+
+/** A whole or decimal number in groups of three digits. */
+export function number(value: number | bigint | null | undefined): Html {
+  if (value === null || value === undefined) return NONE;
+  return html`<span class="num">${value.toLocaleString('en-US')}</span>`;
+}
+
+/** A moment, `2026-03-01 14:05:09` in UTC. */
+export function time(at: Date | null | undefined): Html {
+  if (at === null || at === undefined) return NONE;
+  const iso = at.toISOString();
+  return html`<time class="num" datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
+}
+
+/** A moment as its distance from now: `12 s ago`, `in 3 min`. */
+export function ago(at: Date | null | undefined, nowMs: number): Html {
+  if (at === null || at === undefined) return NONE;
+  const iso = at.toISOString();
+  const pastMs = nowMs - at.getTime();
+  const words = Math.abs(pastMs) < 1_000 ? 'now' : pastMs > 0 ? `${duration(pastMs)} ago` : `in ${duration(-pastMs)}`;
+  return html`<time class="num" datetime="${iso}" title="${iso}">${words}</time>`;
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** A length of time in its largest fitting unit: `340 ms`, `12 s`, `3 min`, `5 h`, `2 d`. */
+export function duration(ms: number): string {
+  const [unit, size] = UNITS.find(([, unitMs]) => Math.abs(ms) >= unitMs) ?? (['ms', 1] as const);
+  return `${Math.floor(ms / size)} ${unit}`;
+}
+
+export type Tone = 'good' | 'warn' | 'bad' | 'idle';
+
+/** A state: colour and shape say how good it is, the word says what it is. */
+export function badge(tone: Tone, text: string): Html {
+  return html`<span class="badge ${tone}">${text}</span>`;
+}
+
+/** Text that may be long or hostile: in full, broken where it must be. */
+export function longText(text: string | null | undefined): Html {
+  return text === null || text === undefined || text === '' ? NONE : html`<span class="long">${text}</span>`;
+}
+
+/** An id, an address or the like, in a fixed-width face. */
+export function code(text: string | null | undefined): Html {
+  return text === null || text === undefined || text === '' ? NONE : html`<code>${text}</code>`;
+}
+
+export interface Column<Row> {
+  label: string;
+  cell(row: Row): HtmlValue;
+  /** Right-aligned, digits of one width. */
+  isNumeric?: boolean;
+}
+
+/** A table, a list of cards on a phone. The first column names the row. */
+export function table<Row>(options: {
+  /** What the table shows, read out before it. */
+  caption: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  /** Instead of a table without rows. */
+  empty: HtmlValue;
+}): Html {
+  const { caption, columns, rows, empty } = options;
+  if (rows.length === 0) return emptyState(empty);
+  const side = ({ isNumeric }: Column<Row>) => (isNumeric ? 'numeric' : 'text');
+  // The roles are those that the elements have: a phone shows them as blocks, which would take the roles away.
+  return html`<div class="table-wrap" role="region" aria-label="${caption}" tabindex="0"><table role="table">
+<caption class="visually-hidden">${caption}</caption>
+<thead role="rowgroup"><tr role="row">${columns.map(
+    (column) => html`<th role="columnheader" scope="col" class="${side(column)}">${column.label}</th>`,
+  )}</tr></thead>
+<tbody role="rowgroup">${rows.map(
+    (row) =>
+      html`<tr role="row">${columns.map((column, index) =>
+        index === 0
+          ? html`<th role="rowheader" scope="row" class="${side(column)}">${column.cell(row)}</th>`
+          : html`<td role="cell" class="${side(column)}" data-label="${column.label}"><div>${column.cell(row)}</div></td>`,
+      )}</tr>`,
+  )}</tbody></table></div>`;
+}
+
+/** Says that there is nothing, and what that means. */
+export function emptyState(text: HtmlValue): Html {
+  return html`<p class="empty">${text}</p>`;
+}
+
+/** Names with their values. */
+export function facts(pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html {
+  return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** Links through a list with keyset cursors: to its beginning, and on. Filters are kept. */
+export function pager(path: string, query: URLSearchParams, next: string | undefined): Html {
+  const link = (cursor: string | undefined): string => {
+    const target = new URLSearchParams(query);
+    target.delete('cursor');
+    if (cursor !== undefined) target.set('cursor', cursor);
+    return target.size === 0 ? path : `${path}?${target.toString()}`;
+  };
+  if (!query.has('cursor') && next === undefined) return html``;
+  return html`<nav class="pager" aria-label="Pages">${
+    query.has('cursor') && html`<a class="button" href="${link(undefined)}">Newest</a>`
+  }${next !== undefined && html`<a class="button" href="${link(next)}" rel="next">Older</a>`}</nav>`;
+}

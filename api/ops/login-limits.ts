@@ -1,0 +1,40 @@
+import { LRUCache } from 'lru-cache';
+import { ApiError } from '../errors.ts';
+
+/** Wrong passwords within the window: of one address, and of all together, which bounds what many addresses can try. */
+const MAX_FAILURES_OF_ADDRESS = 10;
+const MAX_FAILURES = 100;
+const WINDOW_MS = 60_000;
+const ALL = '*';
+
+/** Counts wrong passwords of this process. Those who are logged in are not concerned. */
+export interface LoginLimits {
+  /** @throws ApiError `rate_limited` with Retry-After. */
+  check(address: string): void;
+  /** Returns whether it is the first of this address within the window. */
+  failed(address: string): boolean;
+}
+
+export function createLoginLimits(): LoginLimits {
+  const failures = new LRUCache<string, number>({ max: 10_000, ttl: WINDOW_MS });
+  const all = new LRUCache<typeof ALL, number>({ max: 1, ttl: WINDOW_MS });
+
+  function refuse(remainingMs: number): never {
+    throw new ApiError('rate_limited', 'too many failed logins', {
+      headers: { 'Retry-After': String(Math.max(1, Math.ceil(remainingMs / 1000))) },
+    });
+  }
+
+  return {
+    check(address) {
+      if ((failures.get(address) ?? 0) >= MAX_FAILURES_OF_ADDRESS) refuse(failures.getRemainingTTL(address));
+      if ((all.get(ALL) ?? 0) >= MAX_FAILURES) refuse(all.getRemainingTTL(ALL));
+    },
+    failed(address) {
+      const before = failures.get(address) ?? 0;
+      failures.set(address, before + 1, { noUpdateTTL: true });
+      all.set(ALL, (all.get(ALL) ?? 0) + 1, { noUpdateTTL: true });
+      return before === 0;
+    },
+  };
+}

@@ -1,0 +1,195 @@
+import Router from '@koa/router';
+import type { Middleware } from 'koa';
+import { type ApiJson, toJsonText } from '../../src/domain/api-json.ts';
+import { setFlash } from '../../src/store/ops-sessions.ts';
+import type { Tx } from '../../src/store/tx.ts';
+import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
+import { ApiError } from '../errors.ts';
+import type { OpsAssets } from './assets.ts';
+import { type AuditedAction, inAuditedTransaction, runAudited } from './audit.ts';
+import { readForm } from './form-body.ts';
+import type { Html } from './html.ts';
+import { page, type Section } from './layout.ts';
+import { csrfTokenOf, isSameText, type Operator } from './operator.ts';
+import { sessionOf } from './ops-session.ts';
+
+/** A request of somebody who is logged in. */
+export interface OpsRequest {
+  operator: Operator;
+  /** Goes into every form, as the field `csrf`; `actionForm` puts it there. */
+  csrf: string;
+  /** The named parts of the path. */
+  params: Readonly<Record<string, string>>;
+  query: URLSearchParams;
+  requestId: string;
+  /** The app's clock, epoch milliseconds. */
+  nowMs: number;
+}
+
+export interface PageContent {
+  title: string;
+  body: Html;
+  /** Files of api/ops/assets, loaded as modules. */
+  scripts?: readonly string[];
+  /** 200 when absent. */
+  status?: number;
+}
+
+/** A page: for viewers and operators. */
+export interface OpsPage {
+  /** Below /ops, with `:name` for parts. */
+  path: string;
+  section: Section;
+  /** @throws ApiError, shown as a page of its own. */
+  load(request: OpsRequest): Promise<PageContent>;
+}
+
+/** JSON for a script of a page: for viewers and operators. Asking for it does not keep a session alive. */
+export interface OpsData {
+  path: string;
+  load(request: OpsRequest): Promise<ApiJson>;
+}
+
+export interface ActionRequest extends OpsRequest {
+  /** The fields of the form. */
+  form: URLSearchParams;
+}
+
+/** What an action came to: the audit log keeps `result`, and the next page shows it. */
+export type ActionOutcome = {
+  /** A sentence, with no secret in it. */
+  result: string;
+  /** Runs after the commit and never fails: wake-ups. */
+  afterCommit?: () => void;
+} & (
+  | { /** Where to go on: a path below /ops. */ to: string }
+  | { /** The answer itself, where a redirect would lose it: a key that is shown once. */ page: PageContent }
+);
+
+interface ActionBase {
+  path: string;
+  section: Section;
+  /** A dotted name for the audit log: `key.revoke`. */
+  action: string;
+  /** What it is done to, for the audit log. */
+  target(request: ActionRequest): string;
+}
+
+/** A change that is SQL: done and written into the audit log in one transaction, which may be run again on a deadlock. */
+export interface TransactionAction extends ActionBase {
+  /** @throws ApiError: nothing is done, the audit log says `refused`. */
+  inTransaction(tx: Tx, request: ActionRequest): Promise<ActionOutcome>;
+}
+
+/** Any other change: the audit log has it before it begins, and its end afterwards. */
+export interface PlainAction extends ActionBase {
+  run(request: ActionRequest): Promise<ActionOutcome>;
+}
+
+/** A change, by POST: for operators only. */
+export type OpsAction = TransactionAction | PlainAction;
+
+/** Where the pages are registered. What is needed to enter is checked here, for all of them. */
+export interface OpsRouter {
+  page(definition: OpsPage): void;
+  data(definition: OpsData): void;
+  action(definition: OpsAction): void;
+  /** Everything registered, in order. */
+  readonly registered: readonly { kind: 'page' | 'data' | 'action'; path: string }[];
+  /** To be used behind `opsGuard`. */
+  routes(): Middleware<ApiState>;
+}
+
+export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, assets: OpsAssets): OpsRouter {
+  const router = new Router<ApiState>({ sensitive: true });
+  const registered: { kind: 'page' | 'data' | 'action'; path: string }[] = [];
+
+  function requestOf(ctx: ApiContext): OpsRequest {
+    const { operator, token } = sessionOf(ctx);
+    return {
+      operator,
+      csrf: csrfTokenOf(token),
+      params: ctx.params,
+      query: new URLSearchParams(ctx.querystring),
+      requestId: ctx.state.requestId,
+      nowMs: deps.now(),
+    };
+  }
+
+  async function sendPage(ctx: ApiContext, section: Section, request: OpsRequest, content: PageContent): Promise<void> {
+    const session = sessionOf(ctx);
+    const flash = session.flash;
+    if (flash !== null) await setFlash(deps.db, session.tokenHash, null);
+    const { operator, csrf } = request;
+    const { title, body, scripts = [], status = 200 } = content;
+    ctx.status = status;
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = page(assets, { title, section, operator, csrf, body, scripts, ...(flash !== null && { flash }) });
+  }
+
+  return {
+    registered,
+    routes: () => router.routes() as Middleware<ApiState>,
+
+    page({ path, section, load }) {
+      registered.push({ kind: 'page', path });
+      router.get(path, async (ctx) => {
+        const request = requestOf(ctx);
+        await sendPage(ctx, section, request, await load(request));
+      });
+    },
+
+    data({ path, load }) {
+      registered.push({ kind: 'data', path });
+      router.get(path, async (ctx) => {
+        const data = await load(requestOf(ctx));
+        ctx.type = 'application/json; charset=utf-8';
+        ctx.body = toJsonText(data, 'number');
+      });
+    },
+
+    action(definition) {
+      const { path, section, action, target } = definition;
+      registered.push({ kind: 'action', path });
+      router.post(path, async (ctx) => {
+        const request: ActionRequest = { ...requestOf(ctx), form: await enterAction(ctx) };
+        const { tokenHash } = sessionOf(ctx);
+        const audited: AuditedAction = { action, target: target(request), ...request };
+        const outcome =
+          'run' in definition
+            ? await runAudited(deps, audited, () => definition.run(request))
+            : await inAuditedTransaction(deps, audited, (tx) => definition.inTransaction(tx, request));
+        outcome.afterCommit?.();
+        if ('page' in outcome) return sendPage(ctx, section, request, outcome.page);
+        await setFlash(deps.db, tokenHash, outcome.result);
+        ctx.redirect(outcome.to);
+        ctx.status = 303;
+      });
+    },
+  };
+}
+
+/**
+ * Lets an operator's own form through, and nothing else; returns its fields.
+ * @throws ApiError `insufficient_scope` for a viewer, `cross_origin` for a form that is not of this session.
+ */
+export async function enterAction(ctx: ApiContext): Promise<URLSearchParams> {
+  requireOperator(sessionOf(ctx).operator);
+  return enterForm(ctx);
+}
+
+/** The fields of a form of this session, whatever its role. @throws ApiError `cross_origin` */
+export async function enterForm(ctx: ApiContext): Promise<URLSearchParams> {
+  const form = await readForm(ctx);
+  if (!isSameText(form.get('csrf') ?? '', csrfTokenOf(sessionOf(ctx).token))) {
+    throw new ApiError('cross_origin', 'this form is not of your session any more: load the page again');
+  }
+  return form;
+}
+
+/** @throws ApiError `insufficient_scope` */
+export function requireOperator(operator: Operator): void {
+  if (operator.role !== 'operator') {
+    throw new ApiError('insufficient_scope', 'viewers may look at everything and change nothing');
+  }
+}

@@ -1,0 +1,161 @@
+import { ALERT_STATUSES, type AlertStatus } from '../../../src/domain/alert.ts';
+import { compareDecimals, type Decimal, decimal, subtractDecimals } from '../../../src/domain/decimal.ts';
+import {
+  listOpsAlerts,
+  listParkedMarks,
+  type OpsAlert,
+  type OpsAlertFilter,
+  type ParkedMark,
+} from '../../../src/store/ops-alerts.ts';
+import type { ApiDeps } from '../../deps.ts';
+import { choice, field, filterForm } from '../forms.ts';
+import { ago, badge, code, type Html, html, longText, NONE, number, pager, type Tone, table, time } from '../html.ts';
+import type { OpsRouter } from '../ops-route.ts';
+import { anyOf, chosen, textField } from './filters.ts';
+import { decimalText, marketPath, shortId } from './shown-values.ts';
+
+const PATH = '/ops/alerts';
+const PAGE_SIZE = 50;
+const MAX_PARKED_SHOWN = 50;
+const TONES: Readonly<Record<AlertStatus, Tone>> = { active: 'good', triggered: 'warn', expired: 'idle' };
+
+type AlertDeps = Pick<ApiDeps, 'db' | 'cursors' | 'venues'>;
+
+/** /ops/alerts: the alerts of all accounts, newest first, and the marks that no evaluation got through. */
+export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
+  router.page({
+    path: PATH,
+    section: 'alerts',
+    async load({ query, nowMs }) {
+      const filter = readFilter(query, deps);
+      const scope = JSON.stringify([PATH, filter]);
+      const cursor = query.get('cursor');
+      const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
+      const found = await listOpsAlerts(deps.db, filter, PAGE_SIZE, after === undefined ? undefined : BigInt(after));
+      const parked = await listParkedMarks(deps.db, MAX_PARKED_SHOWN + 1);
+      const body = html`<p class="lead">Price alerts of every account, newest first, with how far the price is from firing them.</p>
+${parked.length > 0 && parkedTable(parked, nowMs)}
+${filters(filter)}
+${alertTable(found.alerts, nowMs)}
+${found.lookedBackTo !== undefined && html`<p class="hint">Looked back as far as ${time(found.lookedBackTo)} UTC. There may be more before.</p>`}
+${pager(PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]))}`;
+      return { title: 'Alerts', body };
+    },
+  });
+}
+
+function readFilter(query: URLSearchParams, deps: Pick<ApiDeps, 'venues'>): OpsAlertFilter {
+  const id = textField(query, 'id');
+  const status = chosen(query, 'status', ALERT_STATUSES);
+  const account = textField(query, 'account');
+  const mint = textField(query, 'token');
+  const marketId = textField(query, 'market');
+  return {
+    ...(id !== undefined && { id }),
+    ...(status !== undefined && { status }),
+    ...(account !== undefined && { account }),
+    ...(mint !== undefined && { mint }),
+    ...(marketId !== undefined && { market: { venues: deps.venues.map(({ venue }) => venue), marketId } }),
+  };
+}
+
+function filters({ id = '', status, account = '', mint = '', market }: OpsAlertFilter): Html {
+  return filterForm(
+    PATH,
+    html`${choice({ label: 'Status', name: 'status', value: status ?? '', options: anyOf(ALERT_STATUSES) })}
+${field({ label: 'Account', name: 'account', value: account, hint: 'its name or number' })}
+${field({ label: 'Token', name: 'token', value: mint, hint: 'a mint or an outcome id' })}
+${field({ label: 'Market', name: 'market', value: market?.marketId ?? '', hint: 'the venue’s own id' })}
+${field({ label: 'Alert', name: 'id', value: id, hint: 'its id' })}`,
+  );
+}
+
+function alertTable(alerts: readonly OpsAlert[], nowMs: number): Html {
+  return table<OpsAlert>({
+    caption: 'Alerts, newest first',
+    columns: [
+      { label: 'Alert', cell: ({ id }) => html`<a href="${PATH}?id=${id}">${shortId(id)}</a>` },
+      { label: 'Status', cell: ({ status }) => badge(TONES[status], status) },
+      { label: 'Of', cell: subject },
+      {
+        label: 'Fires',
+        cell: ({ condition, target, currency }) => html`${condition} ${decimalText(target)} ${unit(currency)}`,
+      },
+      { label: 'Price', cell: priceCell(nowMs), isNumeric: true },
+      { label: 'To go', cell: distance, isNumeric: true },
+      { label: 'Account', cell: owner },
+      { label: 'Made', cell: ({ createdAt }) => ago(createdAt, nowMs) },
+      { label: 'Fired', cell: fired(nowMs) },
+    ],
+    rows: alerts,
+    empty: 'No alert is like that.',
+  });
+}
+
+function owner({ accountName, webhookId }: OpsAlert): Html {
+  const webhook =
+    webhookId === null
+      ? html`<span class="muted">default webhook</span>`
+      : html`<a href="/ops/webhooks/${webhookId}">${shortId(webhookId)}</a>`;
+  return html`${longText(accountName)} ${webhook}`;
+}
+
+function unit(currency: string): Html {
+  return html`<span class="muted">${currency}</span>`;
+}
+
+function subject({ market, mint, symbol, isTracked }: OpsAlert): Html {
+  const tracked = !isTracked && html` ${badge('warn', 'not tracked')}`;
+  if (market === null) return html`${symbol !== null && html`${symbol} `}${shortId(mint)}${tracked}`;
+  return html`<a href="${marketPath(market)}">${longText(market.title)}</a> <span class="muted">${market.label}</span>${tracked}`;
+}
+
+function priceCell(nowMs: number) {
+  return ({ price, pricedAt }: OpsAlert) =>
+    price === null ? NONE : html`${decimalText(price)}<br><span class="muted">${ago(pricedAt, nowMs)}</span>`;
+}
+
+/** How far the latest price is from the target, in the currency and of the target. */
+function distance({ status, condition, target, price }: OpsAlert): Html {
+  if (status !== 'active' || price === null) return NONE;
+  const [from, to] = condition === 'above' ? [price, target] : [target, price];
+  const left: Decimal = subtractDecimals(decimal(to), decimal(from));
+  if (compareDecimals(left, decimal(0)) <= 0) return html`<span class="muted">met</span>`;
+  const share = (Number(left) / Number(target)) * 100;
+  return html`${decimalText(left)}<br><span class="muted num">${share.toFixed(share < 10 ? 1 : 0)} %</span>`;
+}
+
+function fired(nowMs: number) {
+  return ({ triggeredAt, triggeredPrice, eventId }: OpsAlert) => {
+    if (triggeredAt === null) return NONE;
+    const at = html`${ago(triggeredAt, nowMs)}${triggeredPrice !== null && html` at ${decimalText(triggeredPrice)}`}`;
+    return eventId === null ? at : html`${at}<br><a href="/ops/deliveries?event=${eventId}">deliveries</a>`;
+  };
+}
+
+function parkedTable(parked: readonly ParkedMark[], nowMs: number): Html {
+  const more = parked.length > MAX_PARKED_SHOWN;
+  return html`<section aria-labelledby="parked"><h2 id="parked">Parked</h2>
+<p class="lead">Work that failed and was put aside so that the rest goes on. The next start of its process tries it again.</p>
+${table<ParkedMark>({
+  caption: 'Parked marks, newest first',
+  columns: [
+    { label: 'Stage', cell: ({ stage }) => code(stage) },
+    { label: 'What', cell: whatOf },
+    { label: 'Error', cell: ({ error }) => longText(error) },
+    { label: 'Since', cell: ({ parkedAt }) => ago(parkedAt, nowMs) },
+  ],
+  rows: parked.slice(0, MAX_PARKED_SHOWN),
+  empty: 'None.',
+})}
+${more && html`<p class="hint">The newest ${number(MAX_PARKED_SHOWN)}; there are more.</p>`}</section>`;
+}
+
+/** What a mark says, by its stage; see src/store/marks.ts. */
+function whatOf({ stage, detail, key, mint, market }: ParkedMark): Html {
+  const token = mint === null ? html`token ${String(key)}` : shortId(mint);
+  const of = market === null ? token : html`<a href="${marketPath(market)}">${token}</a>`;
+  if (stage !== 'evaluate-alerts') return html`minute ${time(new Date(Number(detail) * 1000))} of ${of}`;
+  if (detail > 0n) return html`prices received ${time(new Date(Number(detail)))} of ${of}`;
+  return detail === 0n ? html`the final outcome of ${of}` : html`a new alert on ${of}`;
+}

@@ -1,0 +1,89 @@
+import { listActions, type OpsActionRow, type OpsActionStatus } from '../../../src/store/ops-actions.ts';
+import { type ListedSession, listSessions } from '../../../src/store/ops-sessions.ts';
+import type { ApiDeps } from '../../deps.ts';
+import { actionButton } from '../forms.ts';
+import { ago, badge, code, type Html, html, longText, NONE, pager, type Tone, table, time } from '../html.ts';
+import { sessionIdOf } from '../operator.ts';
+import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+
+const PATH = '/ops/audit';
+const PAGE_SIZE = 30;
+const MAX_SESSIONS = 50;
+const TONES: Readonly<Record<OpsActionStatus, Tone>> = {
+  done: 'good',
+  refused: 'warn',
+  failed: 'bad',
+  started: 'idle',
+};
+
+/** Who did what, the latest first, and who is logged in. */
+export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'>): void {
+  router.page({
+    path: PATH,
+    section: 'audit',
+    async load(request) {
+      const { query, nowMs } = request;
+      const cursor = query.get('cursor');
+      const [after] = cursor === null ? [] : deps.cursors.decode(PATH, cursor);
+      const [{ actions, next }, sessions] = await Promise.all([
+        listActions(deps.db, PAGE_SIZE, after === undefined ? undefined : BigInt(after)),
+        cursor === null ? listSessions(deps.db, MAX_SESSIONS, nowMs) : null,
+      ]);
+      const body = html`<p class="lead">Everything that was changed through these pages, and who tried to log in.</p>
+${actionTable(actions)}
+${pager(PATH, query, next === undefined ? undefined : deps.cursors.encode(PATH, [String(next)]))}
+${sessions && sessionList(request, sessions)}`;
+      return { title: 'Audit log', body };
+    },
+  });
+}
+
+function actionTable(actions: readonly OpsActionRow[]): Html {
+  return table<OpsActionRow>({
+    caption: 'Actions, the latest first',
+    columns: [
+      { label: 'When (UTC)', cell: ({ at }) => time(at) },
+      { label: 'Who', cell: who },
+      { label: 'Action', cell: ({ action }) => code(action) },
+      { label: 'On', cell: ({ target }) => longText(target) },
+      { label: 'State', cell: ({ status }) => badge(TONES[status], status) },
+      { label: 'Result', cell: ({ result }) => longText(result) },
+      { label: 'Request', cell: ({ requestId }) => html`<code class="long">${requestId}</code>` },
+    ],
+    rows: actions,
+    empty: 'Nothing was changed yet.',
+  });
+}
+
+function who({ role, sessionId, address }: OpsActionRow): Html {
+  const session = sessionId !== null && html`<code>${sessionId}</code> `;
+  return html`${role ?? NONE} <span class="muted">${session}${address}</span>`;
+}
+
+function sessionList(request: OpsRequest, sessions: readonly ListedSession[]): Html {
+  const { nowMs, operator } = request;
+  const name = ({ tokenHash }: ListedSession) => sessionIdOf(tokenHash);
+  return html`<h2>Open sessions</h2>
+${table<ListedSession>({
+  caption: 'Open sessions, last used first',
+  columns: [
+    {
+      label: 'Session',
+      cell: (session) =>
+        html`${code(name(session))}${name(session) === operator.sessionId && html` <span class="muted">this one</span>`}`,
+    },
+    { label: 'Role', cell: ({ role }) => role },
+    { label: 'From', cell: ({ address }) => address },
+    { label: 'Began', cell: ({ createdAt }) => ago(createdAt, nowMs) },
+    { label: 'Last used', cell: ({ lastSeenAt }) => ago(lastSeenAt, nowMs) },
+  ],
+  rows: sessions,
+  empty: 'None.',
+})}
+${actionButton(request, {
+  action: '/ops/logout-everywhere',
+  label: 'End every session',
+  isDangerous: true,
+  confirm: 'Everybody is logged out, you too, viewers and operators. They can log in again with their password.',
+})}`;
+}

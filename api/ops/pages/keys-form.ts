@@ -1,0 +1,78 @@
+import { SCOPES } from '../../../src/domain/api-key.ts';
+import { isStorableText } from '../../../src/domain/text.ts';
+import type { AccountQuotas } from '../../../src/store/account-quotas.ts';
+import type { ApiKeyRequest } from '../../../src/store/accounts.ts';
+import { type ErrorDetail, invalidRequest } from '../../errors.ts';
+
+const MAX_NAME_LENGTH = 100;
+/** What a column of Postgres takes. */
+export const MAX_LIMIT = 2_147_483_647;
+const DAY_MS = 86_400_000;
+
+/** The form of a new key. @throws ApiError `invalid_request` with everything that is wrong. */
+export function readKeyForm(form: URLSearchParams, nowMs: number): ApiKeyRequest {
+  const problems: ErrorDetail[] = [];
+  const accountName = readName(form, 'account', problems);
+  const name = readName(form, 'name', problems);
+  const asked = form.getAll('scopes');
+  const scopes = SCOPES.filter((scope) => asked.includes(scope));
+  if (scopes.length === 0) problems.push({ path: 'scopes', message: 'a key needs at least one' });
+  const expiresAt = readDay(form, nowMs, problems);
+  if (problems.length > 0) throw invalidRequest(problems);
+  return { accountName, name, scopes, ...(expiresAt && { expiresAt }) };
+}
+
+function readName(form: URLSearchParams, path: string, problems: ErrorDetail[]): string {
+  const text = (form.get(path) ?? '').trim();
+  if (text === '') problems.push({ path, message: 'must not be empty' });
+  else if (text.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(text) || !isStorableText(text)) {
+    problems.push({
+      path,
+      message: `must have at most ${MAX_NAME_LENGTH} characters, none of them control characters`,
+    });
+  }
+  return text;
+}
+
+/** The end of the day, UTC. */
+function readDay(form: URLSearchParams, nowMs: number, problems: ErrorDetail[]): Date | undefined {
+  const text = (form.get('expires') ?? '').trim();
+  if (text === '') return undefined;
+  const startMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  const isDay = !Number.isNaN(startMs) && new Date(startMs).toISOString().startsWith(text);
+  const end = new Date(startMs + DAY_MS);
+  if (!isDay) problems.push({ path: 'expires', message: 'must be a day, as 2027-01-31' });
+  else if (end.getTime() <= nowMs) problems.push({ path: 'expires', message: 'must not be in the past' });
+  return end;
+}
+
+/** The limits of an account, as their form names them. */
+export const LIMIT_FIELDS = {
+  webhooks: 'Webhooks',
+  alerts: 'Active alerts',
+  wallets: 'Wallets',
+  ratePerMinute: 'Requests per minute',
+  coldReadsPerMinute: 'Cold reads per minute',
+} as const satisfies Readonly<Record<keyof AccountQuotas, string>>;
+
+/** The form of an account's limits: an empty field is the default. @throws ApiError `invalid_request` */
+export function readLimitsForm(form: URLSearchParams): AccountQuotas {
+  const problems: ErrorDetail[] = [];
+  const read = (path: keyof AccountQuotas): number | null => {
+    const text = (form.get(path) ?? '').trim();
+    if (text === '') return null;
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value <= MAX_LIMIT) return value;
+    problems.push({ path, message: `must be a whole number from 0 to ${MAX_LIMIT}, or empty` });
+    return null;
+  };
+  const limits = {
+    webhooks: read('webhooks'),
+    alerts: read('alerts'),
+    wallets: read('wallets'),
+    ratePerMinute: read('ratePerMinute'),
+    coldReadsPerMinute: read('coldReadsPerMinute'),
+  };
+  if (problems.length > 0) throw invalidRequest(problems);
+  return limits;
+}

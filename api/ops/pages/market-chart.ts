@@ -1,0 +1,73 @@
+import { INTERVALS, type Interval } from '../../../src/domain/candle.ts';
+import type { StoredMarket } from '../../../src/store/market-reads.ts';
+import type { OpsMarketState, OpsOutcome } from '../../../src/store/ops-markets.ts';
+import type { StoredCandle } from '../../../src/store/series-reads.ts';
+import { ago, type Html, html, number, table, time } from '../html.ts';
+import { decimalText, marketPath } from './shown-values.ts';
+
+const LISTED_CANDLES = 30;
+
+/** What of a market is looked at. */
+export interface MarketView {
+  market: StoredMarket;
+  state: OpsMarketState;
+  /** Undefined: the market has no outcomes. */
+  outcome: OpsOutcome | undefined;
+  interval: Interval;
+}
+
+/** The page of a market, at the chart of this outcome. */
+export function viewPath(market: StoredMarket, outcomeId: string, interval: Interval): string {
+  return `${marketPath(market)}?${new URLSearchParams({ outcome: outcomeId, interval }).toString()}#chart`;
+}
+
+/** The candles of an outcome: drawn by a script, and as a table for who has none, or cannot see it. */
+export function chart(
+  { market, state, interval }: MarketView,
+  outcome: OpsOutcome,
+  candles: readonly StoredCandle[],
+  nowMs: number,
+): Html {
+  const source = `/ops/data${marketPath(market).slice('/ops'.length)}/candles.json?${new URLSearchParams({ outcome: outcome.outcomeId, interval }).toString()}`;
+  const last = candles.at(-1);
+  return html`<section id="chart" aria-labelledby="chart-title"><h2 id="chart-title">Price of ${outcome.label}</h2>
+<div class="switches">
+<nav class="switch" aria-label="Interval">${INTERVALS.map(
+    (name) =>
+      html`<a href="${viewPath(market, outcome.outcomeId, name)}"${name === interval && html` aria-current="true"`}>${name}</a>`,
+  )}</nav>
+${
+  state.outcomes.length > 1 &&
+  html`<nav class="switch" aria-label="Outcome">${state.outcomes.map(
+    ({ outcomeId, label }) =>
+      html`<a href="${viewPath(market, outcomeId, interval)}"${outcomeId === outcome.outcomeId && html` aria-current="true"`}>${label || outcomeId}</a>`,
+  )}</nav>`
+}</div>
+${
+  last === undefined
+    ? html`<p class="empty">No trade has made a candle of this interval yet.</p>`
+    : html`<div class="card"><div class="chart" id="candle-chart" role="img" data-source="${source}" aria-label="Candles of ${outcome.label}, ${interval} each, the last one closed at ${last.close}. The table below holds the same."></div>
+<p class="hint" id="candle-status" role="status"></p>
+<noscript><p class="hint">The chart is drawn by a script. The table holds the same candles.</p></noscript></div>`
+}
+${candles.length > 0 && candleTable(candles, nowMs)}</section>`;
+}
+
+function candleTable(candles: readonly StoredCandle[], nowMs: number): Html {
+  const rows = candles.slice(-LISTED_CANDLES).reverse();
+  return html`<details class="more"><summary>The last ${rows.length} candles as a table</summary>${table<StoredCandle>({
+    caption: 'Candles, newest first',
+    columns: [
+      { label: 'From (UTC)', cell: ({ bucket }) => time(new Date(bucket * 1000)) },
+      { label: 'Age', cell: ({ bucket }) => ago(new Date(bucket * 1000), nowMs) },
+      { label: 'Open', cell: ({ open }) => decimalText(open), isNumeric: true },
+      { label: 'High', cell: ({ high }) => decimalText(high), isNumeric: true },
+      { label: 'Low', cell: ({ low }) => decimalText(low), isNumeric: true },
+      { label: 'Close', cell: ({ close }) => decimalText(close), isNumeric: true },
+      { label: 'Volume', cell: ({ volume }) => decimalText(volume), isNumeric: true },
+      { label: 'Trades', cell: ({ trades }) => number(trades), isNumeric: true },
+    ],
+    rows,
+    empty: 'None.',
+  })}</details>`;
+}

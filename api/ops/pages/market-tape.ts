@@ -1,0 +1,43 @@
+import type { OpsOutcome, StoredObservation } from '../../../src/store/ops-markets.ts';
+import type { StoredTrade } from '../../../src/store/series-reads.ts';
+import { ago, type Html, html, longText, NONE, table, time } from '../html.ts';
+import { decimalText } from './shown-values.ts';
+
+/** Trades, newest first. */
+export function tradeTable(trades: readonly StoredTrade[], outcomes: readonly OpsOutcome[], nowMs: number): Html {
+  const labels = new Map(outcomes.map(({ tokenId, label }) => [tokenId, label]));
+  return table<StoredTrade>({
+    caption: 'Trades, newest first',
+    columns: [
+      { label: 'When', cell: ({ at }) => ago(at, nowMs) },
+      { label: 'Outcome', cell: ({ tokenId }) => longText(labels.get(tokenId)) },
+      {
+        label: 'Side',
+        cell: ({ side }) =>
+          side === undefined ? NONE : html`<span class="${side === 'buy' ? 'up' : 'down'}">${side}</span>`,
+      },
+      { label: 'Price', cell: ({ price }) => decimalText(price), isNumeric: true },
+      { label: 'Size', cell: ({ size }) => decimalText(size), isNumeric: true },
+    ],
+    rows: trades,
+    empty: 'No trade is stored.',
+  });
+}
+
+/** What alerts were compared with, newest first. */
+export function observationTable(observations: readonly StoredObservation[]): Html {
+  return table<StoredObservation>({
+    caption: 'Observed prices, newest first',
+    columns: [
+      { label: 'Received (UTC)', cell: ({ receivedAt }) => time(receivedAt) },
+      {
+        label: 'Late by',
+        cell: ({ receivedAt, venueAt }) => html`${((receivedAt.getTime() - venueAt.getTime()) / 1000).toFixed(1)} s`,
+        isNumeric: true,
+      },
+      { label: 'Price', cell: ({ price }) => decimalText(price), isNumeric: true },
+    ],
+    rows: observations,
+    empty: 'None within seven days.',
+  });
+}

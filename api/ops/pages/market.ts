@@ -1,0 +1,172 @@
+import { INTERVAL_SECONDS, INTERVALS, type Interval } from '../../../src/domain/candle.ts';
+import { readBook } from '../../../src/store/book-reads.ts';
+import { findMarket } from '../../../src/store/market-reads.ts';
+import {
+  MAX_COUNTED_ALERTS,
+  type OpsOutcome,
+  readLastCandles,
+  readObservations,
+  readOpsMarket,
+} from '../../../src/store/ops-markets.ts';
+import { readTrades, type StoredCandle } from '../../../src/store/series-reads.ts';
+import type { ApiDeps } from '../../deps.ts';
+import { ApiError, invalidRequest } from '../../errors.ts';
+import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../html.ts';
+import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import { chosen, textField } from './filters.ts';
+import { bookView } from './market-book.ts';
+import { chart, type MarketView, viewPath } from './market-chart.ts';
+import { observationTable, tradeTable } from './market-tape.ts';
+import { MARKETS_PATH, marketState } from './markets.ts';
+import { decimalText } from './shown-values.ts';
+
+const PATH = `${MARKETS_PATH}/:venue/:market_id`;
+const DATA_PATH = '/ops/data/markets/:venue/:market_id/candles.json';
+const DEFAULT_INTERVAL: Interval = '1h';
+const CHARTED_CANDLES = 500;
+const SHOWN_TRADES = 30;
+const SHOWN_OBSERVATIONS = 30;
+
+type MarketDeps = Pick<ApiDeps, 'db'>;
+
+/** /ops/markets/{venue}/{id}: one market with chart, book and tape, and what its chart is drawn of. */
+export function marketPage(router: OpsRouter, deps: MarketDeps): void {
+  router.page({
+    path: PATH,
+    section: 'markets',
+    async load(request) {
+      const view = await viewOf(deps, request);
+      const body = await marketBody(deps, view, request.nowMs);
+      const { market } = view;
+      return { title: market.title || market.marketId, body, ...(view.outcome && { scripts: ['candle-chart.js'] }) };
+    },
+  });
+
+  router.data({
+    path: DATA_PATH,
+    async load(request) {
+      const { outcome, interval } = await viewOf(deps, request);
+      const candles = outcome ? await lastCandles(deps, outcome, interval) : [];
+      return {
+        interval,
+        outcome: outcome?.label,
+        candles: candles.map(({ bucket, open, high, low, close, volume }) => {
+          return { time: bucket, open, high, low, close, volume };
+        }),
+      };
+    },
+  });
+}
+
+async function viewOf({ db }: MarketDeps, { params, query }: OpsRequest): Promise<MarketView> {
+  const interval = chosen(query, 'interval', INTERVALS) ?? DEFAULT_INTERVAL;
+  const market = await findMarket(db, [params['venue'] ?? ''], params['market_id'] ?? '');
+  const state = market && (await readOpsMarket(db, market.pk));
+  if (!market || !state) throw new ApiError('market_not_found', 'there is no such market');
+  const asked = textField(query, 'outcome');
+  const outcome = asked === undefined ? state.outcomes[0] : state.outcomes.find(({ outcomeId }) => outcomeId === asked);
+  if (asked !== undefined && !outcome) throw invalidRequest([{ path: 'outcome', message: 'is none of this market' }]);
+  return { market, state, outcome, interval };
+}
+
+function lastCandles({ db }: MarketDeps, { tokenId }: OpsOutcome, interval: Interval): Promise<StoredCandle[]> {
+  return readLastCandles(db, tokenId, INTERVAL_SECONDS[interval], CHARTED_CANDLES);
+}
+
+async function marketBody(deps: MarketDeps, view: MarketView, nowMs: number): Promise<Html> {
+  const { market, state, outcome } = view;
+  const tokenIds = state.outcomes.map(({ tokenId }) => tokenId);
+  const [candles, book, { trades }, observations] = await Promise.all([
+    outcome ? lastCandles(deps, outcome, view.interval) : [],
+    outcome ? readBook(deps.db, outcome.tokenId) : null,
+    readTrades(deps.db, { tokenIds, range: {}, direction: 'desc', limit: SHOWN_TRADES }),
+    outcome ? readObservations(deps.db, outcome.tokenId, SHOWN_OBSERVATIONS) : [],
+  ]);
+  return html`<p class="state">${marketState(market.status)}${state.goneAt !== null && badge('bad', 'gone from the venue')}${
+    state.goneAt === null && state.missingSince !== null && badge('warn', 'missing from the listing')
+  }</p>
+${marketFacts(view, nowMs)}
+<h2>Outcomes</h2>
+${outcomeTable(view, nowMs)}
+${
+  outcome &&
+  html`${chart(view, outcome, candles, nowMs)}
+<h2 id="book">Book of ${outcome.label}</h2>
+${bookView(book, state.hasBook, nowMs)}`
+}
+<div class="columns"><section class="trades"><h2>Latest trades</h2>
+${tradeTable(trades, state.outcomes, nowMs)}</section>
+${
+  outcome &&
+  html`<section class="observed"><h2>Observed prices of ${outcome.label}</h2>
+${observationTable(observations)}</section>`
+}</div>`;
+}
+
+function marketFacts({ market, state }: MarketView, nowMs: number): Html {
+  const { history } = state;
+  const winner = state.outcomes.find(({ outcomeId }) => outcomeId === market.winningOutcomeId);
+  return html`${facts([
+    ['Venue', market.venue],
+    ['Id', code(market.marketId)],
+    ['Event', code(market.eventId)],
+    ['Category', longText(market.category)],
+    ['Volume', decimalText(market.volume)],
+    ['Volume, 24 h', decimalText(market.volume24h)],
+    ['Liquidity', decimalText(market.liquidity)],
+    ['Opened', time(market.openAt ?? market.createdAt)],
+    ['Closes', time(market.closeAt)],
+    ['Resolved', time(market.resolvedAt)],
+    ['Won by', winner ? winner.label : code(market.winningOutcomeId)],
+    ['Last listed', ago(state.seenAt, nowMs)],
+    [
+      'Changed',
+      html`${ago(market.updatedAt, nowMs)} <span class="muted">(${number(state.versions)} versions before)</span>`,
+    ],
+    [
+      'Older trades',
+      history === null
+        ? html`<span class="muted">not asked for</span>`
+        : html`${history.status}, ${number(history.trades)} stored${history.lastError !== null && html`: ${longText(history.lastError)}`}`,
+    ],
+    ['Alerts', html`<a href="/ops/alerts?market=${encodeURIComponent(market.marketId)}">on this market</a>`],
+    ...(isWebAddress(market.url)
+      ? [['At the venue', html`<a href="${market.url}" rel="noreferrer noopener">its page</a>`] as const]
+      : []),
+  ])}
+${market.description !== '' && html`<details><summary>Description</summary><p class="long prose">${market.description}</p></details>`}`;
+}
+
+/** A venue's text goes into a link only when it is one: never `javascript:`. */
+function isWebAddress(url: string | null): url is string {
+  return url !== null && URL.canParse(url) && ['https:', 'http:'].includes(new URL(url).protocol);
+}
+
+function outcomeTable({ market, state, outcome, interval }: MarketView, nowMs: number): Html {
+  return table<OpsOutcome>({
+    caption: 'Outcomes with their latest prices',
+    columns: [
+      {
+        label: 'Outcome',
+        cell: ({ label, outcomeId }) =>
+          html`<a href="${viewPath(market, outcomeId, interval)}"${outcomeId === outcome?.outcomeId && html` aria-current="true"`}>${longText(label || outcomeId)}</a>`,
+      },
+      { label: 'Price', cell: ({ price }) => decimalText(price), isNumeric: true },
+      { label: 'Bid', cell: ({ bid }) => decimalText(bid), isNumeric: true },
+      { label: 'Ask', cell: ({ ask }) => decimalText(ask), isNumeric: true },
+      { label: 'Received', cell: ({ receivedAt }) => ago(receivedAt, nowMs) },
+      { label: 'Venue’s time', cell: ({ asOf }) => ago(asOf, nowMs) },
+      { label: 'Pays', cell: ({ payout }) => decimalText(payout), isNumeric: true },
+      {
+        label: 'Active alerts',
+        cell: ({ activeAlerts, outcomeId }) =>
+          activeAlerts === 0
+            ? NONE
+            : html`<a href="/ops/alerts?status=active&amp;token=${encodeURIComponent(outcomeId)}">${number(activeAlerts)}${activeAlerts >= MAX_COUNTED_ALERTS && ' or more'}</a>`,
+        isNumeric: true,
+      },
+    ],
+    rows: state.outcomes,
+    empty: 'No outcome is known.',
+  });
+}

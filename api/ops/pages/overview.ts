@@ -1,0 +1,262 @@
+import { readiness } from '../../../src/observe/probe-server.ts';
+import { type PollAge, pollAges } from '../../../src/store/backlog.ts';
+import {
+  type DeliveryLoad,
+  type FailingEndpoint,
+  listFailingEndpoints,
+  MAX_COUNTED_DUE,
+  readConnections,
+  readDeliveryLoad,
+  readStageBacklogs,
+  readThroughput,
+  type StageBacklog,
+  THROUGHPUT_MINUTES,
+  type Throughput,
+  type ThroughputKind,
+} from '../../../src/store/ops-overview.ts';
+import type { ApiDeps } from '../../deps.ts';
+import { isPollHealthy, isScheduledPoll } from '../../poll-health.ts';
+import type { EnabledVenue } from '../../venue-catalog.ts';
+import { bars } from '../bars.ts';
+import { briefly } from '../brief-cache.ts';
+import { ago, badge, duration, emptyState, type Html, html, longText, NONE, number, table } from '../html.ts';
+import type { OpsRouter } from '../ops-route.ts';
+import { shownUrl } from './shown-values.ts';
+
+const PATH = '/ops';
+const FRAGMENTS_PATH = '/ops/overview.json';
+/** However many look, and however often. */
+const FRESH_MS = 2_000;
+const MAX_FAILING = 10;
+/** An attempt that waits longer than this for a deliverer shows that none is there, or too few. */
+const OVERDUE_MS = 60_000;
+/** A mark waits a second or so; this long only when its stage stands still. */
+const STALLED_MS = 120_000;
+const PROCESSES = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'] as const;
+
+type OverviewDeps = Pick<ApiDeps, 'db' | 'dependencies' | 'venues' | 'now'>;
+
+interface Overview {
+  missing: readonly string[];
+  connections: ReadonlyMap<string, number>;
+  throughput: Throughput;
+  polls: readonly PollAge[];
+  stages: readonly StageBacklog[];
+  load: DeliveryLoad;
+  failing: readonly FailingEndpoint[];
+}
+
+/** How the service fares at this moment; it refreshes itself where scripts run. */
+export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
+  const read = briefly(FRESH_MS, () => readOverview(deps));
+
+  router.page({
+    path: PATH,
+    section: 'overview',
+    async load({ nowMs }) {
+      const shown = fragments(await read(), deps, nowMs);
+      const body = html`<div data-refresh="${FRAGMENTS_PATH}">
+<div class="state-line"><div data-fragment="state">${shown.state}</div><p class="refreshed" data-refreshed aria-live="off"></p></div>
+<h2>Throughput</h2><div data-fragment="throughput">${shown.throughput}</div>
+<h2>Ingest</h2><div data-fragment="ingest">${shown.ingest}</div>
+<h2>Deliveries</h2><div data-fragment="deliveries">${shown.deliveries}</div>
+<h2>Failing endpoints</h2><div data-fragment="failing">${shown.failing}</div>
+<h2>Work waiting between stages</h2><div data-fragment="stages">${shown.stages}</div>
+<h2>Processes</h2><div data-fragment="processes">${shown.processes}</div>
+</div>`;
+      return { title: 'Overview', body, scripts: ['refresh.js'] };
+    },
+  });
+
+  router.data({
+    path: FRAGMENTS_PATH,
+    async load({ nowMs }) {
+      const shown = fragments(await read(), deps, nowMs);
+      return Object.fromEntries(Object.entries(shown).map(([name, markup]) => [name, markup.toString()]));
+    },
+  });
+}
+
+async function readOverview({ db, dependencies, venues }: OverviewDeps): Promise<Overview> {
+  const names = venues.map(({ venue }) => venue);
+  const { missing } = await readiness(dependencies);
+  const [connections, throughput, polls, stages, load, failing] = await Promise.all([
+    readConnections(db),
+    readThroughput(db),
+    pollAges(db, names),
+    readStageBacklogs(db),
+    readDeliveryLoad(db),
+    listFailingEndpoints(db, MAX_FAILING),
+  ]);
+  return { missing, connections, throughput, polls, stages, load, failing };
+}
+
+function fragments(overview: Overview, deps: OverviewDeps, nowMs: number) {
+  return {
+    state: state(overview, deps),
+    throughput: throughput(overview.throughput),
+    ingest: ingest(overview.polls, deps.venues),
+    deliveries: deliveries(overview.load),
+    failing: failing(overview.failing, nowMs),
+    stages: stages(overview.stages),
+    processes: processes(overview.connections),
+  };
+}
+
+function state({ missing }: Overview, { dependencies }: OverviewDeps): Html {
+  const items = dependencies.map(({ name }) =>
+    missing.includes(name) ? badge('bad', `${name} not available`) : badge('good', `${name} ready`),
+  );
+  return html`<ul class="badges" aria-label="Readiness">${items.map((item) => html`<li>${item}</li>`)}</ul>`;
+}
+
+const LABELS: Readonly<Record<ThroughputKind, string>> = {
+  trades: 'Trades',
+  priceChanges: 'Price changes',
+  events: 'Events',
+  attempts: 'Delivery attempts',
+};
+
+function throughput(rates: Throughput): Html {
+  return html`<div class="grid">${Object.entries(LABELS).map(([kind, label]) => {
+    const values = rates[kind as ThroughputKind];
+    const known = values.filter((value) => value !== null);
+    const latest = values.at(-1) ?? known.at(-1);
+    const highest = known.length === 0 ? null : Math.max(...known);
+    const words = `${label} per minute over the last hour: ${
+      latest === undefined ? 'not known yet' : `${perMinute(latest)} lately, ${perMinute(highest ?? 0)} at most`
+    }`;
+    return html`<div class="card"><h3>${label}</h3>
+<span class="figure">${latest === undefined ? NONE : perMinute(latest)} <small>per minute</small></span>
+${bars(values, words)}
+<div class="axis" aria-hidden="true"><span>−${THROUGHPUT_MINUTES} min</span><span>${
+      highest === null ? 'no samples yet' : `at most ${perMinute(highest)}`
+    }</span><span>now</span></div></div>`;
+  })}</div>`;
+}
+
+function perMinute(rate: number): string {
+  return rate.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 1 : 0 });
+}
+
+function ingest(polls: readonly PollAge[], venues: readonly EnabledVenue[]): Html {
+  if (venues.length === 0) return emptyState('No venue is enabled: VENUES says which run.');
+  return html`<div class="grid small">${venues.map(({ venue, title, pollMs }) => {
+    const scheduled = polls.filter((poll) => poll.venue === venue && isScheduledPoll(poll.kind, pollMs));
+    const stalest = scheduled.reduce<PollAge | undefined>(
+      (worst, poll) => (isStaler(poll, worst) ? poll : worst),
+      undefined,
+    );
+    const ailing = scheduled.filter((poll) => !isHealthy(poll, pollMs));
+    const lag = stalest?.sinceSuccessSeconds ?? null;
+    return html`<div class="card"><h3><a href="/ops/venues/${encodeURIComponent(venue)}">${title}</a></h3>
+<span class="figure">${lag === null ? NONE : duration(lag * 1000)} <small>${
+      stalest === undefined
+        ? 'never polled'
+        : lag === null
+          ? `${stalest.kind}: no success yet`
+          : `since ${stalest.kind}`
+    }</small></span>
+<p class="under">${
+      scheduled.length === 0
+        ? badge('idle', 'not polled yet')
+        : ailing.length === 0
+          ? badge('good', 'healthy')
+          : html`${badge('bad', 'ailing')} <span class="muted">${ailing.map(({ kind }) => kind).join(', ')}</span>`
+    }</p></div>`;
+  })}</div>`;
+}
+
+function isStaler(poll: PollAge, worst: PollAge | undefined): boolean {
+  const age = (each: PollAge) => each.sinceSuccessSeconds ?? Number.POSITIVE_INFINITY;
+  return worst === undefined || age(poll) > age(worst);
+}
+
+function isHealthy({ kind, failuresInARow, sinceSuccessSeconds }: PollAge, pollMs: EnabledVenue['pollMs']): boolean {
+  const lastSuccessAt = sinceSuccessSeconds === null ? null : new Date(-sinceSuccessSeconds * 1000);
+  return isPollHealthy({ kind, lastSuccessAt, consecutiveFailures: failuresInARow }, pollMs, 0);
+}
+
+function deliveries({ due, inFlight, oldestOverdueMs }: DeliveryLoad): Html {
+  const isLate = oldestOverdueMs !== null && oldestOverdueMs > OVERDUE_MS;
+  return html`<div class="grid small">
+<div class="card"><h3>Due or under way</h3><span class="figure">${
+    due > MAX_COUNTED_DUE ? html`${number(MAX_COUNTED_DUE)}+` : number(due)
+  }</span><p class="under muted">attempts</p></div>
+<div class="card"><h3>In flight</h3><span class="figure">${number(inFlight)}</span><p class="under muted">held by a deliverer</p></div>
+<div class="card"><h3>Oldest overdue</h3><span class="figure">${
+    oldestOverdueMs === null ? NONE : duration(oldestOverdueMs)
+  }</span><p class="under">${
+    oldestOverdueMs === null
+      ? badge('good', 'nothing waits')
+      : isLate
+        ? html`${badge('bad', 'late')} <span class="muted">is a deliverer running?</span>`
+        : badge('good', 'in time')
+  }</p></div></div>`;
+}
+
+function failing(endpoints: readonly FailingEndpoint[], nowMs: number): Html {
+  return table<FailingEndpoint>({
+    caption: `Endpoints without a success since their first failure, at most ${MAX_FAILING}`,
+    columns: [
+      {
+        label: 'Endpoint',
+        cell: ({ id, url }) =>
+          html`<a class="long" href="/ops/webhooks/${encodeURIComponent(id)}">${shownUrl(url)}</a>`,
+      },
+      { label: 'Account', cell: ({ account }) => longText(account) },
+      { label: 'Failing since', cell: ({ failingSince }) => ago(failingSince, nowMs) },
+      { label: 'Gave up', cell: ({ exhausted }) => number(exhausted), isNumeric: true },
+      { label: 'State', cell: ({ status }) => badge(status === 'paused' ? 'idle' : 'warn', status) },
+      {
+        label: 'Last reason',
+        cell: ({ lastError, lastStatusCode }) =>
+          html`${lastStatusCode !== null && html`<span class="num">${lastStatusCode}</span> `}${longText(lastError)}`,
+      },
+    ],
+    rows: endpoints,
+    empty: 'Every endpoint took its last delivery.',
+  });
+}
+
+const STAGE_WORDS: Readonly<Record<string, string>> = {
+  'fold-candles': 'Candles from trades',
+  'sample-snapshots': 'Snapshots of prices',
+  'evaluate-alerts': 'Alerts against prices',
+};
+
+function stages(backlogs: readonly StageBacklog[]): Html {
+  return table<StageBacklog>({
+    caption: 'Marks that wait for each stage',
+    columns: [
+      { label: 'Stage', cell: ({ stage }) => html`${STAGE_WORDS[stage] ?? stage} <code class="muted">${stage}</code>` },
+      { label: 'Waiting', cell: ({ waiting }) => number(waiting), isNumeric: true },
+      {
+        label: 'Oldest',
+        cell: ({ oldestMs }) => (oldestMs === null ? NONE : oldestMs < 60_000 ? 'under a minute' : duration(oldestMs)),
+      },
+      { label: 'Parked', cell: ({ parked }) => number(parked), isNumeric: true },
+      { label: 'State', cell: stageState },
+    ],
+    rows: backlogs,
+    empty: 'There are no stages.',
+  });
+}
+
+function stageState({ stage, oldestMs, parked }: StageBacklog): Html {
+  // Snapshots are taken when their minute is over.
+  const patienceMs = STALLED_MS + (stage === 'sample-snapshots' ? 60_000 : 0);
+  if (oldestMs !== null && oldestMs > patienceMs) return badge('bad', 'not keeping up');
+  return parked > 0 ? badge('warn', 'some parked') : badge('good', 'keeping up');
+}
+
+function processes(connections: ReadonlyMap<string, number>): Html {
+  return html`<ul class="badges" aria-label="Processes by their database connections">${PROCESSES.map((name) => {
+    const count = connections.get(name);
+    return html`<li>${
+      count === undefined
+        ? badge('warn', `${name}: no connection`)
+        : badge('good', `${name}: ${count} ${count === 1 ? 'connection' : 'connections'}`)
+    }</li>`;
+  })}</ul><p class="hint">Which kinds of process the database sees. One that waits for work may show few connections.</p>`;
+}

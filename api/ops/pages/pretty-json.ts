@@ -1,0 +1,41 @@
+const INDENT = '  ';
+
+/** Characters that turn the direction of writing: shown as they are, what is read is not what is there. */
+const TURNS_DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * JSON text with a line for each field, every digit as it was: nothing is parsed, only white space between the tokens changes,
+ * and what would turn the direction of writing is escaped. Text that is no JSON comes out with its characters in order.
+ */
+export function prettyJson(text: string): string {
+  let out = '';
+  let depth = 0;
+  const newLine = () => `\n${INDENT.repeat(depth)}`;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"?|[{}[\],:]|[^\s"{}[\],:]+/gs)) {
+    if (token === '{' || token === '[') {
+      depth += 1;
+      out += token + newLine();
+    } else if (token === '}' || token === ']') {
+      depth = Math.max(0, depth - 1);
+      // Nothing between the two: an empty object or list stays on its line.
+      out = /[{[]\s*$/.test(out) ? out.trimEnd() + token : out + newLine() + token;
+    } else if (token === ',') out += token + newLine();
+    else if (token === ':') out += ': ';
+    else out += token;
+  }
+  return out.replace(TURNS_DIRECTION, (turn) => `\\u${turn.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+const BYTES_PER_LINE = 16;
+
+/** Bytes as a hex dump: offset, bytes, and what is printable of them. */
+export function hexDump(bytes: Uint8Array): string {
+  const lines: string[] = [];
+  for (let offset = 0; offset < bytes.length; offset += BYTES_PER_LINE) {
+    const line = bytes.subarray(offset, offset + BYTES_PER_LINE);
+    const hex = [...line].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
+    const text = [...line].map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('');
+    lines.push(`${offset.toString(16).padStart(4, '0')}  ${hex.padEnd(BYTES_PER_LINE * 3 - 1)}  ${text}`);
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,56 @@
+import { code, type Html, html, NONE, type Tone } from '../html.ts';
+
+/** Digits behind the point that a list shows, or so many behind leading zeros: what is left stays in the title. */
+const SHOWN_FRACTION = 6;
+const SHOWN_BEHIND_ZEROS = 3;
+
+/** `numeric` text: exact when it is short, else cut, with every digit in the title. Whole parts in groups of three. */
+export function decimalText(text: string | null | undefined): Html {
+  if (text === null || text === undefined) return NONE;
+  const [whole = '', fraction = ''] = text.split('.');
+  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  const zeros = fraction.length - fraction.replace(/^0+/, '').length;
+  const shown = Math.max(SHOWN_FRACTION, zeros + SHOWN_BEHIND_ZEROS);
+  if (fraction.length <= shown) {
+    return html`<span class="num">${fraction === '' ? grouped : `${grouped}.${fraction}`}</span>`;
+  }
+  return html`<span class="num" title="${text}">${grouped}.${fraction.slice(0, shown)}…</span>`;
+}
+
+const ID_TAIL = 8;
+const MAX_PLAIN_ID = 18;
+
+/** An id in little room: its kind and its end; all of it in the title. */
+export function shortId(id: string): Html {
+  if (id.length <= MAX_PLAIN_ID) return code(id);
+  const kind = /^[a-z]{1,8}_/.exec(id)?.[0] ?? id.slice(0, 6);
+  return html`<code class="id" title="${id}">${kind}…${id.slice(-ID_TAIL)}</code>`;
+}
+
+/** From this length on a part of a path may be a secret, as chat services have them in their webhook addresses. */
+const MAX_PLAIN_PART = 16;
+
+/** An address without what may be secret in it: no query, and long parts of the path cut. */
+export function shownUrl(url: string): string {
+  if (!URL.canParse(url)) return 'unreadable address';
+  const { host, pathname, search, protocol } = new URL(url);
+  const parts = pathname.split('/').map((part) => (part.length > MAX_PLAIN_PART ? `${part.slice(0, 4)}…` : part));
+  return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
+}
+
+/** Where an address leads, for lists. */
+export function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : 'unreadable address';
+}
+
+export const DELIVERY_TONES: Readonly<Record<string, Tone>> = {
+  delivered: 'good',
+  pending: 'warn',
+  failed: 'bad',
+  cancelled: 'idle',
+};
+
+/** The page of one market. */
+export function marketPath(market: { venue: string; marketId: string }): string {
+  return `/ops/markets/${encodeURIComponent(market.venue)}/${encodeURIComponent(market.marketId)}`;
+}

@@ -1,0 +1,28 @@
+import { asError } from '../../src/domain/errors.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import { sampleThroughput } from '../../src/store/ops-overview.ts';
+import type { Database } from '../../src/store/tx.ts';
+
+/** One sample a minute is kept; asking oftener keeps them a minute apart. */
+const EVERY_MS = 15_000;
+
+/** Notes for the overview what goes through, as long as the process runs. A database that is away leaves a gap. */
+export function startThroughputSampler(db: Database, log: Logger): { close(): Promise<void> } {
+  let underWay: Promise<unknown> = Promise.resolve();
+
+  function sample(): void {
+    underWay = sampleThroughput(db).catch((error: unknown) => {
+      log.debug({ err: asError(error) }, 'throughput not noted');
+    });
+  }
+
+  sample();
+  const timer = setInterval(sample, EVERY_MS);
+  timer.unref();
+  return {
+    async close() {
+      clearInterval(timer);
+      await underWay;
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { EnabledVenue } from './venue-catalog.ts';
+
+/** Failures in a row that a healthy venue may show: a single bad answer is no illness. */
+const TOLERATED_FAILURES = 2;
+/** A kind of poll is stale after this many of its own intervals, and never before a minute. */
+const STALE_AFTER_INTERVALS = 5;
+const STALE_AT_LEAST_MS = 60_000;
+
+type PollMs = EnabledVenue['pollMs'];
+
+/** Whether a kind of poll has a cadence to be measured by; what is done on demand (walks back through trades) has none. */
+export function isScheduledPoll(kind: string, pollMs: PollMs): kind is keyof PollMs {
+  return kind in pollMs;
+}
+
+/** Whether a scheduled poll is neither failing nor late at this moment, epoch milliseconds. */
+export function isPollHealthy(
+  poll: { kind: string; lastSuccessAt: Date | null; consecutiveFailures: number },
+  pollMs: PollMs,
+  nowMs: number,
+): boolean {
+  const { kind, lastSuccessAt, consecutiveFailures } = poll;
+  if (lastSuccessAt === null || consecutiveFailures > TOLERATED_FAILURES) return false;
+  const intervalMs = isScheduledPoll(kind, pollMs) ? pollMs[kind] : 0;
+  return nowMs - lastSuccessAt.getTime() <= Math.max(STALE_AT_LEAST_MS, STALE_AFTER_INTERVALS * intervalMs);
+}

@@ -1,0 +1,62 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BrowserContext, Page } from 'playwright-core';
+
+/** Where screenshots go, to be looked at: never into the repository. */
+const SCREENSHOTS = process.env['SCREENSHOTS_DIR'] ?? join(tmpdir(), 'oddswire-screenshots');
+export const WIDE = { width: 1280, height: 900 };
+export const PHONE = { width: 390, height: 844 };
+
+/** A page and whatever went wrong in it: errors, what its policy refused, requests to other hosts. */
+export interface WatchedPage {
+  page: Page;
+  problems: string[];
+}
+
+/** A page of the context that writes down what must not happen. */
+export async function watchedPage(context: BrowserContext, ownUrl: string): Promise<WatchedPage> {
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || /Content.Security.Policy/i.test(message.text())) {
+      problems.push(`console: ${message.text()} (${message.location().url})`);
+    }
+  });
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
+  page.on('dialog', async (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    await dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (origin !== new URL(ownUrl).origin && protocol !== 'data:') problems.push(`request: ${request.url()}`);
+  });
+  return { page, problems };
+}
+
+/** Takes a picture of the whole page, or of what the window shows. */
+export async function photograph(page: Page, name: string, fullPage = true): Promise<void> {
+  await mkdir(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage });
+}
+
+const axeSource = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/**
+ * Serious and critical faults of accessibility by all rules or by some, one line each. Evaluated from outside, so the page's
+ * policy stands.
+ */
+export async function accessibilityFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(await axeSource);
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: { type: 'rule', values: rules } }) };
+  return page.evaluate<string[]>(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)))`);
+}
+
+/** How far the page reaches beyond the window to the right, pixels: 0 when nothing scrolls sideways. */
+export function overflow(page: Page): Promise<number> {
+  return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}

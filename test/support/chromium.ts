@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process';
+import { type Browser, chromium } from 'playwright-core';
+
+/** Names of the same browser, as distributions have it. */
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chromium-headless-shell'];
+
+/** A Chromium to test on: CHROMIUM_PATH, else one from PATH, else null, which is said aloud. */
+export function findChromium(): string | null {
+  const given = process.env['CHROMIUM_PATH'];
+  if (given) return given;
+  for (const name of NAMES) {
+    const found = spawnSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' });
+    if (found.status === 0) return found.stdout.trim();
+  }
+  console.warn('\n!!! no CHROMIUM_PATH and no chromium on PATH: the browser tests are SKIPPED !!!\n');
+  return null;
+}
+
+/** A headless browser that reaches nothing but this machine; the caller closes it. */
+export function launchChromium(executablePath: string): Promise<Browser> {
+  return chromium.launch({
+    executablePath,
+    // Chromium's sandbox refuses to run as root, as containers of CI do.
+    chromiumSandbox: process.getuid?.() !== 0,
+    args: [
+      '--disable-gpu',
+      '--disable-dev-shm-usage',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-features=OptimizationHints,MediaRouter,Translate',
+    ],
+  });
+}

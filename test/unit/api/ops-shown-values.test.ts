@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { hexDump, prettyJson } from '../../../api/ops/pages/pretty-json.ts';
+import { decimalText, shownUrl } from '../../../api/ops/pages/shown-values.ts';
+
+describe('pretty JSON', () => {
+  it('says the same as before, however it is nested', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(JSON.parse(prettyJson(text))).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it('keeps every digit, and puts a line to each field', () => {
+    expect(prettyJson('{"a":0.10000000000000000005,"b":[1E400,2.50],"c":{},"d":"x, {\\"y\\": [1]}"}')).toBe(
+      '{\n  "a": 0.10000000000000000005,\n  "b": [\n    1E400,\n    2.50\n  ],\n  "c": {},\n  "d": "x, {\\"y\\": [1]}"\n}',
+    );
+  });
+
+  it('turns no direction of writing, and survives what is no JSON', () => {
+    expect(prettyJson('"\u202eabc\u2066"')).toBe('"\\u202eabc\\u2066"');
+    const bare = (text: string) => text.replace(/\s/g, '');
+    fc.assert(fc.property(fc.string(), (text) => bare(prettyJson(text)) === bare(text)));
+    expect(prettyJson('}}"open')).toBe('\n}\n}"open');
+  });
+});
+
+it('dumps bytes', () => {
+  expect(hexDump(Buffer.from('0123456789abcdef\n\u00ff'))).toBe(
+    '0000  30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66  0123456789abcdef\n' +
+      `0010  0a c3 bf${' '.repeat(39)}  ...`,
+  );
+});
+
+describe('decimals', () => {
+  it.each([
+    ['1234567.5', '1,234,567.5'],
+    ['-1234', '-1,234'],
+    ['0.123456789', '0.123456…'],
+    ['0.000000123456', '0.000000123…'],
+    ['0.0000001', '0.0000001'],
+    ['999', '999'],
+  ])('%s is shown as %s', (text, shown) => {
+    expect(
+      decimalText(text)
+        .toString()
+        .replace(/<[^>]*>/g, ''),
+    ).toBe(shown);
+    if (shown.endsWith('…')) expect(decimalText(text).toString()).toContain(`title="${text}"`);
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    ['https://a.test/hook', 'https://a.test/hook'],
+    ['https://a.test:8443/hook?token=x', 'https://a.test:8443/hook?…'],
+    [
+      'https://a.test/services/T00000000/B00000000/abcdefghijklmnopqrst',
+      'https://a.test/services/T00000000/B00000000/abcd…',
+    ],
+    ['https://user:pass@a.test/', 'https://a.test/'],
+    ['nonsense', 'unreadable address'],
+  ])('%s is shown as %s', (url, shown) => expect(shownUrl(url)).toBe(shown));
+});
