@@ -7,11 +7,15 @@ import type { CursorCodec } from '../src/domain/cursor.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Dependency } from '../src/observe/probe-server.ts';
 import type { Producer } from '../src/queues/producer.ts';
+import type { QuotaDefaults } from '../src/store/account-quotas.ts';
 import type { Arrivals } from '../src/store/arrivals.ts';
 import type { Database } from '../src/store/tx.ts';
 import type { SecretBox } from '../src/webhooks/secret-box.ts';
+import type { AccountLimits } from './account-limits.ts';
+import type { FailedKeys } from './failed-keys.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import type { LatestCache } from './latest-cache.ts';
+import type { LiveSession, OpsPasswords } from './ops/operator.ts';
 import type { ReadTracker } from './read-tracker.ts';
 import type { EnabledVenue } from './venue-catalog.ts';
 
@@ -20,6 +24,8 @@ export interface Caller {
   accountId: bigint;
   keyId: string;
   scopes: readonly string[];
+  /** The account's own limit; null: the configuration's. */
+  coldReadsPerMinute: number | null;
 }
 
 /** What middleware hands on. */
@@ -28,6 +34,8 @@ export interface ApiState {
   log: Logger;
   /** Set by `authenticate`. */
   caller?: Caller;
+  /** Set by the guard of the operator pages. */
+  ops?: LiveSession;
 }
 
 export type ApiContext = RouterContext<ApiState>;
@@ -41,9 +49,16 @@ export interface RequestSample {
   durationSeconds: number;
 }
 
-/** The operator's queue dashboard; absent: there is none. */
+/** The operator pages; absent: there are none. */
 export interface OpsOptions {
-  password: string;
+  /** At least one; see operator.ts. */
+  passwords: OpsPasswords;
+  /** What the fingerprints of passwords are keyed with, at least 32 bytes. */
+  sessionKey: Uint8Array;
+  /** Where browsers reach them, without a slash at the end; absent: plain http at whatever address was asked. */
+  publicUrl?: string;
+  /** Proxies of ours, whose word for where a request comes from is taken; none when absent. */
+  trustedProxies?: readonly Cidr[];
   /** The queues to show. */
   queueNames: readonly string[];
 }
@@ -60,6 +75,12 @@ export interface ApiDeps {
   /** Is told which markets clients read. */
   reads: Pick<ReadTracker, 'note'>;
   keys: KeyDirectory;
+  /** Knows who tried too many keys. */
+  failedKeys: FailedKeys;
+  /** What accounts may use per minute. */
+  limits: Pick<AccountLimits, 'take'>;
+  /** Origins whose pages may call us from a browser; `*` is all of them. */
+  corsOrigins: readonly string[];
   secretBox: SecretBox;
   cursors: CursorCodec;
   /** Answers of the last second. */
@@ -70,6 +91,8 @@ export interface ApiDeps {
   /** Trades older than this, milliseconds, are neither accepted nor kept. */
   tradeRetentionMs: number;
   webhookAllow: readonly Cidr[];
+  /** What an account may have that has no quotas of its own. */
+  quotas: QuotaDefaults;
   /** What `/health/ready` asks. */
   dependencies: readonly Dependency[];
   ops?: OpsOptions;

@@ -8,12 +8,13 @@ export interface ErrorDetail {
 }
 
 /** Codes by status (DESIGN section 4). */
-const STATUS_OF = {
+export const STATUS_OF = {
   invalid_request: 400,
   invalid_json: 400,
   invalid_cursor: 400,
   unauthorized: 401,
   insufficient_scope: 403,
+  quota_exceeded: 403,
   cross_origin: 403,
   not_found: 404,
   venue_not_found: 404,
@@ -26,12 +27,15 @@ const STATUS_OF = {
   method_not_allowed: 405,
   conflict: 409,
   payload_too_large: 413,
+  uri_too_long: 414,
   unsupported_media_type: 415,
+  idempotency_mismatch: 422,
   rate_limited: 429,
   internal_error: 500,
   not_ready: 503,
 } as const;
 export type ErrorCode = keyof typeof STATUS_OF;
+export const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[];
 
 /** An answer that is not a success: thrown anywhere below the envelope middleware, written by it. */
 export class ApiError extends OddswireError {

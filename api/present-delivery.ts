@@ -1,16 +1,16 @@
-import { type ApiJson, JsonText } from '../src/domain/api-json.ts';
+import { JsonText } from '../src/domain/api-json.ts';
 import { isStorableText } from '../src/domain/text.ts';
 import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../src/store/delivery-reads.ts';
 import type { DeliveryItem } from '../src/store/test-events.ts';
+import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from './contract/delivery.ts';
 
 /** What is kept of a response body at most: at this size it may end inside a character. */
 const EXCERPT_BYTES = 4 * 1024;
 
 type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError'>>;
-type Fields = { readonly [key: string]: ApiJson | undefined };
 
 /** A delivery as lists show it (DESIGN section 4). */
-export function presentDelivery(delivery: Presentable): Fields {
+export function presentDelivery(delivery: Presentable): DeliveryBody {
   return {
     id: delivery.id,
     eventId: delivery.eventId,
@@ -26,7 +26,7 @@ export function presentDelivery(delivery: Presentable): Fields {
 }
 
 /** One delivery: its attempts, and the payload with the very digits that are sent. */
-export function presentDeliveryWithLog(delivery: DeliveryWithLog): Fields {
+export function presentDeliveryWithLog(delivery: DeliveryWithLog): DeliveryWithLogBody {
   return {
     ...presentDelivery(delivery),
     attemptLog: delivery.attemptLog.map(presentAttempt),
@@ -34,7 +34,7 @@ export function presentDeliveryWithLog(delivery: DeliveryWithLog): Fields {
   };
 }
 
-function presentAttempt(attempt: LoggedAttempt): ApiJson {
+function presentAttempt(attempt: LoggedAttempt): AttemptBody {
   return {
     attempt: attempt.attempt,
     startedAt: attempt.startedAt.toISOString(),

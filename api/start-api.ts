@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../src/config/config.ts';
+import { isLoopbackAddress } from '../src/domain/address-policy.ts';
 import { createCursorCodec } from '../src/domain/cursor.ts';
 import { deriveKey } from '../src/domain/secret-keys.ts';
 import type { Logger } from '../src/observe/logger.ts';
@@ -9,11 +10,16 @@ import { openFoundation } from '../src/runtime/foundation.ts';
 import { listen } from '../src/runtime/listen.ts';
 import { ensureBootstrapKey } from '../src/store/accounts.ts';
 import { createArrivals } from '../src/store/arrivals.ts';
+import { addRateUsage } from '../src/store/rate-usage.ts';
+import { createAccountLimits } from './account-limits.ts';
 import { createApi } from './app.ts';
 import type { RequestSample } from './deps.ts';
-import { createHttpServer, drain } from './http-server.ts';
+import { createDraining, notStopping } from './draining.ts';
+import { createFailedKeys } from './failed-keys.ts';
+import { createHttpServer } from './http-server.ts';
 import { createKeyDirectory } from './key-directory.ts';
 import { createLatestCache } from './latest-cache.ts';
+import { startThroughputSampler } from './ops/throughput-sampler.ts';
 import { createReadTracker } from './read-tracker.ts';
 import { enabledVenues } from './venue-catalog.ts';
 
@@ -48,10 +54,17 @@ export async function startApi(
     }
     const keys = createKeyDirectory(db, log);
     foundation.onStop(() => keys.close());
-    const arrivals = createArrivals(config.databaseUrl, log);
+    const arrivals = createArrivals(config.databaseDirectUrl, log);
     foundation.onStop(() => arrivals.close());
     const reads = createReadTracker(db, log);
     foundation.onStop(() => reads.close());
+    const limits = createAccountLimits({
+      addUsage: foundation.backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
+      defaults: { requests: config.perMinute.requests, cold_reads: config.perMinute.coldReads },
+      log,
+      now: Date.now,
+    });
+    foundation.onStop(() => limits.close());
     const api = createApi({
       db,
       producer,
@@ -59,24 +72,41 @@ export async function startApi(
       coldWaitMs: COLD_WAIT_MS,
       reads,
       keys,
+      failedKeys: createFailedKeys({ trustedProxies: config.http.trustedProxies, now: Date.now }),
+      limits,
+      corsOrigins: config.http.corsOrigins,
       secretBox,
       cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
-      latest: createLatestCache(),
+      latest: createLatestCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
       venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
       decimalFormat: config.decimalFormat,
       tradeRetentionMs: config.retention.tradesDays * 86_400_000,
       webhookAllow: config.webhooks.allowCidrs,
-      dependencies,
-      ...(config.opsPassword !== undefined && {
-        ops: { password: config.opsPassword, queueNames: queueNames(config.venues) },
+      quotas: config.quotas,
+      dependencies: [...dependencies, notStopping(signal)],
+      ...(config.ops && {
+        ops: {
+          ...config.ops,
+          sessionKey: deriveKey(config.secretsKeys, 'ops-session'),
+          trustedProxies: config.http.trustedProxies,
+          queueNames: queueNames(config.venues),
+        },
       }),
       log,
       onRequest: (sample) => countRequest(metrics, sample),
       now: Date.now,
     });
-    const server = createHttpServer(api, log);
+    if (config.ops) {
+      if (config.ops.publicUrl === undefined && !isLoopbackAddress(config.http.host)) {
+        log.warn('the operator pages are reached without TLS: behind TLS set OPS_PUBLIC_URL');
+      }
+      const sampler = startThroughputSampler(db, log);
+      foundation.onStop(() => sampler.close());
+    }
+    const server = createHttpServer(api, log, config.http);
+    const draining = createDraining(server);
     const address = await listen(server, config.http.host, config.http.port);
-    foundation.onStop(() => drain(server));
+    foundation.onStop(() => draining.end(config.drainDelayMs));
     log.info({ address }, 'listening');
     return { address, port: (server.address() as AddressInfo).port, probeUrl, stop: foundation.stop };
   } catch (error) {
@@ -85,6 +115,10 @@ export async function startApi(
   }
 }
 
+/** What clients send; Node's parser lets through some thirty more. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
 function countRequest(metrics: Metrics, { route, method, status, durationSeconds }: RequestSample): void {
-  metrics.httpRequests.observe({ route, method, status: String(status) }, durationSeconds);
+  const labels = { route, method: METHODS.has(method) ? method : 'other', status: String(status) };
+  metrics.httpRequests.observe(labels, durationSeconds);
 }

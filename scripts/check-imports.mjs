@@ -63,6 +63,7 @@ const PACKAGES = [
     names: ['bullmq', 'ioredis'],
     allowed: (file) => /^(src\/queues\/|api\/ops\/|workers\/(define|start-worker)\.ts$)/.test(file),
   },
+  { names: ['zod-openapi', 'swagger-ui-dist'], allowed: (file) => file.startsWith('api/') },
   { names: ['undici'], allowed: (file) => /^(src\/(venues|webhooks)|bench)\//.test(file) },
 ];
 

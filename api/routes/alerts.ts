@@ -1,76 +1,104 @@
 import { z } from 'zod';
-import { ALERT_CONDITIONS } from '../../src/domain/alert.ts';
-import { type ApiJson, numberField } from '../../src/domain/api-json.ts';
-import { compareDecimals, decimal, ZERO } from '../../src/domain/decimal.ts';
+import { numberField } from '../../src/domain/api-json.ts';
 import { type Alert, createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts.ts';
 import { shardsOf } from '../../src/store/marks.ts';
-import type { ApiDeps, ApiRouter } from '../deps.ts';
+import { type AlertBody, alert, alertExample, createAlertBody, createAlertExample } from '../contract/alert.ts';
+import { deleted } from '../contract/envelope.ts';
+import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import { checkBody } from '../input.ts';
-import { authenticate, callerOf } from '../middleware/authenticate.ts';
-import { readJsonBody } from '../middleware/json-body.ts';
-import { sendAccountData } from '../respond.ts';
-import { sendAccountList } from './account-list.ts';
-import { pathParam } from './market-scope.ts';
+import { requireQuota } from '../quota.ts';
+import { accountRoute, type Route, writeRoute } from '../route.ts';
+import { accountList, listQuery } from './account-list.ts';
 import { webhookNotFound } from './webhooks.ts';
 
-const createBody = z.strictObject({
-  tokenMint: z
-    .string('must be a string')
-    .min(1, 'must not be empty')
-    .max(256, 'must have at most 256 characters')
-    .regex(/^[^\s\p{Cc}]*$/u, 'must not hold spaces or control characters'),
-  condition: z.enum(ALERT_CONDITIONS, 'must be above or below'),
-  price: z
-    .number('must be a number')
-    .transform((price) => decimal(price))
-    .refine((price) => compareDecimals(price, ZERO) > 0, 'must be greater than 0'),
-  webhookId: z
-    .string('must be a string')
-    .min(1, 'must not be empty')
-    .max(256, 'must have at most 256 characters')
-    .optional(),
-});
+const tag = 'alerts';
+const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
 /** /v1/alerts: price alerts (spec section 4.4, DESIGN section 7). */
-export function alertRoutes(router: ApiRouter, deps: ApiDeps): void {
-  const enter = authenticate(deps, { header: 'X-API-Key', scope: 'alerts' });
-
-  router.post('/v1/alerts', enter, async (ctx) => {
-    const body = checkBody(createBody, await readJsonBody(ctx));
-    const made = await createAlert(deps.db, callerOf(ctx).accountId, {
-      tokenMint: body.tokenMint,
-      condition: body.condition,
-      target: body.price,
-      ...(body.webhookId !== undefined && { webhookId: body.webhookId }),
-    });
-    if (made.outcome === 'webhook_not_found') throw webhookNotFound();
-    if (made.outcome === 'webhook_not_listening') {
-      throw invalidRequest([{ path: 'webhookId', message: 'this webhook does not list price_alert in its events' }]);
-    }
-    deps.producer.wakeStage('evaluate-alerts', shardsOf([made.tokenId]));
-    ctx.set('Location', `/v1/alerts/${made.alert.id}`);
-    sendAccountData(ctx, deps, 201, presentAlert(made.alert));
-  });
-
-  router.get('/v1/alerts', enter, (ctx) =>
-    sendAccountList(ctx, deps, 'alerts', async (limit, after) => {
-      const { alerts, next } = await listAlerts(deps.db, callerOf(ctx).accountId, limit, after);
-      return { items: alerts.map(presentAlert), ...(next !== undefined && { next }) };
-    }),
-  );
-
-  router.get('/v1/alerts/:alert_id', enter, async (ctx) => {
-    const found = await findAlert(deps.db, callerOf(ctx).accountId, pathParam(ctx, 'alert_id'));
-    if (!found) throw alertNotFound();
-    sendAccountData(ctx, deps, 200, presentAlert(found));
-  });
-
-  router.delete('/v1/alerts/:alert_id', enter, async (ctx) => {
-    const id = pathParam(ctx, 'alert_id');
-    if (!(await deleteAlert(deps.db, callerOf(ctx).accountId, id))) throw alertNotFound();
-    sendAccountData(ctx, deps, 200, { id, deleted: true });
-  });
+export function alertRoutes(deps: ApiDeps): Route[] {
+  return [
+    writeRoute(
+      {
+        path: '/v1/alerts',
+        operationId: 'createAlert',
+        summary: 'Create a price alert',
+        tag,
+        group,
+        body: { schema: createAlertBody, example: createAlertExample },
+        answer: { status: 201, description: 'The alert.', data: alert, example: alertExample },
+        errors: ['webhook_not_found', 'quota_exceeded'],
+      },
+      async (tx, { caller, body }) => {
+        await requireQuota(tx, deps, caller, 'alerts');
+        const made = await createAlert(tx, caller.accountId, {
+          tokenMint: body.tokenMint,
+          condition: body.condition,
+          target: body.price,
+          ...(body.webhookId !== undefined && { webhookId: body.webhookId }),
+        });
+        if (made.outcome === 'webhook_not_found') throw webhookNotFound();
+        if (made.outcome === 'webhook_not_listening') {
+          throw invalidRequest([
+            { path: 'webhookId', message: 'this webhook does not list price_alert in its events' },
+          ]);
+        }
+        return {
+          data: presentAlert(made.alert),
+          location: `/v1/alerts/${made.alert.id}`,
+          afterCommit: () => deps.producer.wakeStage('evaluate-alerts', shardsOf([made.tokenId])),
+        };
+      },
+    ),
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/alerts',
+        operationId: 'listAlerts',
+        summary: 'List alerts, newest first',
+        tag,
+        group,
+        query: listQuery,
+        answer: { description: 'Alerts.', data: z.array(alert), example: [alertExample], isPaged: true },
+        errors: ['invalid_cursor'],
+      },
+      (request) =>
+        accountList(request, deps, 'alerts', async (limit, after) => {
+          const { alerts, next } = await listAlerts(deps.db, request.caller.accountId, limit, after);
+          return { items: alerts.map(presentAlert), next };
+        }),
+    ),
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/alerts/:alert_id',
+        operationId: 'getAlert',
+        summary: 'Read an alert',
+        tag,
+        group,
+        answer: { description: 'The alert.', data: alert, example: alertExample },
+      },
+      async ({ caller, params }) => {
+        const found = await findAlert(deps.db, caller.accountId, params.alert_id);
+        if (!found) throw alertNotFound();
+        return { data: presentAlert(found) };
+      },
+    ),
+    accountRoute(
+      {
+        method: 'delete',
+        path: '/v1/alerts/:alert_id',
+        operationId: 'deleteAlert',
+        summary: 'Delete an alert',
+        tag,
+        group,
+        answer: { description: 'It is gone.', data: deleted, example: { id: alertExample.id, deleted: true } },
+      },
+      async ({ caller, params: { alert_id: id } }) => {
+        if (!(await deleteAlert(deps.db, caller.accountId, id))) throw alertNotFound();
+        return { data: { id, deleted: true } };
+      },
+    ),
+  ];
 }
 
 /** A foreign alert answers the same. */
@@ -78,7 +106,7 @@ function alertNotFound(): ApiError {
   return new ApiError('alert_not_found', 'no such alert');
 }
 
-function presentAlert(alert: Alert): ApiJson {
+function presentAlert(alert: Alert): AlertBody {
   return {
     id: alert.id,
     tokenMint: alert.tokenMint,

@@ -1,109 +1,155 @@
 import { z } from 'zod';
-import { EVENT_TYPES } from '../../src/domain/event.ts';
-import { DELIVERY_STATUSES, findDeliveryWithLog, listDeliveries } from '../../src/store/delivery-reads.ts';
-import { recoverDeliveries, retryDelivery } from '../../src/store/delivery-recovery.ts';
+import { findDeliveryWithLog, listDeliveries } from '../../src/store/delivery-reads.ts';
+import { recoverBatch, retryDelivery } from '../../src/store/delivery-recovery.ts';
 import { findSubscription } from '../../src/store/subscriptions.ts';
-import type { ApiDeps, ApiRouter } from '../deps.ts';
+import {
+  delivery,
+  deliveryExample,
+  deliveryQuery,
+  deliveryWithLog,
+  deliveryWithLogExample,
+  recoverBody,
+  recoverExample,
+  recovered,
+  retryBody,
+} from '../contract/delivery.ts';
+import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import { checkBody, param, readQuery } from '../input.ts';
-import { authenticate, callerOf } from '../middleware/authenticate.ts';
-import { readJsonBody } from '../middleware/json-body.ts';
 import { presentDelivery, presentDeliveryWithLog } from '../present-delivery.ts';
-import { sendAccountData } from '../respond.ts';
-import { sendAccountList } from './account-list.ts';
-import { pathParam } from './market-scope.ts';
-import { webhookNotFound } from './webhooks.ts';
+import { accountRoute, type Route, writeRoute } from '../route.ts';
+import { accountList } from './account-list.ts';
+import { WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
 
 const DAY_MS = 86_400_000;
 /** How far back a recovery may reach. */
-const MAX_RECOVERY_DAYS = 14;
+export const MAX_RECOVERY_DAYS = 14;
 
-const WRONG_MOMENT = 'must be an ISO 8601 time with an offset, such as 2026-01-31T12:00:00.000Z, or a date';
-const moment = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()], WRONG_MOMENT)
-  // A date is the midnight it begins with, in UTC.
-  .transform((text) => new Date(text))
-  .refine((at) => at.getUTCFullYear() >= 1970, WRONG_MOMENT);
-
-const listQuery = z.object({
-  limit: param.limit,
-  cursor: param.cursor,
-  status: z.enum(DELIVERY_STATUSES, `must be one of ${DELIVERY_STATUSES.join(', ')}`).optional(),
-  eventType: z.enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`).optional(),
-  since: moment.optional(),
-});
-const retryBody = z.strictObject({});
-const recoverBody = z.strictObject({ since: moment });
+const tag = 'deliveries';
+const group = WEBHOOKS_GROUP;
 
 /** /v1/webhooks/{id}/deliveries, and what brings deliveries back (DESIGN sections 4 and 8). */
-export function deliveryRoutes(router: ApiRouter, deps: ApiDeps): void {
-  const enter = authenticate(deps, { header: 'X-API-Key', scope: 'webhooks' });
-
-  router.get('/v1/webhooks/:webhook_id/deliveries', enter, (ctx) => {
-    const { status, eventType, since } = readQuery(ctx, listQuery);
-    const webhookId = pathParam(ctx, 'webhook_id');
-    const scope = JSON.stringify(['deliveries', webhookId, status, eventType, since]);
-    return sendAccountList(ctx, deps, scope, async (limit, after) => {
-      const filter = {
-        ...(status !== undefined && { status }),
-        ...(eventType !== undefined && { eventType }),
-        ...(since !== undefined && { since }),
-      };
-      const page = await listDeliveries(deps.db, callerOf(ctx).accountId, webhookId, filter, limit, after);
-      if (!page) throw webhookNotFound();
-      return { items: page.deliveries.map(presentDelivery), ...(page.next !== undefined && { next: page.next }) };
-    });
-  });
-
-  router.get('/v1/webhooks/:webhook_id/deliveries/:delivery_id', enter, async (ctx) => {
-    const subscription = await findSubscription(deps.db, callerOf(ctx).accountId, pathParam(ctx, 'webhook_id'));
-    if (!subscription) throw webhookNotFound();
-    const found = await findDeliveryWithLog(deps.db, subscription.pk, pathParam(ctx, 'delivery_id'));
-    if (!found) throw deliveryNotFound();
-    sendAccountData(ctx, deps, 200, presentDeliveryWithLog(found));
-  });
-
-  router.post('/v1/webhooks/:webhook_id/deliveries/:delivery_id/retry', enter, async (ctx) => {
-    checkBody(retryBody, await readJsonBody(ctx, { isOptional: true }));
-    const [webhookId, deliveryId] = [pathParam(ctx, 'webhook_id'), pathParam(ctx, 'delivery_id')];
-    const retry = await retryDelivery(deps.db, callerOf(ctx).accountId, webhookId, deliveryId);
-    switch (retry.outcome) {
-      case 'webhook_not_found':
-        throw webhookNotFound();
-      case 'delivery_not_found':
-        throw deliveryNotFound();
-      case 'paused':
-        throw webhookPaused();
-      case 'pending':
-        throw new ApiError('conflict', 'this delivery is pending: it will be attempted anyway');
-      case 'retried':
-        deps.producer.wakeDeliveries([retry.subscriptionPk]);
-        sendAccountData(ctx, deps, 202, presentDelivery(retry.delivery));
-    }
-  });
-
-  router.post('/v1/webhooks/:webhook_id/recover', enter, async (ctx) => {
-    const { since } = checkBody(recoverBody, await readJsonBody(ctx));
-    checkReach(since, deps.now());
-    const recovery = await recoverDeliveries({
-      db: deps.db,
-      accountId: callerOf(ctx).accountId,
-      subscriptionId: pathParam(ctx, 'webhook_id'),
-      since,
-      onCommit: (subscriptionPk) => deps.producer.wakeDeliveries([subscriptionPk]),
-    });
-    switch (recovery.outcome) {
-      case 'webhook_not_found':
-        throw webhookNotFound();
-      case 'paused':
-        throw webhookPaused();
-      case 'recovered':
-        sendAccountData(ctx, deps, 202, { recovered: recovery.recovered });
-    }
-  });
+export function deliveryRoutes(deps: ApiDeps): Route[] {
+  return [
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/webhooks/:webhook_id/deliveries',
+        operationId: 'listDeliveries',
+        summary: 'List deliveries, newest first',
+        tag,
+        group,
+        query: deliveryQuery,
+        answer: { description: 'Deliveries.', data: z.array(delivery), example: [deliveryExample], isPaged: true },
+        errors: ['invalid_cursor'],
+      },
+      (request) => {
+        const { status, eventType, since } = request.query;
+        const webhookId = request.params.webhook_id;
+        const scope = JSON.stringify(['deliveries', webhookId, status, eventType, since]);
+        return accountList(request, deps, scope, async (limit, after) => {
+          const filter = {
+            ...(status !== undefined && { status }),
+            ...(eventType !== undefined && { eventType }),
+            ...(since !== undefined && { since }),
+          };
+          const page = await listDeliveries(deps.db, request.caller.accountId, webhookId, filter, limit, after);
+          if (!page) throw webhookNotFound();
+          return { items: page.deliveries.map(presentDelivery), next: page.next };
+        });
+      },
+    ),
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
+        operationId: 'getDelivery',
+        summary: 'Read a delivery with its attempts and its payload',
+        tag,
+        group,
+        answer: { description: 'The delivery.', data: deliveryWithLog, example: deliveryWithLogExample },
+      },
+      async ({ caller, params }) => {
+        const subscription = await findSubscription(deps.db, caller.accountId, params.webhook_id);
+        if (!subscription) throw webhookNotFound();
+        const found = await findDeliveryWithLog(deps.db, subscription.pk, params.delivery_id);
+        if (!found) throw deliveryNotFound();
+        return { data: presentDeliveryWithLog(found) };
+      },
+    ),
+    writeRoute(
+      {
+        path: '/v1/webhooks/:webhook_id/deliveries/:delivery_id/retry',
+        operationId: 'retryDelivery',
+        summary: 'Send a delivery again',
+        description:
+          'Any delivery that is over, delivered ones too. It is attempted at once, then goes on with what is left of its schedule. ' +
+          'Refused while it is pending or the webhook is paused.',
+        tag,
+        group,
+        body: { schema: retryBody, example: {}, isOptional: true },
+        answer: { status: 202, description: 'The delivery.', data: delivery, example: deliveryExample },
+        errors: ['conflict'],
+      },
+      async (tx, { caller, params }) => {
+        const retry = await retryDelivery(tx, caller.accountId, params.webhook_id, params.delivery_id);
+        switch (retry.outcome) {
+          case 'webhook_not_found':
+            throw webhookNotFound();
+          case 'delivery_not_found':
+            throw deliveryNotFound();
+          case 'paused':
+            throw webhookPaused();
+          case 'pending':
+            throw new ApiError('conflict', 'this delivery is pending: it will be attempted anyway');
+          case 'retried':
+            return {
+              data: presentDelivery(retry.delivery),
+              afterCommit: () => deps.producer.wakeDeliveries([retry.subscriptionPk]),
+            };
+        }
+      },
+    ),
+    writeRoute(
+      {
+        path: '/v1/webhooks/:webhook_id/recover',
+        operationId: 'recoverDeliveries',
+        summary: 'Send what a webhook should have got and did not',
+        description: `Everything since \`since\`, at most ${MAX_RECOVERY_DAYS} days ago. Safe to repeat; refused while it is paused.`,
+        tag,
+        group,
+        body: { schema: recoverBody, example: recoverExample },
+        answer: { status: 202, description: 'What is due again.', data: recovered, example: { recovered: 12 } },
+        errors: ['conflict'],
+      },
+      async (tx, { caller, params, body: { since } }, progress) => {
+        const soFar = progress === undefined ? BEGINNING : (JSON.parse(progress) as RecoveryProgress);
+        // A recovery that was begun in time is finished.
+        if (progress === undefined) checkReach(since, deps.now());
+        const target = { accountId: caller.accountId, subscriptionId: params.webhook_id, since };
+        const batch = await recoverBatch(tx, target, soFar.after === undefined ? undefined : BigInt(soFar.after));
+        if (batch.outcome === 'webhook_not_found') throw webhookNotFound();
+        if (batch.outcome === 'paused') throw webhookPaused();
+        const recovered = soFar.recovered + batch.recovered;
+        const afterCommit = () => {
+          if (batch.recovered > 0) deps.producer.wakeDeliveries([batch.subscriptionPk]);
+        };
+        if (batch.next === undefined) return { data: { recovered }, afterCommit };
+        const reached: RecoveryProgress = { after: String(batch.next), recovered };
+        return { progress: JSON.stringify(reached), afterCommit };
+      },
+    ),
+  ];
 }
 
-function checkReach(since: Date, nowMs: number): void {
+/** How far a recovery came: the key of the last event that was looked at, and how many deliveries are due again. */
+interface RecoveryProgress {
+  after?: string;
+  recovered: number;
+}
+const BEGINNING: RecoveryProgress = { recovered: 0 };
+
+/** @throws ApiError `invalid_request` on `since` when a recovery may not reach back so far, or it has not come. */
+export function checkReach(since: Date, nowMs: number): void {
   const ageMs = nowMs - since.getTime();
   if (ageMs < 0) throw invalidRequest([{ path: 'since', message: 'must not be in the future' }]);
   if (ageMs > MAX_RECOVERY_DAYS * DAY_MS) {

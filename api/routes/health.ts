@@ -1,21 +1,43 @@
 import { readiness } from '../../src/observe/probe-server.ts';
-import type { ApiDeps, ApiRouter } from '../deps.ts';
+import { live, ready } from '../contract/health.ts';
+import type { ApiDeps } from '../deps.ts';
 import { notReady } from '../errors.ts';
-import { sendAccountData } from '../respond.ts';
+import { publicRoute, type Route } from '../route.ts';
+
+const tag = 'health';
 
 /** GET /health/live and /health/ready, without a key. Metrics are on the metrics port only. */
-export function healthRoutes(router: ApiRouter, deps: ApiDeps): void {
-  router.get('/health/live', (ctx) => {
-    sendAccountData(ctx, deps, 200, { status: 'live' });
-  });
-  router.get('/health/ready', async (ctx) => {
-    const { isReady, missing } = await readiness(deps.dependencies);
-    if (!isReady) {
-      throw notReady(
-        `not available: ${missing.join(', ')}`,
-        missing.map((name) => ({ path: name, message: 'not available' })),
-      );
-    }
-    sendAccountData(ctx, deps, 200, { status: 'ready' });
-  });
+export function healthRoutes(deps: ApiDeps): Route[] {
+  return [
+    publicRoute(
+      {
+        path: '/health/live',
+        operationId: 'getLiveness',
+        summary: 'Whether the process runs',
+        tag,
+        answer: { description: 'It does.', data: live, example: { status: 'live' } },
+      },
+      async () => ({ data: { status: 'live' as const } }),
+    ),
+    publicRoute(
+      {
+        path: '/health/ready',
+        operationId: 'getReadiness',
+        summary: 'Whether everything the API needs is there',
+        tag,
+        answer: { description: 'It is.', data: ready, example: { status: 'ready' } },
+        errors: ['not_ready'],
+      },
+      async () => {
+        const { isReady, missing } = await readiness(deps.dependencies);
+        if (!isReady) {
+          throw notReady(
+            `not available: ${missing.join(', ')}`,
+            missing.map((name) => ({ path: name, message: 'not available' })),
+          );
+        }
+        return { data: { status: 'ready' as const } };
+      },
+    ),
+  ];
 }

@@ -1,5 +1,5 @@
 import { findMarketTokens, type MarketTokens } from '../../src/store/market-reads.ts';
-import type { ApiContext, ApiDeps } from '../deps.ts';
+import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 
 /** Path segments that mean every enabled venue (DESIGN section 4, "Venue segment"). */
@@ -11,36 +11,43 @@ export interface VenueScope {
   venues: readonly string[];
 }
 
-/** The venues that the path segment means; one without markets is none here. Throws `venue_not_found`. */
-export function venueScope(ctx: ApiContext, deps: Pick<ApiDeps, 'venues'>): VenueScope {
-  const segment = pathParam(ctx, 'venue');
-  const venues: string[] = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
-  if (EVERY_VENUE.includes(segment)) return { name: 'all', venues };
-  if (venues.includes(segment)) return { name: segment, venues: [segment] };
-  throw new ApiError('venue_not_found', `no such venue; there are: ${[...venues, 'all'].join(', ')}`);
+/** The venues that have markets, in their order. */
+export function marketVenues(deps: Pick<ApiDeps, 'venues'>): string[] {
+  return deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
 }
 
-/** A parameter of the matched path. */
-export function pathParam(ctx: ApiContext, name: string): string {
-  const value = ctx.params[name];
-  if (value === undefined) throw new TypeError(`the route has no parameter ${name}`);
-  return value;
+/**
+ * What tells the venues that a path segment means; one without markets is none here. What it gives throws `venue_not_found`.
+ */
+export function venueScopes(deps: Pick<ApiDeps, 'venues'>): (segment: string) => VenueScope {
+  const venues = marketVenues(deps);
+  const all: VenueScope = { name: 'all', venues };
+  const scopes = new Map<string, VenueScope>(venues.map((name) => [name, { name, venues: [name] }]));
+  for (const name of EVERY_VENUE) scopes.set(name, all);
+  return (segment) => {
+    const scope = scopes.get(segment);
+    if (!scope) throw new ApiError('venue_not_found', `no such venue; there are: ${[...venues, 'all'].join(', ')}`);
+    return scope;
+  };
 }
 
 export function marketNotFound(): ApiError {
   return new ApiError('market_not_found', 'no such market');
 }
 
-/** The market of the path with the keys of its outcomes; the read is noted. Throws `venue_not_found` or `market_not_found`. */
-export async function marketOfPath(
-  ctx: ApiContext,
-  deps: Pick<ApiDeps, 'venues' | 'db' | 'reads'>,
+/**
+ * A market with the keys of its outcomes. The read is noted, unless it is of the past: who reads that, as a backtest does, has no
+ * use for fresher polls. Throws `market_not_found`.
+ */
+export async function marketWithTokens(
+  deps: Pick<ApiDeps, 'db' | 'reads'>,
+  { venues }: VenueScope,
+  marketId: string,
+  options: { isPast?: boolean } = {},
 ): Promise<MarketTokens> {
-  const { venues } = venueScope(ctx, deps);
-  const market = await findMarketTokens(deps.db, venues, pathParam(ctx, 'market_id'));
+  const market = await findMarketTokens(deps.db, venues, marketId);
   if (!market) throw marketNotFound();
-  // Who reads the past, as a backtest does, has no use for fresher polls.
-  if (ctx.query.as_of === undefined) deps.reads.note(market.pk);
+  if (!options.isPast) deps.reads.note(market.pk);
   return market;
 }
 

@@ -1,47 +1,58 @@
-import { z } from 'zod';
-import { type ApiJson, decimalField } from '../../src/domain/api-json.ts';
+import { decimalField } from '../../src/domain/api-json.ts';
 import { decimal, subtractDecimals } from '../../src/domain/decimal.ts';
 import { readBookAt, type StoredBook, type StoredLevel } from '../../src/store/book-reads.ts';
 import type { MarketTokens } from '../../src/store/market-reads.ts';
 import { createColdBooks } from '../cold-read.ts';
-import type { ApiDeps, ApiRouter } from '../deps.ts';
+import { type BookBody, book, bookExample, bookMeta, bookQuery, type LevelBody } from '../contract/book.ts';
+import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { checkAsOf, param, readQuery } from '../input.ts';
-import { authenticate } from '../middleware/authenticate.ts';
+import { checkAsOf } from '../input.ts';
 import { freshnessAt } from '../point-in-time.ts';
-import { epochSeconds, sendMarketData } from '../respond.ts';
-import { chooseOutcome, type MarketOutcome, marketOfPath, pathParam, venueScope } from './market-scope.ts';
-
-const bookQuery = z.object({ depth: param.depth, outcome_id: param.outcomeId, as_of: param.asOf });
+import { epochSeconds } from '../respond.ts';
+import { marketRoute, type Route } from '../route.ts';
+import { chooseOutcome, type MarketOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/orderbook: the book of one outcome, the latest or as it was known at `as_of`. */
-export function orderbookRoutes(router: ApiRouter, deps: ApiDeps): void {
-  const enter = authenticate(deps, { header: 'Authorization', scope: 'markets:read' });
+export function orderbookRoutes(deps: ApiDeps): Route[] {
+  const scopeOf = venueScopes(deps);
   const coldBooks = createColdBooks(deps);
-
-  router.get('/v1/:venue/markets/:market_id/orderbook', enter, async (ctx) => {
-    const { depth, outcome_id, as_of } = readQuery(ctx, bookQuery);
-    checkAsOf(as_of, deps.now());
-    await sendMarketData(ctx, deps, {
-      key: ['orderbook', venueScope(ctx, deps).name, pathParam(ctx, 'market_id'), outcome_id, depth, as_of],
-      load: async () => {
-        const market = await marketOfPath(ctx, deps);
-        const outcome = chooseOutcome(market, outcome_id);
-        if (as_of !== undefined) {
-          const book = outcome && (await readBookAt(deps.db, outcome.tokenId, as_of));
-          if (!book) throw new ApiError('no_data_yet', 'no orderbook of this outcome had been seen by then');
-          return { data: presentBook(market, outcome, book, depth), freshness: freshnessAt(as_of, deps.now()) };
-        }
-        const book = outcome && (await coldBooks.read(market, outcome.tokenId));
-        if (!book) throw bookNotAvailable(market);
-        return { data: presentBook(market, outcome, book, depth), freshness: 'latest' };
+  return [
+    marketRoute(
+      {
+        path: '/v1/:venue/markets/:market_id/orderbook',
+        operationId: 'getOrderbook',
+        summary: 'Read an orderbook',
+        description: 'A book that nobody polls is fetched first, for up to 2.5 seconds.',
+        query: bookQuery,
+        answer: { description: 'The book of one outcome.', data: book, example: bookExample, meta: bookMeta },
+        errors: ['orderbook_not_available', 'no_data_yet'],
       },
-    });
-  });
+      ({ params, query: { depth, outcome_id, as_of } }) => {
+        checkAsOf(as_of, deps.now());
+        const scope = scopeOf(params.venue);
+        const marketId = params.market_id;
+        return {
+          key: ['orderbook', scope.name, marketId, outcome_id, depth, as_of],
+          load: async (cold) => {
+            const market = await marketWithTokens(deps, scope, marketId, { isPast: as_of !== undefined });
+            const outcome = chooseOutcome(market, outcome_id);
+            if (as_of !== undefined) {
+              const known = outcome && (await readBookAt(deps.db, outcome.tokenId, as_of));
+              if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome had been seen by then');
+              return { data: presentBook(market, outcome, known, depth), freshness: freshnessAt(as_of, deps.now()) };
+            }
+            const latest = outcome && (await coldBooks.read(market, outcome.tokenId, cold));
+            if (!latest) throw cold.isExhausted ? cold.refusal() : bookNotAvailable(market);
+            return { data: presentBook(market, outcome, latest, depth), freshness: 'latest' };
+          },
+        };
+      },
+    ),
+  ];
 }
 
 /** An orderbook snapshot (spec section 2.6), `depth` levels a side; `as_of` is the book's own time. */
-function presentBook(market: MarketTokens, outcome: MarketOutcome, book: StoredBook, depth: number): ApiJson {
+function presentBook(market: MarketTokens, outcome: MarketOutcome, book: StoredBook, depth: number): BookBody {
   const bestBid = book.bids[0]?.[0];
   const bestAsk = book.asks[0]?.[0];
   const isTwoSided = bestBid !== undefined && bestAsk !== undefined;
@@ -57,7 +68,7 @@ function presentBook(market: MarketTokens, outcome: MarketOutcome, book: StoredB
   };
 }
 
-function presentLevel([price, size, count]: StoredLevel): ApiJson {
+function presentLevel([price, size, count]: StoredLevel): LevelBody {
   return { price: decimalField(price), size: decimalField(size), count };
 }
 

@@ -1,75 +1,93 @@
 import { z } from 'zod';
-import { type ApiJson, numberField, optionalDecimal } from '../../src/domain/api-json.ts';
+import { numberField, optionalDecimal } from '../../src/domain/api-json.ts';
 import { compareDecimals, decimal, ONE, ZERO } from '../../src/domain/decimal.ts';
 import { type MarketPrices, readPrices } from '../../src/store/price-reads.ts';
-import type { ApiDeps, ApiRouter } from '../deps.ts';
+import {
+  batchPricesMeta,
+  batchPricesQuery,
+  type PricesBody,
+  prices,
+  pricesExample,
+  pricesQuery,
+} from '../contract/price.ts';
+import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { checkAsOf, param, readQuery } from '../input.ts';
-import { authenticate } from '../middleware/authenticate.ts';
+import { checkAsOf } from '../input.ts';
 import { freshnessAt } from '../point-in-time.ts';
-import { epochSeconds, sendMarketData } from '../respond.ts';
-import { marketNotFound, pathParam, venueScope } from './market-scope.ts';
-
-const MAX_BATCH = 100;
-const MAX_ID_LENGTH = 256;
-const BATCH_RULE = `must be a comma list of 1 to ${MAX_BATCH} market ids of 1 to ${MAX_ID_LENGTH} characters`;
-
-const pricesQuery = z.object({ as_of: param.asOf });
-const batchQuery = z.object({
-  market_ids: z
-    .string(BATCH_RULE)
-    .transform((list) => [...new Set(list.split(','))])
-    .refine((ids) => ids.length <= MAX_BATCH && ids.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), BATCH_RULE),
-  as_of: param.asOf,
-});
+import { epochSeconds } from '../respond.ts';
+import { marketRoute, type Route } from '../route.ts';
+import { marketNotFound, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/prices and, for up to 100 markets at once, /v1/{venue}/prices. */
-export function priceRoutes(router: ApiRouter, deps: ApiDeps): void {
-  const enter = authenticate(deps, { header: 'Authorization', scope: 'markets:read' });
-
-  router.get('/v1/:venue/markets/:market_id/prices', enter, async (ctx) => {
-    const { name, venues } = venueScope(ctx, deps);
-    const marketId = pathParam(ctx, 'market_id');
-    const { as_of } = readQuery(ctx, pricesQuery);
-    checkAsOf(as_of, deps.now());
-    await sendMarketData(ctx, deps, {
-      key: ['prices', name, marketId, as_of],
-      load: async () => {
-        const [prices] = await readPrices(deps.db, venues, [marketId], as_of);
-        if (!prices) throw marketNotFound();
-        if (as_of === undefined) deps.reads.note(prices.pk);
-        const data = presentPrices(prices);
-        if (data === undefined) throw new ApiError('no_data_yet', 'no price of this market had been seen yet');
-        return { data, freshness: freshnessAt(as_of, deps.now()) };
+export function priceRoutes(deps: ApiDeps): Route[] {
+  const scopeOf = venueScopes(deps);
+  return [
+    marketRoute(
+      {
+        path: '/v1/:venue/markets/:market_id/prices',
+        operationId: 'getPrices',
+        summary: 'Read the prices of a market',
+        query: pricesQuery,
+        answer: { description: 'The prices.', data: prices, example: pricesExample },
+        errors: ['no_data_yet'],
       },
-    });
-  });
-
-  router.get('/v1/:venue/prices', enter, async (ctx) => {
-    const { name, venues } = venueScope(ctx, deps);
-    const { market_ids, as_of } = readQuery(ctx, batchQuery);
-    checkAsOf(as_of, deps.now());
-    await sendMarketData(ctx, deps, {
-      key: ['batch-prices', name, as_of, ...market_ids],
-      load: async () => {
-        const known = await readPrices(deps.db, venues, market_ids, as_of);
-        if (as_of === undefined) for (const { pk } of known) deps.reads.note(pk);
-        const presented = new Map(known.map((prices) => [prices.marketId, presentPrices(prices)]));
+      ({ params, query: { as_of } }) => {
+        const { name, venues } = scopeOf(params.venue);
+        const marketId = params.market_id;
+        checkAsOf(as_of, deps.now());
         return {
-          data: market_ids.flatMap((id) => presented.get(id) ?? []),
-          meta: { missing: market_ids.filter((id) => presented.get(id) === undefined) },
-          freshness: freshnessAt(as_of, deps.now()),
+          key: ['prices', name, marketId, as_of],
+          load: async () => {
+            const [known] = await readPrices(deps.db, venues, [marketId], as_of);
+            if (!known) throw marketNotFound();
+            if (as_of === undefined) deps.reads.note(known.pk);
+            const data = presentPrices(known);
+            if (data === undefined) throw new ApiError('no_data_yet', 'no price of this market had been seen yet');
+            return { data, freshness: freshnessAt(as_of, deps.now()) };
+          },
         };
       },
-    });
-  });
+    ),
+    marketRoute(
+      {
+        path: '/v1/:venue/prices',
+        operationId: 'getManyPrices',
+        summary: 'Read the prices of up to 100 markets',
+        query: batchPricesQuery,
+        answer: {
+          description: 'The prices, in the order asked.',
+          data: z.array(prices),
+          example: [pricesExample],
+          meta: batchPricesMeta,
+          metaExample: { missing: [] },
+        },
+      },
+      ({ params, query: { market_ids, as_of } }) => {
+        const { name, venues } = scopeOf(params.venue);
+        checkAsOf(as_of, deps.now());
+        return {
+          key: ['batch-prices', name, as_of, ...market_ids],
+          load: async () => {
+            const known = await readPrices(deps.db, venues, market_ids, as_of);
+            if (as_of === undefined) for (const { pk } of known) deps.reads.note(pk);
+            const presented = new Map(known.map((one) => [one.marketId, presentPrices(one)]));
+            return {
+              data: market_ids.flatMap((id) => presented.get(id) ?? []),
+              meta: { missing: market_ids.filter((id) => presented.get(id) === undefined) },
+              freshness: freshnessAt(as_of, deps.now()),
+            };
+          },
+        };
+      },
+    ),
+  ];
 }
 
 /**
  * A price snapshot (spec section 2.4): one item per outcome, `as_of` the newest of them. Undefined when no outcome has a
  * price yet.
  */
-function presentPrices({ marketId, outcomes }: MarketPrices): ApiJson | undefined {
+function presentPrices({ marketId, outcomes }: MarketPrices): PricesBody | undefined {
   const times = outcomes.flatMap(({ asOf }) => (asOf === null ? [] : [asOf.getTime()]));
   if (times.length === 0) return undefined;
   return {

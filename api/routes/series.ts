@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ApiJson, decimalField, optionalDecimal } from '../../src/domain/api-json.ts';
+import { decimalField, optionalDecimal } from '../../src/domain/api-json.ts';
 import { INTERVAL_SECONDS } from '../../src/domain/candle.ts';
 import { resolveSeriesRange, type TimeRange } from '../../src/domain/time-range.ts';
 import type { MarketTokens } from '../../src/store/market-reads.ts';
@@ -10,114 +10,171 @@ import {
   readVolume,
   type StoredCandle,
 } from '../../src/store/series-reads.ts';
-import type { ApiContext, ApiDeps, ApiRouter } from '../deps.ts';
-import { param, readQuery } from '../input.ts';
+import type { ColdAllowance } from '../cold-allowance.ts';
+import {
+  type CandleBody,
+  candle,
+  candleExample,
+  candleMeta,
+  candleQuery,
+  historyExample,
+  seriesMetaExample,
+  snapshot,
+  snapshotExample,
+  snapshotMeta,
+  snapshotQuery,
+  volumeExample,
+  volumeMeta,
+  volumeQuery,
+  volumeWindow,
+} from '../contract/series.ts';
+import type { ApiDeps } from '../deps.ts';
 import type { Freshness } from '../latest-cache.ts';
-import { authenticate } from '../middleware/authenticate.ts';
-import { sendMarketData } from '../respond.ts';
+import { marketRoute, type Route } from '../route.ts';
 import { createTradeCoverages, lacks, presentCoverage, type TradeCoverage } from '../trade-coverage.ts';
-import { chooseOutcome, marketOfPath, pathParam, venueScope } from './market-scope.ts';
-
-const range = { start: param.start, end: param.end, outcome_id: param.outcomeId };
-const candleQuery = z.object({
-  ...range,
-  interval: param.interval,
-  fill: z.enum(['none', 'previous'], 'must be none or previous').default('none'),
-});
-const snapshotQuery = z.object({ ...range, interval: param.interval });
-const volumeQuery = z.object({ ...range, window: param.interval });
+import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
 /** GET candles, volume and snapshots of a market: series of buckets. */
-export function seriesRoutes(router: ApiRouter, deps: ApiDeps): void {
-  const enter = authenticate(deps, { header: 'Authorization', scope: 'markets:read' });
+export function seriesRoutes(deps: ApiDeps): Route[] {
+  const scopeOf = venueScopes(deps);
   const coverages = createTradeCoverages(deps);
   // What is known to be stored is read first: the rows read next are no fewer.
-  const covering = async (market: MarketTokens, range: TimeRange) =>
-    coverages.deepen(market, await coverages.read(market), range);
+  const covering = async (market: MarketTokens, range: TimeRange, cold: ColdAllowance) =>
+    coverages.deepen(market, await coverages.read(market), range, cold);
 
-  const placeOf = (ctx: ApiContext) => [venueScope(ctx, deps).name, pathParam(ctx, 'market_id')];
-
-  router.get('/v1/:venue/markets/:market_id/candles', enter, async (ctx) => {
-    const query = readQuery(ctx, candleQuery);
-    const seconds = INTERVAL_SECONDS[query.interval];
-    const now = Math.floor(deps.now() / 1000);
-    const asked = resolveSeriesRange(given(query), seconds, now);
-    await sendMarketData(ctx, deps, {
-      key: ['candles', ...placeOf(ctx), query.outcome_id, query.interval, query.fill, query.start, query.end],
-      load: async () => {
-        const market = await marketOfPath(ctx, deps);
-        const outcome = chooseOutcome(market, query.outcome_id);
-        const coverage = await covering(market, asked);
-        let candles = outcome ? await readCandles(deps.db, outcome.tokenId, seconds, asked) : [];
-        if (outcome && query.fill === 'previous') {
-          const before = await readCloseBefore(deps.db, outcome.tokenId, seconds, asked.start);
-          candles = filled(candles, before, seconds, {
-            ...asked,
-            end: Math.min(asked.end, firstUnfilled(market, now)),
-          });
-        }
+  return [
+    marketRoute(
+      {
+        path: '/v1/:venue/markets/:market_id/candles',
+        operationId: 'listCandles',
+        summary: 'Read candles of one outcome',
+        description: 'Oldest first. Buckets without trades are left out, or filled with `fill=previous`.',
+        query: candleQuery,
+        answer: {
+          description: 'Candles.',
+          data: z.array(candle),
+          example: [candleExample],
+          meta: candleMeta,
+          metaExample: { ...seriesMetaExample, history: historyExample },
+        },
+      },
+      ({ params, query }) => {
+        const seconds = INTERVAL_SECONDS[query.interval];
+        const now = Math.floor(deps.now() / 1000);
+        const asked = resolveSeriesRange(given(query), seconds, now);
+        const scope = scopeOf(params.venue);
+        const marketId = params.market_id;
+        const { outcome_id, interval, fill, start, end } = query;
         return {
-          data: candles.map((candle) => presentCandle(candle, seconds, now)),
-          meta: { interval: query.interval, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
-          freshness: freshnessOf(asked, seconds, now, coverage),
+          key: ['candles', scope.name, marketId, outcome_id, interval, fill, start, end],
+          load: async (cold) => {
+            const market = await marketWithTokens(deps, scope, marketId);
+            const outcome = chooseOutcome(market, outcome_id);
+            const coverage = await covering(market, asked, cold);
+            let candles = outcome ? await readCandles(deps.db, outcome.tokenId, seconds, asked) : [];
+            if (outcome && fill === 'previous') {
+              const before = await readCloseBefore(deps.db, outcome.tokenId, seconds, asked.start);
+              const until = Math.min(asked.end, firstUnfilled(market, now));
+              candles = filled(candles, before, seconds, { ...asked, end: until });
+            }
+            return {
+              data: candles.map((one) => presentCandle(one, seconds, now)),
+              meta: { interval, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
+              freshness: freshnessOf(asked, seconds, now, coverage),
+            };
+          },
         };
       },
-    });
-  });
-
-  router.get('/v1/:venue/markets/:market_id/volume', enter, async (ctx) => {
-    const query = readQuery(ctx, volumeQuery);
-    const seconds = INTERVAL_SECONDS[query.window];
-    const now = Math.floor(deps.now() / 1000);
-    const asked = resolveSeriesRange(given(query), seconds, now);
-    await sendMarketData(ctx, deps, {
-      key: ['volume', ...placeOf(ctx), query.outcome_id, query.window, query.start, query.end],
-      load: async () => {
-        const market = await marketOfPath(ctx, deps);
-        const outcome = query.outcome_id === undefined ? undefined : chooseOutcome(market, query.outcome_id);
-        const tokenIds = (outcome ? [outcome] : market.outcomes).map(({ tokenId }) => tokenId);
-        const coverage = await covering(market, asked);
-        const windows = await readVolume(deps.db, tokenIds, seconds, asked);
+    ),
+    marketRoute(
+      {
+        path: '/v1/:venue/markets/:market_id/volume',
+        operationId: 'listVolume',
+        summary: 'Read volume per window, of the market or of one outcome',
+        description: 'Oldest first. Windows without trades are left out.',
+        query: volumeQuery,
+        answer: {
+          description: 'Windows.',
+          data: z.array(volumeWindow),
+          example: [volumeExample],
+          meta: volumeMeta,
+          metaExample: { window: '1h', history: historyExample },
+        },
+      },
+      ({ params, query }) => {
+        const seconds = INTERVAL_SECONDS[query.window];
+        const now = Math.floor(deps.now() / 1000);
+        const asked = resolveSeriesRange(given(query), seconds, now);
+        const scope = scopeOf(params.venue);
+        const marketId = params.market_id;
+        const { outcome_id, window, start, end } = query;
         return {
-          data: windows.map(({ bucket, volume, notional, trades }) => ({
-            timestamp: bucket,
-            volume: decimalField(volume),
-            notional: decimalField(notional),
-            trades,
-          })),
-          meta: { window: query.window, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
-          freshness: freshnessOf(asked, seconds, now, coverage),
+          key: ['volume', scope.name, marketId, outcome_id, window, start, end],
+          load: async (cold) => {
+            const market = await marketWithTokens(deps, scope, marketId);
+            const outcome = outcome_id === undefined ? undefined : chooseOutcome(market, outcome_id);
+            const tokenIds = (outcome ? [outcome] : market.outcomes).map(({ tokenId }) => tokenId);
+            const coverage = await covering(market, asked, cold);
+            const windows = await readVolume(deps.db, tokenIds, seconds, asked);
+            return {
+              data: windows.map(({ bucket, volume, notional, trades }) => ({
+                timestamp: bucket,
+                volume: decimalField(volume),
+                notional: decimalField(notional),
+                trades,
+              })),
+              meta: { window, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
+              freshness: freshnessOf(asked, seconds, now, coverage),
+            };
+          },
         };
       },
-    });
-  });
-
-  router.get('/v1/:venue/markets/:market_id/snapshots', enter, async (ctx) => {
-    const query = readQuery(ctx, snapshotQuery);
-    const seconds = INTERVAL_SECONDS[query.interval];
-    const now = Math.floor(deps.now() / 1000);
-    const asked = resolveSeriesRange(given(query), seconds, now);
-    await sendMarketData(ctx, deps, {
-      key: ['snapshots', ...placeOf(ctx), query.outcome_id, query.interval, query.start, query.end],
-      load: async () => {
-        const market = await marketOfPath(ctx, deps);
-        const outcome = chooseOutcome(market, query.outcome_id);
-        // The future is not carried forward.
-        const known = { start: Math.ceil(asked.start / seconds) * seconds, end: Math.min(asked.end, now + 1) };
-        const snapshots = outcome ? await readSnapshots(deps.db, outcome.tokenId, seconds, known) : [];
+    ),
+    marketRoute(
+      {
+        path: '/v1/:venue/markets/:market_id/snapshots',
+        operationId: 'listSnapshots',
+        summary: 'Read sampled prices of one outcome',
+        description: 'Last price, bid and ask at each boundary, carried over gaps. Oldest first.',
+        query: snapshotQuery,
+        answer: {
+          description: 'Snapshots.',
+          data: z.array(snapshot),
+          example: [snapshotExample],
+          meta: snapshotMeta,
+          metaExample: seriesMetaExample,
+        },
+      },
+      ({ params, query }) => {
+        const seconds = INTERVAL_SECONDS[query.interval];
+        const now = Math.floor(deps.now() / 1000);
+        const asked = resolveSeriesRange(given(query), seconds, now);
+        const scope = scopeOf(params.venue);
+        const marketId = params.market_id;
+        const { outcome_id, interval, start, end } = query;
         return {
-          data: snapshots.map(({ ts, price, bid, ask }) => ({
-            timestamp: ts,
-            price: decimalField(price),
-            best_bid: optionalDecimal(bid),
-            best_ask: optionalDecimal(ask),
-          })),
-          meta: { interval: query.interval, outcome_id: outcome?.outcomeId },
-          freshness: freshnessOf(asked, seconds, now),
+          key: ['snapshots', scope.name, marketId, outcome_id, interval, start, end],
+          load: async () => {
+            const market = await marketWithTokens(deps, scope, marketId);
+            const outcome = chooseOutcome(market, outcome_id);
+            // The future is not carried forward.
+            const known = { start: Math.ceil(asked.start / seconds) * seconds, end: Math.min(asked.end, now + 1) };
+            const snapshots = outcome ? await readSnapshots(deps.db, outcome.tokenId, seconds, known) : [];
+            return {
+              data: snapshots.map(({ ts, price, bid, ask }) => ({
+                timestamp: ts,
+                price: decimalField(price),
+                best_bid: optionalDecimal(bid),
+                best_ask: optionalDecimal(ask),
+              })),
+              meta: { interval, outcome_id: outcome?.outcomeId },
+              freshness: freshnessOf(asked, seconds, now),
+            };
+          },
         };
       },
-    });
-  });
+    ),
+  ];
 }
 
 function given({ start, end }: { start?: number | undefined; end?: number | undefined }): Partial<TimeRange> {
@@ -170,7 +227,7 @@ function filled(
 }
 
 /** `timestamp` is the start of the bucket; `closed` says that it is over. */
-function presentCandle(candle: StoredCandle, seconds: number, now: number): ApiJson {
+function presentCandle(candle: StoredCandle, seconds: number, now: number): CandleBody {
   return {
     timestamp: candle.bucket,
     open: decimalField(candle.open),

@@ -1,65 +1,96 @@
 import { z } from 'zod';
-import type { ApiJson } from '../../src/domain/api-json.ts';
 import { readWalletAddress } from '../../src/domain/wallet-address.ts';
 import { createWallet, deleteWallet, findWallet, listWallets, type Wallet } from '../../src/store/wallets.ts';
-import type { ApiDeps, ApiRouter } from '../deps.ts';
+import { deleted } from '../contract/envelope.ts';
+import { createWalletBody, createWalletExample, type WalletBody, wallet, walletExample } from '../contract/wallet.ts';
+import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import { checkBody } from '../input.ts';
-import { authenticate, callerOf } from '../middleware/authenticate.ts';
-import { readJsonBody } from '../middleware/json-body.ts';
-import { sendAccountData } from '../respond.ts';
-import { sendAccountList } from './account-list.ts';
-import { pathParam } from './market-scope.ts';
+import { requireQuota } from '../quota.ts';
+import { accountRoute, type Route, writeRoute } from '../route.ts';
+import { accountList, listQuery } from './account-list.ts';
+
+const tag = 'wallets';
+const group: RouteGroup = { header: 'X-API-Key', scope: 'wallets' };
 
 /** /v1/wallets: the wallets whose transactions and balance changes become events (DESIGN sections 4 and 8). */
-export function walletRoutes(router: ApiRouter, deps: ApiDeps): void {
-  const enter = authenticate(deps, { header: 'X-API-Key', scope: 'wallets' });
+export function walletRoutes(deps: ApiDeps): Route[] {
   const venues = deps.venues.filter(({ capabilities }) => capabilities.wallets).map(({ venue }) => venue as string);
-  const createBody = z.strictObject({
-    venue: z
-      .string('must be a string')
-      .refine(
-        (venue) => venues.includes(venue),
-        venues.length === 0 ? 'no venue that runs has wallets to watch' : `must be one of ${venues.join(', ')}`,
-      ),
-    address: z.string('must be a string').max(256, 'must have at most 256 characters'),
-    label: z
-      .string('must be a string')
-      .min(1, 'must not be empty')
-      .max(100, 'must have at most 100 characters')
-      .optional(),
-  });
-
-  router.post('/v1/wallets', enter, async (ctx) => {
-    const { venue, address: given, label } = checkBody(createBody, await readJsonBody(ctx));
-    const read = readWalletAddress(venue, given);
-    if (!read.ok) throw invalidRequest([{ path: 'address', message: read.problem }]);
-    const request = { venue, address: read.address, ...(label !== undefined && { label }) };
-    const wallet = await createWallet(deps.db, callerOf(ctx).accountId, request);
-    if (!wallet) throw new ApiError('conflict', 'this wallet is watched by the account already');
-    deps.producer.wake('poll-wallets', { venue });
-    ctx.set('Location', `/v1/wallets/${wallet.id}`);
-    sendAccountData(ctx, deps, 201, presentWallet(wallet));
-  });
-
-  router.get('/v1/wallets', enter, (ctx) =>
-    sendAccountList(ctx, deps, 'wallets', async (limit, after) => {
-      const { wallets, next } = await listWallets(deps.db, callerOf(ctx).accountId, limit, after);
-      return { items: wallets.map(presentWallet), ...(next !== undefined && { next }) };
-    }),
-  );
-
-  router.get('/v1/wallets/:wallet_id', enter, async (ctx) => {
-    const found = await findWallet(deps.db, callerOf(ctx).accountId, pathParam(ctx, 'wallet_id'));
-    if (!found) throw walletNotFound();
-    sendAccountData(ctx, deps, 200, presentWallet(found));
-  });
-
-  router.delete('/v1/wallets/:wallet_id', enter, async (ctx) => {
-    const id = pathParam(ctx, 'wallet_id');
-    if (!(await deleteWallet(deps.db, callerOf(ctx).accountId, id))) throw walletNotFound();
-    sendAccountData(ctx, deps, 200, { id, deleted: true });
-  });
+  return [
+    writeRoute(
+      {
+        path: '/v1/wallets',
+        operationId: 'createWallet',
+        summary: 'Watch a wallet',
+        tag,
+        group,
+        body: { schema: createWalletBody(venues), example: createWalletExample },
+        answer: { status: 201, description: 'The wallet.', data: wallet, example: walletExample },
+        errors: ['conflict', 'quota_exceeded'],
+      },
+      async (tx, { caller, body: { venue, address: given, label } }) => {
+        const read = readWalletAddress(venue, given);
+        if (!read.ok) throw invalidRequest([{ path: 'address', message: read.problem }]);
+        const request = { venue, address: read.address, ...(label !== undefined && { label }) };
+        await requireQuota(tx, deps, caller, 'wallets');
+        const made = await createWallet(tx, caller.accountId, request);
+        if (!made) throw new ApiError('conflict', 'this wallet is watched by the account already');
+        return {
+          data: presentWallet(made),
+          location: `/v1/wallets/${made.id}`,
+          afterCommit: () => deps.producer.wake('poll-wallets', { venue }),
+        };
+      },
+    ),
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/wallets',
+        operationId: 'listWallets',
+        summary: 'List watched wallets, newest first',
+        tag,
+        group,
+        query: listQuery,
+        answer: { description: 'Wallets.', data: z.array(wallet), example: [walletExample], isPaged: true },
+        errors: ['invalid_cursor'],
+      },
+      (request) =>
+        accountList(request, deps, 'wallets', async (limit, after) => {
+          const { wallets, next } = await listWallets(deps.db, request.caller.accountId, limit, after);
+          return { items: wallets.map(presentWallet), next };
+        }),
+    ),
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/wallets/:wallet_id',
+        operationId: 'getWallet',
+        summary: 'Read a watched wallet',
+        tag,
+        group,
+        answer: { description: 'The wallet.', data: wallet, example: walletExample },
+      },
+      async ({ caller, params }) => {
+        const found = await findWallet(deps.db, caller.accountId, params.wallet_id);
+        if (!found) throw walletNotFound();
+        return { data: presentWallet(found) };
+      },
+    ),
+    accountRoute(
+      {
+        method: 'delete',
+        path: '/v1/wallets/:wallet_id',
+        operationId: 'deleteWallet',
+        summary: 'Stop watching a wallet',
+        tag,
+        group,
+        answer: { description: 'It is gone.', data: deleted, example: { id: walletExample.id, deleted: true } },
+      },
+      async ({ caller, params: { wallet_id: id } }) => {
+        if (!(await deleteWallet(deps.db, caller.accountId, id))) throw walletNotFound();
+        return { data: { id, deleted: true } };
+      },
+    ),
+  ];
 }
 
 /** A foreign wallet answers the same. */
@@ -67,12 +98,12 @@ function walletNotFound(): ApiError {
   return new ApiError('wallet_not_found', 'no such wallet');
 }
 
-function presentWallet(wallet: Wallet): ApiJson {
+function presentWallet(found: Wallet): WalletBody {
   return {
-    id: wallet.id,
-    address: wallet.address,
-    venue: wallet.venue,
-    label: wallet.label ?? undefined,
-    createdAt: wallet.createdAt.toISOString(),
+    id: found.id,
+    address: found.address,
+    venue: found.venue,
+    label: found.label ?? undefined,
+    createdAt: found.createdAt.toISOString(),
   };
 }

@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { z } from 'zod';
 import { type Cidr, parseCidrs } from '../domain/address-policy.ts';
 import { asError, OddswireError } from '../domain/errors.ts';
+import { parseRedisUrl } from '../domain/redis-address.ts';
 import { parseRetrySchedule } from '../domain/retry-schedule.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/secret-keys.ts';
 import { VENUE_NAMES, type VenueName } from '../domain/venue.ts';
@@ -39,6 +40,7 @@ function wholeNumber(min: number, max: number, hint?: string) {
 const port = wholeNumber(0, 65_535);
 const milliseconds = wholeNumber(100, 86_400_000);
 const days = wholeNumber(1, 36_500);
+const quota = wholeNumber(0, 2_147_483_647);
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
 
 function list(text: string): string[] {
@@ -66,16 +68,48 @@ function parsedBy<T>(parse: (text: string) => T) {
   });
 }
 
+/** `*`, or origins as browsers write them: scheme, host and port, nothing behind. */
+function parseOrigins(text: string): string[] {
+  const origins = [...new Set(list(text))];
+  if (origins.includes('*') && origins.length > 1) throw new Error('* is every origin: name no others beside it');
+  const isOrigin = (origin: string) =>
+    /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
+  const wrong = origins.findIndex((origin) => origin !== '*' && !isOrigin(origin));
+  if (wrong >= 0) throw new Error(`entry ${wrong + 1} is not an origin such as https://app.example.com`);
+  return origins;
+}
+
+/** The same for a text that is kept as it is. */
+function checkedBy(parse: (text: string) => unknown) {
+  return (text: string, context: z.RefinementCtx) => {
+    try {
+      parse(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: asError(error).message });
+    }
+  };
+}
+
+const opsPassword = z.string().min(8, 'at least 8 characters').optional();
 const readableFile = z.string().refine(isReadableFile, 'not a file that can be read');
 
 const schema = z.object({
   HOST: z.string().min(1),
   PORT: port,
+  DRAIN_DELAY_MS: wholeNumber(0, 5_000, 'a whole number from 0 to 5000: a process must be able to stop within 20 s'),
   METRICS_PORT: port,
   METRICS_HOST: z.string().min(1),
+  HTTP_MAX_CONNECTIONS: wholeNumber(1, 1_000_000),
+  HTTP_MAX_CONNECTIONS_PER_ADDRESS: wholeNumber(1, 1_000_000),
+  TRUSTED_PROXIES: parsedBy(parseCidrs),
+  CORS_ORIGINS: parsedBy(parseOrigins),
+  RATE_LIMIT_PER_MINUTE: quota,
+  COLD_READS_PER_MINUTE: quota,
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_PREPARED: z.enum(['on', 'off']).optional(),
   DATA_DIR: z.string().min(1),
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  REDIS_URL: z.string().superRefine(checkedBy(parseRedisUrl)).optional(),
   QUEUE_PREFIX: z.string().regex(/^[a-z][a-z0-9_]{0,30}$/, 'lower-case letters, digits and _, at most 31'),
   VENUES: venues,
   POLYMARKET_GAMMA_URL: httpUrl,
@@ -109,8 +143,13 @@ const schema = z.object({
   ),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_CA_FILE: readableFile.optional(),
-  OPS_PASSWORD: z.string().min(8, 'at least 8 characters').optional(),
+  OPS_PASSWORD: opsPassword,
+  OPS_VIEWER_PASSWORD: opsPassword,
+  OPS_PUBLIC_URL: httpUrl.optional(),
   POLL_BOOKS_MARKETS: wholeNumber(0, 10_000),
+  QUOTA_WEBHOOKS: quota,
+  QUOTA_ALERTS: quota,
+  QUOTA_WALLETS: quota,
   RETENTION_TRADES_DAYS: days,
   RETENTION_PRICE_HISTORY_DAYS: days,
   // A partition a day: many more would slow down every read.
@@ -122,13 +161,34 @@ const schema = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
 
+/** What no variable shows alone: with one password for both roles nobody would be a viewer. */
+const wholeSchema = schema.refine(
+  ({ OPS_PASSWORD: operator, OPS_VIEWER_PASSWORD: viewer }) => operator === undefined || operator !== viewer,
+  { path: ['OPS_VIEWER_PASSWORD'], message: 'must not be the same as OPS_PASSWORD' },
+);
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Everything a process may know of its environment, parsed once and frozen. */
 export interface Config {
-  readonly http: { readonly host: string; readonly port: number };
+  readonly http: {
+    readonly host: string;
+    readonly port: number;
+    readonly maxConnections: number;
+    readonly maxConnectionsPerAddress: number;
+    readonly trustedProxies: readonly Cidr[];
+    readonly corsOrigins: readonly string[];
+  };
+  /** What an account may use per minute that has no limits of its own. Requests 0: no limit. */
+  readonly perMinute: { readonly requests: number; readonly coldReads: number };
   readonly metrics: { readonly host: string; readonly port: number };
+  /** How long the API goes on answering, unready, after it was told to stop. */
+  readonly drainDelayMs: number;
   readonly databaseUrl: string;
+  /** The same database past any pooler, for what needs a session of its own: LISTEN, migrations, the Postgres queues. */
+  readonly databaseDirectUrl: string;
+  /** Whether statements are prepared by name, which a pooler in transaction mode must know how to carry. */
+  readonly hasPreparedStatements: boolean;
   readonly dataDir: string;
   readonly queues: { readonly redisUrl?: string; readonly prefix: string };
   readonly venues: readonly VenueName[];
@@ -154,9 +214,17 @@ export interface Config {
     readonly allowCidrs: readonly Cidr[];
     readonly caFile?: string;
   };
-  readonly opsPassword?: string;
+  /** The operator pages; absent: there are none. */
+  readonly ops?: {
+    /** At least one, and never the same. */
+    readonly passwords: { readonly operator?: string; readonly viewer?: string };
+    /** Where browsers reach them, without a slash at the end. */
+    readonly publicUrl?: string;
+  };
   /** Markets per venue whose books are polled. */
   readonly bookPollMarkets: number;
+  /** What an account may have that has no quotas of its own. */
+  readonly quotas: { readonly webhooks: number; readonly alerts: number; readonly wallets: number };
   readonly retention: {
     readonly tradesDays: number;
     readonly priceHistoryDays: number;
@@ -177,13 +245,25 @@ export function loadConfig(environment: Environment): Config {
   const input = Object.fromEntries(
     (Object.keys(VARIABLES) as VariableName[]).map((name) => [name, environment[name] || VARIABLES[name].default]),
   );
-  const parsed = schema.safeParse(input);
+  const parsed = wholeSchema.safeParse(input);
   if (!parsed.success) throw new ConfigError(describeProblems(parsed.error, input));
   const value = parsed.data;
   return deepFreeze({
-    http: { host: value.HOST, port: value.PORT },
+    http: {
+      host: value.HOST,
+      port: value.PORT,
+      maxConnections: value.HTTP_MAX_CONNECTIONS,
+      maxConnectionsPerAddress: value.HTTP_MAX_CONNECTIONS_PER_ADDRESS,
+      trustedProxies: value.TRUSTED_PROXIES,
+      corsOrigins: value.CORS_ORIGINS,
+    },
+    perMinute: { requests: value.RATE_LIMIT_PER_MINUTE, coldReads: value.COLD_READS_PER_MINUTE },
     metrics: { host: value.METRICS_HOST, port: value.METRICS_PORT },
+    drainDelayMs: value.DRAIN_DELAY_MS,
     databaseUrl: value.DATABASE_URL,
+    databaseDirectUrl: value.DATABASE_DIRECT_URL ?? value.DATABASE_URL,
+    hasPreparedStatements:
+      (value.DATABASE_PREPARED ?? (value.DATABASE_DIRECT_URL === undefined ? 'on' : 'off')) === 'on',
     dataDir: value.DATA_DIR,
     queues: { prefix: value.QUEUE_PREFIX, ...(value.REDIS_URL !== undefined && { redisUrl: value.REDIS_URL }) },
     venues: value.VENUES,
@@ -216,8 +296,9 @@ export function loadConfig(environment: Environment): Config {
       allowCidrs: value.WEBHOOK_ALLOW_CIDRS,
       ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
     },
-    ...(value.OPS_PASSWORD !== undefined && { opsPassword: value.OPS_PASSWORD }),
+    ...opsConfig(value),
     bookPollMarkets: value.POLL_BOOKS_MARKETS,
+    quotas: { webhooks: value.QUOTA_WEBHOOKS, alerts: value.QUOTA_ALERTS, wallets: value.QUOTA_WALLETS },
     retention: {
       tradesDays: value.RETENTION_TRADES_DAYS,
       priceHistoryDays: value.RETENTION_PRICE_HISTORY_DAYS,
@@ -229,6 +310,13 @@ export function loadConfig(environment: Environment): Config {
     decimalFormat: value.DECIMAL_FORMAT,
     logLevel: value.LOG_LEVEL,
   });
+}
+
+function opsConfig(value: z.output<typeof schema>): Pick<Config, 'ops'> {
+  const { OPS_PASSWORD: operator, OPS_VIEWER_PASSWORD: viewer, OPS_PUBLIC_URL: publicUrl } = value;
+  if (operator === undefined && viewer === undefined) return {};
+  const passwords = { ...(operator !== undefined && { operator }), ...(viewer !== undefined && { viewer }) };
+  return { ops: { passwords, ...(publicUrl !== undefined && { publicUrl }) } };
 }
 
 /** The table behind `npm run config`: what can be set, and what it does. */

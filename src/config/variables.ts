@@ -10,9 +10,44 @@ interface Variable {
 const TABLE = {
   HOST: { default: '127.0.0.1', meaning: 'API address' },
   PORT: { default: '8080', meaning: 'API port; 0 picks a free one' },
+  DRAIN_DELAY_MS: {
+    default: '0',
+    meaning: 'how long the API, told to stop, goes on answering while its /health/ready says 503; at most 5000',
+  },
+  HTTP_MAX_CONNECTIONS: { default: '10000', meaning: 'connections to the API at once; more are closed' },
+  HTTP_MAX_CONNECTIONS_PER_ADDRESS: {
+    default: '1000',
+    meaning: 'the same from one address that is not of TRUSTED_PROXIES',
+  },
+  TRUSTED_PROXIES: {
+    default: '',
+    meaning: 'addresses or ranges of your own proxies, comma list: only of them is X-Forwarded-For believed',
+  },
+  CORS_ORIGINS: {
+    default: '',
+    meaning: 'origins whose pages may call the API from a browser, comma list, or *; none: CORS is off',
+  },
+  RATE_LIMIT_PER_MINUTE: { default: '600', meaning: 'requests of an account per minute; 0: no limit' },
+  COLD_READS_PER_MINUTE: {
+    default: '60',
+    meaning: 'reads of an account per minute that make us ask a venue: books nobody polls, old trades; 0: none',
+  },
   DATABASE_URL: { shownDefault: 'embedded Postgres', meaning: 'Postgres 13 or newer' },
+  DATABASE_DIRECT_URL: {
+    shownDefault: 'DATABASE_URL',
+    meaning:
+      'the same database without the pooler, when DATABASE_URL is a PgBouncer in transaction mode: for LISTEN, migrations and queues in Postgres',
+  },
+  DATABASE_PREPARED: {
+    shownDefault: 'on, or off with DATABASE_DIRECT_URL',
+    meaning: 'on or off: prepare statements by name; behind PgBouncer only from 1.21 on with max_prepared_statements',
+  },
   DATA_DIR: { default: './.data', meaning: 'where embedded Postgres and locally made keys live' },
-  REDIS_URL: { shownDefault: 'none: queues in Postgres', meaning: 'Redis 6.2+ or Valkey for the queues' },
+  REDIS_URL: {
+    shownDefault: 'none: queues in Postgres',
+    meaning:
+      'Redis 6.2+ or Valkey for the queues: redis://[user:password@]host:port/db, redis-sentinel://[user:password@]host:port,host:port/master[?db=n&sentinelUsername=&sentinelPassword=], redis-cluster://[user:password@]host:port,host:port; rediss, rediss-sentinel, rediss-cluster with TLS',
+  },
   QUEUE_PREFIX: {
     default: 'oddswire',
     meaning: 'namespace of the queues: key prefix on Redis; no effect on Postgres',
@@ -51,11 +86,23 @@ const TABLE = {
   WEBHOOK_TIMEOUT_MS: { default: '15000', meaning: 'one deadline over name, connect, headers and body of an attempt' },
   WEBHOOK_ALLOW_CIDRS: { default: '', meaning: 'private ranges deliveries may reach, comma list' },
   WEBHOOK_CA_FILE: { meaning: 'PEM file with extra certificate authorities for receivers' },
-  OPS_PASSWORD: { shownDefault: 'none: dashboard off', meaning: 'operator login of /ops, user "ops"' },
+  OPS_PASSWORD: {
+    shownDefault: 'none; without either password /ops is off',
+    meaning: 'logs in to /ops as operator, who looks and acts; 8+ characters',
+  },
+  OPS_VIEWER_PASSWORD: { shownDefault: 'none', meaning: 'logs in to /ops as viewer, who only looks; 8+ characters' },
+  OPS_PUBLIC_URL: {
+    shownDefault: 'none: plain http, for loopback',
+    meaning:
+      'where browsers reach /ops, such as https://ops.example.com; set it behind TLS, so that the session cookie is Secure',
+  },
   POLL_BOOKS_MARKETS: {
     default: '250',
     meaning: 'markets per venue whose books are kept fresh: those that clients read, then the most traded',
   },
+  QUOTA_WEBHOOKS: { default: '100', meaning: 'webhooks an account may have, unless it has a quota of its own' },
+  QUOTA_ALERTS: { default: '10000', meaning: 'active alerts an account may have, unless it has a quota of its own' },
+  QUOTA_WALLETS: { default: '100', meaning: 'wallets an account may watch, unless it has a quota of its own' },
   RETENTION_TRADES_DAYS: { default: '3650', meaning: 'trades older than this are neither accepted nor kept' },
   RETENTION_PRICE_HISTORY_DAYS: { default: '730', meaning: 'how far back as_of reads of prices reach' },
   RETENTION_BOOK_HISTORY_DAYS: { default: '7', meaning: 'how far back as_of reads of orderbooks reach; at most 400' },

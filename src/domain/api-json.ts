@@ -4,11 +4,11 @@ import { type Decimal, decimal } from './decimal.ts';
  * A number that reaches the wire digit for digit. `decimal` is a spec `decimal` field, which DECIMAL_FORMAT may turn into a
  * string; `number` is a spec `number` field, which stays one.
  */
-export class ExactNumber {
+export class ExactNumber<Kind extends 'decimal' | 'number' = 'decimal' | 'number'> {
   readonly digits: Decimal;
-  readonly kind: 'decimal' | 'number';
+  readonly kind: Kind;
 
-  constructor(digits: Decimal, kind: 'decimal' | 'number') {
+  constructor(digits: Decimal, kind: Kind) {
     this.digits = digits;
     this.kind = kind;
   }
@@ -37,17 +37,17 @@ export type ApiJson =
 export type DecimalFormat = 'number' | 'string';
 
 /** A spec `decimal` field from `numeric` text. Throws RangeError when it is no decimal. */
-export function decimalField(text: string): ExactNumber {
+export function decimalField(text: string): ExactNumber<'decimal'> {
   return new ExactNumber(decimal(text), 'decimal');
 }
 
 /** The same for a column that may be NULL: absent when unknown. */
-export function optionalDecimal(text: string | null | undefined): ExactNumber | undefined {
+export function optionalDecimal(text: string | null | undefined): ExactNumber<'decimal'> | undefined {
   return text === null || text === undefined ? undefined : decimalField(text);
 }
 
 /** A spec `number` field from `numeric` text: a JSON number whatever DECIMAL_FORMAT says. */
-export function numberField(text: string): ExactNumber {
+export function numberField(text: string): ExactNumber<'number'> {
   return new ExactNumber(decimal(text), 'number');
 }
 

@@ -3,3 +3,7 @@ export const SUBSCRIBABLE_EVENTS = ['price_alert', 'transaction', 'balance_chang
 export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
 export const EVENT_TYPES = [...SUBSCRIBABLE_EVENTS, 'test'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
+
+/** The life of a delivery. Only `pending` goes on by itself. */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];

@@ -8,12 +8,24 @@ import { WebhookSubscriptionEntity } from './entities/webhook-subscription.ts';
 import { Initial0001 } from './migrations/0001-initial.ts';
 import { MarketHistory0002 } from './migrations/0002-market-history.ts';
 import { Wallets0003 } from './migrations/0003-wallets.ts';
+import { DeliveryClaims0004 } from './migrations/0004-delivery-claims.ts';
+import { AccountWrites0005 } from './migrations/0005-account-writes.ts';
+import { RateUsage0006 } from './migrations/0006-rate-usage.ts';
+import { OperatorPages0007 } from './migrations/0007-operator-pages.ts';
 
 /** Every table TypeORM's repositories may touch. */
 const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
 
 /** In order; a migration that landed is never edited. */
-const MIGRATIONS = [Initial0001, MarketHistory0002, Wallets0003] as const;
+const MIGRATIONS = [
+  Initial0001,
+  MarketHistory0002,
+  Wallets0003,
+  DeliveryClaims0004,
+  AccountWrites0005,
+  RateUsage0006,
+  OperatorPages0007,
+] as const;
 
 /**
  * A process that is stopped inside a transaction (SIGSTOP, a suspended machine) would hold its shard's lock for ever:
@@ -27,6 +39,13 @@ export interface DataSourceOptions {
   poolSize: number;
   /** Shown in pg_stat_activity. */
   applicationName: string;
+  /**
+   * Whether `databaseUrl` is a pooler, which refuses connections that ask for session settings. What ends a transaction
+   * that stands still is its own `idle_transaction_timeout` then.
+   */
+  isPooled?: boolean;
+  /** A statement that waits longer for a lock fails. Default: it waits. */
+  lockTimeoutMs?: number;
   /** See IDLE_IN_TRANSACTION_MS; tests shorten it. */
   idleInTransactionMs?: number;
   log: Logger;
@@ -44,7 +63,10 @@ export function createDataSource(options: DataSourceOptions): DataSource {
     extra: {
       keepAlive: true,
       idleTimeoutMillis: 60_000,
-      idle_in_transaction_session_timeout: options.idleInTransactionMs ?? IDLE_IN_TRANSACTION_MS,
+      ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
+      ...(options.isPooled !== true && {
+        idle_in_transaction_session_timeout: options.idleInTransactionMs ?? IDLE_IN_TRANSACTION_MS,
+      }),
     },
     driver: pg,
     logging: false,

@@ -1,9 +1,7 @@
+import type { DeliveryStatus, EventType } from '../domain/event.ts';
 import { findSubscription } from './subscriptions.ts';
 import type { DeliveryItem } from './test-events.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from './tx.ts';
-
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
-export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** A delivery as its owner may see it in a list. */
 export interface Delivery extends DeliveryItem {
@@ -54,7 +52,7 @@ interface DeliveryRow {
   pk: string;
   id: string;
   event_id: string;
-  event_type: string;
+  event_type: EventType;
   status: DeliveryStatus;
   attempt_count: number;
   created_at: Date;

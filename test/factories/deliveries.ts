@@ -1,3 +1,5 @@
+import { testEventBody } from '../../api/test-event.ts';
+import type { EventType } from '../../src/domain/event.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { type Database, sql } from '../../src/store/tx.ts';
 
@@ -21,7 +23,7 @@ export interface DeliveryFields {
   dueInSeconds?: number;
   /** Negative: a lease that ran out. Default: no lease. */
   lockedForSeconds?: number;
-  type?: string;
+  type?: EventType;
   body?: string;
 }
 
@@ -33,7 +35,8 @@ export async function aDelivery(
   const { isTest = false, type = isTest ? 'test' : 'price_alert' } = fields;
   const eventId = newId('evt');
   const id = newId('dlv');
-  const body = fields.body ?? `{"id":"${eventId}","type":"${type}","timestamp":"2026-01-01T00:00:00.000Z","data":{}}`;
+  const occurredAt = new Date('2026-01-01T00:00:00.000Z');
+  const body = fields.body ?? testEventBody({ eventId, type, occurredAt, webhookId: 'wh_sample' });
   const [event] = await db.query<{ pk: string }>(INSERT_EVENT, [eventId, fields.accountId, type, body]);
   const [row] = await db.query<{ pk: string }>(INSERT_DELIVERY, [
     id,

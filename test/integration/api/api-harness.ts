@@ -1,10 +1,14 @@
 import type { Server } from 'node:http';
+import { createAccountLimits } from '../../../api/account-limits.ts';
 import { createApi } from '../../../api/app.ts';
 import type { ApiDeps } from '../../../api/deps.ts';
+import { createFailedKeys } from '../../../api/failed-keys.ts';
 import { createHttpServer, drain } from '../../../api/http-server.ts';
 import { createKeyDirectory, type KeyDirectory } from '../../../api/key-directory.ts';
 import { createLatestCache } from '../../../api/latest-cache.ts';
 import { createReadTracker, type ReadTracker } from '../../../api/read-tracker.ts';
+import { routeTable } from '../../../api/route-table.ts';
+import { openApiText } from '../../../api/routes/openapi.ts';
 import { enabledVenues } from '../../../api/venue-catalog.ts';
 import { SCOPES, type Scope } from '../../../src/domain/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/cursor.ts';
@@ -18,6 +22,7 @@ import { createArrivals } from '../../../src/store/arrivals.ts';
 import { createDataSource } from '../../../src/store/data-source.ts';
 import { Database } from '../../../src/store/tx.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
+import { ApiContract, type Exchange, observed } from '../../support/api-contract.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
@@ -56,6 +61,12 @@ export interface TestApi {
   reads: ReadTracker;
   /** The app's clock, epoch milliseconds. */
   clock: { nowMs: number };
+  /** What the app was given. */
+  deps: ApiDeps;
+  /** What every answer is held against. */
+  contract: ApiContract;
+  /** Throws when an answer since the last call was not as the contract says: `call` does it itself. */
+  checkAnswers(): void;
   /** Between the app and its database, with `behindProxy`. */
   proxy?: TcpProxy;
   client(scopes?: readonly Scope[]): Promise<Client>;
@@ -65,13 +76,16 @@ export interface TestApi {
 
 export const TEST_KEY = { kid: 'k1', key: Buffer.alloc(32, 7) };
 
-/** The app on a free port, on a database of its own, with queues in that database. */
+/**
+ * The app on a free port, on a database of its own, with queues in that database; or `beside` another one, on its database: a
+ * second process, which must be closed first.
+ */
 export async function startTestApi(
   overrides: Partial<ApiDeps> = {},
-  options: { behindProxy?: boolean } = {},
+  options: { behindProxy?: boolean; beside?: Pick<TestApi, 'databaseUrl'> } = {},
 ): Promise<TestApi> {
-  const database = await createTestDatabase();
   const log = createLogger({ process: 'test', level: 'silent' });
+  const database = options.beside ? await connectBeside(options.beside.databaseUrl, log) : await createTestDatabase();
   const proxied = options.behindProxy ? await connectThroughProxy(database.url, log) : undefined;
   const db = proxied?.db ?? database.db;
   const backend = createQueueBackend({ databaseUrl: database.url, prefix: 'test', workers: 0, log });
@@ -82,8 +96,15 @@ export async function startTestApi(
   const secretBox = createSecretBox([TEST_KEY]);
   const wakes: TestApi['wakes'] = [];
   const clock = { nowMs: Date.now() };
+  const limits = createAccountLimits({
+    // Shared with nobody: tests that count statements see those of routes only.
+    addUsage: async (entries) => entries.map(({ used }) => used),
+    defaults: { requests: 1_000_000, cold_reads: 1_000_000 },
+    log,
+    now: () => clock.nowMs,
+  });
   const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
-  const listener = createApi({
+  const deps: ApiDeps = {
     db,
     producer: {
       queue: producer.queue,
@@ -104,6 +125,9 @@ export async function startTestApi(
     coldWaitMs: 20,
     reads,
     keys,
+    failedKeys: createFailedKeys({ trustedProxies: [], now: () => clock.nowMs, maxFailed: 1_000_000 }),
+    limits,
+    corsOrigins: [],
     secretBox,
     cursors: createCursorCodec(Buffer.alloc(32, 1)),
     // Tests write and read at once: only latest-cache.test.ts keeps answers.
@@ -112,14 +136,26 @@ export async function startTestApi(
     decimalFormat: 'number',
     tradeRetentionMs: 3_650 * 86_400_000,
     webhookAllow: [],
+    quotas: { webhooks: 1_000, alerts: 10_000, wallets: 1_000 },
     dependencies: [],
     log,
     now: () => clock.nowMs,
     ...overrides,
-  });
+  };
+  const contract = contractOf(deps);
+  // Of answers that are not as the document says: they fail the call that got them, else the closing.
+  const broken: string[] = [];
+  const listener = observed(createApi(deps), (exchange) => broken.push(...explain(contract, exchange)));
   const server: Server = createHttpServer(listener, log);
   const url = await listen(server, '127.0.0.1', 0);
-  const call = (path: string, init: RequestInit = {}) => read(fetch(`${url}${path}`, init));
+  const checkAnswers = () => {
+    if (broken.length > 0) throw new TypeError(`not as the contract says:\n${broken.splice(0).join('\n')}`);
+  };
+  const call = async (path: string, init: RequestInit = {}) => {
+    const answer = await read(fetch(`${url}${path}`, init));
+    checkAnswers();
+    return answer;
+  };
 
   return {
     url,
@@ -130,6 +166,9 @@ export async function startTestApi(
     wakes,
     reads,
     clock,
+    deps,
+    contract,
+    checkAnswers,
     ...(proxied && { proxy: proxied.proxy }),
     call,
     async client(scopes = SCOPES) {
@@ -151,13 +190,42 @@ export async function startTestApi(
       await drain(server);
       await arrivals.close();
       await reads.close();
+      await limits.close();
       await keys.close();
       await producer.close();
       await backend.close();
       await proxied?.close();
       await database.drop();
+      checkAnswers();
     },
   };
+}
+
+async function connectBeside(databaseUrl: string, log: Logger) {
+  const dataSource = createDataSource({ databaseUrl, poolSize: 10, applicationName: 'oddswire-test-beside', log });
+  await dataSource.initialize();
+  return { url: databaseUrl, db: new Database(dataSource), drop: () => dataSource.destroy() };
+}
+
+const contracts = new Map<string, ApiContract>();
+
+/** The contract of an api that is configured so: reading one takes a while, and most tests configure the same. */
+function contractOf(deps: ApiDeps): ApiContract {
+  const key = JSON.stringify([deps.decimalFormat, deps.venues]);
+  const known = contracts.get(key) ?? new ApiContract(openApiText(deps, routeTable(deps)));
+  contracts.set(key, known);
+  return known;
+}
+
+function explain(contract: ApiContract, exchange: Exchange): string[] {
+  const { method, target, status, headers, body } = exchange;
+  const problems = contract.problemsOf(exchange);
+  if (problems.length === 0) return [];
+  return [
+    `${method} ${target} ${status}: ${problems.slice(0, 5).join('; ')}`,
+    JSON.stringify([...headers]),
+    body.toString('utf8').slice(0, 500),
+  ];
 }
 
 async function connectThroughProxy(databaseUrl: string, log: Logger) {

@@ -111,7 +111,7 @@ describe('listing deliveries', () => {
     // As in life, the older first.
     for (const hours of [30, 24.5, 2]) {
       for (const status of ['failed', 'delivered'] as const) {
-        for (const type of ['price_alert', 'transaction']) {
+        for (const type of ['price_alert', 'transaction'] as const) {
           const { pk, id } = await hook.delivery({ status, type });
           await api.db.query(AGE, [pk, hours]);
           rows.push({ id, status, type, hours });
@@ -200,7 +200,8 @@ describe('one delivery', () => {
   it('adds its attempts and the payload, digit for digit', async () => {
     const hook = await aWebhook();
     const body =
-      '{"id":"evt","type":"price_alert","data":{"targetPrice":0.10000000000000000001,"big":123456789012345678901,"text":"é\\u0000"}}';
+      '{"id":"evt","type":"price_alert","timestamp":"2026-01-01T00:00:00.000Z","data":{"alertId":"a","tokenMint":"t",' +
+      '"tokenSymbol":"é\\u0000","condition":"above","targetPrice":0.10000000000000000001,"currentPrice":123456789012345678901}}';
     const { id, pk } = await hook.delivery({ status: 'failed', body });
     await api.db.query(AN_ATTEMPT, [pk, 1, 'failed', null, 'connection_refused', null]);
     await api.db.query(AN_ATTEMPT, [pk, 2, 'failed', 500, 'http_status', Buffer.from('so sorry: ☂')]);

@@ -40,7 +40,7 @@ describe('loadConfig', () => {
     });
     expect(config.queues).not.toHaveProperty('redisUrl');
     expect(config).not.toHaveProperty('bootstrapApiKey');
-    expect(config).not.toHaveProperty('opsPassword');
+    expect(config).not.toHaveProperty('ops');
   });
 
   it('counts an empty variable as unset', () => {
@@ -65,6 +65,8 @@ describe('loadConfig', () => {
       WEBHOOK_RETRY_SCHEDULE: '1, 2.5',
       WEBHOOK_ALLOW_CIDRS: '10.0.0.0/8, ::1/128',
       OPS_PASSWORD: 'correct horse',
+      OPS_VIEWER_PASSWORD: 'battery staple',
+      OPS_PUBLIC_URL: 'https://ops.example.com/',
       DECIMAL_FORMAT: 'string',
     });
     expect(config).toMatchObject({
@@ -74,11 +76,63 @@ describe('loadConfig', () => {
       venueUrls: { polymarket: { clob: 'http://127.0.0.1:9/clob' } },
       bootstrapApiKey: 'sixteen-or-more-x',
       webhooks: { retryScheduleSeconds: [1, 2.5] },
-      opsPassword: 'correct horse',
+      ops: {
+        passwords: { operator: 'correct horse', viewer: 'battery staple' },
+        publicUrl: 'https://ops.example.com',
+      },
       decimalFormat: 'string',
     });
     expect(config.webhooks.allowCidrs).toHaveLength(2);
     expect(Buffer.from(config.secretsKeys[0]?.key ?? [])).toEqual(Buffer.alloc(32, 7));
+  });
+
+  it('goes past a pooler where it must, and prepares nothing behind one unless told to', () => {
+    expect(loadConfig(NEEDED)).toMatchObject({ databaseDirectUrl: NEEDED.DATABASE_URL, hasPreparedStatements: true });
+    const pooled = { ...NEEDED, DATABASE_DIRECT_URL: 'postgres://u@127.0.0.1:5433/db' };
+    expect(loadConfig(pooled)).toMatchObject({
+      databaseUrl: NEEDED.DATABASE_URL,
+      databaseDirectUrl: 'postgres://u@127.0.0.1:5433/db',
+      hasPreparedStatements: false,
+    });
+    expect(loadConfig({ ...pooled, DATABASE_PREPARED: 'on' }).hasPreparedStatements).toBe(true);
+    expect(loadConfig({ ...NEEDED, DATABASE_PREPARED: 'off' }).hasPreparedStatements).toBe(false);
+  });
+
+  it('takes the limits of clients, and origins as browsers write them', () => {
+    expect(loadConfig(NEEDED)).toMatchObject({
+      http: { maxConnections: 10_000, maxConnectionsPerAddress: 1_000, trustedProxies: [], corsOrigins: [] },
+      perMinute: { requests: 600, coldReads: 60 },
+    });
+    const given = {
+      RATE_LIMIT_PER_MINUTE: '0',
+      COLD_READS_PER_MINUTE: '5',
+      TRUSTED_PROXIES: '10.0.0.0/8',
+      CORS_ORIGINS: 'https://a.example, http://localhost:3000,https://a.example',
+    };
+    const { http, perMinute } = loadConfig({ ...NEEDED, ...given });
+    expect(perMinute).toEqual({ requests: 0, coldReads: 5 });
+    expect(http.corsOrigins).toEqual(['https://a.example', 'http://localhost:3000']);
+    expect(http.trustedProxies).toHaveLength(1);
+    expect(loadConfig({ ...NEEDED, CORS_ORIGINS: '*' }).http.corsOrigins).toEqual(['*']);
+    for (const wrong of [
+      'https://a.example/',
+      'a.example',
+      'https://a.example,null',
+      '*,https://a.example',
+      'file:///x',
+    ]) {
+      expect(problemsOf({ ...NEEDED, CORS_ORIGINS: wrong })).toHaveLength(1);
+    }
+  });
+
+  it('takes either password for the operator pages, but not one for both roles', () => {
+    expect(loadConfig({ ...NEEDED, OPS_VIEWER_PASSWORD: 'only to look' }).ops).toEqual({
+      passwords: { viewer: 'only to look' },
+    });
+    expect(problemsOf({ ...NEEDED, OPS_PASSWORD: 'same for both', OPS_VIEWER_PASSWORD: 'same for both' })).toEqual([
+      'OPS_VIEWER_PASSWORD: must not be the same as OPS_PASSWORD',
+    ]);
+    expect(loadConfig({ ...NEEDED, OPS_PUBLIC_URL: 'https://ops.example.com' })).not.toHaveProperty('ops');
   });
 
   it('holds a key in the address of the node, and leaves out what is not set', () => {
@@ -93,6 +147,9 @@ describe('loadConfig', () => {
     PORT: '65536',
     METRICS_PORT: '-1',
     DATABASE_URL: 'mysql://u:hunter2@h/db',
+    DATABASE_DIRECT_URL: 'mysql://u:hunter2@h/db',
+    DATABASE_PREPARED: 'hunter2',
+    DRAIN_DELAY_MS: '60000',
     REDIS_URL: 'http://:hunter2@h',
     QUEUE_PREFIX: 'Hunter-2',
     VENUES: 'hunter2',
@@ -114,6 +171,11 @@ describe('loadConfig', () => {
     WEBHOOK_ALLOW_CIDRS: 'hunter2/8',
     WEBHOOK_CA_FILE: '/nowhere/hunter2.pem',
     OPS_PASSWORD: 'hunter2',
+    OPS_VIEWER_PASSWORD: 'hunter2',
+    OPS_PUBLIC_URL: 'hunter2',
+    QUOTA_WEBHOOKS: '-1',
+    QUOTA_ALERTS: 'hunter2',
+    QUOTA_WALLETS: '2147483648',
     RETENTION_TRADES_DAYS: '0',
     DECIMAL_FORMAT: 'hunter2',
     LOG_LEVEL: 'hunter2',

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { decimalField } from '../../src/domain/api-json.ts';
+import { param } from '../input.ts';
+import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
+import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
+
+const level = z.object({
+  price: decimalValue,
+  size: decimalValue,
+  count: count.optional().meta({ description: 'Orders at this price, where the venue tells.' }),
+});
+export type LevelBody = z.output<typeof level>;
+
+/** An orderbook snapshot (spec section 2.6). */
+export const book = z
+  .object({
+    market_id: opaqueId,
+    outcome_id: opaqueId,
+    as_of: epochTime.meta({ description: "The book's own time." }),
+    bids: z.array(level).meta({ description: 'Falling.' }),
+    asks: z.array(level).meta({ description: 'Rising.' }),
+    best_bid: decimalValue.optional(),
+    best_ask: decimalValue.optional(),
+    spread: decimalValue.optional(),
+  })
+  .meta({ description: 'The book of one outcome at one moment.' });
+export type BookBody = z.output<typeof book>;
+
+export const bookExample: BookBody = {
+  market_id: MARKET_ID_EXAMPLE,
+  outcome_id: OUTCOME_ID_EXAMPLE,
+  as_of: 1767323041,
+  bids: [{ price: decimalField('0.61'), size: decimalField('1250') }],
+  asks: [{ price: decimalField('0.63'), size: decimalField('980.5') }],
+  best_bid: decimalField('0.61'),
+  best_ask: decimalField('0.63'),
+  spread: decimalField('0.02'),
+};
+
+export const bookQuery = z.object({
+  depth: param.depth,
+  outcome_id: param.outcomeId.meta({ description: 'Default: the first outcome of the market.' }),
+  as_of: param.asOf,
+});
+export const bookMeta = z.object({ cold_reads: coldReads });

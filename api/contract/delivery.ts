@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { JsonText } from '../../src/domain/api-json.ts';
+import { DELIVERY_STATUSES, EVENT_TYPES } from '../../src/domain/event.ts';
+import { param } from '../input.ts';
+import { count, isoTime, opaqueId, storedEvent } from './wire.ts';
+
+/** A delivery as lists show it (DESIGN section 4). */
+export const delivery = z
+  .object({
+    id: opaqueId,
+    eventId: opaqueId,
+    eventType: z.enum(EVENT_TYPES),
+    status: z.enum(DELIVERY_STATUSES),
+    attempts: count,
+    createdAt: isoTime,
+    nextAttemptAt: isoTime.optional().meta({ description: 'While it is pending.' }),
+    deliveredAt: isoTime.optional().meta({ description: 'When a receiver first took it.' }),
+    lastStatusCode: z.int().optional().meta({ description: 'Of the latest attempt.' }),
+    lastError: z.string().optional().meta({ description: 'Of the latest attempt.' }),
+  })
+  .meta({ description: 'One event on its way to one webhook.' });
+export type DeliveryBody = z.output<typeof delivery>;
+
+export const attempt = z.object({
+  attempt: z.int().min(1),
+  startedAt: isoTime,
+  durationMs: count,
+  outcome: z.enum(['delivered', 'failed']),
+  statusCode: z.int().optional(),
+  errorCode: z.string().optional(),
+  responseBody: z.string().optional().meta({ description: 'The beginning of the response, at most 4 KiB.' }),
+  responseEncoding: z.literal('base64').optional().meta({ description: 'There when the response is no text.' }),
+});
+export type AttemptBody = z.output<typeof attempt>;
+
+export const deliveryWithLog = delivery.extend({
+  attemptLog: z.array(attempt).meta({ description: 'First to last.' }),
+  payload: storedEvent,
+});
+export type DeliveryWithLogBody = z.output<typeof deliveryWithLog>;
+
+export const deliveryExample: DeliveryBody = {
+  id: 'dlv_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c03',
+  eventId: 'evt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
+  eventType: 'price_alert',
+  status: 'pending',
+  attempts: 1,
+  createdAt: '2026-01-02T03:04:05.678Z',
+  nextAttemptAt: '2026-01-02T03:04:11.002Z',
+  lastStatusCode: 502,
+  lastError: 'http_status',
+};
+export const deliveryWithLogExample: DeliveryWithLogBody = {
+  ...deliveryExample,
+  attemptLog: [
+    {
+      attempt: 1,
+      startedAt: '2026-01-02T03:04:05.702Z',
+      durationMs: 84,
+      outcome: 'failed',
+      statusCode: 502,
+      errorCode: 'http_status',
+      responseBody: 'Bad Gateway',
+    },
+  ],
+  payload: new JsonText(
+    '{"id":"evt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01","type":"price_alert","timestamp":"2026-01-02T03:04:05.678Z",' +
+      '"data":{"alertId":"alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01","tokenMint":"sample-outcome-yes",' +
+      '"tokenSymbol":"Yes","condition":"above","targetPrice":0.6,"currentPrice":0.62}}',
+  ),
+};
+
+const WRONG_MOMENT = 'must be an ISO 8601 time with an offset, such as 2026-01-31T12:00:00.000Z, or a date';
+/** A time, or a date: the midnight it begins with, in UTC. */
+const moment = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], WRONG_MOMENT)
+  .transform((text) => new Date(text))
+  .refine((at) => at.getUTCFullYear() >= 1970, WRONG_MOMENT)
+  .meta({
+    description: 'An ISO 8601 time with an offset, or a date: its midnight in UTC.',
+    override: { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) },
+  });
+
+export const deliveryQuery = z.object({
+  limit: param.limit,
+  cursor: param.cursor,
+  status: z.enum(DELIVERY_STATUSES, `must be one of ${DELIVERY_STATUSES.join(', ')}`).optional(),
+  eventType: z.enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`).optional(),
+  since: moment.optional().meta({ description: 'Deliveries made then or later. A time with an offset, or a date.' }),
+});
+export const retryBody = z.strictObject({});
+export const recoverBody = z.strictObject({ since: moment });
+export const recoverExample: z.input<typeof recoverBody> = { since: '2026-01-01T00:00:00.000Z' };
+export const recovered = z.object({ recovered: count.meta({ description: 'How many deliveries are due again.' }) });

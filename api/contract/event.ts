@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import { ALERT_CONDITIONS } from '../../src/domain/alert.ts';
+import { numberField } from '../../src/domain/api-json.ts';
+import type { EventType } from '../../src/domain/event.ts';
+import { isoTime, numberValue, opaqueId } from './wire.ts';
+
+const EVENT_ID = 'evt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01';
+const AT = '2026-01-02T03:04:05.678Z';
+
+function event<Type extends EventType, Data extends z.ZodType>(type: Type, data: Data) {
+  return z.object({
+    id: opaqueId.meta({ description: 'The same on every attempt and for every webhook.' }),
+    type: z.literal(type),
+    timestamp: isoTime.meta({ description: 'When it happened: ISO 8601, UTC, milliseconds.' }),
+    data,
+  });
+}
+
+const tokenSymbol = z.string().optional();
+const marketId = z.string().optional();
+
+/** The bodies of deliveries (spec section 6.2, DESIGN section 8). They are built as text in src/domain; a test holds both together. */
+export const priceAlertEvent = event(
+  'price_alert',
+  z.object({
+    alertId: opaqueId,
+    tokenMint: z.string(),
+    tokenSymbol: z.string(),
+    condition: z.enum(ALERT_CONDITIONS),
+    targetPrice: numberValue,
+    currentPrice: numberValue.meta({ description: 'The observation that met the condition.' }),
+    venue: z.string().optional(),
+    marketId,
+  }),
+).meta({ description: 'The price condition of an alert is met.' });
+
+export const transactionEvent = event(
+  'transaction',
+  z.object({
+    wallet: z.string().meta({ description: 'The address.' }),
+    venue: z.string(),
+    transactionId: z.string(),
+    type: z.string(),
+    status: z.string(),
+    timestamp: isoTime,
+    transfers: z
+      .array(z.object({ tokenMint: z.string(), tokenSymbol, change: numberValue }))
+      .meta({ description: 'What came (`change` above zero) and went (below).' }),
+    marketId,
+    side: z.string().optional(),
+    size: numberValue.optional(),
+    price: numberValue.optional(),
+    value: numberValue.optional(),
+  }),
+).meta({ description: 'A watched wallet has a new transaction.' });
+
+export const balanceChangeEvent = event(
+  'balance_change',
+  z.object({
+    wallet: z.string().meta({ description: 'The address.' }),
+    venue: z.string(),
+    tokenMint: z.string(),
+    tokenSymbol,
+    marketId,
+    previousBalance: numberValue,
+    currentBalance: numberValue,
+    change: numberValue,
+    transactionId: z.string().optional(),
+  }),
+).meta({ description: 'The balance of a token in a watched wallet is another than when we last looked.' });
+
+export const testEvent = event('test', z.object({ test: z.literal(true), webhookId: opaqueId })).meta({
+  description: 'Sent on request, to try a receiver.',
+});
+
+export const EVENT_SCHEMAS = {
+  price_alert: priceAlertEvent,
+  transaction: transactionEvent,
+  balance_change: balanceChangeEvent,
+  test: testEvent,
+} as const satisfies Record<EventType, z.ZodType>;
+
+export const anyEvent = z
+  .discriminatedUnion('type', [priceAlertEvent, transactionEvent, balanceChangeEvent, testEvent])
+  .meta({ description: 'The body of a delivery.' });
+
+export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EVENT_SCHEMAS)[Type]> } = {
+  price_alert: {
+    id: EVENT_ID,
+    type: 'price_alert',
+    timestamp: AT,
+    data: {
+      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
+      tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
+      tokenSymbol: 'Yes',
+      condition: 'above',
+      targetPrice: numberField('0.6'),
+      currentPrice: numberField('0.62'),
+      venue: 'polymarket',
+      marketId: '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1',
+    },
+  },
+  transaction: {
+    id: EVENT_ID,
+    type: 'transaction',
+    timestamp: AT,
+    data: {
+      wallet: '0x56687bf447db6ffa42ffe2204a05edaa20f55839',
+      venue: 'polymarket',
+      transactionId: '0x9a5e7b0a4c1d7be5a7f10a8b35c6c14b3b6b2a44c90d5bd3b1cf4ef2a4d1c0e7:0',
+      type: 'trade',
+      status: 'confirmed',
+      timestamp: '2026-01-02T03:04:05.000Z',
+      transfers: [
+        {
+          tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
+          tokenSymbol: 'Yes',
+          change: numberField('25'),
+        },
+        { tokenMint: 'pUSD', tokenSymbol: 'pUSD', change: numberField('-15.5') },
+      ],
+      marketId: '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1',
+      side: 'buy',
+      size: numberField('25'),
+      price: numberField('0.62'),
+      value: numberField('15.5'),
+    },
+  },
+  balance_change: {
+    id: EVENT_ID,
+    type: 'balance_change',
+    timestamp: AT,
+    data: {
+      wallet: '0x56687bf447db6ffa42ffe2204a05edaa20f55839',
+      venue: 'polymarket',
+      tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
+      tokenSymbol: 'Yes',
+      marketId: '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1',
+      previousBalance: numberField('100'),
+      currentBalance: numberField('125'),
+      change: numberField('25'),
+    },
+  },
+  test: {
+    id: EVENT_ID,
+    type: 'test',
+    timestamp: AT,
+    data: { test: true, webhookId: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02' },
+  },
+};

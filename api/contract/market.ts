@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { decimalField } from '../../src/domain/api-json.ts';
+import { MARKET_STATUSES, type MarketStatus } from '../../src/domain/market.ts';
+import { param } from '../input.ts';
+import { decimalValue, epochTime, opaqueId } from './wire.ts';
+
+/** A market (spec section 2.3, DESIGN section 4 "Market"). */
+export const market = z
+  .object({
+    market_id: opaqueId.meta({ description: "The venue's own id." }),
+    venue: z.string(),
+    event_id: z.string().optional(),
+    title: z.string(),
+    description: z.string(),
+    category: z.string().optional().meta({ description: 'As the venue writes it.' }),
+    tags: z.array(z.string()),
+    status: z.enum(MARKET_STATUSES),
+    outcomes: z
+      .array(z.object({ outcome_id: opaqueId, label: z.string() }))
+      .meta({ description: 'An `outcome_id` is what an alert calls `tokenMint`.' }),
+    created_at: epochTime.optional(),
+    open_at: epochTime.optional(),
+    close_at: epochTime.optional(),
+    resolved_at: epochTime.optional(),
+    winning_outcome_id: z.string().optional(),
+    resolution_criteria: z.string().optional(),
+    url: z.string().optional(),
+    volume: decimalValue.optional().meta({ description: "Lifetime volume in the venue's currency." }),
+    volume_24h: decimalValue.optional(),
+    liquidity: decimalValue.optional(),
+    updated_at: epochTime.meta({ description: 'When this version of it came in.' }),
+  })
+  .meta({ description: 'A market. Fields whose value is not known are absent.' });
+export type MarketBody = z.output<typeof market>;
+
+export const MARKET_ID_EXAMPLE = '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1';
+export const OUTCOME_ID_EXAMPLE = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
+const OTHER_OUTCOME_ID_EXAMPLE = '52114319501245915516055106046884209969926127482827954674443846427813813222426';
+export const OUTCOME_ID_EXAMPLES = [OUTCOME_ID_EXAMPLE, OTHER_OUTCOME_ID_EXAMPLE] as const;
+
+export const marketExample: MarketBody = {
+  market_id: MARKET_ID_EXAMPLE,
+  venue: 'polymarket',
+  event_id: '16167',
+  title: 'Will the central bank cut rates in March?',
+  description: 'Resolves to "Yes" if the target rate is lowered at the March meeting.',
+  category: 'Economics',
+  tags: ['economics', 'rates'],
+  status: 'open',
+  outcomes: [
+    { outcome_id: OUTCOME_ID_EXAMPLE, label: 'Yes' },
+    { outcome_id: OTHER_OUTCOME_ID_EXAMPLE, label: 'No' },
+  ],
+  created_at: 1764547200,
+  open_at: 1764550800,
+  close_at: 1774310400,
+  resolution_criteria: 'The statement published after the meeting.',
+  url: 'https://polymarket.com/event/rates-march',
+  volume: decimalField('1823456.129873'),
+  volume_24h: decimalField('20411.5'),
+  liquidity: decimalField('88012.44'),
+  updated_at: 1767323040,
+};
+
+/** Names other APIs use for our states. */
+export const STATUS_ALIASES: Readonly<Record<string, MarketStatus>> = {
+  unopened: 'created',
+  active: 'open',
+  paused: 'halted',
+};
+const STATUS_NAMES = [...MARKET_STATUSES, ...Object.keys(STATUS_ALIASES)];
+const MAX_SEARCH_LENGTH = 200;
+
+export const marketListQuery = z.object({
+  q: z
+    .string()
+    .max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`)
+    .optional()
+    .meta({ description: 'Words of title or description; the last may be the beginning of one. Best match first.' }),
+  status: z
+    .enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`)
+    .optional()
+    .meta({ description: '`unopened`, `active` and `paused` mean `created`, `open` and `halted`.' }),
+  category: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(200, 'must have at most 200 characters')
+    .optional()
+    .meta({ description: 'As the venue writes it.' }),
+  limit: param.limit,
+  cursor: param.cursor,
+});
+export const marketListMeta = z.object({
+  next_cursor: z.string().nullable().meta({ description: 'Null at the end.' }),
+  search: z
+    .enum(['words', 'similar'])
+    .optional()
+    .meta({ description: 'With `q`: whether markets have its words, or only titles like it were found.' }),
+});
+export const marketQuery = z.object({ as_of: param.asOf });

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import type {} from 'zod-openapi';
+import { alertExample } from './alert.ts';
+import { deliveryExample } from './delivery.ts';
+import { MARKET_ID_EXAMPLE } from './market.ts';
+import { walletExample } from './wallet.ts';
+import { webhookExample } from './webhook.ts';
+
+/** The parameters that paths have. They are never refused for their form: what is no id is of nothing that exists. */
+export function pathParams(venues: readonly string[]): Readonly<Record<string, z.ZodString>> {
+  const segment = z.string().min(1);
+  return {
+    venue: segment.meta({
+      description: `One of ${[...venues, 'all'].map((name) => `\`${name}\``).join(', ')}; \`venue\` means \`all\`.`,
+      example: 'all',
+    }),
+    market_id: segment.meta({ description: "The venue's id of a market.", example: MARKET_ID_EXAMPLE }),
+    webhook_id: segment.meta({ example: webhookExample.id }),
+    delivery_id: segment.meta({ example: deliveryExample.id }),
+    alert_id: segment.meta({ example: alertExample.id }),
+    wallet_id: segment.meta({ example: walletExample.id }),
+    file: segment.meta({ description: 'A file that the page loads.', example: 'swagger-ui.css' }),
+  };
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { decimalField, numberField } from '../../src/domain/api-json.ts';
+import { param } from '../input.ts';
+import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES } from './market.ts';
+import { decimalValue, epochTime, numberValue, opaqueId } from './wire.ts';
+
+/** A price snapshot (spec section 2.4). */
+export const prices = z
+  .object({
+    market_id: opaqueId,
+    as_of: epochTime.meta({ description: "The venue's time of the newest of the prices." }),
+    outcomes: z.array(
+      z.object({
+        outcome_id: opaqueId,
+        price: decimalValue.optional(),
+        probability: numberValue.optional().meta({
+          description: 'The price, where it is one of a share that pays 1.',
+          override: { minimum: 0, maximum: 1 },
+        }),
+        best_bid: decimalValue.optional(),
+        best_ask: decimalValue.optional(),
+      }),
+    ),
+  })
+  .meta({ description: 'The latest prices of a market: one item per outcome.' });
+export type PricesBody = z.output<typeof prices>;
+
+export const pricesExample: PricesBody = {
+  market_id: MARKET_ID_EXAMPLE,
+  as_of: 1767323041,
+  outcomes: [
+    {
+      outcome_id: OUTCOME_ID_EXAMPLES[0],
+      price: decimalField('0.62'),
+      probability: numberField('0.62'),
+      best_bid: decimalField('0.61'),
+      best_ask: decimalField('0.63'),
+    },
+    {
+      outcome_id: OUTCOME_ID_EXAMPLES[1],
+      price: decimalField('0.38'),
+      probability: numberField('0.38'),
+      best_bid: decimalField('0.37'),
+      best_ask: decimalField('0.39'),
+    },
+  ],
+};
+
+const MAX_BATCH = 100;
+const MAX_ID_LENGTH = 256;
+const BATCH_RULE = `must be a comma list of 1 to ${MAX_BATCH} market ids of 1 to ${MAX_ID_LENGTH} characters`;
+
+export const pricesQuery = z.object({ as_of: param.asOf });
+export const batchPricesQuery = z.object({
+  market_ids: z
+    .string(BATCH_RULE)
+    .transform((list) => [...new Set(list.split(','))])
+    .refine((ids) => ids.length <= MAX_BATCH && ids.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), BATCH_RULE)
+    .meta({
+      description: `A comma list of 1 to ${MAX_BATCH} market ids. The answer is in the order asked.`,
+      override: { type: 'string', minLength: 1 },
+      example: MARKET_ID_EXAMPLE,
+    }),
+  as_of: param.asOf,
+});
+export const batchPricesMeta = z.object({
+  missing: z.array(z.string()).meta({ description: 'Ids that are unknown here or have no price yet.' }),
+});

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { Cidr } from '../../src/domain/address-policy.ts';
+import { EVENT_TYPES, SUBSCRIBABLE_EVENTS } from '../../src/domain/event.ts';
+import { secretProblem } from '../../src/domain/signature.ts';
+import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhook-url.ts';
+import { isoTime, opaqueId } from './wire.ts';
+
+const STATUSES = ['active', 'paused'] as const;
+const subscribed = z.array(z.enum(SUBSCRIBABLE_EVENTS));
+
+/** What lists show of a subscription: the spec's four fields. */
+export const webhookItem = z.object({
+  id: opaqueId,
+  url: z.string(),
+  events: subscribed,
+  status: z.enum(STATUSES),
+});
+export const webhook = webhookItem.extend({
+  createdAt: isoTime,
+  pauseReason: z.string().optional().meta({ description: 'Why we paused it: `failing` or `gone`.' }),
+});
+/** The only answers that hold a secret. */
+export const webhookWithSecret = webhook.extend({
+  secret: z.string().meta({ description: 'Signs deliveries. Shown in this answer only.' }),
+});
+export const rotatedWebhook = webhookWithSecret.extend({
+  previousSecretUntil: isoTime
+    .optional()
+    .meta({ description: 'Until then `webhook-signature` also carries a signature of the secret before.' }),
+});
+export type WebhookItem = z.output<typeof webhookItem>;
+export type WebhookBody = z.output<typeof webhook>;
+
+export const webhookItemExample: WebhookItem = {
+  id: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02',
+  url: 'https://hooks.example.com/oddswire',
+  events: ['price_alert', 'transaction'],
+  status: 'active',
+};
+export const webhookExample: WebhookBody = { ...webhookItemExample, createdAt: '2026-01-02T03:04:05.678Z' };
+export const webhookWithSecretExample: z.output<typeof webhookWithSecret> = {
+  ...webhookItemExample,
+  secret: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',
+  createdAt: '2026-01-02T03:04:05.678Z',
+};
+export const rotatedWebhookExample: z.output<typeof rotatedWebhook> = {
+  ...webhookWithSecretExample,
+  previousSecretUntil: '2026-01-03T03:04:05.678Z',
+};
+
+const events = z
+  .array(z.enum(SUBSCRIBABLE_EVENTS, `must be one of ${SUBSCRIBABLE_EVENTS.join(', ')}`), 'must be an array')
+  .min(1, 'must name at least one event')
+  .max(20, 'must name at most 20 events')
+  .transform((names) => [...new Set(names)])
+  .meta({ description: 'The events to receive. A name given twice counts once.' });
+const secret = z
+  .string('must be a string')
+  .superRefine((text, context) => {
+    const problem = secretProblem(text);
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+  })
+  .meta({
+    description:
+      '16 to 256 printable ASCII characters; after `whsec_` the canonical base64 of 24 to 64 bytes. Made for you when absent.',
+    override: { minLength: 16, maxLength: 256, pattern: '^[\\x20-\\x7e]*$' },
+  });
+const status = z.enum(STATUSES, 'must be active or paused');
+
+/** Bodies that name a receiver; `allow` holds the operator's WEBHOOK_ALLOW_CIDRS. */
+export function webhookBodies(allow: readonly Cidr[]) {
+  const url = z
+    .string('must be a string')
+    .superRefine((text, context) => {
+      const problem = webhookUrlProblem(text, allow);
+      if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+    })
+    .meta({
+      description: 'https, port 443 or 1024 and up, no user name, not a private address in any spelling.',
+      override: { maxLength: MAX_URL_LENGTH, pattern: '^[Hh][Tt][Tt][Pp][Ss]://' },
+    });
+  return {
+    create: z.strictObject({ url, events, secret: secret.optional() }),
+    update: z.strictObject({ url: url.optional(), events: events.optional(), status: status.optional() }),
+  };
+}
+export const createWebhookExample: z.input<ReturnType<typeof webhookBodies>['create']> = {
+  url: 'https://hooks.example.com/oddswire',
+  events: ['price_alert', 'transaction'],
+};
+
+export const rotateBody = z.strictObject({ secret: secret.optional() });
+export const testBody = z.strictObject({
+  eventType: z
+    .enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`)
+    .default('test')
+    .meta({ description: '`test`, or a real kind, of which a sample is sent.' }),
+});

@@ -1,0 +1,251 @@
+import { z } from 'zod';
+import {
+  type CreateDocumentOptions,
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
+} from 'zod-openapi';
+import { VERSION } from '../../src/config/version.ts';
+import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/api-json.ts';
+import { alert } from '../contract/alert.ts';
+import { book } from '../contract/book.ts';
+import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
+import { cursorMeta } from '../contract/envelope.ts';
+import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
+import { anyEvent, balanceChangeEvent, priceAlertEvent, testEvent, transactionEvent } from '../contract/event.ts';
+import { market } from '../contract/market.ts';
+import { pathParams } from '../contract/path-params.ts';
+import { prices } from '../contract/price.ts';
+import { candle, history, snapshot, volumeWindow } from '../contract/series.ts';
+import { trade } from '../contract/trade.ts';
+import { venue } from '../contract/venue.ts';
+import { wallet } from '../contract/wallet.ts';
+import { rotatedWebhook, webhook, webhookItem, webhookWithSecret } from '../contract/webhook.ts';
+import { DECIMAL, epochTime } from '../contract/wire.ts';
+import type { RouteGroup } from '../deps.ts';
+import type { RouteContract, RouteTag } from '../route.ts';
+import {
+  DEPRECATION_HEADERS,
+  HEADERS,
+  type HeaderName,
+  RATE_LIMIT_HEADERS,
+  REQUEST_HEADERS,
+  type RequestHeaderName,
+} from './headers.ts';
+import { failure, failures, headerRefs, paramNames } from './responses.ts';
+import { webhooksSection } from './webhooks-section.ts';
+
+/** Schemas with names of their own, which generated clients take over. */
+const SCHEMAS = {
+  Alert: alert,
+  Attempt: attempt,
+  BalanceChangeEvent: balanceChangeEvent,
+  Candle: candle,
+  Delivery: delivery,
+  DeliveryWithLog: deliveryWithLog,
+  ErrorCode: errorCode,
+  ErrorDetail: errorDetail,
+  ErrorMeta: errorMeta,
+  Event: anyEvent,
+  Market: market,
+  Orderbook: book,
+  PriceAlertEvent: priceAlertEvent,
+  Prices: prices,
+  RotatedWebhook: rotatedWebhook,
+  Snapshot: snapshot,
+  TestEvent: testEvent,
+  Trade: trade,
+  TradeHistory: history,
+  TransactionEvent: transactionEvent,
+  Venue: venue,
+  VolumeWindow: volumeWindow,
+  Wallet: wallet,
+  Webhook: webhook,
+  WebhookItem: webhookItem,
+  WebhookWithSecret: webhookWithSecret,
+} as const;
+
+const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
+  markets: 'Markets, prices, books, trades and series: `Authorization: Bearer`, scope `markets:read`.',
+  webhooks: 'Where events are sent: `X-API-Key`, scope `webhooks`.',
+  deliveries: 'What was sent, and what brings it back: `X-API-Key`, scope `webhooks`.',
+  alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',
+  wallets: 'Watched wallets: `X-API-Key`, scope `wallets`.',
+  events: 'What a webhook receives.',
+  health: 'Whether the service runs.',
+  contract: 'This document and its page.',
+};
+
+const SECURITY = { Authorization: 'bearer', 'X-API-Key': 'apiKey' } as const satisfies Record<
+  RouteGroup['header'],
+  string
+>;
+
+const DESCRIPTION = `Reads of prediction markets, webhooks and price alerts.
+
+- Market routes take the key as \`Authorization: Bearer\`, account routes as \`X-API-Key\`; the other header alone is 401.
+- Success is \`{success, data}\`, with \`meta\` on market routes; failure is \`{success, error, meta}\`. A field whose value is not known is
+  absent. Fields and values of enumerations may be added: ignore what you do not know.
+- Times are epoch seconds on market routes, ISO 8601 on account routes.
+- Every GET answers HEAD too. A path asked with a method it does not take is 405 \`method_not_allowed\` with \`Allow\`, a path that is
+  none of these 404 \`not_found\`.`;
+
+const DECIMALS: Readonly<Record<DecimalFormat, { type: 'number' | 'string'; pattern?: string }>> = {
+  number: { type: 'number' },
+  string: { type: 'string', pattern: '^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$' },
+};
+
+/** What the document depends on beside the routes. */
+export interface DocumentOptions {
+  decimalFormat: DecimalFormat;
+  /** The venues that have markets. */
+  venues: readonly string[];
+}
+
+/** The OpenAPI 3.1 document of these routes, made from the schemas that check them. */
+export function openApiDocument(contracts: readonly RouteContract[], options: DocumentOptions) {
+  const shared = new Map<string, ZodOpenApiResponseObject>();
+  const paths = pathsOf(contracts, options, shared);
+  return createDocument(
+    {
+      openapi: '3.1.1',
+      info: { title: 'oddswire', version: VERSION, description: DESCRIPTION },
+      servers: [{ url: '/', description: 'This server.' }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      paths,
+      webhooks: webhooksSection(),
+      components: {
+        schemas: SCHEMAS,
+        headers: HEADERS,
+        parameters: REQUEST_HEADERS,
+        responses: {
+          ...Object.fromEntries([...shared].sort(([a], [b]) => (a < b ? -1 : 1))),
+          method_not_allowed: failure(['method_not_allowed']),
+          not_modified: {
+            description: 'What you have is what there is.',
+            headers: headerRefs('X-Request-Id', 'ETag', 'Cache-Control', 'Vary'),
+          },
+        },
+        securitySchemes: {
+          [SECURITY.Authorization]: { type: 'http', scheme: 'bearer', description: 'Market routes.' },
+          [SECURITY['X-API-Key']]: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'Account routes.' },
+        },
+      },
+    },
+    { override: (context) => adjust(context, options.decimalFormat) },
+  );
+}
+
+/** What zod cannot say, or says at too great a length. */
+function adjust(
+  { jsonSchema, io }: Parameters<NonNullable<CreateDocumentOptions['override']>>[0],
+  decimalFormat: DecimalFormat,
+): void {
+  if (jsonSchema.format === DECIMAL) Object.assign(jsonSchema, DECIMALS[decimalFormat]);
+  // Fields may be added to answers: a client that refuses what it does not know would break then.
+  if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+}
+
+function pathsOf(
+  contracts: readonly RouteContract[],
+  options: DocumentOptions,
+  shared: Map<string, ZodOpenApiResponseObject>,
+): ZodOpenApiPathsObject {
+  const paths: ZodOpenApiPathsObject = {};
+  const params = pathParams(options.venues);
+  for (const contract of contracts) {
+    const path = contract.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [contract.method]: operationOf(contract, options, params, shared) };
+  }
+  return paths;
+}
+
+function operationOf(
+  contract: RouteContract,
+  options: DocumentOptions,
+  params: Readonly<Record<string, z.ZodString>>,
+  shared: Map<string, ZodOpenApiResponseObject>,
+): ZodOpenApiOperationObject {
+  const { answer, body, description, group, operationId, path, query, summary, tag } = contract;
+  const named = paramNames(path);
+  const headers: RequestHeaderName[] = ['X-Request-Id'];
+  if (answer.envelope !== 'account') headers.push('If-None-Match');
+  if (contract.isIdempotent) headers.push('Idempotency-Key');
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description !== undefined && { description }),
+    ...(contract.deprecated && { deprecated: true }),
+    security: group ? [{ [SECURITY[group.header]]: [] }] : [],
+    ...(group && { 'x-scope': group.scope }),
+    requestParams: {
+      ...(named.length > 0 && {
+        path: z.object(Object.fromEntries(named.map((name) => [name, paramOf(params, name)]))),
+      }),
+      ...(query && { query }),
+    },
+    parameters: headers.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ...(body && {
+      requestBody: {
+        required: !body.isOptional,
+        content: { 'application/json': { schema: body.schema, example: body.example } },
+      },
+    }),
+    responses: {
+      [`${answer.status}`]: successOf(contract, options),
+      ...(answer.envelope !== 'account' && { '304': { $ref: '#/components/responses/not_modified' } }),
+      ...failures(contract, shared),
+    },
+  };
+}
+
+/** @throws TypeError for a parameter that nothing describes. */
+function paramOf(params: Readonly<Record<string, z.ZodString>>, name: string): z.ZodString {
+  const schema = params[name];
+  if (!schema) throw new TypeError(`nothing describes the path parameter ${name}`);
+  return schema;
+}
+
+function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions): ZodOpenApiResponseObject {
+  const { answer, deprecated, group, isIdempotent } = contract;
+  const headers: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
+  if (answer.envelope !== 'account') headers.push('ETag', 'Vary');
+  if (answer.status === 201) headers.push('Location');
+  if (isIdempotent) headers.push('Idempotent-Replayed');
+  if (group) headers.push(...RATE_LIMIT_HEADERS);
+  return {
+    description: answer.description,
+    headers: { ...headerRefs(...headers), ...(deprecated && DEPRECATION_HEADERS) },
+    content: contentOf(answer, decimalFormat),
+  };
+}
+
+function contentOf(
+  answer: RouteContract['answer'],
+  decimalFormat: DecimalFormat,
+): NonNullable<ZodOpenApiResponseObject['content']> {
+  if (answer.envelope === 'file') {
+    return Object.fromEntries(answer.mediaTypes.map((type) => [type, { schema: { ...FILE_SCHEMAS[type] } }]));
+  }
+  const success = z.literal(true);
+  const { data } = answer;
+  const base = { success: true, data: answer.example };
+  const schema =
+    answer.envelope === 'market'
+      ? z.object({ success, data, meta: z.object({ ...requestMeta, ...answer.meta?.shape }) })
+      : z.object({ success, data, ...(answer.isPaged && { meta: cursorMeta.optional() }) });
+  const example: ApiJson =
+    answer.envelope === 'market'
+      ? { ...base, meta: { request_id: HEADERS['X-Request-Id'].example, timestamp: 1767323045, ...answer.metaExample } }
+      : { ...base, ...(answer.isPaged && { meta: { next_cursor: null } }) };
+  return { 'application/json': { schema, example: JSON.parse(toJsonText(example, decimalFormat)) } };
+}
+
+const requestMeta = { request_id: z.string(), timestamp: epochTime };
+const FILE_SCHEMAS: Readonly<Record<string, { type?: 'object' | 'string' }>> = {
+  'application/json': { type: 'object' },
+};

@@ -1,0 +1,22 @@
+import { VENUES, type VenueName } from '../../src/domain/venue.ts';
+import type { ApiDeps } from '../deps.ts';
+import { routeTable } from '../route-table.ts';
+import { openApiText } from '../routes/openapi.ts';
+import { enabledVenues } from '../venue-catalog.ts';
+
+const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
+
+/**
+ * The OpenAPI document as a service with every venue and nothing else configured serves it: what clients are generated from.
+ * No route of the table is run, so of the dependencies it is given what describes them alone.
+ */
+export function referenceDocument(): string {
+  const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'webhookAllow' | 'now'> = {
+    venues: enabledVenues(Object.keys(VENUES) as VenueName[], POLL_MS),
+    decimalFormat: 'number',
+    webhookAllow: [],
+    now: () => 0,
+  };
+  const deps = described as ApiDeps;
+  return openApiText(deps, routeTable(deps));
+}

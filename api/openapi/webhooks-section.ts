@@ -1,0 +1,72 @@
+import type { ZodOpenApiPathItemObject, ZodOpenApiPathsObject } from 'zod-openapi';
+import { toJsonText } from '../../src/domain/api-json.ts';
+import { EVENT_TYPES, type EventType } from '../../src/domain/event.ts';
+import { EVENT_EXAMPLES, EVENT_SCHEMAS } from '../contract/event.ts';
+
+const SUMMARIES: Readonly<Record<EventType, string>> = {
+  price_alert: 'The price condition of an alert is met',
+  transaction: 'A watched wallet has a new transaction',
+  balance_change: 'A balance of a watched wallet changed',
+  test: 'A test event was asked for',
+};
+
+/** What a delivery's headers say (DESIGN section 8). */
+const DELIVERY_HEADERS: Readonly<Record<string, { description: string; pattern?: string; type?: 'integer' }>> = {
+  'X-Webhook-Signature': {
+    description:
+      '`sha256=` and the lower-case hex HMAC-SHA256 of the raw body, keyed with the UTF-8 bytes of the whole secret.',
+    pattern: '^sha256=[0-9a-f]{64}$',
+  },
+  'X-Webhook-Id': { description: 'The webhook.' },
+  'X-Webhook-Event': { description: 'The type of the event.' },
+  'X-Webhook-Delivery': { description: 'The delivery: the same on every attempt.' },
+  'X-Webhook-Attempt': { description: 'The number of the attempt, from 1.', type: 'integer' },
+  'webhook-id': { description: 'The id of the event: the same on every attempt and for every webhook.' },
+  'webhook-timestamp': { description: 'Epoch seconds of this attempt.', type: 'integer' },
+  'webhook-signature': {
+    description:
+      'Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is what the base64 ' +
+      'after `whsec_` says, or the UTF-8 bytes of any other secret. While a secret is rotated out there are two, separated by ' +
+      'a space, the new one first.',
+    pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$',
+  },
+};
+
+/** The `webhooks` section: every event as its receiver sees it. */
+export function webhooksSection(): ZodOpenApiPathsObject {
+  return Object.fromEntries(
+    EVENT_TYPES.map((type): [string, ZodOpenApiPathItemObject] => [type, { post: receive(type) }]),
+  );
+}
+
+function receive(type: EventType): NonNullable<ZodOpenApiPathItemObject['post']> {
+  return {
+    operationId: `receive_${type}`,
+    tags: ['events'],
+    summary: SUMMARIES[type],
+    description: 'Verify a signature over the raw body, remember `webhook-id`, answer 2xx within 15 seconds.',
+    parameters: Object.entries(DELIVERY_HEADERS).map(([name, { description, pattern, type = 'string' as const }]) => ({
+      name,
+      in: 'header',
+      required: true,
+      description,
+      schema: { type, ...(pattern !== undefined && { pattern }) },
+    })),
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: EVENT_SCHEMAS[type],
+          example: JSON.parse(toJsonText(EVENT_EXAMPLES[type], 'number')),
+        },
+      },
+    },
+    responses: {
+      '2XX': { description: 'Delivered, whatever the body says.' },
+      '410': { description: 'Fails at once and pauses the webhook.' },
+      '429': { description: 'Tried again, not before `Retry-After` within bounds.' },
+      '503': { description: 'Tried again, not before `Retry-After` within bounds.' },
+      default: { description: 'Tried again on the schedule. Redirects are never followed.' },
+    },
+  };
+}

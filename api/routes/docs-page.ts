@@ -1,0 +1,104 @@
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { ApiError } from '../errors.ts';
+import { fileRoute, type Route } from '../route.ts';
+import { fileOnDisk, StaticFile, sendFile } from '../static-file.ts';
+
+const HTML = 'text/html; charset=utf-8';
+const CSS = 'text/css; charset=utf-8';
+const SCRIPT = 'text/javascript; charset=utf-8';
+const PAGE_SECONDS = 300;
+const FILE_SECONDS = 86_400;
+
+/** Everything the page loads is ours. It draws its icons from `data:` addresses in its style sheet. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const PAGE = `<!DOCTYPE html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>oddswire API</title>
+    <link rel="icon" href="/docs/favicon-32x32.png">
+    <link rel="stylesheet" href="/docs/swagger-ui.css">
+    <link rel="stylesheet" href="/docs/page.css">
+  </head>
+  <body>
+    <div id="swagger-ui"></div>
+    <noscript>This page needs scripts. The document itself is <a href="/openapi.json">/openapi.json</a>.</noscript>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script src="/docs/page.js"></script>
+  </body>
+</html>
+`;
+const PAGE_CSS = `body { margin: 0; background: #fafafa; }
+`;
+/** The validator would be a third party. */
+const PAGE_SCRIPT = `window.ui = SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  validatorUrl: null,
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+});
+`;
+
+/** GET /docs: Swagger UI over /openapi.json, with nothing from another host. Looks the library's files up once. */
+export function docsRoutes(): Route[] {
+  const page = new StaticFile(HTML, PAGE_SECONDS, () => PAGE);
+  const files = docsFiles();
+  return [
+    fileRoute(
+      {
+        path: '/docs',
+        operationId: 'getDocs',
+        summary: 'A page to read this document and to try the routes',
+        tag: 'contract',
+        answer: { description: 'The page.', mediaTypes: ['text/html'] },
+      },
+      (ctx) => {
+        ctx.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
+        sendFile(ctx, page);
+      },
+    ),
+    fileRoute(
+      {
+        path: '/docs/:file',
+        operationId: 'getDocsFile',
+        summary: 'A file of the page',
+        tag: 'contract',
+        answer: { description: 'The file.', mediaTypes: ['text/css', 'text/javascript', 'image/png'] },
+      },
+      (ctx, { file: name }) => {
+        const file = files.get(name);
+        if (!file) throw new ApiError('not_found', 'no such file');
+        sendFile(ctx, file);
+      },
+    ),
+  ];
+}
+
+function docsFiles(): Map<string, StaticFile> {
+  const library = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const ofLibrary = (name: string, type: string): [string, StaticFile] => [
+    name,
+    fileOnDisk(join(library, name), type, FILE_SECONDS),
+  ];
+  return new Map([
+    ofLibrary('swagger-ui.css', CSS),
+    ofLibrary('swagger-ui-bundle.js', SCRIPT),
+    ofLibrary('favicon-32x32.png', 'image/png'),
+    ['page.css', new StaticFile(CSS, PAGE_SECONDS, () => PAGE_CSS)],
+    ['page.js', new StaticFile(SCRIPT, PAGE_SECONDS, () => PAGE_SCRIPT)],
+  ]);
+}

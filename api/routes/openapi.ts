@@ -1,0 +1,33 @@
+import type { ApiDeps } from '../deps.ts';
+import { openApiDocument } from '../openapi/document.ts';
+import { fileRoute, type Route } from '../route.ts';
+import { StaticFile, sendFile } from '../static-file.ts';
+import { marketVenues } from './market-scope.ts';
+
+const MAX_AGE_SECONDS = 300;
+
+type DocumentDeps = Pick<ApiDeps, 'decimalFormat' | 'venues'>;
+
+/** The document of these routes as it is served. It differs by what is configured, not from process to process. */
+export function openApiText(deps: DocumentDeps, routes: readonly Route[]): string {
+  const contracts = routes.map(({ contract }) => contract);
+  return JSON.stringify(openApiDocument(contracts, { decimalFormat: deps.decimalFormat, venues: marketVenues(deps) }));
+}
+
+/** GET /openapi.json: the document of these routes and of itself, made once, when first asked for. */
+export function openApiRoute(deps: DocumentDeps, routes: readonly Route[]): Route {
+  const file = new StaticFile('application/json; charset=utf-8', MAX_AGE_SECONDS, () =>
+    openApiText(deps, [...routes, route]),
+  );
+  const route = fileRoute(
+    {
+      path: '/openapi.json',
+      operationId: 'getOpenApi',
+      summary: 'This document',
+      tag: 'contract',
+      answer: { description: 'OpenAPI 3.1.', mediaTypes: ['application/json'] },
+    },
+    (ctx) => sendFile(ctx, file),
+  );
+  return route;
+}

@@ -1,0 +1,98 @@
+import { generateSecret } from '../../src/domain/signature.ts';
+import { rotateSecret } from '../../src/store/subscriptions.ts';
+import { createTestEvent } from '../../src/store/test-events.ts';
+import { type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
+import { delivery, deliveryExample } from '../contract/delivery.ts';
+import { rotateBody, rotatedWebhook, rotatedWebhookExample, testBody } from '../contract/webhook.ts';
+import type { ApiDeps } from '../deps.ts';
+import { presentDelivery } from '../present-delivery.ts';
+import { type Route, writeRoute } from '../route.ts';
+import { testEventBody } from '../test-event.ts';
+import { presentSubscription, WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
+
+const tag = 'webhooks';
+const group = WEBHOOKS_GROUP;
+
+/** What is done to a subscription: test events and new secrets (spec section 4.3, DESIGN section 8). */
+export function webhookActionRoutes(deps: ApiDeps): Route[] {
+  return [
+    writeRoute(
+      {
+        path: '/v1/webhooks/:webhook_id/test',
+        operationId: 'testWebhook',
+        summary: 'Send a test event',
+        description: 'Goes out while the webhook is paused too, once, and touches no counter.',
+        tag,
+        group,
+        body: { schema: testBody, example: { eventType: 'price_alert' }, isOptional: true },
+        answer: {
+          status: 202,
+          description: 'The delivery.',
+          data: delivery,
+          example: {
+            id: deliveryExample.id,
+            eventId: deliveryExample.eventId,
+            eventType: 'price_alert',
+            status: 'pending',
+            attempts: 0,
+            createdAt: deliveryExample.createdAt,
+            nextAttemptAt: deliveryExample.createdAt,
+          },
+        },
+      },
+      async (tx, { caller, params: { webhook_id: webhookId }, body: { eventType } }) => {
+        const occurredAt = new Date(deps.now());
+        const made = await createTestEvent(tx, caller.accountId, webhookId, eventType, (eventId) =>
+          testEventBody({ eventId, type: eventType, occurredAt, webhookId }),
+        );
+        if (!made) throw webhookNotFound();
+        return {
+          data: presentDelivery(made.delivery),
+          afterCommit: () => deps.producer.wakeDeliveries([made.subscriptionPk]),
+        };
+      },
+    ),
+    writeRoute(
+      {
+        path: '/v1/webhooks/:webhook_id/rotate-secret',
+        operationId: 'rotateWebhookSecret',
+        summary: 'Give a webhook a new secret',
+        description:
+          'The secret before signs `webhook-signature` beside the new one for 24 hours. `X-Webhook-Signature` is of the new ' +
+          'one at once. The same `secret` sent again changes nothing.',
+        tag,
+        group,
+        body: { schema: rotateBody, example: {}, isOptional: true },
+        answer: {
+          description: 'The webhook with its new secret, which is shown here only.',
+          data: rotatedWebhook,
+          example: rotatedWebhookExample,
+        },
+      },
+      async (tx, { caller, params: { webhook_id: id }, body }) => {
+        const plainSecret = body.secret ?? generateSecret();
+        const rotated = await rotateSecret(
+          tx,
+          caller.accountId,
+          id,
+          deps.secretBox.seal(plainSecret, id),
+          (sealed) => body.secret !== undefined && isSealed(deps.secretBox, sealed, id, body.secret),
+        );
+        if (!rotated) throw webhookNotFound();
+        const { createdAt, ...fields } = presentSubscription(rotated.subscription);
+        const previousSecretUntil = rotated.previousSecretUntil?.toISOString();
+        return { data: { ...fields, secret: plainSecret, previousSecretUntil, createdAt } };
+      },
+    ),
+  ];
+}
+
+/** Whether the sealed value is this secret. One that cannot be opened is none that anybody could go on with. */
+function isSealed(box: SecretBox, sealed: string, id: string, plain: string): boolean {
+  try {
+    return box.open(sealed, id) === plain;
+  } catch (error) {
+    if (error instanceof SecretCorruptError || error instanceof SecretKeyMissingError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+import { Agent } from 'node:http';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
+import { operationsOf } from '../support/api-contract.ts';
+import { contentTypes, type Plan, plans } from './requests.ts';
+import { type Outgoing, outgoing, parsed, type Received, send, wrongs } from './send.ts';
+import { aWorld, learn, SPARE, type World } from './world.ts';
+
+/** `FUZZ_REQUESTS=100000 FUZZ_SEED=… FUZZ_PATH=…`: how many, and what a failure said to find it again. */
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 5_000);
+const SEED = process.env['FUZZ_SEED'];
+const PATH = process.env['FUZZ_PATH'];
+const BATCH = 50;
+
+let api: TestApi;
+let world: World;
+const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+
+beforeAll(async () => {
+  api = await startTestApi();
+  world = await aWorld(api);
+});
+afterAll(async () => {
+  agent.destroy();
+  await api.close();
+});
+
+type FullPlan = Plan & { contentType: string };
+/** How often each route answered with each status. */
+const seen = new Map<string, Map<number, number>>();
+
+async function ask(plan: FullPlan): Promise<void> {
+  const out = outgoing(plan, world);
+  const answer = await send(api.url, agent, out);
+  if (!answer) return;
+  const counts = seen.get(plan.operationId) ?? new Map<number, number>();
+  seen.set(plan.operationId, counts.set(answer.status, (counts.get(answer.status) ?? 0) + 1));
+  const fault = faultOf(plan, out, answer);
+  if (fault) throw new Error(`${fault}\n${describeExchange(out, answer)}`);
+  if (answer.status === 201) learnFrom(plan, answer);
+}
+
+/** What must not be, beside what the harness finds by the document. */
+function faultOf(plan: FullPlan, out: Outgoing, { status, headers, body }: Received): string | undefined {
+  if (status >= 500) return `answered ${status}`;
+  if (status >= 400 && plan.method !== 'HEAD') {
+    const failed = parsed(body) as { error: { code: unknown; message: string } } | undefined;
+    if (!failed) return 'a failure without a body';
+    const { error } = failed;
+    const problems = api.contract.problemsOfValue(error.code, '#/components/schemas/ErrorCode');
+    if (problems.length > 0) return problems.join('; ');
+    if (/node_modules|\.ts:|\bat \w+ \(|SELECT|INSERT/.test(error.message)) return 'the message tells of our insides';
+  }
+  if (headers['x-request-id'] === undefined) return 'no X-Request-Id';
+  if (status >= 400) return undefined;
+  const [wrong] = wrongs(api.contract, plan, out);
+  return wrong === undefined ? undefined : `accepted what the document refuses: ${wrong}`;
+}
+
+const MADE: Readonly<Record<string, string>> = {
+  '/v1/webhooks': 'webhook_id',
+  '/v1/alerts': 'alert_id',
+  '/v1/wallets': 'wallet_id',
+};
+
+function learnFrom({ path }: Plan, { body }: Received): void {
+  const { data } = parsed(body) as { data: { id: string } };
+  learn(world, `${SPARE}${MADE[path]}`, data.id);
+}
+
+function describeExchange(out: Outgoing, { status, body }: Received): string {
+  const { method, target, headers } = out;
+  return [
+    `${method} ${target.slice(0, 500)}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value.slice(0, 200)}`),
+    out.body?.toString('utf8').slice(0, 500) ?? '',
+    `-> ${status} ${body.toString('utf8').slice(0, 500)}`,
+  ].join('\n');
+}
+
+it(`answers ${REQUESTS} generated requests as the document says`, { timeout: 60_000 + REQUESTS * 20 }, async () => {
+  const plan = fc
+    .tuple(plans(api.contract), contentTypes)
+    .map(([planned, contentType]): FullPlan => ({ ...planned, contentType }));
+  const batches = fc.array(plan, { minLength: BATCH, maxLength: BATCH });
+  const property = fc.asyncProperty(batches, async (batch) => {
+    const asked = await Promise.allSettled(batch.map(ask));
+    for (const one of asked) if (one.status === 'rejected') throw one.reason;
+    api.checkAnswers();
+  });
+  const run = await fc.check(property, {
+    numRuns: Math.ceil(REQUESTS / BATCH),
+    ...(SEED !== undefined && { seed: Number(SEED) }),
+    ...(PATH !== undefined && { path: PATH }),
+    // What failed is named by its exchange: a smaller batch would tell no more.
+    endOnFailure: true,
+  });
+  if (run.failed) {
+    const replay = `FUZZ_REQUESTS=${REQUESTS} FUZZ_SEED=${run.seed} FUZZ_PATH=${run.counterexamplePath}`;
+    throw new Error(`${String(run.errorInstance)}\nto see it again: ${replay} npx vitest run test/fuzz`);
+  }
+  if (process.env['FUZZ_VERBOSE'])
+    for (const [id, counts] of seen) process.stdout.write(`${id} ${JSON.stringify(Object.fromEntries(counts))}\n`);
+  // Otherwise this would prove little: every route was reached, and did what it is for.
+  for (const { operation } of operationsOf(api.contract.document)) {
+    const statuses = [...(seen.get(operation.operationId)?.keys() ?? [])];
+    expect([operation.operationId, statuses.some((status) => status < 300)]).toEqual([operation.operationId, true]);
+  }
+});

@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import type { ApiContract, JsonSchema } from '../support/api-contract.ts';
+
+/** No hostile text begins so. */
+const KNOWN = 'known thing ';
+
+/** Text that stands for something that exists when the request is sent: see `resolved`. */
+export function knownText(name: string): fc.Arbitrary<string> {
+  return fc.nat({ max: 10_000 }).map((index) => `${KNOWN}${name}#${index}`);
+}
+
+/** The text that goes out. `known` holds what exists by name; a name without anything is left as it is. */
+export function resolved(text: string, known: ReadonlyMap<string, readonly string[]>): string {
+  if (!text.startsWith(KNOWN)) return text;
+  const [name = '', index] = text.slice(KNOWN.length).split('#');
+  const values = known.get(name) ?? [];
+  return values[Number(index) % values.length] ?? name;
+}
+
+/** Text that breaks things, of which most can stand in JSON, in a query and in a path. */
+export const hostileText: fc.Arbitrary<string> = fc.oneof(
+  fc.constantFrom(
+    '',
+    ' ',
+    '\0',
+    'a\0b',
+    '\ud800',
+    '\udfff\ud800',
+    '__proto__',
+    'constructor',
+    'toString',
+    "' OR 1=1 --",
+    '$1',
+    '%',
+    '%s%n',
+    '../../etc/passwd',
+    '..',
+    '<script>alert(1)</script>',
+    '\u202e\u0000',
+    '☃💩',
+    'é'.repeat(300),
+    'null',
+    'undefined',
+    'true',
+    'NaN',
+    '-0',
+    '-1',
+    '0',
+    '1e400',
+    '1e2',
+    '0x10',
+    '9'.repeat(30),
+    '99999999999999999',
+    '253402300800',
+    '2026-02-30',
+    '2026-01-01T00:00:00',
+    '0001-01-01',
+    '{}',
+    '[]',
+    ',',
+    ',,a',
+    'a,'.repeat(200),
+    'x'.repeat(257),
+    'x'.repeat(3_000),
+  ),
+  fc.string({ unit: 'binary', maxLength: 30 }),
+  fc.string({ unit: 'grapheme', maxLength: 30 }),
+);
+
+/** Any JSON value at all, deep and odd ones among them. */
+export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
+  hostileText,
+  fc.jsonValue(),
+  fc.constantFrom(null, true, false, 0, -0, -1, 1.5, 1e308, 5e-324, Number.MAX_SAFE_INTEGER, [], {}, [[]], ['a', 1]),
+  fc.constant(JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) as unknown),
+  fc.constant({ length: 1, 0: 'a' }),
+);
+
+/** What names things that exist, wherever it comes up. */
+const NAMES_OF_THINGS = new Set(['tokenMint', 'webhookId', 'address', 'outcome_id', 'market_ids', 'cursor', 'since']);
+const THING_OF: Readonly<Record<string, string>> = { market_ids: 'market_id' };
+
+/** Values that a schema of the document allows. `name` is the field's or parameter's. */
+export function valuesOf(contract: ApiContract, schema: JsonSchema, name = ''): fc.Arbitrary<unknown> {
+  const plain = plainValuesOf(contract, schema, name);
+  if (!NAMES_OF_THINGS.has(name)) return plain;
+  return fc.oneof({ weight: 4, arbitrary: knownText(THING_OF[name] ?? name) }, { weight: 1, arbitrary: plain });
+}
+
+function plainValuesOf(contract: ApiContract, schema: JsonSchema, name: string): fc.Arbitrary<unknown> {
+  if (typeof schema.$ref === 'string') return valuesOf(contract, contract.resolve(schema.$ref) as JsonSchema, name);
+  if (Array.isArray(schema.enum)) return fc.constantFrom(...(schema.enum as unknown[]));
+  if (schema.const !== undefined) return fc.constant(schema.const);
+  const choices = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined;
+  if (choices) return fc.oneof(...choices.map((choice) => valuesOf(contract, choice, name)));
+  const number = (key: string, fallback: number) => (typeof schema[key] === 'number' ? schema[key] : fallback);
+  switch (schema.type) {
+    case 'integer':
+      return fc.oneof(
+        fc.integer({ min: number('minimum', -1_000), max: number('maximum', 1_000_000) }),
+        fc.constantFrom(number('minimum', 0), number('maximum', 1_000_000)),
+      );
+    case 'number':
+      return fc.oneof(
+        fc.integer({ min: 1, max: 99 }).map((cents) => cents / 100),
+        fc.double({
+          min: number('exclusiveMinimum', number('minimum', -1e9)),
+          minExcluded: true,
+          noNaN: true,
+          max: 1e9,
+        }),
+      );
+    case 'boolean':
+      return fc.boolean();
+    case 'array': {
+      const items = valuesOf(contract, schema.items as JsonSchema);
+      return fc.array(items, { minLength: number('minItems', 0), maxLength: Math.min(5, number('maxItems', 5)) });
+    }
+    case 'object':
+      return objectOf(contract, schema);
+    default:
+      return textOf(schema, number('minLength', 0), number('maxLength', 40));
+  }
+}
+
+function objectOf(contract: ApiContract, schema: JsonSchema): fc.Arbitrary<Record<string, unknown>> {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
+  const model = Object.fromEntries(properties.map(([key, inner]) => [key, valuesOf(contract, inner, key)]));
+  return fc.record(model, { requiredKeys: (schema.required ?? []) as string[] });
+}
+
+function textOf(schema: JsonSchema, minLength: number, maxLength: number): fc.Arbitrary<string> {
+  if (schema.format === 'date') return fc.date(SOME_TIME).map((at) => at.toISOString().slice(0, 10));
+  if (schema.format === 'date-time') return fc.date(SOME_TIME).map((at) => at.toISOString());
+  const text = fc.string({ unit: 'grapheme', minLength, maxLength: Math.min(maxLength, Math.max(40, minLength)) });
+  if (typeof schema.pattern !== 'string') return text;
+  if (schema.pattern.includes('[Hh][Tt]')) return fc.webUrl({ validSchemes: ['https'] });
+  if (schema.pattern === '^[\\x20-\\x7e]*$') {
+    return fc.string({ unit: 'grapheme-ascii', minLength, maxLength: Math.max(40, minLength) });
+  }
+  const pattern = new RegExp(schema.pattern, 'u');
+  return text.filter((candidate) => pattern.test(candidate));
+}
+
+const SOME_TIME = { min: new Date('2026-01-01'), max: new Date('2028-01-01'), noInvalidDate: true };

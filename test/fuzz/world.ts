@@ -1,0 +1,179 @@
+import { SCOPES } from '../../src/domain/api-key.ts';
+import { EVENT_TYPES } from '../../src/domain/event.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { createApiKey } from '../../src/store/accounts.ts';
+import { sql } from '../../src/store/tx.ts';
+import { aDelivery } from '../factories/deliveries.ts';
+import { aStoredMarket } from '../factories/stored-market.ts';
+import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
+import { anAddress } from '../factories/wallets.ts';
+import type { Client, TestApi } from '../integration/api/api-harness.ts';
+
+const WEBHOOK_PK = sql('fuzz_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
+const AN_ATTEMPT = sql(
+  'fuzz_attempt',
+  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
+   VALUES ($1, 1, now(), 12, 'failed', 500, 'http_status', $2)`,
+);
+const LIMIT_RATE = sql('fuzz_limit_rate', 'UPDATE account SET rate_per_minute = $2 WHERE id = $1');
+
+/** Keys a request may carry. */
+export type KeyName = 'full' | 'other' | 'limited' | 'expired' | (typeof SCOPES)[number];
+
+/** What is stored, and what requests may name of it. Names are those of parameters and body fields; lists grow as things are made. */
+export interface World {
+  keys: Readonly<Record<KeyName, string>>;
+  known: Map<string, string[]>;
+}
+
+const POOL_SIZE = 12;
+/** Those with deliveries: few, so that a delivery and a webhook named together often belong together. */
+const WEBHOOKS = 3;
+/** Before the name of what may be deleted: the rest stays for the other routes. */
+export const SPARE = 'spare_';
+const MAX_KNOWN = 200;
+
+/** Notes that there is such a thing now; the oldest are forgotten. */
+export function learn({ known }: World, name: string, value: string): void {
+  const values = known.get(name) ?? [];
+  known.set(name, values);
+  values.push(value);
+  if (values.length > MAX_KNOWN) values.shift();
+}
+
+/** A bit of everything that the API shows. */
+export async function aWorld(api: TestApi): Promise<World> {
+  const client = await api.client();
+  const world: World = { keys: await someKeys(api, client), known: new Map() };
+  learn(world, 'venue', 'all');
+  learn(world, 'venue', 'polymarket');
+  for (const hours of [0.1, 24, 300]) {
+    learn(world, 'since', new Date(api.clock.nowMs - hours * 3_600_000).toISOString());
+  }
+  for (const file of ['swagger-ui.css', 'page.css', 'page.js', 'favicon-32x32.png']) learn(world, 'file', file);
+  await someMarkets(api, world);
+  await someOfAnAccount(api, client, world);
+  for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets']) {
+    const { body } = await client.account('GET', `${list}?limit=2`);
+    if (typeof body.meta.next_cursor === 'string') learn(world, 'cursor', body.meta.next_cursor);
+  }
+  for (const path of [
+    'markets?limit=1',
+    'markets?limit=1&q=rain',
+    `markets/${world.known.get('market_id')?.[0]}/trades?limit=2`,
+  ]) {
+    const { body } = await client.market(`/v1/all/${path}`);
+    if (typeof body.meta.next_cursor === 'string') learn(world, 'cursor', body.meta.next_cursor);
+  }
+  return world;
+}
+
+async function someKeys(api: TestApi, client: Client): Promise<World['keys']> {
+  const make = async (fields: { scopes?: readonly (typeof SCOPES)[number][]; expiresAt?: Date } = {}) =>
+    createApiKey(api.db, { accountName: newId('req'), name: 'fuzz', scopes: SCOPES, ...fields });
+  const limited = await make();
+  await api.db.query(LIMIT_RATE, [limited.accountId, 20]);
+  const scoped = await Promise.all(SCOPES.map(async (scope) => [scope, (await make({ scopes: [scope] })).key]));
+  return {
+    ...(Object.fromEntries(scoped) as Record<(typeof SCOPES)[number], string>),
+    full: client.key,
+    other: (await make()).key,
+    limited: limited.key,
+    expired: (await make({ expiresAt: new Date(api.clock.nowMs - 1_000) })).key,
+  };
+}
+
+async function someMarkets(api: TestApi, world: World): Promise<void> {
+  const nowMs = api.clock.nowMs;
+  const minute = Math.floor(nowMs / 60_000) * 60;
+  for (const [index, fields] of [
+    {
+      title: 'Will it rain tomorrow?',
+      category: 'Weather',
+      tags: ['rain'],
+      stats: ['12.5', '1', '0.00000001'] as [string, string, string],
+    },
+    {
+      title: 'Will it snow?',
+      status: 'resolved' as const,
+      resolvedAt: new Date(nowMs - 3_600_000),
+      closeAt: new Date(nowMs - 7_200_000),
+    },
+    { title: 'Nothing priced yet', status: 'created' as const },
+    { title: '雨が降りますか? "quoted" \\ <b>', hasBook: true, labels: ['Yes', 'No', 'Perhaps'] },
+    { title: 'No outcomes at all', labels: [] },
+  ].entries()) {
+    const market = await aStoredMarket(api.db, fields);
+    learn(world, 'market_id', market.marketId);
+    for (const { tokenId, outcomeId } of market.outcomes) {
+      learn(world, 'outcome_id', outcomeId);
+      learn(world, 'tokenMint', outcomeId);
+      if (index === 2) continue;
+      await aStoredPrice(api.db, tokenId, { price: '0.31', bid: '0.3', ask: '0.32', asOf: new Date(nowMs - 1_000) });
+      await aStoredBook(api.db, tokenId, {
+        asOf: new Date(nowMs),
+        bids: [
+          ['0.3', '10', 2],
+          ['0.29', '1'],
+        ],
+        asks: [['0.32', '4.5']],
+      });
+      const at = (i: number) => new Date(nowMs - i * 30_000);
+      await storedTrades(
+        api.db,
+        Array.from({ length: POOL_SIZE }, (_, i) => ({
+          tokenId,
+          at: at(i),
+          tradeId: `t${i}`,
+          side: i % 2 ? 'buy' : 'sell',
+        })),
+      );
+      for (const seconds of [60, 300, 900, 3_600, 14_400, 86_400]) {
+        const bucket = Math.floor(minute / seconds) * seconds;
+        await storedCandles(
+          api.db,
+          tokenId,
+          seconds,
+          [0, 1, 3].map((i) => ({ bucket: bucket - i * seconds, close: '0.31' })),
+        );
+      }
+      await storedSnapshots(
+        api.db,
+        tokenId,
+        [0, 1, 5].map((i) => ({ ts: minute - i * 60, price: '0.31', bid: '0.3' })),
+      );
+    }
+  }
+}
+
+async function someOfAnAccount(api: TestApi, client: Client, world: World): Promise<void> {
+  const make = async (path: string, name: string, body: object) => {
+    const { body: answer } = await client.account('POST', path, body);
+    const { id } = answer.data as { id: string };
+    learn(world, name, id);
+    return id;
+  };
+  for (let i = 0; i < POOL_SIZE; i++) {
+    const spare = i % 2 === 0 ? '' : SPARE;
+    await make('/v1/alerts', `${spare}alert_id`, { tokenMint: `mint-${i}`, condition: 'above', price: 0.5 });
+    const address = anAddress();
+    await make('/v1/wallets', `${spare}wallet_id`, { venue: 'polymarket', address });
+    learn(world, 'address', address);
+    const url = `https://receiver${i}.example.com/hook`;
+    const webhook = { url, events: ['price_alert', 'transaction', 'balance_change'] };
+    if (i >= WEBHOOKS) {
+      await make('/v1/webhooks', `${SPARE}webhook_id`, webhook);
+      continue;
+    }
+    const id = await make('/v1/webhooks', 'webhook_id', webhook);
+    learn(world, 'webhookId', id);
+    const [row] = await api.db.query<{ pk: string }>(WEBHOOK_PK, [id]);
+    const owner = { accountId: client.accountId, subscriptionPk: BigInt(row?.pk ?? 0) };
+    for (const status of ['failed', 'pending', 'delivered', 'cancelled'] as const) {
+      const type = EVENT_TYPES[(i + world.known.size) % EVENT_TYPES.length] ?? 'test';
+      const made = await aDelivery(api.db, { ...owner, status, type });
+      await api.db.query(AN_ATTEMPT, [made.pk, Buffer.from(status === 'failed' ? 'so sorry' : [0xff, 0])]);
+      learn(world, 'delivery_id', made.id);
+    }
+  }
+}
