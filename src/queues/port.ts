@@ -1,4 +1,5 @@
 import type { Processor, Queue, Worker } from 'bullmq';
+import type { AddUsage } from '../domain/usage.ts';
 import type { Logger } from '../observe/logger.ts';
 
 /** BullMQ on one of its two stores. */
@@ -10,6 +11,10 @@ export interface QueueBackend {
   restore(): Promise<boolean>;
   /** Rejects when the queue store does not answer. */
   ping(): Promise<void>;
+  /** Use of the connection pool, where there is one. */
+  poolUse?(): { open: number; idle: number; waiting: number; limit: number };
+  /** Counts what accounts use, for all processes: where the queue store is quicker at it than the database. */
+  addUsage?: AddUsage;
   queue(name: string): Queue;
   worker(name: string, processor: Processor, concurrency: number): Worker;
   /** Closes connections. Workers and queues must be closed before. */

@@ -58,6 +58,12 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
     async ping() {
       await pool.query('SELECT 1');
     },
+    poolUse: () => ({
+      open: pool.totalCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      limit: pool.options.max,
+    }),
     queue(name) {
       const queue = new bull.Queue(name, {
         connection,

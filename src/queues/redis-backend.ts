@@ -1,29 +1,16 @@
 import { Queue, Worker } from 'bullmq';
-import { Redis } from 'ioredis';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
+import { createRedisUsage } from './rate-counter.ts';
+import { createRedisClient } from './redis-connection.ts';
 import { JOB_RETENTION, WORKER_SETTINGS } from './settings.ts';
 
-/** Waits 1 s to 20 s between connection attempts, for ever. */
-function reconnectDelayMs(attempt: number): number {
-  return Math.max(1_000, Math.min(2 ** attempt * 100, 20_000));
-}
-
-/** Queues in Redis: the scale-out engine. */
+/** Queues in Redis, single, behind Sentinel or as a Cluster: the scale-out engine. */
 export function createRedisQueues(options: QueueBackendOptions & { redisUrl: string }): QueueBackend {
   // A producer fails at once while Redis is away: the database has the facts, and a timer wakes the stage later.
-  const producer = new Redis(options.redisUrl, {
-    maxRetriesPerRequest: 1,
-    enableOfflineQueue: false,
-    retryStrategy: reconnectDelayMs,
-    lazyConnect: true,
-  });
-  const consumer = new Redis(options.redisUrl, {
-    maxRetriesPerRequest: null,
-    retryStrategy: reconnectDelayMs,
-    lazyConnect: true,
-  });
+  const producer = createRedisClient(options.redisUrl, { maxRetriesPerRequest: 1, enableOfflineQueue: false });
+  const consumer = createRedisClient(options.redisUrl, { maxRetriesPerRequest: null, enableOfflineQueue: true });
   for (const connection of [producer, consumer]) {
-    connection.on('error', (error) => options.log.warn({ err: error }, 'redis connection error'));
+    connection.on('error', (error: Error) => options.log.warn({ err: error }, 'redis connection error'));
   }
   // The hash tag keeps all keys of all queues in one slot, which BullMQ's scripts need on a cluster.
   const prefix = `{${options.prefix}}`;
@@ -40,8 +27,10 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       return false;
     },
     async ping() {
-      await producer.ping();
+      // Not PING: of a cluster, the server that holds the queues must answer.
+      await producer.exists(prefix);
     },
+    addUsage: createRedisUsage(producer, prefix),
     queue(name) {
       const queue = new Queue(name, { connection: producer, prefix, defaultJobOptions: JOB_RETENTION });
       queue.on('error', (error) => options.log.warn({ err: error, queue: name }, 'queue error'));

@@ -76,16 +76,30 @@ export function isContentRefused(error: unknown): boolean {
 /** The database as the repositories see it: single statements, and transactions that retry deadlocks. */
 export class Database implements Queryable {
   readonly dataSource: DataSource;
+  readonly #onAcquired: (waitMs: number) => void;
+  readonly #isPreparing: boolean;
 
-  constructor(dataSource: DataSource) {
+  /**
+   * `onAcquired` hears how long each statement or transaction waited for its connection. Without `isPreparing` no statement
+   * stays on a connection: behind a pooler the next one may be another's.
+   */
+  constructor(
+    dataSource: DataSource,
+    onAcquired: (waitMs: number) => void = () => undefined,
+    { isPreparing = true }: { isPreparing?: boolean } = {},
+  ) {
     this.dataSource = dataSource;
+    this.#onAcquired = onAcquired;
+    this.#isPreparing = isPreparing;
   }
 
   async query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     const runner = this.dataSource.createQueryRunner();
+    const askedAtMs = performance.now();
     try {
       const client: PoolClient = await runner.connect();
-      return await run<Row>(client, statement, values);
+      this.#onAcquired(performance.now() - askedAtMs);
+      return await this.#run<Row>(client, statement, values);
     } finally {
       await runner.release();
     }
@@ -98,12 +112,14 @@ export class Database implements Queryable {
    */
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
+      const askedAtMs = performance.now();
       try {
         return await this.dataSource.transaction(async (em) => {
+          this.#onAcquired(performance.now() - askedAtMs);
           const runner = em.queryRunner;
           if (!runner) throw new OddswireError('no_query_runner', 'a transaction without a connection');
           const client: PoolClient = await runner.connect();
-          return work({ em, query: (statement, values = []) => run(client, statement, values) });
+          return work({ em, query: (statement, values = []) => this.#run(client, statement, values) });
         });
       } catch (error) {
         if (attempt >= MAX_TRIES || !RETRYABLE_SQLSTATES.has(sqlState(error) ?? '')) throw error;
@@ -111,10 +127,11 @@ export class Database implements Queryable {
       }
     }
   }
-}
 
-async function run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-  const { name, text, isPlannedPerCall } = statement;
-  const result = await client.query({ ...(!isPlannedPerCall && { name }), text, values: [...values] });
-  return result.rows as Row[];
+  async #run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const { name, text, isPlannedPerCall } = statement;
+    const isNamed = this.#isPreparing && !isPlannedPerCall;
+    const result = await client.query({ ...(isNamed && { name }), text, values: [...values] });
+    return result.rows as Row[];
+  }
 }

@@ -39,8 +39,10 @@ async function start(kind: BackendKind): Promise<{ db: TestDatabase; running: Sy
   return { db, running, prefix };
 }
 
+type Running = Pick<System, 'read' | 'call' | 'exchange'>;
+
 /** One price of each market that has any. */
-async function quotes(running: System): Promise<{ tokenId: string; price: number }[]> {
+export async function quotes(running: Running): Promise<{ tokenId: string; price: number }[]> {
   const markets = await running.read<Market[]>('/v1/polymarket/markets?status=open&limit=50');
   const found: { tokenId: string; price: number }[] = [];
   for (const market of markets) {
@@ -52,8 +54,8 @@ async function quotes(running: System): Promise<{ tokenId: string; price: number
 }
 
 /** Alerts on both sides of the price, some so near that the noise alone will meet them. */
-async function createAlerts(
-  running: System,
+export async function createAlerts(
+  running: Running,
   webhookId: string,
   tokens: { tokenId: string; price: number }[],
 ): Promise<void> {
@@ -150,7 +152,8 @@ export function describeKilledUnderLoad(kind: BackendKind): void {
   );
 }
 
-function ledgerTape(running: System, from: number, until: number): string[] {
+/** What the exchange printed in `[from, until)` epoch seconds, as `storedTape` tells it. */
+export function ledgerTape(running: Running, from: number, until: number): string[] {
   return running.exchange
     .ledger()
     .trades.filter((trade) => trade.timestamp >= from && trade.timestamp < until)

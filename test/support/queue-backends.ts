@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
 import { createLogger } from '../../src/observe/logger.ts';
 import { createQueueBackend } from '../../src/queues/backend.ts';
 import type { QueueBackend } from '../../src/queues/port.ts';
+import { createRedisClient } from '../../src/queues/redis-connection.ts';
 import type { Database } from '../../src/store/tx.ts';
 import { createTestDatabase } from './database.ts';
 
@@ -25,20 +26,32 @@ export function isAvailable(kind: BackendKind): boolean {
 }
 
 /** Throws away all queues of a prefix. On Postgres the drop may meet live workers in a deadlock, so it is tried again. */
-export async function wipeQueues(kind: BackendKind, db: Database, prefix: string): Promise<void> {
+export async function wipeQueues(
+  kind: BackendKind,
+  db: Database,
+  prefix: string,
+  redisUrl = inject('redisUrl'),
+): Promise<void> {
   if (kind === 'postgres') {
     await db.transaction((tx) => tx.em.query('DROP SCHEMA IF EXISTS bullmq CASCADE'));
     return;
   }
-  const redis = new Redis(inject('redisUrl') ?? '');
-  const keys = await redis.keys(`{${prefix}}:*`);
-  if (keys.length > 0) await redis.del(...keys);
+  const redis = createRedisClient(redisUrl ?? '', { maxRetriesPerRequest: 1, enableOfflineQueue: true });
+  await redis.connect();
+  for (const server of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
+    const keys = await server.keys(`{${prefix}}:*`);
+    if (keys.length > 0) await server.del(...keys);
+  }
   redis.disconnect();
 }
 
-export async function createTestBackend(kind: BackendKind, workers = 2): Promise<TestBackend> {
+/** Queues of one's own; on the run's Redis unless another is given. */
+export async function createTestBackend(
+  kind: BackendKind,
+  workers = 2,
+  redisUrl = inject('redisUrl'),
+): Promise<TestBackend> {
   const test = await createTestDatabase({ poolSize: 2 });
-  const redisUrl = inject('redisUrl');
   const prefix = `t${randomBytes(6).toString('hex')}`;
   const log = createLogger({ process: 'test', level: 'silent' });
   const made: QueueBackend[] = [];
@@ -58,7 +71,7 @@ export async function createTestBackend(kind: BackendKind, workers = 2): Promise
   return {
     backend,
     another,
-    wipe: () => wipeQueues(kind, test.db, prefix),
+    wipe: () => wipeQueues(kind, test.db, prefix, redisUrl),
     async close() {
       for (const item of made) await item.close();
       await test.drop();

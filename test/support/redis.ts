@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,30 +22,75 @@ export async function startTestRedis(): Promise<TestRedis | null> {
   return spawnRedis();
 }
 
+/** Whether there is a redis-server to start several of; says aloud what is skipped when not. */
+export function hasRedisServer(whatIsSkipped: string): boolean {
+  if (spawnSync('redis-server', ['--version']).status === 0) return true;
+  console.warn(`\n!!! no redis-server on PATH: ${whatIsSkipped} SKIPPED !!!\n`);
+  return false;
+}
+
 /** A redis-server of one's own, set up as production asks: append-only file, no eviction. */
 export async function spawnRedis(): Promise<TestRedis> {
+  const server = await spawnRedisServer();
+  return { url: `redis://127.0.0.1:${server.port}`, stop: () => server.stop() };
+}
+
+export interface RedisServer {
+  readonly port: number;
+  /** kill -9; `stop` is still to be called. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Production's settings and what the caller adds, on a free port; resolves when it takes connections. */
+export async function spawnRedisServer(settings: Readonly<Record<string, string>> = {}): Promise<RedisServer> {
   const port = await freePort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-redis-'));
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--appendonly', 'yes'];
-  const server = spawn('redis-server', [...args, '--maxmemory-policy', 'noeviction', '--hz', '100'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const all = {
+    appendonly: 'yes',
+    'maxmemory-policy': 'noeviction',
+    hz: '100',
+    'repl-diskless-sync-delay': '0',
+    ...settings,
+  };
+  const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]);
+  return launch(dir, port, ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, ...args], 'Ready to accept');
+}
+
+/** A Redis Sentinel with this configuration, which it rewrites as it learns. */
+export async function spawnSentinel(lines: readonly string[]): Promise<RedisServer> {
+  const port = await freePort();
+  const dir = await mkdtemp(join(tmpdir(), 'oddswire-sentinel-'));
+  const file = join(dir, 'sentinel.conf');
+  await writeFile(file, [`port ${port}`, 'bind 127.0.0.1', `dir ${dir}`, ...lines, ''].join('\n'));
+  return launch(dir, port, [file, '--sentinel'], '+monitor');
+}
+
+async function launch(dir: string, port: number, args: string[], readyLine: string): Promise<RedisServer> {
+  const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(server, 'exit');
+  const said: string[] = [];
   for await (const line of createInterface(server.stdout)) {
-    if (line.includes('Ready to accept connections')) break;
+    said.push(line);
+    if (line.includes(readyLine)) break;
   }
+  if (server.exitCode !== null) throw new Error(`redis-server did not start:\n${said.join('\n')}`);
   server.stdout.resume();
+  const end = async (signal: NodeJS.Signals) => {
+    server.kill(signal);
+    await exited;
+  };
   return {
-    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill: () => end('SIGKILL'),
     async stop() {
-      server.kill('SIGTERM');
-      await exited;
+      await end('SIGTERM');
       await rm(dir, { recursive: true, force: true });
     },
   };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

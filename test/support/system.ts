@@ -92,6 +92,27 @@ export interface SystemOptions {
   environment?: Record<string, string>;
 }
 
+/** A market-data call to the API at an address; throws unless it succeeds. */
+export function readFrom<T>(address: string, path: string): Promise<T> {
+  return request(address, path, { headers: { authorization: `Bearer ${API_KEY}` } });
+}
+
+/** An account call to the API at an address; throws unless it succeeds. */
+export function callTo<T>(address: string, method: string, path: string, body?: unknown): Promise<T> {
+  return request(address, path, {
+    method,
+    headers: { 'x-api-key': API_KEY, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+}
+
+async function request<T>(address: string, path: string, init: RequestInit): Promise<T> {
+  const response = await fetch(address + path, init);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${init.method ?? 'GET'} ${path}: ${response.status} ${text}`);
+  return (JSON.parse(text) as { data: T }).data;
+}
+
 /** All of oddswire as separate processes, with an exchange to poll and a receiver to deliver to, both in this process. */
 export interface System {
   exchange: Exchange;
@@ -107,7 +128,16 @@ export interface System {
   stop(): Promise<Map<ProcessName, number | null>>;
 }
 
-export async function startSystem(options: SystemOptions): Promise<System> {
+/** What the processes of one oddswire share: whom they poll and deliver to, and their variables. */
+export interface Surroundings {
+  exchange: Exchange;
+  receiver: Receiver;
+  environment: Record<string, string>;
+  close(): Promise<void>;
+}
+
+/** An exchange and a receiver in this process, and the variables that point processes at them. */
+export async function startSurroundings(options: SystemOptions): Promise<Surroundings> {
   const exchange = await startExchange({ markets: 8, historyHours: 1, ...options.exchange });
   const receiver = await startReceiver({ secrets: [WEBHOOK_SECRET] });
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-system-'));
@@ -135,33 +165,36 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_RETRY_SCHEDULE: '1,1,2,2,5,5,5,5,5,5',
     BOOTSTRAP_API_KEY: API_KEY,
+    COLD_READS_PER_MINUTE: '1000000',
     PORT: '0',
     METRICS_PORT: '0',
     ...options.environment,
   };
+  return {
+    exchange,
+    receiver,
+    environment,
+    async close() {
+      await receiver.close();
+      await exchange.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startSystem(options: SystemOptions): Promise<System> {
+  const { exchange, receiver, environment, close } = await startSurroundings(options);
   const names: ProcessName[] = ['api', ...ROLES];
   const processes = new Map(names.map((name) => [name, new OddswireProcess(name, environment)]));
   const started = await Promise.all([...processes.values()].map((item) => item.start()));
   const address = started[0]?.address ?? '';
 
-  async function request<T>(path: string, init: RequestInit): Promise<T> {
-    const response = await fetch(address + path, init);
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${init.method ?? 'GET'} ${path}: ${response.status} ${text}`);
-    return (JSON.parse(text) as { data: T }).data;
-  }
-
   return {
     exchange,
     receiver,
     processes,
-    read: (path) => request(path, { headers: { authorization: `Bearer ${API_KEY}` } }),
-    call: (method, path, body) =>
-      request(path, {
-        method,
-        headers: { 'x-api-key': API_KEY, ...(body !== undefined && { 'content-type': 'application/json' }) },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      }),
+    read: (path) => readFrom(address, path),
+    call: (method, path, body) => callTo(address, method, path, body),
     async killAndRestart(name) {
       const item = processes.get(name);
       await item?.end('SIGKILL');
@@ -171,9 +204,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
       const codes = await Promise.all(
         [...processes].map(async ([name, item]) => [name, await item.end('SIGTERM')] as const),
       );
-      await receiver.close();
-      await exchange.close();
-      await rm(dir, { recursive: true, force: true });
+      await close();
       return new Map(codes);
     },
   };

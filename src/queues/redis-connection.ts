@@ -1,0 +1,84 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { parseRedisUrl, type RedisAddress } from '../domain/redis-address.ts';
+import { settlingConnects } from './redis-cluster.ts';
+
+/** One Redis or a cluster of them: both run the same commands, each key on the server that has it. */
+export type RedisClient = Redis | Cluster;
+
+/** What differs between the users of a connection. */
+export interface RedisBehaviour {
+  /** How often a command is tried again on a new connection; null for ever. */
+  readonly maxRetriesPerRequest: number | null;
+  /** Whether commands wait for a connection that is away; without, they fail at once. */
+  readonly enableOfflineQueue: boolean;
+}
+
+/** Waits 1 s to 20 s between connection attempts, for ever. */
+function reconnectDelayMs(attempt: number): number {
+  return Math.max(1_000, Math.min(2 ** attempt * 100, 20_000));
+}
+
+/** A server that was the master until a moment ago refuses writes: the next connection finds the new one. */
+function isDemoted(error: Error): boolean {
+  return error.message.startsWith('READONLY');
+}
+
+/**
+ * A client of the Redis of a REDIS_URL that connects when told to or first used, and again for ever. The caller listens to
+ * its `error` event and disconnects it. @throws RedisUrlError
+ */
+export function createRedisClient(redisUrl: string, behaviour: RedisBehaviour): RedisClient {
+  const address = parseRedisUrl(redisUrl);
+  return address.kind === 'cluster' ? clusterClient(address, behaviour) : serverClient(address, behaviour);
+}
+
+function serverClient(address: Exclude<RedisAddress, { kind: 'cluster' }>, behaviour: RedisBehaviour): Redis {
+  const options: RedisOptions & { replyMapping?: 'legacy' } = {
+    ...loginOf(address),
+    ...behaviour,
+    ...(address.kind === 'single' ? { ...address.node } : sentinelOptions(address)),
+    ...(address.isTls && { tls: {} }),
+    db: address.db,
+    lazyConnect: true,
+    retryStrategy: reconnectDelayMs,
+    reconnectOnError: isDemoted,
+  };
+  return new Redis(options);
+}
+
+function sentinelOptions(address: RedisAddress & { kind: 'sentinel' }): Omit<RedisOptions, 'replyMapping'> {
+  const { username, password } = address.sentinelLogin;
+  return {
+    sentinels: address.nodes.map((node) => ({ ...node })),
+    name: address.masterName,
+    sentinelRetryStrategy: reconnectDelayMs,
+    ...(username !== undefined && { sentinelUsername: username }),
+    ...(password !== undefined && { sentinelPassword: password }),
+    ...(address.isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+  };
+}
+
+function clusterClient(address: RedisAddress & { kind: 'cluster' }, behaviour: RedisBehaviour): Cluster {
+  const cluster = new Cluster(
+    address.nodes.map((node) => ({ ...node })),
+    {
+      lazyConnect: true,
+      enableOfflineQueue: behaviour.enableOfflineQueue,
+      clusterRetryStrategy: reconnectDelayMs,
+      redisOptions: {
+        ...loginOf(address),
+        maxRetriesPerRequest: behaviour.maxRetriesPerRequest,
+        ...(address.isTls && { tls: {} }),
+      },
+      // A certificate is for names: hosts must not be turned into addresses before it is checked.
+      ...(address.isTls && {
+        dnsLookup: (host: string, done: (error: null, address: string) => void) => done(null, host),
+      }),
+    },
+  );
+  return settlingConnects(cluster);
+}
+
+function loginOf({ username, password }: RedisAddress): { username?: string; password?: string } {
+  return { ...(username !== undefined && { username }), ...(password !== undefined && { password }) };
+}

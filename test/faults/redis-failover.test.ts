@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createRedisClient } from '../../src/queues/redis-connection.ts';
+import { createAlerts, quotes } from '../e2e/killed-under-load.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
+import { hasRedisServer } from '../support/redis.ts';
+import {
+  type RedisTopology,
+  startBrokenCluster,
+  startRedisCluster,
+  startRedisSentinel,
+} from '../support/redis-topologies.ts';
+import { WEBHOOK_SECRET } from '../support/system.ts';
+import { expectNothingLost } from './settled.ts';
+
+interface Alert {
+  status: string;
+}
+
+const TOPOLOGIES = [
+  { name: 'behind three Sentinels', start: () => startRedisSentinel({ sentinels: 3 }) },
+  { name: 'in a Cluster of three masters', start: () => startRedisCluster({ hasReplicas: true }) },
+];
+
+let topology: RedisTopology | undefined;
+let database: TestDatabase | undefined;
+let fleet: Fleet | undefined;
+afterEach(async () => {
+  await fleet?.stop();
+  await database?.drop();
+  await topology?.stop();
+  fleet = undefined;
+  database = undefined;
+  topology = undefined;
+});
+
+/** The server that holds the queues dies, and another takes over, without what had not reached it yet. */
+describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('queues on Redis', () => {
+  it('a connection that was asked for while a Cluster was broken comes when it is whole', async () => {
+    const cluster = await startBrokenCluster();
+    topology = cluster;
+    const client = createRedisClient(cluster.url, { maxRetriesPerRequest: null, enableOfflineQueue: true });
+    client.on('error', () => undefined);
+    try {
+      const connected = client.connect();
+      const triesAgain = new Promise((resolve) => client.once('reconnecting', resolve));
+      await triesAgain;
+      await cluster.mend();
+      await connected;
+      expect(await client.set('{x}', 'y')).toBe('OK');
+      // And one that is given up is told so.
+      client.disconnect();
+      await expect(client.get('{x}')).rejects.toThrow();
+    } finally {
+      client.disconnect();
+    }
+  });
+
+  it.each(TOPOLOGIES)('$name lose a master: work goes on and nothing is lost', async ({ start }) => {
+    topology = await start();
+    database = await createTestDatabase();
+    const queuePrefix = `over${randomBytes(5).toString('hex')}`;
+    const running = await startFleet({
+      databaseUrl: database.url,
+      redisUrl: topology.url,
+      queuePrefix,
+      counts: ofEach(1),
+      exchange: { seed: 11, speed: 2, rollingSeconds: 0 },
+    });
+    fleet = running;
+    const webhook = await running.call<{ id: string }>('POST', '/v1/webhooks', {
+      url: `${running.receiver.url}/hook`,
+      events: ['price_alert'],
+      secret: WEBHOOK_SECRET,
+    });
+    const tokens = await eventually(
+      () => quotes(running),
+      (found) => found.length >= 4,
+    );
+    const tapeFrom = running.exchange.state().second;
+    await createAlerts(running, webhook.id, tokens);
+
+    await topology.killMaster(queuePrefix);
+    // While there is no master: the API takes orders, and what is due waits in the database.
+    await createAlerts(running, webhook.id, tokens.slice(0, 2));
+    for (const { tokenId, price } of tokens.slice(0, 3)) {
+      const forced = (price > 0.5 ? price - 0.08 : price + 0.08).toFixed(2);
+      running.exchange.forcePrice({ tokenId, price: forced, holdMs: 120_000 });
+    }
+    await eventually(
+      () => running.call<Alert[]>('GET', '/v1/alerts?limit=1000'),
+      (alerts) => alerts.filter((alert) => alert.status === 'triggered').length >= 6,
+      { timeoutMs: 120_000, everyMs: 250 },
+    );
+    await expectNothingLost(running, database, tapeFrom);
+    const codes = await running.stop();
+    const unwell = running.members.filter((_, index) => codes[index] !== 0);
+    expect(unwell.map(({ process: { name, lines } }) => [name, ...lines.slice(-5)])).toEqual([]);
+  });
+});

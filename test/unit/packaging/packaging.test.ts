@@ -1,0 +1,142 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { VARIABLES } from '../../../src/config/variables.ts';
+import { ROLES } from '../../../src/queues/jobs.ts';
+import { parseProcfile } from '../../../src/runtime/procfile.ts';
+import { parsePlainYaml, type Yaml } from '../../support/plain-yaml.ts';
+
+const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml'];
+/** Read by compose itself or by an image that is not ours. */
+const OTHERS_VARIABLES = ['POSTGRES_USER', 'POSTGRES_PASSWORD', 'POSTGRES_DB', 'API_PORT'];
+const DOCKERFILE = readFileSync('Dockerfile', 'utf8');
+
+type Mapping = { [key: string]: Yaml };
+
+function mapping(value: Yaml | undefined): Mapping {
+  if (typeof value !== 'object' || Array.isArray(value)) throw new Error(`not a mapping: ${JSON.stringify(value)}`);
+  return value;
+}
+
+function compose(file: string): { top: Mapping; services: ReadonlyMap<string, Mapping> } {
+  const top = mapping(parsePlainYaml(readFileSync(file, 'utf8')));
+  const services = Object.entries(mapping(top['services'])).map(([name, value]) => [name, mapping(value)] as const);
+  return { top, services: new Map(services) };
+}
+
+const production = compose('docker-compose.yml');
+const oddswire = mapping(production.top['x-oddswire']);
+const ours = ['api', ...ROLES];
+
+/** The instructions of a Dockerfile, continued lines joined. */
+function instructions(text: string): { name: string; rest: string }[] {
+  const lines = text.replace(/\\\n/g, ' ').split('\n');
+  return lines.flatMap((line) => {
+    const match = /^([A-Z]+) +(.*)$/.exec(line);
+    return match ? [{ name: match[1] ?? '', rest: match[2] ?? '' }] : [];
+  });
+}
+
+describe('the compose files', () => {
+  it('have a service for every process of the Procfile, that runs the same command', () => {
+    const processes = parseProcfile(readFileSync('Procfile', 'utf8')).filter(({ name }) => name !== 'db');
+    expect(processes.map(({ name }) => name).sort()).toEqual([...ours].sort());
+    for (const { name, command } of processes) {
+      expect(production.services.get(name)?.['command'], name).toEqual([...command]);
+    }
+  });
+
+  it.each(COMPOSE_FILES)('%s sets only variables that somebody reads', (file) => {
+    for (const [name, service] of compose(file).services) {
+      for (const variable of Object.keys(mapping(service['environment'] ?? {}))) {
+        expect([...Object.keys(VARIABLES), ...OTHERS_VARIABLES], `${name}: ${variable}`).toContain(variable);
+      }
+    }
+    const asked = readFileSync(file, 'utf8').matchAll(/\$\{(\w+)/g);
+    for (const [, variable] of asked) {
+      expect([...Object.keys(VARIABLES), ...OTHERS_VARIABLES]).toContain(variable);
+    }
+  });
+
+  it('keep every one of our containers small in rights, restarted, and long enough in stopping', () => {
+    for (const name of ours) {
+      const service = { ...oddswire, ...production.services.get(name) };
+      expect(service, name).toMatchObject({
+        image: 'oddswire',
+        restart: 'unless-stopped',
+        init: 'true',
+        read_only: 'true',
+        tmpfs: ['/tmp'],
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+        depends_on: { postgres: { condition: 'service_healthy' }, redis: { condition: 'service_healthy' } },
+      });
+      expect(Number.parseInt(String(service['stop_grace_period']), 10), name).toBeGreaterThan(20);
+    }
+  });
+
+  it('keep the queues when Redis restarts or is full, and show what is healthy', () => {
+    const command = production.services.get('redis')?.['command'];
+    expect(String(command)).toContain('--appendonly,yes,--maxmemory-policy,noeviction');
+    const volumes = Object.keys(mapping(production.top['volumes']));
+    for (const name of ['postgres', 'redis']) {
+      const service = production.services.get(name) ?? {};
+      expect(service['healthcheck'], name).toBeDefined();
+      expect(volumes).toContain(String(service['volumes']).split(':')[0]);
+    }
+  });
+
+  it('send only the API through PgBouncer, and what needs a session past it', () => {
+    const { services } = compose('docker-compose.pgbouncer.yml');
+    expect([...services.keys()]).toEqual(['pgbouncer', 'api']);
+    const environment = mapping(services.get('api')?.['environment']);
+    expect(environment['DATABASE_URL']).toContain('@pgbouncer:6432/');
+    expect(environment['DATABASE_DIRECT_URL']).toBe(mapping(oddswire['environment'])['DATABASE_URL']);
+    expect(existsSync(`${services.get('pgbouncer')?.['build']}/Dockerfile`)).toBe(true);
+  });
+});
+
+describe('the image', () => {
+  const stages = DOCKERFILE.split(/^(?=FROM )/m).slice(1);
+  const last = stages.at(-1) ?? '';
+
+  it('is made of what is there', () => {
+    for (const { name, rest } of instructions(DOCKERFILE)) {
+      if (name !== 'COPY') continue;
+      const sources = rest.split(/ +/).slice(0, -1);
+      if (sources[0]?.startsWith('--from=')) continue;
+      for (const source of sources) expect(existsSync(source), source).toBe(true);
+    }
+  });
+
+  it('is given what it copies, and nothing else of the folder', () => {
+    const allowed = readFileSync('.dockerignore', 'utf8')
+      .split('\n')
+      .flatMap((line) => /^!(.+)$/.exec(line)?.[1] ?? []);
+    const copied = instructions(DOCKERFILE)
+      .filter(({ name, rest }) => name === 'COPY' && !rest.startsWith('--from='))
+      .flatMap(({ rest }) => rest.split(/ +/).slice(0, -1));
+    expect([...new Set(copied)].sort()).toEqual([...allowed].sort());
+    expect(readFileSync('.dockerignore', 'utf8')).toMatch(/^\*$/m);
+  });
+
+  it('holds the program, its packages and the files it reads, without sources', () => {
+    const copied = instructions(last).filter(({ name }) => name === 'COPY');
+    expect(copied.map(({ rest }) => rest.split(' ').at(-1))).toEqual([
+      './package.json',
+      './node_modules',
+      './api/ops/assets',
+      './dist',
+    ]);
+  });
+
+  it('runs as nobody in particular on Node 24, and asks the process how it is', () => {
+    for (const stage of stages) expect(stage).toMatch(/^FROM node:24-slim/);
+    expect(last).toMatch(/^USER node$/m);
+    expect(last).toMatch(/^HEALTHCHECK /m);
+    expect(last).toContain('process.env.METRICS_PORT}/health/live');
+    const [, environment = ''] = /^ENV ((?:.*\\\n)*.*)$/m.exec(last) ?? [];
+    const names = [...environment.matchAll(/(\w+)=/g)].map(([, name]) => name);
+    expect(names).toEqual(expect.arrayContaining(['HOST', 'PORT', 'METRICS_HOST', 'METRICS_PORT']));
+    for (const name of names) expect([...Object.keys(VARIABLES), 'NODE_ENV']).toContain(name);
+  });
+});

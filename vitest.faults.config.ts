@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+/** Fail-overs, restarts and crowds of processes: tests that mostly wait, one file at a time, too long for every run. */
+export default defineConfig({
+  test: {
+    include: ['test/faults/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    testTimeout: 600_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+    fileParallelism: false,
+  },
+});
