@@ -1,0 +1,181 @@
+import type { DecimalType } from './decimals.ts';
+import { place } from './market-calls.ts';
+import { asPage, eachItem, type PageOptions } from './paging.ts';
+import type { operations } from './schema.ts';
+import type { CallOptions, Transport, WriteOptions } from './transport.ts';
+
+type BodyOf<Id extends keyof operations> = NonNullable<operations[Id]['requestBody']>['content']['application/json'];
+type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
+type ListQuery = QueryOf<'listWebhooks'>;
+type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
+
+/** What an account owns. What comes is the thing itself; of lists `{data, meta}`. */
+export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>) {
+  const listWebhooks = async (query: ListQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/webhooks', { ...attempt, params: { query } })));
+  const listDeliveries = async (webhook_id: string, { since, ...query }: DeliveryQuery = {}, options?: CallOptions) =>
+    asPage(
+      await send('read', options, (attempt) =>
+        http.GET('/v1/webhooks/{webhook_id}/deliveries', {
+          ...attempt,
+          params: { path: { webhook_id }, query: { ...query, ...(since !== undefined && { since: isoTime(since) }) } },
+        }),
+      ),
+    );
+  const listAlerts = async (query: ListQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/alerts', { ...attempt, params: { query } })));
+  const listWallets = async (query: ListQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
+
+  return {
+    webhooks: {
+      /** The answer alone holds the secret: keep it. */
+      create: async (body: BodyOf<'createWebhook'>, options?: WriteOptions) =>
+        (await send('create', options, (attempt) => http.POST('/v1/webhooks', { ...attempt, body }))).data,
+      /** One page, newest first. */
+      list: listWebhooks,
+      /** Every one, page by page. */
+      iterate: (options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listWebhooks(place(options, cursor), options)),
+      get: async (webhook_id: string, options?: CallOptions) =>
+        (
+          await send('read', options, (attempt) =>
+            http.GET('/v1/webhooks/{webhook_id}', { ...attempt, params: { path: { webhook_id } } }),
+          )
+        ).data,
+      /** Pausing cancels what is pending. */
+      update: async (webhook_id: string, body: BodyOf<'updateWebhook'>, options?: CallOptions) =>
+        (
+          await send('replace', options, (attempt) =>
+            http.PUT('/v1/webhooks/{webhook_id}', { ...attempt, params: { path: { webhook_id } }, body }),
+          )
+        ).data,
+      /** Cancels what is pending. */
+      delete: async (webhook_id: string, options?: CallOptions) =>
+        (
+          await send('delete', options, (attempt) =>
+            http.DELETE('/v1/webhooks/{webhook_id}', { ...attempt, params: { path: { webhook_id } } }),
+          )
+        ).data,
+      /** Sends a test event, or a sample of a real kind, and answers its delivery. */
+      test: async (webhook_id: string, body: BodyOf<'testWebhook'> = {}, options?: WriteOptions) =>
+        (
+          await send('create', options, (attempt) =>
+            http.POST('/v1/webhooks/{webhook_id}/test', { ...attempt, params: { path: { webhook_id } }, body }),
+          )
+        ).data,
+      /** The secret before goes on signing for 24 hours; see `verifyWebhook`. */
+      rotateSecret: async (webhook_id: string, body: BodyOf<'rotateWebhookSecret'> = {}, options?: WriteOptions) =>
+        (
+          await send('create', options, (attempt) =>
+            http.POST('/v1/webhooks/{webhook_id}/rotate-secret', {
+              ...attempt,
+              params: { path: { webhook_id } },
+              body,
+            }),
+          )
+        ).data,
+    },
+    deliveries: {
+      /** One page of a webhook's deliveries, newest first. */
+      list: listDeliveries,
+      /** Every one, page by page. */
+      iterate: (
+        webhook_id: string,
+        query: Omit<DeliveryQuery, 'limit' | 'cursor'> = {},
+        options: CallOptions & PageOptions = {},
+      ) =>
+        eachItem(options.signal, (cursor) =>
+          listDeliveries(webhook_id, { ...query, ...place(options, cursor) }, options),
+        ),
+      /** One with its attempts and its payload. */
+      get: async (webhook_id: string, delivery_id: string, options?: CallOptions) =>
+        (
+          await send('read', options, (attempt) =>
+            http.GET('/v1/webhooks/{webhook_id}/deliveries/{delivery_id}', {
+              ...attempt,
+              params: { path: { webhook_id, delivery_id } },
+            }),
+          )
+        ).data,
+      /** Sends one that is over again. */
+      retry: async (webhook_id: string, delivery_id: string, options?: WriteOptions) =>
+        (
+          await send('create', options, (attempt) =>
+            http.POST('/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', {
+              ...attempt,
+              params: { path: { webhook_id, delivery_id } },
+            }),
+          )
+        ).data,
+      /** Sends everything that the webhook should have got since then and did not; at most 14 days back. */
+      recover: async (webhook_id: string, { since }: { since: string | Date }, options?: WriteOptions) =>
+        (
+          await send('create', options, (attempt) =>
+            http.POST('/v1/webhooks/{webhook_id}/recover', {
+              ...attempt,
+              params: { path: { webhook_id } },
+              body: { since: isoTime(since) },
+            }),
+          )
+        ).data,
+    },
+    alerts: {
+      create: async (body: BodyOf<'createAlert'>, options?: WriteOptions) =>
+        (await send('create', options, (attempt) => http.POST('/v1/alerts', { ...attempt, body }))).data,
+      /** One page, newest first. */
+      list: listAlerts,
+      /** Every one, page by page. */
+      iterate: (options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listAlerts(place(options, cursor), options)),
+      get: async (alert_id: string, options?: CallOptions) =>
+        (
+          await send('read', options, (attempt) =>
+            http.GET('/v1/alerts/{alert_id}', { ...attempt, params: { path: { alert_id } } }),
+          )
+        ).data,
+      delete: async (alert_id: string, options?: CallOptions) =>
+        (
+          await send('delete', options, (attempt) =>
+            http.DELETE('/v1/alerts/{alert_id}', { ...attempt, params: { path: { alert_id } } }),
+          )
+        ).data,
+    },
+    wallets: {
+      create: async (body: BodyOf<'createWallet'>, options?: WriteOptions) =>
+        (await send('create', options, (attempt) => http.POST('/v1/wallets', { ...attempt, body }))).data,
+      /** One page, newest first. */
+      list: listWallets,
+      /** Every one, page by page. */
+      iterate: (options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listWallets(place(options, cursor), options)),
+      get: async (wallet_id: string, options?: CallOptions) =>
+        (
+          await send('read', options, (attempt) =>
+            http.GET('/v1/wallets/{wallet_id}', { ...attempt, params: { path: { wallet_id } } }),
+          )
+        ).data,
+      delete: async (wallet_id: string, options?: CallOptions) =>
+        (
+          await send('delete', options, (attempt) =>
+            http.DELETE('/v1/wallets/{wallet_id}', { ...attempt, params: { path: { wallet_id } } }),
+          )
+        ).data,
+    },
+    health: {
+      /** Whether the process runs. */
+      live: async (options?: CallOptions) =>
+        (await send('read', options, (attempt) => http.GET('/health/live', attempt))).data,
+      /** Whether it can answer: `not_ready` is thrown when something it needs is out of reach. */
+      ready: async (options?: CallOptions) =>
+        (await send('read', options, (attempt) => http.GET('/health/ready', attempt))).data,
+    },
+    /** The service's OpenAPI document. */
+    openApi: (options?: CallOptions): Promise<object> =>
+      send('read', options, (attempt) => http.GET('/openapi.json', attempt)),
+  };
+}
+
+function isoTime(moment: string | Date): string {
+  return typeof moment === 'string' ? moment : moment.toISOString();
+}

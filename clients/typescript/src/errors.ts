@@ -1,0 +1,96 @@
+import type { components } from './schema.ts';
+
+/** Codes that the document lists, and whatever a later version adds. */
+export type ErrorCode = components['schemas']['ErrorCode'] | 'unexpected_answer' | (string & Record<never, never>);
+/** What is wrong with one part of the input. */
+export type ErrorDetail = components['schemas']['ErrorDetail'];
+
+/** An answer that says no. `code` is `unexpected_answer` when it was no answer of oddswire's, such as a proxy's page. */
+export class OddswireApiError extends Error {
+  override readonly name = 'OddswireApiError';
+  readonly status: number;
+  readonly code: ErrorCode;
+  /** One per thing that is wrong with the input. */
+  readonly details: readonly ErrorDetail[];
+  /** Names the request in the service's logs. */
+  readonly requestId: string | undefined;
+  /** Seconds that the service asked to wait. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(fields: {
+    status: number;
+    code: ErrorCode;
+    message: string;
+    details?: readonly ErrorDetail[] | undefined;
+    requestId?: string | undefined;
+    retryAfterSeconds?: number | undefined;
+  }) {
+    super(fields.message);
+    this.status = fields.status;
+    this.code = fields.code;
+    this.details = fields.details ?? [];
+    this.requestId = fields.requestId;
+    this.retryAfterSeconds = fields.retryAfterSeconds;
+  }
+
+  /** Whether the same request may do better later. */
+  get retryable(): boolean {
+    // 409 with Retry-After: a request with the same Idempotency-Key is still being answered.
+    return this.status === 429 || this.status === 503 || (this.status === 409 && this.retryAfterSeconds !== undefined);
+  }
+}
+
+/** No answer came, or none that could be read to its end. `cause` is what `fetch` threw. */
+export class OddswireConnectionError extends Error {
+  override readonly name = 'OddswireConnectionError';
+  readonly code: 'connection_failed' | 'timeout';
+  readonly retryable = true;
+
+  constructor(code: OddswireConnectionError['code'], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** A webhook request that must not be trusted: answer it with 400. */
+export class OddswireWebhookError extends Error {
+  override readonly name = 'OddswireWebhookError';
+  readonly code: 'missing_header' | 'stale_timestamp' | 'bad_signature' | 'invalid_payload' | 'invalid_secret';
+  readonly retryable = false;
+
+  constructor(code: OddswireWebhookError['code'], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** The error that an answer stands for. `body` is its JSON, or its text when it is none. */
+export function apiErrorOf(response: Response, body: unknown, nowMs: number): OddswireApiError {
+  const { status, headers } = response;
+  const requestId = headers.get('x-request-id') ?? undefined;
+  const retryAfterSeconds = secondsOf(headers.get('retry-after'), nowMs);
+  if (!isFailure(body)) {
+    const message = `the answer ${status} is not one of oddswire`;
+    return new OddswireApiError({ status, code: 'unexpected_answer', message, requestId, retryAfterSeconds });
+  }
+  const { code, message, details } = body.error;
+  return new OddswireApiError({ status, code, message: `${code}: ${message}`, details, requestId, retryAfterSeconds });
+}
+
+interface Failure {
+  error: { code: string; message: string; details?: ErrorDetail[] };
+}
+
+function isFailure(body: unknown): body is Failure {
+  if (typeof body !== 'object' || body === null || !('error' in body)) return false;
+  const { error } = body;
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string';
+}
+
+/** `Retry-After`: seconds, or an HTTP date as proxies may send. */
+function secondsOf(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined;
+  if (/^\d+$/.test(header)) return Number(header);
+  const atMs = Date.parse(header);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, Math.ceil((atMs - nowMs) / 1_000));
+}

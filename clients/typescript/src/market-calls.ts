@@ -1,0 +1,160 @@
+import type { DecimalType } from './decimals.ts';
+import { eachItem, type PageOptions } from './paging.ts';
+import type { operations } from './schema.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
+/** A query whose moments may be dates: epoch seconds either way. */
+type WithDates<Query> = {
+  [Key in keyof Query]: Key extends 'start' | 'end' | 'as_of' ? Query[Key] | Date : Query[Key];
+};
+interface OfVenue {
+  /** A venue's name, or `all`, which is the default. */
+  venue?: string;
+}
+interface OfMarket extends OfVenue {
+  market_id: string;
+}
+
+type ListQuery = OfVenue & QueryOf<'listMarkets'>;
+type TradeQuery = OfMarket & WithDates<QueryOf<'listTrades'>>;
+/** What an iterator walks: a list without its place. */
+type Walked<Query> = Omit<Query, 'limit' | 'cursor'>;
+
+const EVERY_VENUE = 'all';
+
+/** Reads of market data. What comes is `{data, meta}`. */
+export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>) {
+  const listMarkets = ({ venue = EVERY_VENUE, ...query }: ListQuery = {}, options?: CallOptions) =>
+    send('read', options, (attempt) =>
+      http.GET('/v1/{venue}/markets', { ...attempt, params: { path: { venue }, query } }),
+    );
+  const listTrades = ({ venue = EVERY_VENUE, market_id, ...query }: TradeQuery, options?: CallOptions) =>
+    send('read', options, (attempt) =>
+      http.GET('/v1/{venue}/markets/{market_id}/trades', {
+        ...attempt,
+        params: { path: { venue, market_id }, query: inSeconds(query) },
+      }),
+    );
+
+  return {
+    venues: {
+      /** The venues that run, and whether their polls succeed. */
+      list: (options?: CallOptions) => send('read', options, (attempt) => http.GET('/v1/venues', attempt)),
+    },
+    markets: {
+      /** One page of markets, newest first; with `q` the best match first. */
+      list: listMarkets,
+      /** Every market of the list, page by page. */
+      iterate: (query: Walked<ListQuery> = {}, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listMarkets({ ...query, ...place(options, cursor) }, options)),
+      /** One market; with `as_of` as it was known then. */
+      get: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getMarket'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+      /** The prices of a market's outcomes; with `as_of` as they were known then. */
+      prices: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getPrices'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/prices', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+      /** The prices of up to 100 markets, in the order asked; `meta.missing` lists those without. */
+      manyPrices: (
+        {
+          venue = EVERY_VENUE,
+          market_ids,
+          ...query
+        }: OfVenue & { market_ids: readonly string[] } & WithDates<Omit<QueryOf<'getManyPrices'>, 'market_ids'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/prices', {
+            ...attempt,
+            params: { path: { venue }, query: { ...inSeconds(query), market_ids: market_ids.join(',') } },
+          }),
+        ),
+      /** The book of one outcome, by default the first; with `as_of` as it was known then. */
+      orderbook: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getOrderbook'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/orderbook', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+    },
+    candles: {
+      /** OHLCV of one outcome, oldest first, at most 5,000 buckets. */
+      list: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'listCandles'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/candles', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+    },
+    volume: {
+      /** Volume per window, of the market or of one outcome. */
+      list: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'listVolume'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/volume', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+    },
+    snapshots: {
+      /** Prices at each boundary, carried over gaps. */
+      list: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'listSnapshots'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/snapshots', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+    },
+    trades: {
+      /** One page of trades, newest first. `meta.history` says how far back they are stored. */
+      list: listTrades,
+      /** Every trade of the list, page by page. */
+      iterate: (query: Walked<TradeQuery>, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listTrades({ ...query, ...place(options, cursor) }, options)),
+    },
+  };
+}
+
+/** Where a walk is, as query parameters. */
+export function place({ pageSize }: PageOptions, cursor: string | undefined): { limit?: number; cursor?: string } {
+  return { ...(pageSize !== undefined && { limit: pageSize }), ...(cursor !== undefined && { cursor }) };
+}
+
+function inSeconds<Query extends object>(query: WithDates<Query>): Query {
+  const entries = Object.entries(query).map(([name, value]) => [
+    name,
+    value instanceof Date ? Math.floor(value.getTime() / 1_000) : value,
+  ]);
+  return Object.fromEntries(entries) as Query;
+}

@@ -1,0 +1,249 @@
+import createFetchClient, { type Client } from 'openapi-fetch';
+import { type DecimalType, quoteNumbers, type WithDecimals } from './decimals.ts';
+import { apiErrorOf, OddswireApiError, OddswireConnectionError } from './errors.ts';
+import { KEY_OF_PATH, type paths } from './schema.ts';
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_RETRY: Required<RetryOptions> = { retries: 2, maxDelayMs: 60_000 };
+const FIRST_DELAY_MS = 250;
+const NULL_BODY_STATUSES = new Set([204, 205, 304]);
+
+export interface RetryOptions {
+  /** How often a request is sent again, at most. Default 2; 0 for never. */
+  retries?: number;
+  /** The longest wait before one. When `Retry-After` asks for more, the error is thrown at once. Default 60,000. */
+  maxDelayMs?: number;
+}
+
+export interface ClientOptions {
+  /** Where the API is, such as `https://oddswire.example.com`. */
+  baseUrl: string;
+  /** Sent as `Authorization: Bearer` or as `X-API-Key`, as each route wants it, to this address alone. */
+  apiKey: string;
+  /** Default: the global one. */
+  fetch?: (request: Request) => Promise<Response>;
+  /** For each attempt, its body included. Default 30,000. */
+  timeoutMs?: number;
+  /** `false`: never send anything again. */
+  retry?: RetryOptions | false;
+  /** Further headers for every request. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** What every call takes. */
+export interface CallOptions {
+  /** Ends the call, waits between attempts included, with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** In place of the client's. */
+  timeoutMs?: number;
+  /** In place of the client's. */
+  retry?: RetryOptions | false;
+  /** Your name for the request, 1 to 128 of `A-Z a-z 0-9 . _ -`: it is in the service's logs and in errors. */
+  requestId?: string;
+}
+
+/** What calls take that make something or set it off. */
+export interface WriteOptions extends CallOptions {
+  /**
+   * Calls with the same key and the same input are done once within 24 hours. Default: a random UUID for each call, which makes
+   * its own repetitions safe. `false`: none, and nothing is sent again.
+   */
+  idempotencyKey?: string | false;
+}
+
+/** Whether a call may be sent again. */
+type Kind = 'read' | 'create' | 'replace' | 'delete';
+
+/** What one attempt hands to openapi-fetch. */
+type Attempt = {
+  signal: AbortSignal;
+  headers: Record<string, string>;
+  fetch: (request: Request) => Promise<Response>;
+};
+
+type Failure = OddswireApiError | OddswireConnectionError;
+type Answered<Body> = { data?: Body; error?: unknown; response: Response };
+
+/** Sends requests and judges their answers. Decimals of what comes are `D`. */
+export interface Transport<D extends DecimalType> {
+  readonly http: Client<paths, 'application/json'>;
+  /**
+   * Runs attempts until one is answered.
+   * @throws OddswireApiError, OddswireConnectionError, or the reason of the caller's signal.
+   */
+  send<Body>(
+    kind: Kind,
+    options: WriteOptions | undefined,
+    run: (attempt: Attempt) => Promise<Answered<Body>>,
+  ): Promise<WithDecimals<Body, D>>;
+}
+
+/** @throws TypeError for an address or key that cannot be one. */
+export function createTransport<D extends DecimalType>(
+  options: ClientOptions,
+  decimals: 'number' | 'string',
+): Transport<D> {
+  const { apiKey, timeoutMs: defaultTimeoutMs = DEFAULT_TIMEOUT_MS, retry: defaultRetry } = options;
+  const baseFetch = options.fetch ?? ((request: Request) => globalThis.fetch(request));
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces');
+  const http = createFetchClient<paths, 'application/json'>({
+    baseUrl: checkedBaseUrl(options.baseUrl),
+    headers: { Accept: 'application/json', ...options.headers },
+    // A redirect would take the key along.
+    redirect: 'error',
+    pathSerializer: fillPath,
+  });
+  http.use({
+    onRequest({ request, schemaPath }) {
+      const key = KEY_OF_PATH[schemaPath as keyof paths];
+      if (key === 'bearer') request.headers.set('Authorization', `Bearer ${apiKey}`);
+      if (key === 'apiKey') request.headers.set('X-API-Key', apiKey);
+    },
+    async onResponse({ response, schemaPath }) {
+      if (decimals !== 'string' || !response.ok || KEY_OF_PATH[schemaPath as keyof paths] !== 'bearer')
+        return undefined;
+      const { status, headers } = response;
+      return new Response(quoteNumbers(await response.text(), 'decimals'), { status, headers });
+    },
+  });
+
+  async function attemptOnce<Body>(
+    call: CallOptions,
+    headers: Record<string, string>,
+    run: (attempt: Attempt) => Promise<Answered<Body>>,
+  ): Promise<Answered<Body>> {
+    const { timeoutMs = defaultTimeoutMs, signal } = call;
+    const deadline = startDeadline(signal, timeoutMs);
+    let answer: Response | undefined;
+    try {
+      const fetch = async (request: Request) => {
+        try {
+          answer = await readWhole(await baseFetch(request));
+          return answer;
+        } catch (error) {
+          if (signal?.aborted) throw signal.reason;
+          if (deadline.signal.aborted) {
+            throw new OddswireConnectionError('timeout', `no answer within ${timeoutMs} ms`, error);
+          }
+          throw new OddswireConnectionError('connection_failed', `no answer: ${String(error)}`, error);
+        }
+      };
+      return await run({ signal: deadline.signal, headers, fetch });
+    } catch (error) {
+      // A success that is not JSON: somebody between us and the service answered.
+      if (answer && error instanceof SyntaxError) throw apiErrorOf(answer, undefined, Date.now());
+      throw error;
+    } finally {
+      deadline.end();
+    }
+  }
+
+  return {
+    http,
+    async send<Body>(
+      kind: Kind,
+      call: WriteOptions = {},
+      run: (attempt: Attempt) => Promise<Answered<Body>>,
+    ): Promise<WithDecimals<Body, D>> {
+      const retry = call.retry ?? defaultRetry ?? DEFAULT_RETRY;
+      const { retries, maxDelayMs } = { ...DEFAULT_RETRY, ...(retry === false ? { retries: 0 } : retry) };
+      const headers: Record<string, string> = {};
+      if (call.requestId !== undefined) headers['X-Request-Id'] = call.requestId;
+      if (kind === 'create' && call.idempotencyKey !== false) {
+        headers['Idempotency-Key'] = call.idempotencyKey ?? globalThis.crypto.randomUUID();
+      }
+      for (let repetition = 0; ; repetition += 1) {
+        call.signal?.throwIfAborted();
+        let failure: Failure;
+        try {
+          const { data, error, response } = await attemptOnce(call, headers, run);
+          // Its decimals have become `D` on the way, by the choice of `decimals`.
+          if (response.ok && data !== undefined) return data as WithDecimals<Body, D>;
+          failure = apiErrorOf(response, error, Date.now());
+        } catch (error) {
+          if (!(error instanceof OddswireConnectionError)) throw error;
+          failure = error;
+        }
+        if (repetition >= retries || !mayRepeat(kind, call, failure)) throw failure;
+        const delayMs = delayBefore(repetition, failure);
+        if (delayMs > maxDelayMs) throw failure;
+        await pause(delayMs, call.signal);
+      }
+    },
+  };
+}
+
+/** A call that ran out of time has had its time; what was refused before anything was done may always come again. */
+function mayRepeat(kind: Kind, call: WriteOptions, failure: Failure): boolean {
+  if (!failure.retryable || failure.code === 'timeout') return false;
+  if (kind === 'create') return call.idempotencyKey !== false;
+  // A deletion that got through would answer its repetition with 404.
+  return kind !== 'delete' || (failure instanceof OddswireApiError && failure.status === 429);
+}
+
+/** Milliseconds. What the service asks for, never less; else twice as long each time, up to half of it by chance. */
+function delayBefore(repetition: number, failure: Failure): number {
+  if (failure instanceof OddswireApiError && failure.retryAfterSeconds !== undefined) {
+    return failure.retryAfterSeconds * 1_000;
+  }
+  return FIRST_DELAY_MS * 2 ** repetition * (1 - Math.random() / 2);
+}
+
+/** The response with its body read, so that a connection that breaks within it is noticed here. */
+async function readWhole(response: Response): Promise<Response> {
+  const { status, statusText, headers } = response;
+  const text = await response.text();
+  const kept = new Headers(headers);
+  // They are of the bytes that came.
+  kept.delete('content-length');
+  kept.delete('content-encoding');
+  return new Response(NULL_BODY_STATUSES.has(status) ? null : text, { status, statusText, headers: kept });
+}
+
+/** Aborts after a time, or with the caller's signal. `AbortSignal.any` may be collected early on Node 20. */
+function startDeadline(signal: AbortSignal | undefined, timeoutMs: number): { signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const forward = () => controller.abort(signal?.reason);
+  const timer = setTimeout(() => controller.abort(), timeoutMs);
+  if (signal?.aborted) forward();
+  else signal?.addEventListener('abort', forward, { once: true });
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', forward);
+    },
+  };
+}
+
+function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end);
+      resolve();
+    }, delayMs);
+    if (signal?.aborted) end();
+    else signal?.addEventListener('abort', end, { once: true });
+  });
+}
+
+function checkedBaseUrl(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  if (!/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '') {
+    throw new TypeError('baseUrl must be an http or https address without user, query and fragment');
+  }
+  return url.href;
+}
+
+/** @throws RangeError for a part that would change which route is asked. */
+function fillPath(path: string, values: Record<string, unknown>): string {
+  return path.replace(/\{(\w+)\}/g, (_match, name: string) => {
+    const value = String(values[name] ?? '');
+    if (value === '' || value === '.' || value === '..') throw new RangeError(`${name} must be an id, not '${value}'`);
+    return encodeURIComponent(value);
+  });
+}

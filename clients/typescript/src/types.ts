@@ -1,0 +1,35 @@
+import type { DecimalType, WithDecimals, WithNumbers } from './decimals.ts';
+import type { components } from './schema.ts';
+
+type Schemas = components['schemas'];
+
+export type Venue = Schemas['Venue'];
+export type Market<D extends DecimalType = number> = WithDecimals<Schemas['Market'], D>;
+export type Prices<D extends DecimalType = number> = WithDecimals<Schemas['Prices'], D>;
+export type Orderbook<D extends DecimalType = number> = WithDecimals<Schemas['Orderbook'], D>;
+export type Candle<D extends DecimalType = number> = WithDecimals<Schemas['Candle'], D>;
+export type VolumeWindow<D extends DecimalType = number> = WithDecimals<Schemas['VolumeWindow'], D>;
+export type Snapshot<D extends DecimalType = number> = WithDecimals<Schemas['Snapshot'], D>;
+export type Trade<D extends DecimalType = number> = WithDecimals<Schemas['Trade'], D>;
+export type TradeHistory = Schemas['TradeHistory'];
+
+export type Webhook = Schemas['Webhook'];
+export type WebhookItem = Schemas['WebhookItem'];
+export type WebhookWithSecret = Schemas['WebhookWithSecret'];
+export type RotatedWebhook = Schemas['RotatedWebhook'];
+export type Delivery = Schemas['Delivery'];
+export type DeliveryWithLog = Schemas['DeliveryWithLog'];
+export type Attempt = Schemas['Attempt'];
+export type Alert = Schemas['Alert'];
+export type Wallet = Schemas['Wallet'];
+
+export type PriceAlertEvent<D extends DecimalType = number> = WithNumbers<Schemas['PriceAlertEvent'], D>;
+export type TransactionEvent<D extends DecimalType = number> = WithNumbers<Schemas['TransactionEvent'], D>;
+export type BalanceChangeEvent<D extends DecimalType = number> = WithNumbers<Schemas['BalanceChangeEvent'], D>;
+export type TestEvent = Schemas['TestEvent'];
+/** What a receiver gets, told apart by `type`. */
+export type WebhookEvent<D extends DecimalType = number> =
+  | PriceAlertEvent<D>
+  | TransactionEvent<D>
+  | BalanceChangeEvent<D>
+  | TestEvent;

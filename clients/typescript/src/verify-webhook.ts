@@ -1,0 +1,107 @@
+import { Webhook, WebhookVerificationError } from 'standardwebhooks';
+import { type DecimalType, quoteNumbers } from './decimals.ts';
+import { OddswireWebhookError } from './errors.ts';
+import type { WebhookEvent } from './types.ts';
+
+const TOLERANCE_SECONDS = 300;
+const GENERATED = 'whsec_';
+
+export interface WebhookRequest {
+  /** The body exactly as it came: bytes, or their text. Never JSON that was parsed and written again. */
+  payload: string | Uint8Array;
+  /** As `fetch` or `node:http` gives them. */
+  headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The webhook's secret; several while one is changed for another: one that fits is enough. */
+  secret: string | readonly string[];
+}
+
+/**
+ * Checks `webhook-signature` (Standard Webhooks) and gives the event. Kinds of events may be added: leave alone what you do not
+ * know. A delivery may come more than once: remember `event.id`.
+ * @throws OddswireWebhookError when the request is not from the service, older than 300 seconds, or no event.
+ */
+export function verifyWebhook(request: WebhookRequest & { decimals: 'string' }): WebhookEvent<string>;
+export function verifyWebhook(request: WebhookRequest & { decimals?: 'number' }): WebhookEvent;
+export function verifyWebhook({
+  payload,
+  headers,
+  secret,
+  decimals = 'number',
+}: WebhookRequest & { decimals?: 'number' | 'string' }): WebhookEvent<DecimalType> {
+  const id = required(headers, 'webhook-id');
+  const timestamp = required(headers, 'webhook-timestamp');
+  const signature = required(headers, 'webhook-signature');
+  if (!/^\d{1,15}$/.test(timestamp) || Math.abs(Date.now() / 1_000 - Number(timestamp)) > TOLERANCE_SECONDS) {
+    throw new OddswireWebhookError(
+      'stale_timestamp',
+      `webhook-timestamp is not within ${TOLERANCE_SECONDS} seconds of now`,
+    );
+  }
+  const text = typeof payload === 'string' ? payload : new TextDecoder('utf-8', { ignoreBOM: true }).decode(payload);
+  const signed = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+  const secrets = typeof secret === 'string' ? [secret] : secret;
+  if (!secrets.some((one) => isSigned(one, text, signed))) {
+    throw new OddswireWebhookError('bad_signature', 'webhook-signature is not of this body and secret');
+  }
+  const event = parse(decimals === 'string' ? quoteNumbers(text, 'all') : text);
+  if (!isEvent(event) || event.id !== id) throw new OddswireWebhookError('invalid_payload', 'the body is no event');
+  return event;
+}
+
+function isSigned(secret: string, text: string, headers: Record<string, string>): boolean {
+  try {
+    verifierOf(secret).verify(text, headers, { jsonParse: false });
+    return true;
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return false;
+    throw error;
+  }
+}
+
+/** After `whsec_` the key is what the base64 says; any other secret is the key itself. */
+function verifierOf(secret: string): Webhook {
+  try {
+    return secret.startsWith(GENERATED)
+      ? new Webhook(secret)
+      : new Webhook(new TextEncoder().encode(secret), { format: 'raw' });
+  } catch (error) {
+    throw new OddswireWebhookError('invalid_secret', 'this is no secret of a webhook', error);
+  }
+}
+
+function required(headers: WebhookRequest['headers'], name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : ownHeader(headers, name);
+  if (value === null || value === undefined || value === '') {
+    throw new OddswireWebhookError('missing_header', `${name} is missing`);
+  }
+  return value;
+}
+
+function ownHeader(headers: Exclude<WebhookRequest['headers'], Headers>, name: string): string | undefined {
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name) return typeof value === 'object' ? value[0] : value;
+  }
+  return undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new OddswireWebhookError('invalid_payload', 'the body is not JSON', error);
+  }
+}
+
+/** Whether it has what events have. The signature vouches for the rest. */
+function isEvent(value: unknown): value is WebhookEvent<DecimalType> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    'type' in value &&
+    typeof value.type === 'string' &&
+    'data' in value &&
+    typeof value.data === 'object' &&
+    value.data !== null
+  );
+}

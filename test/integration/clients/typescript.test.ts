@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createClient,
+  OddswireApiError,
+  type OddswireClient,
+  verifyWebhook,
+} from '../../../clients/typescript/src/index.ts';
+import { KEY_OF_PATH } from '../../../clients/typescript/src/schema.ts';
+import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
+import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
+import { deliverWebhook } from '../../../workers/deliver-webhook.ts';
+import { aDelivery } from '../../factories/deliveries.ts';
+import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
+import {
+  aStoredBook,
+  aStoredPrice,
+  storedCandles,
+  storedSnapshots,
+  storedTrades,
+} from '../../factories/stored-series.ts';
+import { startTestApi, type TestApi } from '../api/api-harness.ts';
+import { jobContext, testConfig } from '../workers/worker-harness.ts';
+
+const allow = parseCidrs('127.0.0.0/8');
+const HOUR = 1_767_319_200;
+const MARKETS = 23;
+const TRADES = 31;
+const WALLET = '0x56687bf447db6ffa42ffe2204a05edaa20f55839';
+const EXACT = '12345678901234567890.123456789012345678';
+const PK = sql('test_client_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
+
+/** Pages and files for browsers. */
+const NOT_FOR_PROGRAMS = ['GET /docs', 'GET /docs/{file}'];
+
+let api: TestApi;
+let receiver: Receiver;
+let sender: Sender;
+let client: OddswireClient;
+let accountId: bigint;
+let apiKey: string;
+let market: TestMarket;
+let asked: string[] = [];
+
+/** Which operation a request was. */
+function operationOf({ method, url }: Request): string {
+  const { pathname } = new URL(url);
+  const paths = Object.keys(KEY_OF_PATH).sort((a, b) => a.split('{').length - b.split('{').length);
+  const path = paths.find((one) => new RegExp(`^${one.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname));
+  return `${method} ${path}`;
+}
+
+const counted = (request: Request) => {
+  asked.push(operationOf(request));
+  return fetch(request);
+};
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  sender = createSender({ version: 'test', allow, extraCaPem: receiver.caPem });
+  api = await startTestApi({ webhookAllow: allow });
+  const account = await api.client();
+  accountId = account.accountId;
+  apiKey = account.key;
+  client = createClient({ baseUrl: api.url, apiKey, fetch: counted });
+
+  for (let number = 1; number < MARKETS; number += 1) await aStoredMarket(api.db, { title: `Rain on day ${number}?` });
+  market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null] });
+  const tokenId = market.outcomes[0]?.tokenId ?? 0n;
+  const at = (seconds: number) => new Date((HOUR + seconds) * 1_000);
+  await aStoredPrice(api.db, tokenId, { price: '0.62', bid: '0.61', ask: '0.63', asOf: at(0) });
+  await aStoredBook(api.db, tokenId, { asOf: new Date(), bids: [['0.61', '10']], asks: [['0.63', '5', 2]] });
+  await storedCandles(api.db, tokenId, 3_600, [{ bucket: HOUR, close: '0.6' }]);
+  await storedSnapshots(api.db, tokenId, [{ ts: HOUR, price: '0.61' }]);
+  const trades = Array.from({ length: TRADES }, (_, index) => ({ tokenId, at: at(index), tradeId: `t${index}` }));
+  await storedTrades(api.db, trades);
+});
+afterAll(async () => {
+  await sender.close();
+  await receiver.close();
+  await api.close();
+});
+
+/** A webhook of the receiver, with its secret and its key in the database. */
+async function aWebhook(secret?: string) {
+  const made = await client.webhooks.create({
+    url: `${receiver.url}/hook`,
+    events: ['price_alert'],
+    ...(secret !== undefined && { secret }),
+  });
+  const [row] = await api.db.query<{ pk: string }>(PK, [made.id]);
+  return { ...made, pk: BigInt(row?.pk ?? 0) };
+}
+
+/** Does what a worker would: sends what is due, and gives what came of this event. */
+async function delivered(pk: bigint, eventId: string): Promise<ReceivedRequest> {
+  const { db, databaseUrl, secretBox } = api;
+  const context = jobContext({ db, config: testConfig(databaseUrl), sender, secretBox });
+  await deliverWebhook.run({ subscriptionPk: String(pk) }, context);
+  return receiver.waitFor(({ headers }) => headers['webhook-id'] === eventId, 5_000);
+}
+
+async function thrownBy(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => expect.unreachable('it was answered'),
+    (error: unknown) => error,
+  );
+}
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const seen: Item[] = [];
+  for await (const item of items) seen.push(item);
+  return seen;
+}
+
+it('has a method for every operation', async () => {
+  asked = [];
+  const market_id = market.marketId;
+  const one = { venue: 'polymarket', market_id };
+  const range = { start: HOUR, end: new Date((HOUR + 3_600) * 1_000) };
+
+  expect((await client.venues.list()).data).toMatchObject([{ venue: 'polymarket', currency: 'USD' }]);
+  expect((await client.markets.list({ q: 'snow' })).data).toMatchObject([{ market_id, volume_24h: 0.1 }]);
+  expect((await client.markets.get(one)).data).toMatchObject({ title: 'Will it snow?', volume: Number(EXACT) });
+  expect((await client.markets.prices({ market_id })).data.outcomes[0]).toMatchObject({ price: 0.62, best_ask: 0.63 });
+  const many = await client.markets.manyPrices({ market_ids: [market_id, 'no-such'] });
+  expect([many.data.length, many.meta.missing]).toEqual([1, ['no-such']]);
+  expect((await client.markets.orderbook(one)).data).toMatchObject({ best_bid: 0.61, asks: [{ size: 5, count: 2 }] });
+  const candles = await client.candles.list({ ...one, ...range, interval: '1h' });
+  expect(candles).toMatchObject({ data: [{ timestamp: HOUR, close: 0.6 }], meta: { interval: '1h' } });
+  expect((await client.volume.list({ ...one, ...range })).data).toMatchObject([{ timestamp: HOUR, volume: 10 }]);
+  expect((await client.snapshots.list({ ...one, ...range })).data).toMatchObject([{ price: 0.61 }]);
+  expect((await client.trades.list({ ...one, limit: 2 })).data.map(({ trade_id }) => trade_id)).toEqual(['t30', 't29']);
+
+  const { id, pk } = await aWebhook();
+  expect((await client.webhooks.list()).data.map((hook) => hook.id)).toContain(id);
+  expect(await client.webhooks.update(id, { events: ['transaction', 'price_alert'] })).toMatchObject({ id });
+  expect(await client.webhooks.get(id)).toMatchObject({ events: ['transaction', 'price_alert'], status: 'active' });
+  expect(await client.webhooks.test(id)).toMatchObject({ eventType: 'test', status: 'pending' });
+  expect((await client.webhooks.rotateSecret(id)).secret).toMatch(/^whsec_/);
+
+  const failed = await aDelivery(api.db, { accountId, subscriptionPk: pk, status: 'failed' });
+  const since = new Date(Date.now() - 3_600_000);
+  const listed = await client.deliveries.list(id, { status: 'failed', since });
+  expect(listed).toMatchObject({ data: [{ id: failed.id }], meta: { next_cursor: null } });
+  expect(await client.deliveries.get(id, failed.id)).toMatchObject({ attemptLog: [], payload: { id: failed.eventId } });
+  expect(await client.deliveries.retry(id, failed.id)).toMatchObject({ id: failed.id, status: 'pending' });
+  expect(await client.deliveries.recover(id, { since })).toEqual({ recovered: expect.any(Number) });
+
+  const alert = await client.alerts.create({ tokenMint: 'mint', condition: 'above', price: 0.6, webhookId: id });
+  expect(await client.alerts.get(alert.id)).toEqual(alert);
+  expect((await client.alerts.list()).data).toEqual([alert]);
+  expect(await client.alerts.delete(alert.id)).toEqual({ id: alert.id, deleted: true });
+
+  const wallet = await client.wallets.create({ venue: 'polymarket', address: WALLET, label: 'research' });
+  expect(await client.wallets.get(wallet.id)).toEqual(wallet);
+  expect((await client.wallets.list()).data).toEqual([wallet]);
+  expect(await client.wallets.delete(wallet.id)).toEqual({ id: wallet.id, deleted: true });
+  expect(await client.webhooks.delete(id)).toEqual({ id, deleted: true });
+
+  expect(await client.health.live()).toEqual({ status: 'live' });
+  expect(await client.health.ready()).toEqual({ status: 'ready' });
+  const document = (await client.openApi()) as { paths: Record<string, Record<string, unknown>> };
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect([...new Set([...asked, ...NOT_FOR_PROGRAMS])].sort()).toEqual(operations.sort());
+});
+
+describe('walking a list', () => {
+  it.each([1, 5, MARKETS, 1_000])('gives each market once and stops at the end, %i at a time', async (pageSize) => {
+    const whole = (await client.markets.list({ limit: 1_000 })).data.map(({ market_id }) => market_id);
+    expect(whole.length).toBe(MARKETS);
+    asked = [];
+    const walked = await all(client.markets.iterate({}, { pageSize }));
+    expect(walked.map(({ market_id }) => market_id)).toEqual(whole);
+    expect(asked.length).toBe(Math.ceil(MARKETS / pageSize));
+  });
+
+  it('keeps the filters of the first page', async () => {
+    const walked = await all(
+      client.trades.iterate({ market_id: market.marketId, direction: 'asc', start: HOUR + 10 }, { pageSize: 7 }),
+    );
+    expect(walked.map(({ trade_id }) => trade_id)).toEqual(
+      Array.from({ length: TRADES - 10 }, (_, index) => `t${index + 10}`),
+    );
+    const found = await all(client.markets.iterate({ q: 'rain' }, { pageSize: 10 }));
+    expect(new Set(found.map(({ market_id }) => market_id)).size).toBe(MARKETS - 1);
+  });
+
+  it('walks what an account owns', async () => {
+    const mints = Array.from({ length: 5 }, (_, index) => `walked-${index}`);
+    for (const tokenMint of mints) await client.alerts.create({ tokenMint, condition: 'below', price: 0.1 });
+    const alerts = await all(client.alerts.iterate({ pageSize: 2 }));
+    expect(alerts.map(({ tokenMint }) => tokenMint)).toEqual(mints.toReversed());
+    const hook = await aWebhook();
+    for (let index = 0; index < 3; index += 1) await client.webhooks.test(hook.id);
+    const kept = await all(client.deliveries.iterate(hook.id, { eventType: 'test' }, { pageSize: 2 }));
+    expect(new Set(kept.map(({ id }) => id)).size).toBe(3);
+    expect((await all(client.webhooks.iterate({ pageSize: 1 }))).map(({ id }) => id)).toEqual([hook.id]);
+    expect(await all(client.wallets.iterate())).toEqual([]);
+  });
+
+  it('asks for no page that nobody wants, and ends with the signal', async () => {
+    asked = [];
+    for await (const first of client.markets.iterate({}, { pageSize: 5 })) {
+      expect(first.venue).toBe('polymarket');
+      break;
+    }
+    expect(asked.length).toBe(1);
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    let seen = 0;
+    const walk = async () => {
+      for await (const { venue } of client.markets.iterate({}, { pageSize: 5, signal: controller.signal })) {
+        expect(venue).toBe('polymarket');
+        seen += 1;
+        if (seen === 7) controller.abort(reason);
+      }
+    };
+    expect(await thrownBy(walk())).toBe(reason);
+    expect([seen, asked.length]).toEqual([7, 3]);
+  });
+});
+
+describe('errors', () => {
+  it('have what the service said', async () => {
+    const missing = await thrownBy(client.markets.get({ market_id: 'no-such' }, { requestId: 'mine-1' }));
+    expect(missing).toBeInstanceOf(OddswireApiError);
+    expect(missing).toMatchObject({ status: 404, code: 'market_not_found', requestId: 'mine-1', retryable: false });
+    const wrong = await thrownBy(client.markets.list({ limit: 5_000 }));
+    expect(wrong).toMatchObject({ status: 400, code: 'invalid_request', details: [{ path: 'limit' }] });
+    const stranger = createClient({ baseUrl: api.url, apiKey: 'ow_live_no_key' });
+    expect(await thrownBy(stranger.alerts.list())).toMatchObject({ status: 401, code: 'unauthorized' });
+  });
+
+  it('are none where only the answer was lost: the creation is done once', async () => {
+    let isLost = false;
+    const flaky = createClient({
+      baseUrl: api.url,
+      apiKey,
+      fetch: async (request) => {
+        const response = await fetch(request);
+        if (isLost) return response;
+        isLost = true;
+        await response.text();
+        throw new TypeError('terminated');
+      },
+    });
+    const made = await flaky.alerts.create({ tokenMint: 'lost-answer', condition: 'above', price: 2 });
+    const alerts = await all(client.alerts.iterate());
+    expect(alerts.filter(({ tokenMint }) => tokenMint === 'lost-answer')).toEqual([made]);
+  });
+
+  it('tell a connection that nobody takes', async () => {
+    const nowhere = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey, retry: false });
+    expect(await thrownBy(nowhere.health.live())).toMatchObject({ code: 'connection_failed' });
+  });
+});
+
+it('gives every digit when asked for strings', async () => {
+  const exact = createClient({ baseUrl: api.url, apiKey, decimals: 'string' });
+  const { data } = await exact.markets.get({ market_id: market.marketId });
+  expect([data.volume, data.volume_24h, typeof data.updated_at]).toEqual([EXACT, '0.1', 'number']);
+  const { data: book } = await exact.markets.orderbook({ market_id: market.marketId });
+  expect(book.asks).toEqual([{ price: '0.63', size: '5', count: 2 }]);
+});
+
+describe('what a webhook sends', () => {
+  it.each([
+    ['a generated secret', undefined],
+    ['a secret of the client', 'correct horse battery staple'],
+  ])('is verified with %s, and with either while it is rotated', async (_what, given) => {
+    const { id, pk, secret } = await aWebhook(given);
+    const sent = await client.webhooks.test(id, { eventType: 'price_alert' });
+    const { body: payload, headers } = await delivered(pk, sent.eventId);
+    const event = verifyWebhook({ payload, headers, secret });
+    expect(event).toMatchObject({ id: sent.eventId, type: 'price_alert', data: { condition: 'above' } });
+    expect(() => verifyWebhook({ payload, headers, secret: 'quite another secret' })).toThrow('webhook-signature');
+
+    const { secret: next } = await client.webhooks.rotateSecret(id);
+    const later = await client.webhooks.test(id);
+    const rotated = await delivered(pk, later.eventId);
+    for (const known of [secret, next, [secret, next]]) {
+      const request = { payload: rotated.body, headers: rotated.headers, secret: known };
+      expect(verifyWebhook(request)).toMatchObject({ type: 'test', data: { webhookId: id } });
+    }
+    expect(await client.deliveries.get(id, later.id)).toMatchObject({ status: 'delivered', payload: { type: 'test' } });
+  });
+});
