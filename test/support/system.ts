@@ -165,6 +165,7 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_RETRY_SCHEDULE: '1,1,2,2,5,5,5,5,5,5',
     BOOTSTRAP_API_KEY: API_KEY,
+    RATE_LIMIT_PER_MINUTE: '1000000',
     COLD_READS_PER_MINUTE: '1000000',
     PORT: '0',
     METRICS_PORT: '0',
