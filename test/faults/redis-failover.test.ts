@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRedisClient } from '../../src/queues/redis-connection.ts';
-import { createAlerts, quotes } from '../e2e/killed-under-load.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
@@ -13,6 +12,7 @@ import {
   startRedisSentinel,
 } from '../support/redis-topologies.ts';
 import { WEBHOOK_SECRET } from '../support/system.ts';
+import { createAlerts, quotes } from './killed-under-load.ts';
 import { expectNothingLost } from './settled.ts';
 
 interface Alert {

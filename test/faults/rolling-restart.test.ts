@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAlerts, quotes } from '../e2e/killed-under-load.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
 import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts';
 import { callTo, readFrom, WEBHOOK_SECRET } from '../support/system.ts';
+import { createAlerts, quotes } from './killed-under-load.ts';
 import { deliveryCounts, expectNothingLost } from './settled.ts';
 
 /** Clients that ask one thing after the other over connections they keep. */

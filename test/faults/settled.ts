@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { ledgerTape } from '../e2e/killed-under-load.ts';
 import { brokenAlerts, eventIds, pendingWork, storedTape, undelivered, wrongCandles } from '../e2e/oracle.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Fleet } from '../support/fleet.ts';
+import { ledgerTape } from './killed-under-load.ts';
 
 const PATIENCE = { timeoutMs: 120_000, everyMs: 250 };
 

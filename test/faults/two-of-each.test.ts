@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { createAlerts, quotes } from '../e2e/killed-under-load.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
 import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
 import { callTo, WEBHOOK_SECRET } from '../support/system.ts';
+import { createAlerts, quotes } from './killed-under-load.ts';
 import { deliveryCounts, expectNothingLost } from './settled.ts';
 
 interface Alert {

@@ -28,6 +28,8 @@ export async function startPgBouncer(options: { databaseUrl: string; poolSize: n
   const database = new URL(options.databaseUrl);
   const name = database.pathname.slice(1);
   const user = decodeURIComponent(database.username);
+  // What clients give it is one thing, what it gives Postgres another.
+  const password = database.password === '' ? '' : ` password=${decodeURIComponent(database.password)}`;
   const port = await freePort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-pgbouncer-'));
   // As root it goes on as another user, who must be able to read its files.
@@ -35,7 +37,7 @@ export async function startPgBouncer(options: { databaseUrl: string; poolSize: n
   const userlist = join(dir, 'userlist.txt');
   await writeFile(userlist, `"${user}" "${PASSWORD}"\n`);
   const ini = replaced(await readFile(SHIPPED, 'utf8'), {
-    oddswire: `host=${database.hostname} port=${database.port} dbname=${name}`,
+    oddswire: `host=${database.hostname} port=${database.port} dbname=${name} user=${user}${password}`,
     listen_addr: '127.0.0.1',
     listen_port: String(port),
     auth_file: userlist,

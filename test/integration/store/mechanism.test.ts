@@ -144,7 +144,7 @@ describe('marks, claimed by shard', () => {
   });
 
   it('held by a process that was stopped go to another once Postgres ends its session', async () => {
-    const frozen = await createTestDatabase({ idleInTransactionMs: 200 });
+    const frozen = await createTestDatabase({ idleInTransactionMs: 1_000 });
     try {
       await frozen.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 1n }]));
       const thaw = gate();

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, expect, inject, it } from 'vitest';
 import { ROLES } from '../../src/queues/jobs.ts';
+import { brokenAlerts, eventIds, pendingWork, storedTape, undelivered, wrongCandles } from '../e2e/oracle.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type BackendKind, isAvailable, wipeQueues } from '../support/queue-backends.ts';
 import { type System, startSystem, WEBHOOK_SECRET } from '../support/system.ts';
-import { brokenAlerts, eventIds, pendingWork, storedTape, undelivered, wrongCandles } from './oracle.ts';
 
 interface Market {
   market_id: string;
