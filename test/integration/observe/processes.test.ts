@@ -179,7 +179,7 @@ describe('a secret', () => {
     );
     const places = { logs: system.lines.join(''), answers: answers.join('\n'), jobs: JSON.stringify(jobs), metrics };
     for (const [place, text] of Object.entries(places)) {
-      const shown = Object.entries(SECRETS).filter(([, value]) => String(text).includes(value));
+      const shown = Object.entries(system.secrets).filter(([, value]) => String(text).includes(value));
       expect([place, shown]).toEqual([place, []]);
     }
   });

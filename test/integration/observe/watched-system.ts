@@ -45,6 +45,8 @@ export interface LogLine {
 /** All five processes in this one, with everything they log, a receiver, and venues that repeat whatever they are sent. */
 export interface WatchedSystem {
   database: TestDatabase;
+  /** SECRETS, with the password that the database really has. */
+  secrets: Readonly<Record<keyof typeof SECRETS, string>>;
   api: RunningApi;
   receiver: Receiver;
   /** Where /metrics answers, by process. */
@@ -91,7 +93,9 @@ export async function startWatchedSystem(): Promise<WatchedSystem> {
   const caFile = join(dir, 'ca.pem');
   await writeFile(caFile, receiver.caPem);
   const databaseUrl = new URL(database.url);
-  databaseUrl.password = SECRETS.databasePassword;
+  // A server that asks for no password takes any.
+  if (databaseUrl.password === '') databaseUrl.password = SECRETS.databasePassword;
+  const secrets = { ...SECRETS, databasePassword: decodeURIComponent(databaseUrl.password) };
   const config = loadConfig({
     DATABASE_URL: databaseUrl.href,
     SECRETS_KEYS: `k1:${SECRETS.keyRing}`,
@@ -128,6 +132,7 @@ export async function startWatchedSystem(): Promise<WatchedSystem> {
 
   return {
     database,
+    secrets,
     api,
     receiver,
     probes: new Map([
