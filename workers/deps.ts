@@ -25,6 +25,6 @@ export interface WorkerDeps {
   readonly log: Logger;
   /** Fires when the process is told to stop. */
   readonly stopping: AbortSignal;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, by the database's clock where processes run. */
   now(): number;
 }

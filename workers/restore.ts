@@ -73,7 +73,8 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
       if (await backend.restore()) log.warn('queue store was gone: re-created');
     },
     async () => {
-      const mended = await reconcileSchedules(producer, schedulesOf(role, deps.config), deps.now());
+      // The queue store is stamped by the processes' own clocks.
+      const mended = await reconcileSchedules(producer, schedulesOf(role, deps.config), Date.now());
       if (mended.length > 0) log.info({ schedules: mended }, 'schedules set');
     },
     async () => {

@@ -23,13 +23,13 @@ const ROLE_GAUGES: Record<Role, (deps: WorkerDeps) => Collector[]> = {
   deliverer: (deps) => [deliveryGauges(deps)],
 };
 
-function queueGauges(role: Role, { config, producer, metrics, now }: WorkerDeps): Collector {
+function queueGauges(role: Role, { config, producer, metrics }: WorkerDeps): Collector {
   const names = queuesOfRole(role, config.venues);
   return {
     name: 'queues',
     async read() {
       for (const name of names) {
-        const { counts, isPaused, oldestWaitingMs } = await queueState(producer.queue(name), now());
+        const { counts, isPaused, oldestWaitingMs } = await queueState(producer.queue(name), Date.now());
         for (const state of QUEUE_STATES) metrics.queueJobs.set({ queue: name, state }, counts[state]);
         metrics.queuePaused.set({ queue: name }, isPaused ? 1 : 0);
         metrics.queueOldestWaiting.set({ queue: name }, oldestWaitingMs / 1000);

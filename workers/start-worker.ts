@@ -9,15 +9,20 @@ import { Pulse } from '../src/observe/pulse.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
 import { oldestWaitingMs } from '../src/queues/queue-state.ts';
 import { openFoundation } from '../src/runtime/foundation.ts';
+import { inOrder } from '../src/runtime/lifecycle.ts';
+import { DatabaseClock } from '../src/store/database-clock.ts';
 import { Partitions } from '../src/store/partitions.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
+import { closeWorkers } from './close-workers.ts';
 import { createProcessor } from './define.ts';
 import type { WorkerDeps } from './deps.ts';
 import { releaseParked, restore, startRestoring } from './restore.ts';
 import { gaugesOf } from './role-gauges.ts';
 import { processorsOf } from './roles.ts';
 import { venueObserver } from './venue-observer.ts';
+
+const READ_CLOCK_EVERY_MS = 5_000;
 
 export interface RunningWorker {
   /** Where /metrics and /health answer. */
@@ -43,6 +48,12 @@ export async function startWorker(
     const sender = await senderOf(config);
     foundation.onStop(() => sender.close());
     const stopping = new AbortController();
+    const clock = new DatabaseClock(foundation.db);
+    const readClock = () =>
+      clock.read().catch((error: unknown) => log.debug({ err: error }, 'clock of the database not read'));
+    await readClock();
+    const reading = setInterval(readClock, READ_CLOCK_EVERY_MS);
+    foundation.onStop(async () => clearInterval(reading));
     const deps: WorkerDeps = {
       config,
       db: foundation.db,
@@ -54,18 +65,20 @@ export async function startWorker(
       metrics,
       log,
       stopping: stopping.signal,
-      now: Date.now,
+      now: clock.now,
     };
     const pulse = new Pulse();
     const processor = createProcessor(processors, deps, pulse);
     metrics.collectors.add(...gaugesOf(role, deps));
-    await releaseParked(role, deps);
-    await restore(role, deps, backend);
+    // What cannot be written at this moment (a full disk, a full Redis) is not worth an end: the timer does it again.
+    await inOrder([() => releaseParked(role, deps), () => restore(role, deps, backend)]).catch((error: unknown) =>
+      log.warn({ err: error }, 'not restored yet; the timer will'),
+    );
     const workers = names.map((name) => {
       pulse.queue(name, concurrencyOf(name));
       return runWorker(backend.worker(name, processor, concurrencyOf(name)), log);
     });
-    foundation.onStop(() => Promise.all(workers.map((worker) => worker.close())));
+    foundation.onStop(() => closeWorkers(workers, backend, () => pulse.isAtWork));
     const restoring = startRestoring(role, deps, backend, pulse);
     foundation.onStop(() => restoring.stop());
     foundation.judgeBy(() => pulse.whyWedged((name) => oldestWaitingMs(foundation.producer.queue(name), Date.now())));

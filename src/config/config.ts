@@ -157,6 +157,9 @@ const schema = z.object({
   RETENTION_OBSERVATIONS_DAYS: wholeNumber(1, 400),
   RETENTION_ATTEMPTS_DAYS: days,
   RETENTION_EVENTS_DAYS: days,
+  RETENTION_OPS_ACTIONS_DAYS: days,
+  // Partitions are made two days ahead, and operators are told after three hours without a run.
+  MAINTAIN_STORAGE_MS: wholeNumber(1_000, 3_600_000),
   DECIMAL_FORMAT: z.enum(['number', 'string']),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
@@ -232,7 +235,9 @@ export interface Config {
     readonly observationsDays: number;
     readonly attemptsDays: number;
     readonly eventsDays: number;
+    readonly opsActionsDays: number;
   };
+  readonly maintainStorageMs: number;
   readonly decimalFormat: 'number' | 'string';
   readonly logLevel: string;
 }
@@ -306,7 +311,9 @@ export function loadConfig(environment: Environment): Config {
       observationsDays: value.RETENTION_OBSERVATIONS_DAYS,
       attemptsDays: value.RETENTION_ATTEMPTS_DAYS,
       eventsDays: value.RETENTION_EVENTS_DAYS,
+      opsActionsDays: value.RETENTION_OPS_ACTIONS_DAYS,
     },
+    maintainStorageMs: value.MAINTAIN_STORAGE_MS,
     decimalFormat: value.DECIMAL_FORMAT,
     logLevel: value.LOG_LEVEL,
   });

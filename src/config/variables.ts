@@ -109,6 +109,12 @@ const TABLE = {
   RETENTION_OBSERVATIONS_DAYS: { default: '7', meaning: 'how long the evidence for alerts is kept' },
   RETENTION_ATTEMPTS_DAYS: { default: '30', meaning: 'how long the attempts of deliveries that are over are kept' },
   RETENTION_EVENTS_DAYS: { default: '90', meaning: 'how long events and their deliveries are kept; pending ones stay' },
+  RETENTION_OPS_ACTIONS_DAYS: { default: '400', meaning: 'how long the audit log of the operator pages is kept' },
+  MAINTAIN_STORAGE_MS: {
+    default: '3600000',
+    meaning:
+      'how often partitions are made and dropped and what is past its retention is deleted, milliseconds; an hour at most',
+  },
   DECIMAL_FORMAT: { default: 'number', meaning: 'number or string: how decimal fields are written' },
   LOG_LEVEL: { default: 'info', meaning: 'trace, debug, info, warn, error, fatal or silent' },
 } satisfies Record<string, Variable>;

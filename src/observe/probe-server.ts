@@ -1,10 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { Metrics } from './metrics.ts';
 
-/** One thing a process cannot work without. `check` rejects when it is missing. */
+/** One thing a process stands on. `check` rejects when it is missing. */
 export interface Dependency {
   name: string;
   check(): Promise<void>;
+  /** The process does its part without it: missing, it is named, and takes no readiness away. */
+  mayBeMissing?: boolean;
 }
 
 export interface Readiness {
@@ -18,8 +20,8 @@ const CHECK_TIMEOUT_MS = 2_000;
 /** Asks every dependency at once. A check that does not answer in 2 s counts as missing. */
 export async function readiness(dependencies: readonly Dependency[]): Promise<Readiness> {
   const results = await Promise.allSettled(dependencies.map(async (dependency) => withTimeout(dependency.check())));
-  const missing = dependencies.flatMap(({ name }, index) => (results[index]?.status === 'rejected' ? [name] : []));
-  return { isReady: missing.length === 0, missing };
+  const missing = dependencies.filter((_, index) => results[index]?.status === 'rejected');
+  return { isReady: missing.every(({ mayBeMissing }) => mayBeMissing), missing: missing.map(({ name }) => name) };
 }
 
 async function withTimeout(check: Promise<void>): Promise<void> {

@@ -1,7 +1,7 @@
 import { isStill, type LoopBeat, type QueueBeat, type RunningJob, whyWedged } from './liveness.ts';
 
 /** How old the work is that waits in a queue, milliseconds; 0 when none does. May reject. */
-export type WaitingAge = (queue: string) => Promise<number>;
+type WaitingAge = (queue: string) => Promise<number>;
 
 /** What one process has done lately, for the rule of liveness.ts. */
 export class Pulse {
@@ -34,6 +34,11 @@ export class Pulse {
     return () => {
       if (this.#jobs.delete(job)) this.#count(queue, -1);
     };
+  }
+
+  /** Whether a job is under way. */
+  get isAtWork(): boolean {
+    return this.#jobs.size > 0;
   }
 
   /** Why the work stands still; empty when it does not. Asks a queue for its age only when this process takes nothing from it. */

@@ -27,12 +27,21 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       return false;
     },
     async ping() {
+      if (producer.status === 'wait') await producer.connect();
       // Not PING: of a cluster, the server that holds the queues must answer.
       await producer.exists(prefix);
     },
     addUsage: createRedisUsage(producer, prefix),
     queue(name) {
-      const queue = new Queue(name, { connection: producer, prefix, defaultJobOptions: JOB_RETENTION });
+      const queue = new Queue(name, {
+        connection: producer,
+        prefix,
+        defaultJobOptions: JOB_RETENTION,
+        // First used while Redis is away it would wait for it, and the end of the process with it, instead of failing at
+        // once. What the version check asks would fail then too, and for good; workers still make it.
+        skipWaitingForReady: true,
+        skipVersionCheck: true,
+      });
       queue.on('error', (error) => options.log.warn({ err: error, queue: name }, 'queue error'));
       return queue;
     },

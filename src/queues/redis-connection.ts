@@ -6,16 +6,16 @@ import { settlingConnects } from './redis-cluster.ts';
 export type RedisClient = Redis | Cluster;
 
 /** What differs between the users of a connection. */
-export interface RedisBehaviour {
+interface RedisBehaviour {
   /** How often a command is tried again on a new connection; null for ever. */
   readonly maxRetriesPerRequest: number | null;
   /** Whether commands wait for a connection that is away; without, they fail at once. */
   readonly enableOfflineQueue: boolean;
 }
 
-/** Waits 1 s to 20 s between connection attempts, for ever. */
+/** Waits 1 s to 5 s between connection attempts, for ever: what was due meanwhile waits that long after Redis is back. */
 function reconnectDelayMs(attempt: number): number {
-  return Math.max(1_000, Math.min(2 ** attempt * 100, 20_000));
+  return Math.max(1_000, Math.min(2 ** attempt * 100, 5_000));
 }
 
 /** A server that was the master until a moment ago refuses writes: the next connection finds the new one. */

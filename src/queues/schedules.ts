@@ -19,12 +19,12 @@ const MINUTE_MS = 60_000;
 const SCHEDULED_PRIORITY = 10;
 
 /** The schedules that the processes of a role keep alive. */
-export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'>): Schedule[] {
+export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs' | 'maintainStorageMs'>): Schedule[] {
   if (role === 'aggregator') {
     return [
       // Just after the minute is over: that is when its snapshots can be taken.
       { id: 'sample-snapshots', job: 'sample-snapshots', data: {}, everyMs: MINUTE_MS, pattern: '1 * * * * *' },
-      { id: 'maintain-storage', job: 'maintain-storage', data: {}, everyMs: 60 * MINUTE_MS },
+      { id: 'maintain-storage', job: 'maintain-storage', data: {}, everyMs: config.maintainStorageMs },
     ];
   }
   if (role !== 'poller') return [];
@@ -38,7 +38,10 @@ export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'
   );
 }
 
-/** A chain whose next run lies this many intervals (and at least 5 s) in the past has stopped. */
+/**
+ * A chain whose next run lies this many intervals (and at least 5 s) in the past has stopped. One whose next run lies so far
+ * ahead was made by a clock that has been set back since, or by a wrong one: it would stand still until then.
+ */
 const STOPPED_AFTER_INTERVALS = 2;
 const STOPPED_AFTER_MS = 5_000;
 
@@ -56,9 +59,9 @@ export async function reconcileSchedules(
     const queueOf = JOBS[schedule.job].queue as (data: Schedule['data']) => string;
     const queue = producer.queue(queueOf(schedule.data));
     const current = await queue.getJobScheduler(schedule.id);
-    const overdueMs = nowMs - (current?.next ?? 0);
+    const awayMs = Math.abs(nowMs - (current?.next ?? 0));
     const limitMs = Math.max(STOPPED_AFTER_MS, STOPPED_AFTER_INTERVALS * schedule.everyMs);
-    const isStopped = overdueMs > limitMs;
+    const isStopped = awayMs > limitMs;
     const { pattern, everyMs } = schedule;
     const isAsWanted = pattern === undefined ? current?.every === everyMs : current?.pattern === pattern;
     // In a paused queue nothing runs on purpose: an operator's pause is not a fault to mend.

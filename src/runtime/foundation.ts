@@ -18,9 +18,10 @@ import { createSecretBox, type SecretBox, SecretCorruptError, SecretKeyMissingEr
 import { inOrder, StartupError } from './lifecycle.ts';
 import { listen } from './listen.ts';
 import { waitForDatabase } from './wait-for-database.ts';
+import { waitUntilAnswers } from './wait-until.ts';
 
 /** What every process stands on: database, queue store, metrics, probes, key ring. */
-export interface Foundation {
+interface Foundation {
   readonly db: Database;
   readonly backend: QueueBackend;
   readonly producer: Producer;
@@ -38,8 +39,8 @@ export interface Foundation {
 }
 
 /**
- * Waits for the database, migrates both schemas and checks the key ring under the boot lock, and only then constructs
- * (DESIGN section 2, point 6). What was opened is closed again when a later step fails.
+ * Waits for the database and the queue store, migrates both schemas and checks the key ring under the boot lock, and only
+ * then constructs (DESIGN section 2, point 6). What was opened is closed again when a later step fails.
  * @throws StartupError for the wrong key ring or a taken port.
  */
 export async function openFoundation(
@@ -71,6 +72,7 @@ export async function openFoundation(
       log,
     });
     opened.push(() => backend.close());
+    await waitUntilAnswers('the queue store', () => backend.ping(), log, signal);
     const metrics = createMetrics(name);
     const db = new Database(dataSource, (waitMs) => metrics.poolAcquire.observe(waitMs / 1000), {
       isPreparing: config.hasPreparedStatements,
@@ -86,7 +88,8 @@ export async function openFoundation(
     opened.push(() => producer.close());
     const dependencies: Dependency[] = [
       { name: 'database', check: () => ping(db) },
-      { name: 'queue store', check: () => backend.ping() },
+      // Requests need none of it: what they would wake is found by the timers. Balancers must not give up every API for it.
+      { name: 'queue store', check: () => backend.ping(), mayBeMissing: name === 'api' },
     ];
     let whyWedged: () => Promise<readonly string[]> = async () => [];
     const probed = { metrics, dependencies, whyWedged: () => whyWedged() };

@@ -4,7 +4,6 @@ import { ConfigError, configTable, loadConfig } from '../../../src/config/config
 import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
-import { MARKET_VENUES } from '../../../src/domain/venue.ts';
 import { ROLES } from '../../../src/queues/jobs.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
@@ -29,7 +28,7 @@ describe('loadConfig', () => {
       metrics: { host: '127.0.0.1', port: 9464 },
       dataDir: './.data',
       queues: { prefix: 'oddswire' },
-      venues: [...MARKET_VENUES],
+      venues: ['polymarket', 'kalshi', 'manifold'],
       webhooks: {
         retryScheduleSeconds: [5, 30, 120, 600, 1800, 7200, 18_000, 36_000, 36_000],
         timeoutMs: 15_000,
@@ -177,6 +176,7 @@ describe('loadConfig', () => {
     QUOTA_ALERTS: 'hunter2',
     QUOTA_WALLETS: '2147483648',
     RETENTION_TRADES_DAYS: '0',
+    MAINTAIN_STORAGE_MS: '999',
     DECIMAL_FORMAT: 'hunter2',
     LOG_LEVEL: 'hunter2',
   };

@@ -26,6 +26,15 @@ describe('readiness', () => {
     expect(await readiness(dependencies)).toEqual({ isReady: false, missing: ['database', 'queue store'] });
   });
 
+  it('is not taken away by what may be missing, which is named', async () => {
+    const queues = { ...down('queue store'), mayBeMissing: true };
+    expect(await readiness([up('database'), queues])).toEqual({ isReady: true, missing: ['queue store'] });
+    expect(await readiness([down('database'), queues])).toEqual({
+      isReady: false,
+      missing: ['database', 'queue store'],
+    });
+  });
+
   it('a check that hangs is missing after two seconds, however many hang', async () => {
     vi.useFakeTimers();
     const answer = readiness([hanging('a'), hanging('b'), up('c')]);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SHARDS } from '../../../src/domain/shard.ts';
 import {
-  ALL_LANES,
   concurrencyOf,
   JOB_NAMES,
   JOBS,
@@ -18,7 +17,7 @@ import { processorsOf } from '../../../workers/roles.ts';
 const VENUES = ['polymarket', 'manifold'] as const;
 const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000, wallets: 10_000 };
 const schedules = ROLES.flatMap((role) =>
-  schedulesOf(role, { venues: VENUES, pollMs }).map((one) => ({ role, ...one })),
+  schedulesOf(role, { venues: VENUES, pollMs, maintainStorageMs: 3_600_000 }).map((one) => ({ role, ...one })),
 );
 const queueOf = (name: keyof typeof JOBS, data: object) => (JOBS[name].queue as (data: object) => string)(data);
 
@@ -79,11 +78,16 @@ describe('queues', () => {
 
   it('every shard has a lane', () => {
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
-    expect(new Set(shards.map(laneOf))).toEqual(new Set(ALL_LANES));
+    expect(new Set(shards.map(laneOf))).toEqual(new Set(Array.from({ length: LANES }, (_, lane) => lane)));
   });
 });
 
 describe('schedules', () => {
+  it('storage is maintained as often as configured', () => {
+    const aggregator = schedulesOf('aggregator', { venues: VENUES, pollMs, maintainStorageMs: 5_000 });
+    expect(aggregator.find(({ job }) => job === 'maintain-storage')?.everyMs).toBe(5_000);
+  });
+
   it('have an id of their own each, valid data, and the role that keeps them runs them', () => {
     expect(new Set(schedules.map(({ id }) => id)).size).toBe(schedules.length);
     for (const { role, job, data, everyMs } of schedules) {

@@ -1,0 +1,32 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { asError, OddswireError } from '../domain/errors.ts';
+import type { Logger } from '../observe/logger.ts';
+
+/** Say so once in this while, not at each try. */
+const REMIND_MS = 10_000;
+
+/**
+ * Resolves when `ask` does; asks again, for ever, when it rejects. `what` is named in the log.
+ * @throws OddswireError `aborted` when the signal fires first.
+ */
+export async function waitUntilAnswers(
+  what: string,
+  ask: () => Promise<void>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  let saidAt = 0;
+  for (let attempt = 1; ; attempt++) {
+    if (signal.aborted) throw new OddswireError('aborted', `stopped while waiting for ${what}`);
+    try {
+      return await ask();
+    } catch (error) {
+      if (Date.now() - saidAt > REMIND_MS) {
+        saidAt = Date.now();
+        const { message } = asError(error);
+        log.info({ reason: message || 'connection refused', attempt }, `waiting for ${what}`);
+      }
+      await delay(Math.min(100 * attempt, 1_000));
+    }
+  }
+}
