@@ -2,15 +2,18 @@ import { foldCandles } from '../src/store/candles.ts';
 import { defineJob } from './define.ts';
 import { runStage } from './staging.ts';
 
-/** Marks per claim: some tens of milliseconds of work. */
-const CLAIM_LIMIT = 2_000;
+/**
+ * Milliseconds of work while trades come in, some hundreds where each mark is of a whole hour of history. Newest first, so that
+ * the present stays fresh while a backlog is worked off.
+ */
+export const FOLD_CLAIM = { limit: 500, order: 'newest' } as const;
 
-/** Trades to candles. Newest marks first, so that the present stays fresh while a backlog is worked off. */
+/** Trades to candles. */
 export const foldCandlesJob = defineJob('fold-candles', ({ lane }, context) =>
   runStage(context, {
     stage: 'fold-candles',
     lane,
-    claim: { limit: CLAIM_LIMIT, order: 'newest' },
+    claim: FOLD_CLAIM,
     work: foldCandles,
   }),
 );

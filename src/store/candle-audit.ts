@@ -41,7 +41,7 @@ const TOKENS = sql(
 );
 
 /** A page of a venue's outcomes by key, or of one market's. */
-export async function auditedOutcomes(
+async function auditedOutcomes(
   db: Queryable,
   venue: string,
   options: { marketId?: string; afterTokenId: bigint; limit: number },
@@ -84,7 +84,8 @@ const DIFFERENCES = sql(
    WHERE (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
          (${VALUES.map((name) => `f.${name}`).join(', ')})
      AND NOT EXISTS (SELECT FROM mark WHERE stage = 'fold-candles' AND shard = $5 AND key = token_id
-                       AND detail >= bucket AND detail < bucket + interval_seconds)
+                       AND detail - detail % 60 < bucket + interval_seconds
+                       AND detail + (detail % 60) * 59 + 60 > bucket)
    ORDER BY token_id, interval_seconds, bucket`,
 );
 
@@ -147,7 +148,7 @@ async function mend(tx: Tx, differences: readonly CandleDifference[]): Promise<v
  * the lock of their shard (DESIGN section 6); with `repair` it mends what differs in the same transaction. Buckets that wait
  * for their fold are left out. `range` must not reach below the oldest trade kept: what was dropped folds to nothing.
  */
-export function auditCandles(
+function auditCandles(
   db: Database,
   shard: number,
   tokenIds: readonly bigint[],
@@ -163,7 +164,7 @@ export function auditCandles(
   });
 }
 
-export interface AuditProgress {
+interface AuditProgress {
   outcomes: AuditedOutcome[];
   differences: CandleDifference[];
 }

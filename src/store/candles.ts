@@ -14,60 +14,88 @@ const ON_CONFLICT = `ON CONFLICT (token_id, interval_seconds, bucket) DO UPDATE 
 const FOLD_MINUTES = sql(
   'fold_minutes',
   `INSERT INTO candle AS k (${COLUMNS})
-   SELECT m.token_id, 60, m.bucket, f.open, f.high, f.low, f.close, f.volume, f.notional, f.trades
-   FROM unnest($1::bigint[], $2::bigint[]) AS m (token_id, bucket)
+   SELECT s.token_id, 60, f.*
+   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS s (token_id, start, until)
    CROSS JOIN LATERAL (
-     SELECT (array_agg(price ORDER BY ts, trade_id))[1] AS open, max(price) AS high, min(price) AS low,
+     SELECT floor(date_part('epoch', ts) / 60)::bigint * 60 AS bucket,
+            (array_agg(price ORDER BY ts, trade_id))[1] AS open, max(price) AS high, min(price) AS low,
             (array_agg(price ORDER BY ts DESC, trade_id DESC))[1] AS close,
             sum(size) AS volume, sum(price * size) AS notional, count(*)::int AS trades
-     FROM trade t WHERE t.token_id = m.token_id
-       AND t.ts >= to_timestamp(m.bucket) AND t.ts < to_timestamp(m.bucket + 60)) f
-   WHERE f.trades > 0 ORDER BY 1, 3 ${ON_CONFLICT}`,
+     FROM trade t WHERE t.token_id = s.token_id AND t.ts >= to_timestamp(s.start) AND t.ts < to_timestamp(s.until)
+     GROUP BY 1) f
+   ORDER BY 1, 3 ${ON_CONFLICT}`,
 );
 
 const FOLD_LEVEL = sql(
   'fold_level',
   `INSERT INTO candle AS k (${COLUMNS})
-   SELECT m.token_id, $4, m.bucket, f.open, f.high, f.low, f.close, f.volume, f.notional, f.trades
-   FROM unnest($1::bigint[], $2::bigint[]) AS m (token_id, bucket)
+   SELECT s.token_id, $5, f.*
+   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS s (token_id, start, until)
    CROSS JOIN LATERAL (
-     SELECT (array_agg(c.open ORDER BY c.bucket))[1] AS open, max(c.high) AS high, min(c.low) AS low,
+     SELECT c.bucket / $5 * $5 AS bucket,
+            (array_agg(c.open ORDER BY c.bucket))[1] AS open, max(c.high) AS high, min(c.low) AS low,
             (array_agg(c.close ORDER BY c.bucket DESC))[1] AS close,
             sum(c.volume) AS volume, sum(c.notional) AS notional, sum(c.trades)::int AS trades
-     FROM candle c WHERE c.token_id = m.token_id AND c.interval_seconds = $3
-       AND c.bucket >= m.bucket AND c.bucket < m.bucket + $4) f
-   WHERE f.trades > 0 ORDER BY 1, 3 ${ON_CONFLICT}`,
+     FROM candle c WHERE c.token_id = s.token_id AND c.interval_seconds = $4
+       AND c.bucket >= s.start AND c.bucket < s.until
+     GROUP BY 1) f
+   ORDER BY 1, 3 ${ON_CONFLICT}`,
 );
 
 /**
  * Recomputes the minutes that gained trades from the stored trades, then every coarser bucket they lie in from the level
  * below (DESIGN section 6). The marks must have been claimed in an earlier statement of this transaction, under the lock
- * of their shard: that makes this the only writer of these outcomes. Returns the number of 1m buckets folded.
+ * of their shard: that makes this the only writer of these outcomes. Returns the number of minutes looked at.
  */
 export async function foldCandles(tx: Tx, marks: readonly Mark[]): Promise<number> {
-  let buckets = distinctBuckets(marks.map((mark) => ({ token: mark.key, bucket: mark.detail })));
-  const minutes = buckets.length;
-  await tx.query(FOLD_MINUTES, columnsOf(buckets));
+  let spans = joined(marks.map(spanOfMark));
+  const minutes = spans.reduce((sum, { start, until }) => sum + Number(until - start) / 60, 0);
+  await tx.query(FOLD_MINUTES, columnsOf(spans));
   const [base, ...coarser] = Object.values(INTERVAL_SECONDS);
   let below: number = base ?? 60;
   for (const interval of coarser) {
-    const step = BigInt(interval);
-    buckets = distinctBuckets(buckets.map(({ token, bucket }) => ({ token, bucket: bucket - (bucket % step) })));
-    await tx.query(FOLD_LEVEL, [...columnsOf(buckets), below, interval]);
+    spans = joined(spans.map((span) => widened(span, BigInt(interval))));
+    await tx.query(FOLD_LEVEL, [...columnsOf(spans), below, interval]);
     below = interval;
   }
   return minutes;
 }
 
-interface Bucket {
+/** Times of one token, `[start, until)` epoch seconds. */
+interface Span {
   token: bigint;
-  bucket: bigint;
+  start: bigint;
+  until: bigint;
 }
 
-function distinctBuckets(buckets: readonly Bucket[]): Bucket[] {
-  return [...new Map(buckets.map((item) => [`${item.token}:${item.bucket}`, item])).values()];
+/** The minutes that a mark of `fold-candles` speaks of: see `STAGES`. */
+function spanOfMark({ key, detail }: Mark): Span {
+  const further = detail % 60n;
+  const start = detail - further;
+  return { token: key, start, until: start + (further + 1n) * 60n };
 }
 
-function columnsOf(buckets: readonly Bucket[]): [bigint[], bigint[]] {
-  return [buckets.map((item) => item.token), buckets.map((item) => item.bucket)];
+/** As far as whole buckets of `seconds` reach. */
+function widened({ token, start, until }: Span, seconds: bigint): Span {
+  return { token, start: start - (start % seconds), until: until + ((seconds - (until % seconds)) % seconds) };
+}
+
+/** In order, with those joined that touch: no bucket lies in two. */
+function joined(spans: readonly Span[]): Span[] {
+  const result: Span[] = [];
+  for (const span of spans.toSorted((a, b) => compare(a.token, b.token) || compare(a.start, b.start))) {
+    const last = result.at(-1);
+    if (last?.token !== span.token || last.until < span.start) result.push({ ...span });
+    else if (last.until < span.until) last.until = span.until;
+  }
+  return result;
+}
+
+function compare(a: bigint, b: bigint): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function columnsOf(spans: readonly Span[]): [bigint[], bigint[], bigint[]] {
+  return [spans.map(({ token }) => token), spans.map(({ start }) => start), spans.map(({ until }) => until)];
 }

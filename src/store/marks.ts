@@ -3,7 +3,7 @@ import { type Queryable, sql, type Tx } from './tx.ts';
 
 /**
  * The stages that work through marks (DESIGN section 2). What `key` and `detail` mean:
- * - `fold-candles`: token, minute (epoch seconds) that gained a trade
+ * - `fold-candles`: token, and minutes that gained trades: the first (epoch seconds) plus how many more follow it (0 to 59)
  * - `sample-snapshots`: token, minute (epoch seconds) in which its price changed
  * - `evaluate-alerts`: token, and what happened: see alert-evaluation.ts
  */
@@ -58,14 +58,14 @@ export async function lockShard(tx: Tx, stage: Stage, shard: number): Promise<vo
 
 const CLAIM_OLDEST = sql(
   'claim_marks_oldest',
-  `DELETE FROM mark WHERE (stage, shard, id) IN (
-     SELECT stage, shard, id FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id LIMIT $3)
+  `DELETE FROM mark WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id LIMIT $3))
    RETURNING id, key, detail`,
 );
 const CLAIM_NEWEST = sql(
   'claim_marks_newest',
-  `DELETE FROM mark WHERE (stage, shard, id) IN (
-     SELECT stage, shard, id FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id DESC LIMIT $3)
+  `DELETE FROM mark WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id DESC LIMIT $3))
    RETURNING id, key, detail`,
 );
 const CLAIM_THESE = sql(
@@ -139,26 +139,4 @@ const RELEASE_PARKED = sql(
 /** Gives parked marks of a stage another try; returns how many. */
 export async function releaseParkedMarks(db: Queryable, stage: Stage): Promise<number> {
   return (await db.query(RELEASE_PARKED, [stage])).length;
-}
-
-const COUNT_MARKS = sql(
-  'count_marks',
-  `SELECT stage, count(*)::int AS waiting, 0 AS parked FROM mark GROUP BY stage
-   UNION ALL SELECT stage, 0, count(*)::int FROM parked_mark GROUP BY stage`,
-);
-
-export interface StageBacklog {
-  stage: string;
-  waiting: number;
-  parked: number;
-}
-
-/** Waiting and parked marks per stage, for metrics and operators. */
-export async function stageBacklogs(db: Queryable): Promise<StageBacklog[]> {
-  const byStage = new Map<string, StageBacklog>();
-  for (const row of await db.query<StageBacklog>(COUNT_MARKS)) {
-    const sum = byStage.get(row.stage) ?? { stage: row.stage, waiting: 0, parked: 0 };
-    byStage.set(row.stage, { ...sum, waiting: sum.waiting + row.waiting, parked: sum.parked + row.parked });
-  }
-  return [...byStage.values()];
 }

@@ -5,7 +5,8 @@ import { ensureTokens } from './tokens.ts';
 import { sql, type Tx } from './tx.ts';
 
 /**
- * Inserts what is new, and in the same statement the marks of the minutes that gained a trade, an observation per fresh
+ * Inserts what is new, and in the same statement the marks of the minutes that gained a trade (one of a token and hour, from the first to
+ * the last), an observation per fresh
  * print and the marks of their alerts. A re-read trade does none of it.
  */
 const INSERT_TRADES = sql(
@@ -13,14 +14,16 @@ const INSERT_TRADES = sql(
   `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
    inserted AS (
      INSERT INTO trade (token_id, ts, trade_id, price, size, side)
-     SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[])
-       AS t (token_id, ts, trade_id, price, size, side)
-     ORDER BY token_id, ts, trade_id COLLATE "C"
+     SELECT token_id, to_timestamp(ms / 1000), trade_id, price, size, side
+     FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[])
+       AS t (token_id, ms, trade_id, price, size, side)
+     ORDER BY token_id, ms, trade_id COLLATE "C"
      ON CONFLICT DO NOTHING RETURNING token_id, ts, price),
    folds AS (
      INSERT INTO mark (stage, shard, key, detail)
-     SELECT DISTINCT 'fold-candles', token_id % ${SHARDS}, token_id, floor(extract(epoch FROM ts) / 60)::bigint * 60
-     FROM inserted),
+     SELECT 'fold-candles', token_id % ${SHARDS}, token_id, min(minute) + (max(minute) - min(minute)) / 60
+     FROM (SELECT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute FROM inserted) gained
+     GROUP BY token_id, minute / 3600),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
      SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $7 * interval '1 millisecond'
@@ -31,13 +34,6 @@ const INSERT_TRADES = sql(
      FROM observed)
    SELECT token_id, count(*)::int AS trades FROM inserted GROUP BY token_id`,
 );
-
-/** ISO 8601 to the microsecond. */
-function timestampText(ms: number): string {
-  const micros = Math.round(ms * 1000);
-  const rest = String(micros % 1000).padStart(3, '0');
-  return new Date(Math.floor(micros / 1000)).toISOString().replace('Z', `${rest}Z`);
-}
 
 export interface WrittenTrades {
   /** Trades that were new. */
@@ -56,7 +52,7 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
   );
   const rows = await tx.query<{ token_id: string; trades: number }>(INSERT_TRADES, [
     trades.map((trade) => tokens.get(trade.outcomeId)),
-    trades.map((trade) => timestampText(trade.tsMs)),
+    trades.map((trade) => trade.tsMs),
     trades.map((trade) => trade.tradeId),
     trades.map((trade) => trade.price),
     trades.map((trade) => trade.size),

@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decimal } from '../../../src/domain/decimal.ts';
+import type { TradeRecord } from '../../../src/domain/market.ts';
+import { foldCandles } from '../../../src/store/candles.ts';
+import { insertMarks } from '../../../src/store/marks.ts';
+import { Partitions } from '../../../src/store/partitions.ts';
+import { workShard } from '../../../src/store/stage.ts';
+import { writeTrades } from '../../../src/store/trades.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+const HOUR_MS = Date.UTC(2026, 2, 1, 7);
+const MINUTE_MS = 60_000;
+
+let test: TestDatabase;
+let partitions: Partitions;
+let outcomes = 0;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  partitions = new Partitions(test.db);
+  await partitions.ensureAroundNow('observation');
+});
+afterAll(() => test.drop());
+
+const TOKEN = sql('test_token', 'SELECT id FROM token WHERE mint = $1');
+const MARKS = sql('test_marks', `SELECT detail FROM mark WHERE stage = 'fold-candles' AND key = $1 ORDER BY id`);
+const MICROS = sql(
+  'test_micros',
+  'SELECT (extract(epoch FROM ts) * 1000000)::bigint AS micros FROM trade WHERE token_id = $1',
+);
+const MINUTES = sql(
+  'test_minutes',
+  'SELECT bucket, trades FROM candle WHERE token_id = $1 AND interval_seconds = 60 ORDER BY bucket',
+);
+
+/** Stores trades of a fresh outcome at these moments, in one batch; its token. */
+async function store(timesMs: readonly number[]): Promise<bigint> {
+  outcomes += 1;
+  const outcomeId = `trades-${outcomes}`;
+  await partitions.ensure('trade', timesMs);
+  const trades = timesMs.map((tsMs, index): TradeRecord => {
+    return { tradeId: `t${index}`, outcomeId, tsMs, price: decimal('0.5'), size: decimal('1') };
+  });
+  await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
+  const [row] = await test.db.query<{ id: string }>(TOKEN, [outcomeId]);
+  return BigInt(row?.id ?? 0);
+}
+
+async function marksOf(token: bigint): Promise<number[]> {
+  return (await test.db.query<{ detail: string }>(MARKS, [token])).map(({ detail }) => Number(detail));
+}
+
+describe('stored trades', () => {
+  it('keep their time to the microsecond', async () => {
+    const from = Date.UTC(2026, 2, 1) * 1000;
+    const times = fc.uniqueArray(fc.integer({ min: from, max: from + 20 * 86_400 * 1_000_000 }), { minLength: 1 });
+    await fc.assert(
+      fc.asyncProperty(times, async (micros) => {
+        const token = await store(micros.map((at) => at / 1000));
+        const rows = await test.db.query<{ micros: string }>(MICROS, [token]);
+        expect(rows.map((row) => Number(row.micros)).sort()).toEqual([...micros].sort());
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('leave one mark of an hour, from the first minute that gained one to the last', async () => {
+    const token = await store([3, 41, 17].map((minute) => HOUR_MS + minute * MINUTE_MS + 59_999.999));
+    expect(await marksOf(token)).toEqual([HOUR_MS / 1000 + 3 * 60 + 38]);
+  });
+
+  it('leave a mark of each hour they lie in', async () => {
+    const token = await store([59, 60, 119, 120].map((minute) => HOUR_MS + minute * MINUTE_MS));
+    const hour = HOUR_MS / 1000;
+    expect((await marksOf(token)).sort()).toEqual([hour + 59 * 60, hour + 3600 + 59, hour + 7200]);
+  });
+
+  it('are folded by a mark of a single minute, in that minute alone', async () => {
+    const token = await store([0, 1, 2].map((minute) => HOUR_MS + minute * MINUTE_MS));
+    await test.db.query(sql('test_forget_marks', 'DELETE FROM mark WHERE key = $1'), [token]);
+    await test.db.transaction((tx) =>
+      insertMarks(tx, 'fold-candles', [{ key: token, detail: BigInt(HOUR_MS / 1000 + 60) }]),
+    );
+    await workShard(test.db, 'fold-candles', Number(token % 16n), { limit: 100, order: 'newest' }, foldCandles);
+    expect(await test.db.query(MINUTES, [token])).toEqual([{ bucket: String(HOUR_MS / 1000 + 60), trades: 1 }]);
+  });
+});
