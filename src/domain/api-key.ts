@@ -13,7 +13,7 @@ const MADE_KEY = /^ow_live_([0-9A-Za-z]{1,32})_[0-9A-Za-z]{16,128}$/;
 const PRESENTABLE = /^[\x21-\x7e]{1,256}$/;
 
 /** A key as it is shown once, and what is kept of it. */
-export interface NewApiKey {
+interface NewApiKey {
   id: string;
   /** `ow_live_<id>_<secret>`: show it, never store it. */
   key: string;

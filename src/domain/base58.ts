@@ -9,7 +9,7 @@ const MAX_DIGITS = 88;
  * long.
  */
 export function decodeBase58(text: string): Uint8Array | null {
-  if (text === '' || text.length > MAX_DIGITS) return null;
+  if (text.length > MAX_DIGITS) return null;
   let number = 0n;
   for (const digit of text) {
     const value = VALUES.get(digit);
@@ -35,5 +35,5 @@ export function encodeBase58(bytes: Uint8Array): string {
 
 /** Whether a text is a Solana public key, hence may be an address or a mint: base58, case-sensitive, of 32 bytes. */
 export function isPublicKey(text: string): boolean {
-  return text.length >= 32 && text.length <= 44 && decodeBase58(text)?.length === 32;
+  return decodeBase58(text)?.length === 32;
 }

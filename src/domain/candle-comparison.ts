@@ -1,7 +1,7 @@
 import { compareDecimals, type Decimal } from './decimal.ts';
 
 /** What two sources may both say of a bucket; a venue leaves prices out where nothing was traded. */
-export interface ComparedCandle {
+interface ComparedCandle {
   /** Start of the bucket, epoch seconds. */
   start: number;
   open?: Decimal;

@@ -14,7 +14,7 @@ export class InvalidCursorError extends OddswireError {
 }
 
 /** The sort key of the last row of a page, as texts: the next page starts behind it. */
-export type CursorPosition = readonly string[];
+type CursorPosition = readonly string[];
 
 /**
  * Makes and reads cursors: base64url of version, MAC and position. `scope` names the route and every filter that shapes the

@@ -23,35 +23,25 @@ export function parseDecimal(value: unknown): Decimal | null {
 function parseDecimalText(text: string): Decimal | null {
   if (text.length > MAX_DIGITS) return null;
   const scientific = SCIENTIFIC.exec(text);
-  if (scientific) {
-    const exponent = Number(scientific[2]);
-    return Math.abs(exponent) > MAX_DIGITS ? null : shiftPoint(scientific[1] ?? '', exponent);
-  }
-  return canonical(text);
+  return scientific ? shiftPoint(scientific[1] ?? '', Number(scientific[2])) : canonical(text);
 }
 
 function canonical(text: string): Decimal | null {
-  const match = PLAIN.exec(text);
-  if (!match) return null;
-  const whole = match[2] ?? '';
-  const fraction = match[3] ?? '';
+  const [, sign, whole = '', fraction = ''] = PLAIN.exec(text) ?? [];
   if (whole === '' && fraction === '') return null;
   const digits = whole.replace(/^0+(?=\d)/, '') || '0';
   const decimals = fraction.replace(/0+$/, '');
   const magnitude = decimals === '' ? digits : `${digits}.${decimals}`;
-  return (match[1] === '-' && magnitude !== '0' ? `-${magnitude}` : magnitude) as Decimal;
+  return (sign === '-' && magnitude !== '0' ? `-${magnitude}` : magnitude) as Decimal;
 }
 
 function shiftPoint(mantissa: string, exponent: number): Decimal | null {
-  const match = PLAIN.exec(mantissa);
-  if (!match || (!match[2] && !match[3])) return null;
-  const whole = match[2] ?? '';
-  const digits = whole + (match[3] ?? '');
+  const [, sign = '', whole = '', fraction = ''] = PLAIN.exec(mantissa) ?? [];
+  if (whole === '' && fraction === '') return null;
   const point = whole.length + exponent;
-  const sign = match[1] ?? '';
-  if (point <= 0) return canonical(`${sign}0.${'0'.repeat(-point)}${digits}`);
-  if (point >= digits.length) return canonical(`${sign}${digits}${'0'.repeat(point - digits.length)}`);
-  return canonical(`${sign}${digits.slice(0, point)}.${digits.slice(point)}`);
+  const wholeDigits = Math.max(point, 0);
+  const digits = '0'.repeat(Math.max(-point, 0)) + whole + fraction;
+  return canonical(`${sign}${digits.slice(0, wholeDigits).padEnd(wholeDigits, '0')}.${digits.slice(wholeDigits)}`);
 }
 
 /** Throws RangeError when `value` is no decimal: for constants and values that were validated before. */
@@ -76,7 +66,7 @@ function unscaled(value: bigint, scale: number): Decimal {
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
   const sign = value < 0n ? '-' : '';
   const text = scale === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
-  return canonical(text) ?? ('0' as Decimal);
+  return canonical(text) ?? ZERO;
 }
 
 /** -1, 0 or 1. */

@@ -1,10 +1,10 @@
 import type { AlertCondition } from './alert.ts';
+import { numberField } from './api-json.ts';
 import type { Decimal } from './decimal.ts';
+import { type EventStamp, eventBody } from './event-body.ts';
 
 /** What a `price_alert` event tells (spec section 6.2, plus venue and market). */
-export interface PriceAlert {
-  eventId: string;
-  occurredAt: Date;
+export interface PriceAlert extends EventStamp {
   alertId: string;
   tokenMint: string;
   tokenSymbol: string;
@@ -15,18 +15,16 @@ export interface PriceAlert {
   marketId?: string;
 }
 
-/** The delivery body. Prices are JSON numbers written with their exact digits, so this is text, not an object. */
+/** The delivery body. */
 export function priceAlertBody(alert: PriceAlert): string {
-  const fields = [
-    `"alertId":${JSON.stringify(alert.alertId)}`,
-    `"tokenMint":${JSON.stringify(alert.tokenMint)}`,
-    `"tokenSymbol":${JSON.stringify(alert.tokenSymbol)}`,
-    `"condition":${JSON.stringify(alert.condition)}`,
-    `"targetPrice":${alert.targetPrice}`,
-    `"currentPrice":${alert.currentPrice}`,
-    ...(alert.venue === undefined ? [] : [`"venue":${JSON.stringify(alert.venue)}`]),
-    ...(alert.marketId === undefined ? [] : [`"marketId":${JSON.stringify(alert.marketId)}`]),
-  ];
-  const id = JSON.stringify(alert.eventId);
-  return `{"id":${id},"type":"price_alert","timestamp":"${alert.occurredAt.toISOString()}","data":{${fields.join(',')}}}`;
+  return eventBody('price_alert', alert, {
+    alertId: alert.alertId,
+    tokenMint: alert.tokenMint,
+    tokenSymbol: alert.tokenSymbol,
+    condition: alert.condition,
+    targetPrice: numberField(alert.targetPrice),
+    currentPrice: numberField(alert.currentPrice),
+    venue: alert.venue,
+    marketId: alert.marketId,
+  });
 }

@@ -7,7 +7,7 @@ export class RedisUrlError extends OddswireError {
   }
 }
 
-export interface RedisNode {
+interface RedisNode {
   readonly host: string;
   readonly port: number;
 }

@@ -26,7 +26,7 @@ export class SecretsKeysError extends OddswireError {
  * that is wrong.
  */
 export function parseSecretsKeys(text: string): SecretKey[] {
-  const entries = text.split(',').map((entry) => entry.trim());
+  const entries = text.split(',');
   const keys: SecretKey[] = [];
   const problems: string[] = [];
   const positionOf = new Map<string, number>();

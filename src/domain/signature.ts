@@ -79,14 +79,14 @@ export function standardSignature(
 }
 
 /** What a receiver got: the three `webhook-*` headers as text and the raw body. */
-export interface StandardDelivery {
+interface StandardDelivery {
   readonly id: string;
   readonly timestamp: string;
   readonly signature: string;
   readonly body: Uint8Array | string;
 }
 
-export type StandardVerdict = 'ok' | 'bad_timestamp' | 'too_old' | 'too_new' | 'bad_signature';
+type StandardVerdict = 'ok' | 'bad_timestamp' | 'too_old' | 'too_new' | 'bad_signature';
 
 /**
  * Checks a Standard Webhooks delivery against any of the secrets, in constant time per pair.
@@ -101,7 +101,7 @@ export function verifyStandard(
   const ageSeconds = nowSeconds - Number(delivery.timestamp);
   if (ageSeconds > STANDARD_TOLERANCE_SECONDS) return 'too_old';
   if (ageSeconds < -STANDARD_TOLERANCE_SECONDS) return 'too_new';
-  const offered = delivery.signature.split(' ').filter((part) => part.startsWith('v1,'));
+  const offered = delivery.signature.split(' ');
   let matched = false;
   for (const secret of secrets) {
     const expected = `v1,${standardDigest(secret, delivery.id, delivery.timestamp, delivery.body)}`;

@@ -1,6 +1,5 @@
 /** What an account uses up within a window of time. */
-export const USAGE_KINDS = ['requests', 'cold_reads'] as const;
-export type UsageKind = (typeof USAGE_KINDS)[number];
+export type UsageKind = 'requests' | 'cold_reads';
 
 /** What one process admitted of an account since it last told the others. */
 export interface UsageEntry {

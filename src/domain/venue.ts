@@ -2,7 +2,7 @@
  * What a venue offers; `GET /v1/venues` shows it and the poller schedules by it. `history`: the trades of one market can be
  * walked back to its start. `wallets` can be watched; `tokens` are priced by their mints, without markets.
  */
-export type VenueCapabilities = Readonly<
+type VenueCapabilities = Readonly<
   Record<'markets' | 'prices' | 'books' | 'trades' | 'history' | 'wallets' | 'tokens', boolean>
 >;
 
@@ -42,14 +42,3 @@ export const VENUES = {
 
 export type VenueName = keyof typeof VENUES;
 export const VENUE_NAMES = Object.keys(VENUES) as VenueName[];
-
-/** The venues that have markets. */
-export type MarketVenue = {
-  [Name in VenueName]: (typeof VENUES)[Name]['capabilities']['markets'] extends true ? Name : never;
-}[VenueName];
-
-function hasMarkets(venue: VenueName): venue is MarketVenue {
-  return VENUES[venue].capabilities.markets;
-}
-
-export const MARKET_VENUES: readonly MarketVenue[] = VENUE_NAMES.filter(hasMarkets);

@@ -78,6 +78,7 @@ export function compareBalances(
   return { rows: rows.sort(byMint), changes: changes.sort(byMint) };
 }
 
+/** Each mint is there once. */
 function byMint(a: { mint: string }, b: { mint: string }): number {
-  return a.mint < b.mint ? -1 : a.mint > b.mint ? 1 : 0;
+  return a.mint < b.mint ? -1 : 1;
 }

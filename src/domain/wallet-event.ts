@@ -1,10 +1,9 @@
-import { type ApiJson, numberField, toJsonText } from './api-json.ts';
+import { type ApiJson, numberField } from './api-json.ts';
 import { type Decimal, subtractDecimals } from './decimal.ts';
+import { type EventStamp, eventBody } from './event-body.ts';
 
 /** What both kinds of wallet events begin with. */
-interface WalletEvent {
-  eventId: string;
-  occurredAt: Date;
+interface WalletEvent extends EventStamp {
   /** The address. */
   wallet: string;
   venue: string;
@@ -35,9 +34,9 @@ export interface BalanceChangeEvent extends WalletEvent {
   transactionId?: string;
 }
 
-/** The delivery body: numbers are written with their exact digits, so this is text, not an object. */
+/** The delivery body. */
 export function transactionBody(event: TransactionEvent): string {
-  return bodyOf('transaction', event, {
+  return eventBody('transaction', event, {
     wallet: event.wallet,
     venue: event.venue,
     transactionId: event.transactionId,
@@ -57,7 +56,7 @@ export function transactionBody(event: TransactionEvent): string {
 
 /** The same for a change of a balance. */
 export function balanceChangeBody(event: BalanceChangeEvent): string {
-  return bodyOf('balance_change', event, {
+  return eventBody('balance_change', event, {
     wallet: event.wallet,
     venue: event.venue,
     tokenMint: event.tokenMint,
@@ -72,8 +71,4 @@ export function balanceChangeBody(event: BalanceChangeEvent): string {
 
 function optionalNumber(value: Decimal | undefined): ApiJson | undefined {
   return value === undefined ? undefined : numberField(value);
-}
-
-function bodyOf(type: string, { eventId, occurredAt }: WalletEvent, data: ApiJson): string {
-  return toJsonText({ id: eventId, type, timestamp: occurredAt.toISOString(), data }, 'number');
 }

@@ -8,7 +8,7 @@ export const FIRST_UNPRIVILEGED_PORT = 1024;
 const NOT_ALLOWED = 'the destination address is not allowed';
 
 /** Why a URL is refused. `blocked` means well formed but pointing where deliveries may not go. */
-export interface UrlProblem {
+interface UrlProblem {
   readonly kind: 'invalid' | 'blocked';
   readonly message: string;
 }
@@ -42,7 +42,7 @@ export function inspectWebhookUrl(url: string, allow: readonly Cidr[] = []): Url
 }
 
 /** The host of a URL as sockets want it: without the brackets of an IPv6 literal. */
-export function bareHostname(url: URL): string {
+function bareHostname(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 

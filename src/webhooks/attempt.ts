@@ -33,7 +33,7 @@ export interface OutgoingDelivery {
 }
 
 /** The receiver answered 2xx. */
-export interface DeliveredOutcome {
+interface DeliveredOutcome {
   readonly kind: 'delivered';
   readonly statusCode: number;
   readonly durationMs: number;

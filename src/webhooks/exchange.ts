@@ -5,7 +5,7 @@ import { DeadlineError } from './attempt-errors.ts';
 export const MAX_READ_BYTES = 16 * 1024;
 export const EXCERPT_BYTES = 4 * 1024;
 
-export interface PostRequest {
+interface PostRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
@@ -23,24 +23,28 @@ export type Exchange =
  * It drives the dispatcher directly: undici's `request` ignores its abort signal until a connection exists, and
  * would then still send what was given up.
  */
-export function exchange(dispatcher: Dispatcher, request: PostRequest, deadlineMs: number): Promise<Exchange> {
+export function exchange(
+  dispatcher: Pick<Dispatcher, 'dispatch'>,
+  request: PostRequest,
+  deadlineMs: number,
+): Promise<Exchange> {
   return new Promise((resolve) => {
-    const kept: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let readBytes = 0;
     let answer: { statusCode: number; retryAfter?: string } | undefined;
     let controller: Dispatcher.DispatchController | undefined;
     let settled = false;
 
-    const settle = (error: Error) => {
-      if (settled) return;
+    // An error is made where one is needed: its stack costs more than the rest of what is done here.
+    const settle = (error: () => Error) => {
       settled = true;
       clearTimeout(timer);
-      resolve(
-        answer === undefined ? { error } : { ...answer, excerpt: Buffer.concat(kept).subarray(0, EXCERPT_BYTES) },
-      );
+      // Only the first of these calls counts.
+      const excerptBytes = Math.min(readBytes, EXCERPT_BYTES);
+      resolve(answer === undefined ? { error: error() } : { ...answer, excerpt: Buffer.concat(chunks, excerptBytes) });
     };
     const giveUp = (error: Error) => {
-      settle(error);
+      settle(() => error);
       controller?.abort(error);
     };
     const timer = setTimeout(() => giveUp(new DeadlineError()), deadlineMs);
@@ -65,15 +69,15 @@ export function exchange(dispatcher: Dispatcher, request: PostRequest, deadlineM
           answer = typeof retryAfter === 'string' ? { statusCode, retryAfter } : { statusCode };
         },
         onResponseData(_controller, chunk) {
-          if (readBytes < EXCERPT_BYTES) kept.push(chunk.subarray(0, EXCERPT_BYTES - readBytes));
+          chunks.push(chunk);
           readBytes += chunk.length;
           if (readBytes > MAX_READ_BYTES) giveUp(new Error('the rest of the response is not wanted'));
         },
         onResponseEnd() {
-          settle(new Error('the response ended without a status'));
+          settle(() => new Error('the response ended without a status'));
         },
         onResponseError(_controller, error) {
-          settle(error);
+          settle(() => error);
         },
       },
     );

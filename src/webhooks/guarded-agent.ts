@@ -23,27 +23,27 @@ const NEXT_ADDRESS_MS = 1000;
 const MAX_ADDRESSES = 8;
 
 /** The destination is, or resolves to, an address deliveries may not reach. Names no address on purpose. */
-export class BlockedAddressError extends OddswireError {
+class BlockedAddressError extends OddswireError {
   constructor() {
     super('blocked_address', 'the destination address is not allowed');
   }
 }
 
 /** The destination's name could not be resolved. */
-export class NameResolutionError extends OddswireError {
+class NameResolutionError extends OddswireError {
   constructor(cause: unknown) {
     super('dns_error', 'the destination name cannot be resolved', { retryable: true, cause });
   }
 }
 
 /** The receiver sent more than any answer may take. */
-export class AnswerTooLongError extends OddswireError {
+class AnswerTooLongError extends OddswireError {
   constructor() {
     super('answer_too_long', 'the answer does not end', { retryable: true });
   }
 }
 
-export interface GuardedAgentOptions {
+interface GuardedAgentOptions {
   readonly resolver: NameResolver;
   /** The operator's exceptions to the address policy. */
   readonly allow?: readonly Cidr[];
@@ -141,17 +141,15 @@ function certificatesOf(pem: string): string[] {
 }
 
 function guardedLookup(resolver: NameResolver, allow: readonly Cidr[]): LookupFunction {
-  return (hostname, options, callback) => {
+  return (hostname, _options, callback) => {
     resolver.resolve(hostname).then(
       (addresses) => {
-        const [first] = addresses;
         // One forbidden answer condemns the name: a rebinding name mixes both kinds.
-        if (first === undefined || addresses.some(({ address }) => !isPublicAddress(address, allow))) {
+        if (addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address, allow))) {
           callback(new BlockedAddressError(), '');
-        } else if (options.all === true) {
-          callback(null, addresses.slice(0, MAX_ADDRESSES));
         } else {
-          callback(null, first.address, first.family);
+          // A list is what `autoSelectFamily` asks for.
+          callback(null, addresses.slice(0, MAX_ADDRESSES));
         }
       },
       (error: unknown) => callback(new NameResolutionError(error), ''),

@@ -8,7 +8,7 @@ export const RETRY_AFTER_CAP_SECONDS = 3600;
 /** A forbidden address may be a DNS mistake being repaired, but is not worth a day of tries. */
 export const MAX_BLOCKED_ATTEMPTS = 3;
 
-export interface RetryInput {
+interface RetryInput {
   readonly outcome: AttemptOutcome;
   /** Number of the attempt that had this outcome, from 1. */
   readonly attemptNumber: number;
@@ -19,7 +19,7 @@ export interface RetryInput {
   readonly random: () => number;
 }
 
-export type FailureReason = AttemptErrorCode | 'gone';
+type FailureReason = AttemptErrorCode | 'gone';
 
 /** What becomes of the delivery. `pauseSubscription` asks for the subscription to be paused with that reason. */
 export type RetryDecision =

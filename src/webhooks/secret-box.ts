@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { OddswireError } from '../domain/errors.ts';
 import type { SecretKey } from '../domain/secret-keys.ts';
 
@@ -8,6 +9,10 @@ const VERSION = 'v1';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
+/** Secrets kept open in memory, where the keys are too: a subscription's secret signs delivery after delivery. */
+const MAX_KEPT_OPEN = 1_000;
+/** Version, key id, 12 bytes, 16 bytes and the ciphertext; each part but the second in base64url. */
+const SEALED = /^v1\.([^.]+)\.([\w-]{16})\.([\w-]{22})\.([\w-]*)$/;
 
 /** The ring lacks the key a value was sealed with. Our own fault: the delivery waits and uses up no attempt. */
 export class SecretKeyMissingError extends OddswireError {
@@ -40,6 +45,7 @@ export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
   if (current === undefined) throw new TypeError('a secret box needs at least one key');
   if (keys.some(({ key }) => key.length !== KEY_BYTES)) throw new TypeError(`keys must have ${KEY_BYTES} bytes`);
   const ring = new Map(keys.map(({ kid, key }) => [kid, key]));
+  const keptOpen = new LRUCache<string, string>({ max: MAX_KEPT_OPEN });
 
   return {
     seal(plain, aad) {
@@ -52,20 +58,20 @@ export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
     },
 
     open(sealed, aad) {
-      const [version, kid, ivText, tagText, ciphertextText, ...rest] = sealed.split('.');
-      if (version !== VERSION || kid === undefined || ciphertextText === undefined || rest.length > 0) {
-        throw new SecretCorruptError();
-      }
-      const iv = Buffer.from(ivText ?? '', 'base64url');
-      const tag = Buffer.from(tagText ?? '', 'base64url');
-      if (iv.length !== IV_BYTES || tag.length !== TAG_BYTES) throw new SecretCorruptError();
+      const kept = keptOpen.get(`${aad} ${sealed}`);
+      if (kept !== undefined) return kept;
+      const parts = SEALED.exec(sealed);
+      if (parts === null) throw new SecretCorruptError();
+      const [, kid = '', ...texts] = parts;
       const key = ring.get(kid);
       if (key === undefined) throw new SecretKeyMissingError(kid);
       try {
+        const [iv, tag, ciphertext] = texts.map((text) => Buffer.from(text, 'base64url')) as [Buffer, Buffer, Buffer];
         const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
         decipher.setAAD(Buffer.from(aad, 'utf8')).setAuthTag(tag);
-        const plain = Buffer.concat([decipher.update(Buffer.from(ciphertextText, 'base64url')), decipher.final()]);
-        return plain.toString('utf8');
+        const plain = Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
+        keptOpen.set(`${aad} ${sealed}`, plain);
+        return plain;
       } catch (error) {
         throw new SecretCorruptError(error);
       }

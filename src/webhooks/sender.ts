@@ -112,8 +112,8 @@ function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSecon
 function outcomeOf(result: Exchange, durationMs: number, nowMs: number): AttemptOutcome {
   if ('error' in result) return { kind: 'failed', errorCode: attemptErrorCode(result.error), durationMs };
   const { statusCode, retryAfter, excerpt: responseExcerpt } = result;
-  if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered', statusCode, durationMs, responseExcerpt };
-  const errorCode: AttemptErrorCode = statusCode >= 300 && statusCode < 400 ? 'redirect' : 'http_status';
+  if (statusCode < 300) return { kind: 'delivered', statusCode, durationMs, responseExcerpt };
+  const errorCode: AttemptErrorCode = statusCode < 400 ? 'redirect' : 'http_status';
   const failed: FailedOutcome = { kind: 'failed', errorCode, statusCode, durationMs, responseExcerpt };
   const retryAfterSeconds = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, nowMs);
   return retryAfterSeconds === undefined ? failed : { ...failed, retryAfterSeconds };

@@ -2,7 +2,7 @@
  * Destinations a hostile client would try (DESIGN section 8). `{port}` stands for the port of a receiver that listens on
  * every address of this machine, so that any hole shows as a connection.
  */
-export interface HostileUrl {
+interface HostileUrl {
   readonly kind: string;
   readonly url: string;
   /** `invalid_url` when the text itself is refused, whatever it points to. */

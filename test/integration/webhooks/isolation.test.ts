@@ -14,9 +14,10 @@ import { deliverWebhook } from '../../../workers/deliver-webhook.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gate } from '../../support/gate.ts';
 import { createTestBackend } from '../../support/queue-backends.ts';
 import { type RawServer, startTlsServer, testAuthority } from '../../support/tls.ts';
-import { gate, jobContext, keptLog, RING, testConfig, until } from '../workers/worker-harness.ts';
+import { jobContext, keptLog, RING, testConfig, until } from '../workers/worker-harness.ts';
 import { SECRET, testSender } from './deliveries.ts';
 
 const HEALTHY = 98;

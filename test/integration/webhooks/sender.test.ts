@@ -4,8 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { generateSecret } from '../../../src/domain/signature.ts';
 import { MAX_ANSWER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
+import type { NameResolver } from '../../../src/webhooks/resolver.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
-import { delivery, LOOPBACK, SECRET, testSender } from './deliveries.ts';
+import { delivery, fixedResolver, LOOPBACK, SECRET, testSender } from './deliveries.ts';
 
 const WAIT_MS = 10_000;
 
@@ -122,7 +123,7 @@ describe('one attempt against a well-behaved receiver', () => {
     expect(outcome).not.toHaveProperty('retryAfterSeconds');
   });
 
-  it.each([301, 302, 303, 307, 308, 304])('%i is a failure and is never followed', async (status) => {
+  it.each([300, 301, 302, 303, 307, 308, 304])('%i is a failure and is never followed', async (status) => {
     const target = await startReceiver();
     receiver.replyWith({
       status,
@@ -183,9 +184,39 @@ describe('life cycle', () => {
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const sending = sender.send(delivery(receiver.url));
     await receiver.waitForCount(1, WAIT_MS);
-    await sender.close();
+    const closing = sender.close();
+    await expect(sender.send(delivery(receiver.url))).rejects.toThrow('the sender is closed');
+    await closing;
     expect(await sending).toMatchObject({ kind: 'delivered' });
     await expect(sender.send(delivery(receiver.url))).rejects.toMatchObject({ code: 'sender_fault', retryable: true });
+    await receiver.close();
+  });
+
+  it('closes the resolver it was given, once nothing is in flight any more', async () => {
+    const steps: string[] = [];
+    const names = fixedResolver({});
+    const resolver: NameResolver = {
+      resolve: (name) => names.resolve(name).finally(() => steps.push('resolved')),
+      close: () => steps.push('closed'),
+    };
+    const sender = await testSender({ resolver });
+    const sending = sender.send(delivery('https://nowhere.test/'));
+    await sender.close();
+    expect(await sending).toMatchObject({ errorCode: 'dns_error' });
+    expect(steps).toEqual(['resolved', 'closed']);
+  });
+
+  it('says how long an attempt took, refused or not', async () => {
+    const receiver = await startReceiver({ reply: { delayMs: 50 } });
+    const sender = await testSender({ extraCaPem: receiver.caPem });
+    const startedMs = performance.now();
+    const refused = await sender.send(delivery('https://10.0.0.1/'));
+    const answered = await sender.send(delivery(receiver.url));
+    const tookMs = Math.ceil(performance.now() - startedMs);
+    expect(refused.durationMs).toBeGreaterThanOrEqual(0);
+    expect(answered.durationMs).toBeGreaterThanOrEqual(49);
+    expect(refused.durationMs + answered.durationMs).toBeLessThanOrEqual(tookMs + 1);
+    await sender.close();
     await receiver.close();
   });
 

@@ -18,6 +18,12 @@ describe('base58', () => {
     expect(encodeBase58(Buffer.from('0000287fb4cd', 'hex'))).toBe('11233QC4');
   });
 
+  it('is read up to the 88 digits that 64 bytes may have', () => {
+    expect(decodeBase58('1'.repeat(88))).toHaveLength(88);
+    expect(decodeBase58('1'.repeat(89))).toBeNull();
+    expect(encodeBase58(new Uint8Array(64).fill(255))).toHaveLength(88);
+  });
+
   it.each([
     ['11111111111111111111111111111111', true],
     ['So11111111111111111111111111111111111111112', true],

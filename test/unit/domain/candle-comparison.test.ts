@@ -31,6 +31,22 @@ describe('candles of two sources', () => {
     expect(found[0]).toEqual({ start: 60, field: 'open', theirs: '0.5' });
   });
 
+  it('differ in one price that only one of them has', () => {
+    const { open, ...withoutOpen } = candle(60, '0.5');
+    expect(compareCandles([candle(60, '0.5')], [withoutOpen])).toStrictEqual([
+      { start: 60, field: 'open', ours: open },
+    ]);
+    expect(compareCandles([withoutOpen], [candle(60, '0.5')])).toStrictEqual([
+      { start: 60, field: 'open', theirs: open },
+    ]);
+    expect(compareCandles([withoutOpen], [withoutOpen])).toEqual([]);
+  });
+
+  it('differ oldest first, whichever of them has the bucket', () => {
+    const found = compareCandles([candle(180, '0.5'), candle(60, '0.5')], [candle(120, '0.5'), candle(1000, '0.5')]);
+    expect([...new Set(found.map(({ start }) => start))]).toEqual([60, 120, 180, 1000]);
+  });
+
   it('have nothing to compare where nothing was traded', () => {
     expect(compareCandles([], [{ start: 60, close: decimal('0.3'), volume: decimal('0.00') }])).toEqual([]);
   });

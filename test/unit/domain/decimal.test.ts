@@ -7,6 +7,7 @@ import {
   decimal,
   midpoint,
   multiplyDecimals,
+  negateDecimal,
   parseDecimal,
   subtractDecimals,
 } from '../../../src/domain/decimal.ts';
@@ -97,6 +98,17 @@ describe('parseDecimal', () => {
     },
   );
 
+  it('takes up to 400 characters, written and as they come out', () => {
+    expect(parseDecimal('9'.repeat(400))).toBe('9'.repeat(400));
+    expect(parseDecimal('9'.repeat(401))).toBeNull();
+    expect(parseDecimal(`${'0'.repeat(400)}1`)).toBeNull();
+    expect(parseDecimal('1e399')).toBe(`1${'0'.repeat(399)}`);
+    expect(parseDecimal('1e400')).toBeNull();
+    expect(parseDecimal('1e-398')).toBe(`0.${'0'.repeat(397)}1`);
+    expect(parseDecimal('1e-399')).toBeNull();
+    expect(parseDecimal('0e-9999')).toBe('0');
+  });
+
   it('takes a JSON number by its shortest text', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
@@ -139,6 +151,12 @@ describe('parseDecimal', () => {
     '1e99999',
     '1e-401',
     '1e401',
+    '1e9999',
+    '1e10000',
+    'x1',
+    'x1e5',
+    '1e5x',
+    '1ee5',
     'NaN',
     'Infinity',
     '0x10',
@@ -172,7 +190,7 @@ describe('parseDecimal', () => {
 
 describe('decimal', () => {
   it('throws for what is none, without repeating it', () => {
-    expect(() => decimal('hunter2')).toThrow(RangeError);
+    expect(() => decimal('hunter2')).toThrow(new RangeError('not a decimal'));
     expect(() => decimal('hunter2')).not.toThrow(/hunter2/);
   });
 });
@@ -208,6 +226,7 @@ describe('arithmetic agrees with exact rationals', () => {
         check(addDecimals(a, b), { units: common.a + common.b, scale: common.scale });
         check(subtractDecimals(a, b), { units: common.a - common.b, scale: common.scale });
         expect(addDecimals(subtractDecimals(a, b), b)).toBe(a);
+        expect(addDecimals(a, negateDecimal(b))).toBe(subtractDecimals(a, b));
       }),
     );
   });

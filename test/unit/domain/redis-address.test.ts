@@ -61,6 +61,38 @@ describe('parseRedisUrl', () => {
         isTls: false,
       },
     ],
+    ['redis://h:65535/9999', { kind: 'single', node: { host: 'h', port: 65_535 }, db: 9999, isTls: false }],
+    [
+      'redis://only-a-user@h_1.test',
+      { kind: 'single', username: 'only-a-user', node: { host: 'h_1.test', port: 6379 }, db: 0, isTls: false },
+    ],
+    [
+      'redis://me:with:colon@h',
+      { kind: 'single', username: 'me', password: 'with:colon', node: { host: 'h', port: 6379 }, db: 0, isTls: false },
+    ],
+    ['redis://:@h', { kind: 'single', node: { host: 'h', port: 6379 }, db: 0, isTls: false }],
+    [
+      'redis-cluster://a , b',
+      {
+        kind: 'cluster',
+        nodes: [
+          { host: 'a', port: 6379 },
+          { host: 'b', port: 6379 },
+        ],
+        isTls: false,
+      },
+    ],
+    [
+      `redis-sentinel://a/${'m'.repeat(128)}`,
+      {
+        kind: 'sentinel',
+        nodes: [{ host: 'a', port: 26379 }],
+        masterName: 'm'.repeat(128),
+        db: 0,
+        isTls: false,
+        sentinelLogin: {},
+      },
+    ],
     ['rediss-cluster://a/', { kind: 'cluster', nodes: [{ host: 'a', port: 6379 }], isTls: true }],
   ])('reads %s', (url, address) => {
     expect(parseRedisUrl(url)).toEqual(address);
@@ -76,6 +108,18 @@ describe('parseRedisUrl', () => {
     ['redis://', 'host 1'],
     ['redis://h:99999', 'host 1'],
     ['redis://h:0', 'host 1'],
+    ['redis://h:65536', 'host 1'],
+    ['redis://h:', 'host 1'],
+    ['redis://h:12hunter2', 'host 1'],
+    ['redis://[::1', 'host 1'],
+    ['redis://[hunter2]', 'host 1'],
+    ['redis://[::1]hunter2', 'host 1'],
+    [' redis://hunter2', 'not one of'],
+    ['redis://h/12345', 'not a number'],
+    ['redis://h/1hunter2', 'not a number'],
+    ['redis://h/hunter2/1', 'not a number'],
+    ['redis-sentinel://a/hunter2!', 'no name of a master'],
+    [`redis-sentinel://a/${'m'.repeat(129)}`, 'no name of a master'],
     ['redis://hunter 2', 'host 1'],
     ['redis://hunter%zz@h', 'encodes nothing'],
     ['redis://h/hunter2', 'not a number'],
@@ -91,6 +135,7 @@ describe('parseRedisUrl', () => {
     ['redis-sentinel://a/m?master=hunter2', 'parameter 1'],
   ])('refuses %j without repeating it', (url, reason) => {
     expect(() => parseRedisUrl(url)).toThrow(reason);
+    expect(() => parseRedisUrl(url)).toThrow(expect.objectContaining({ code: 'invalid_redis_url' }));
     expect(() => parseRedisUrl(url)).not.toThrow(/hunter/);
   });
 });

@@ -79,6 +79,78 @@ describe('compareBalances', () => {
     ]);
   });
 
+  describe('stores', () => {
+    const held = (mint: string, amount: string, more: Partial<KnownBalance> = {}): KnownBalance => ({
+      mint,
+      amount: decimal(amount),
+      version: 7n,
+      missed: 0,
+      ...more,
+    });
+    const compare = (known: KnownBalance[], read: Partial<BalanceRead>) =>
+      compareBalances(new Map(known.map((balance) => [balance.mint, balance])), {
+        balances: [],
+        unreadable: new Set(),
+        isBaseline: false,
+        ...read,
+      });
+    const listed = (tokenMint: string, amount: string, more = {}) => ({ tokenMint, amount: decimal(amount), ...more });
+
+    it('nothing where nothing changed, and nothing of what was never held', () => {
+      const read = { balances: [listed('a', '5'), listed('gone', '0'), listed('never', '0')] };
+      expect(compare([held('a', '5'), held('gone', '0')], read)).toEqual({ rows: [], changes: [] });
+    });
+
+    it('the baseline without telling it, at the first version', () => {
+      const read = { balances: [listed('b', '2', { tokenSymbol: 'No' }), listed('a', '1')], isBaseline: true };
+      const rows = [
+        { mint: 'a', amount: '1', version: 1n, missed: 0 },
+        { mint: 'b', amount: '2', version: 1n, symbol: 'No', missed: 0 },
+      ];
+      expect(compare([], read)).toStrictEqual({ rows, changes: [] });
+    });
+
+    it('that a token was missed, and that it was seen again', () => {
+      const missed = { ...held('a', '5'), missed: 1 };
+      expect(compare([held('a', '5')], {})).toEqual({ rows: [missed], changes: [] });
+      expect(compare([missed], { balances: [listed('a', '5')] })).toEqual({ rows: [held('a', '5')], changes: [] });
+    });
+
+    it('a change with the names that are known by now, the newer ones first', () => {
+      const known = [held('b', '1', { symbol: 'Old', marketId: 'm' }), held('a', '1')];
+      const read = { balances: [listed('b', '2', { tokenSymbol: 'New' }), listed('a', '3', { marketId: 'n' })] };
+      expect(compare(known, read)).toStrictEqual({
+        rows: [
+          { mint: 'a', amount: '3', version: 8n, marketId: 'n', missed: 0 },
+          { mint: 'b', amount: '2', version: 8n, symbol: 'New', marketId: 'm', missed: 0 },
+        ],
+        changes: [
+          { mint: 'a', marketId: 'n', previous: '1', current: '3', version: 8n },
+          { mint: 'b', symbol: 'New', marketId: 'm', previous: '1', current: '2', version: 8n },
+        ],
+      });
+    });
+
+    it('nothing for a token that is gone, under the names it had', () => {
+      const known = [
+        held('b', '2', { missed: 1 }),
+        held('a', '1', { missed: 1, symbol: 'Yes', marketId: 'm' }),
+        held('c', '3', { missed: 1 }),
+      ];
+      expect(compare(known, { unreadable: new Set(['c']) })).toStrictEqual({
+        rows: [
+          { mint: 'a', amount: '0', version: 8n, symbol: 'Yes', marketId: 'm', missed: 0 },
+          { mint: 'b', amount: '0', version: 8n, missed: 0 },
+        ],
+        changes: [
+          { mint: 'a', symbol: 'Yes', marketId: 'm', previous: '1', current: '0', version: 8n },
+          { mint: 'b', previous: '2', current: '0', version: 8n },
+        ],
+      });
+      expect(compare(known, { unreadable: null })).toEqual({ rows: [], changes: [] });
+    });
+  });
+
   it('tells changes that add up to what is held, each with a version of its own, whatever is passed over', () => {
     const amounts = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('0', '0.1', '2', '3.000001'));
     fc.assert(

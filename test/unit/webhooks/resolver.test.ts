@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createResolver, type DnsClient } from '../../../src/webhooks/resolver.ts';
 
 /** A DNS client whose answers are given by hand; counts the names asked for. */
@@ -34,7 +34,9 @@ describe('resolver', () => {
 
   it('rejects when there is no address, by failure or by emptiness', async () => {
     await expect(createResolver(fakeClient(notFound)).resolve('a.test')).rejects.toThrow('ENOTFOUND');
-    await expect(createResolver(fakeClient(async () => [])).resolve('a.test')).rejects.toThrow('no address');
+    await expect(createResolver(fakeClient(async () => [])).resolve('a.test')).rejects.toMatchObject({
+      message: 'no address for a.test',
+    });
   });
 
   it('asks once for a name while it is cached, in any case, and again after', async () => {
@@ -90,7 +92,28 @@ describe('resolver', () => {
     expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(7);
   });
 
-  it.each(['localhost', 'LOCALHOST', 'a.localhost', 'localhost.localdomain', 'ip6-localhost'])(
+  it('gives each place back, look-up after look-up', async () => {
+    const resolver = createResolver({ client: fakeClient(notFound).client, maxInFlight: 1 });
+    for (const name of ['a.test', 'b.test', 'c.test'])
+      await expect(resolver.resolve(name)).rejects.toThrow('ENOTFOUND');
+  });
+
+  it('looks up 256 names at once when nothing else is said', async () => {
+    const { client, asked } = fakeClient(() => new Promise(() => undefined));
+    const resolver = createResolver({ client });
+    for (let index = 0; index < 300; index += 1) void resolver.resolve(`${index}.test`);
+    await nextTurn();
+    expect(asked).toHaveLength(256);
+  });
+
+  it('cancels what is in flight when it is closed', () => {
+    const { client } = fakeClient(notFound);
+    const cancel = vi.spyOn(client, 'cancel');
+    createResolver({ client }).close();
+    expect(cancel).toHaveBeenCalledTimes(1);
+  });
+
+  it.each(['localhost', 'LOCALHOST', 'a.localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback'])(
     'answers %s without DNS',
     async (name) => {
       const { client, asked } = fakeClient(async () => ['8.8.8.8']);

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CidrListError, isLoopbackAddress, isPublicAddress, parseCidrs } from '../../../src/domain/address-policy.ts';
+import {
+  CidrListError,
+  isLoopbackAddress,
+  isPublicAddress,
+  networkOf,
+  parseCidrs,
+} from '../../../src/domain/address-policy.ts';
 
 const FORBIDDEN: Record<string, string[]> = {
   'this network': ['0.0.0.0', '0.1.2.3', '::'],
@@ -70,6 +76,7 @@ const PUBLIC = [
   '::ffff:8.8.8.8',
   '2606:4700:4700::1111',
   '2a00:1450:4001:80f::200e',
+  '2606:4700::8.8.8.8',
 ];
 
 describe('isPublicAddress', () => {
@@ -119,8 +126,47 @@ describe('the operator’s exceptions', () => {
   });
 });
 
+describe('networkOf', () => {
+  const ours = parseCidrs('10.0.0.0/8,2001:db8:ff::/48');
+
+  it.each([
+    ['203.0.113.7', '203.0.113.7', false],
+    ['::ffff:203.0.113.7', '203.0.113.7', false],
+    ['10.9.9.9', '10.9.9.9', true],
+    ['2001:db8:1:2:3:4:5:6', '20010db800010002::/64', false],
+    ['2001:db8:1:2:ffff::1', '20010db800010002::/64', false],
+    ['2001:db8:ff:2::1', '20010db800ff0002::/64', true],
+    ['fe80::1%eth0', 'fe80000000000000::/64', false],
+  ])('%s is of %s, ours: %s', (address, text, isWithin) => {
+    expect(networkOf(address, ours)).toEqual({ text, isWithin });
+  });
+
+  it.each(['', 'unknown', '203.0.113.7:80', '::203.0.113.7'])('%j is of none', (text) => {
+    expect(networkOf(text, ours)).toBeNull();
+  });
+});
+
 describe('parseCidrs', () => {
   it('reads nothing as nothing', () => expect([parseCidrs(''), parseCidrs(' , ')]).toEqual([[], []]));
+
+  it('takes a bare address for a range of one', () => {
+    const allow = parseCidrs('10.0.0.5, fd00::5');
+    for (const address of ['10.0.0.5', 'fd00::5']) expect(isPublicAddress(address, allow)).toBe(true);
+    for (const address of ['10.0.0.4', '10.0.0.6', 'fd00::4', 'fd00::6']) {
+      expect(isPublicAddress(address, allow)).toBe(false);
+    }
+  });
+
+  it('wants a mapped range written as what it stands for', () => {
+    expect(() => parseCidrs('10.0.0.0/8, ::ffff:10.0.0.0/104, 10/8')).toThrow(
+      expect.objectContaining({
+        code: 'invalid_cidr_list',
+        message:
+          'entry 2 must be written as an IPv4 range; ' +
+          'entry 3 is not an address range such as 10.0.0.0/8 or fd00::/8',
+      }),
+    );
+  });
 
   it('lists everything that is wrong', () => {
     const bad = [

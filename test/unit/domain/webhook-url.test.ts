@@ -19,6 +19,12 @@ describe('webhookUrlProblem accepts', () => {
     'https://example.com/path@with-at',
     'https://mylocalhost.com/',
     'https://local.example.com/',
+    'https://localhost.example.com/',
+    'https://printer.local.example.com/',
+    'https://notlocal/',
+    'https://notlocalhost/',
+    'https://example.com?a@b',
+    'https://example.com#a@b',
     'https://10.example.com/',
     `https://example.com/${'a'.repeat(2048 - 'https://example.com/'.length)}`,
   ])('%s', (url) => expect(webhookUrlProblem(url)).toBeNull());
@@ -31,6 +37,8 @@ describe('webhookUrlProblem calls malformed', () => {
     ['ftp://example.com/', 'https'],
     ['javascript:alert(1)', 'https'],
     ['example.com', 'https'],
+    ['xhttps://example.com/', 'https'],
+    ['http://example.com/https://example.com/', 'https'],
     ['//example.com/', 'https'],
     ['https:example.com', 'https'],
     ['https:/example.com', 'https'],
@@ -56,6 +64,7 @@ describe('webhookUrlProblem calls malformed', () => {
     ['https://example.com./', 'dot'],
     ['https://localhost./', 'dot'],
     [`https://example.com/${'a'.repeat(2048)}`, '2048'],
+    [`https://example.com/${'a/../'.repeat(500)}`, '2048'],
     [`https://example.com/${'選'.repeat(500)}`, 'percent-encoded'],
   ])('%j', (url, why) => {
     expect(inspectWebhookUrl(url)?.kind).toBe('invalid');
@@ -101,8 +110,11 @@ describe('webhookUrlProblem forbids, without saying what it found', () => {
     'https://LOCALHOST:8443/',
     'https://ｌｏｃａｌｈｏｓｔ/',
     'https://a.localhost/',
+    'https://deep.er.localhost/',
     'https://localhost.localdomain/',
     'https://ip6-localhost/',
+    'https://ip6-loopback/',
+    'https://a.localhost.localdomain/',
     'https://printer.local/',
     'https://metadata.google.internal/',
   ])('%s', (url) => {

@@ -1,15 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  bucketStart,
-  type Candle,
-  type CandleTrade,
-  carriedCandle,
-  foldTrades,
-  INTERVAL_SECONDS,
-  INTERVALS,
-} from '../../../src/domain/candle.ts';
+import { INTERVAL_SECONDS, INTERVALS } from '../../../src/domain/candle.ts';
 import { addDecimals, compareDecimals, decimal, ZERO } from '../../../src/domain/decimal.ts';
+import { bucketStart, type Candle, type CandleTrade, foldTrades } from '../../support/candle-fold.ts';
 
 const START_MS = Date.UTC(2026, 0, 31, 23, 30);
 
@@ -124,19 +117,4 @@ describe('foldTrades', () => {
   });
 
   it('no trades, no candles', () => expect(foldTrades([], 60)).toEqual([]));
-});
-
-describe('carriedCandle', () => {
-  it('is flat at the previous close with no volume', () => {
-    expect(carriedCandle(60, decimal('0.4'))).toEqual({
-      start: 60,
-      open: '0.4',
-      high: '0.4',
-      low: '0.4',
-      close: '0.4',
-      volume: '0',
-      notional: '0',
-      trades: 0,
-    });
-  });
 });

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { priceOfBook } from '../../../src/domain/book-price.ts';
+import { decimal } from '../../../src/domain/decimal.ts';
+import type { BookRecord } from '../../../src/domain/market.ts';
+
+describe('priceOfBook', () => {
+  const book = (bids: string[], asks: string[]): BookRecord => ({
+    outcomeId: 'o',
+    asOfMs: 1_000,
+    bids: bids.map((price) => ({ price: decimal(price), size: decimal('1') })),
+    asks: asks.map((price) => ({ price: decimal(price), size: decimal('1') })),
+  });
+
+  it('is the exact middle of the best bid and ask', () => {
+    expect(priceOfBook(book(['0.41', '0.4'], ['0.44', '0.5']))).toEqual({
+      outcomeId: 'o',
+      asOfMs: 1_000,
+      price: '0.425',
+      bid: '0.41',
+      ask: '0.44',
+    });
+  });
+
+  it.each([
+    [[], ['0.5']],
+    [['0.5'], []],
+    [[], []],
+    [['0.1'], ['0.9']],
+    [['0.4'], ['0.5001']],
+  ])('is none for %j / %j', (bids, asks) => expect(priceOfBook(book(bids, asks))).toBeNull());
+
+  it('a spread of exactly 0.1 still counts', () => {
+    expect(priceOfBook(book(['0.4'], ['0.5']))?.price).toBe('0.45');
+  });
+});
