@@ -108,6 +108,8 @@ export interface ExchangeControl {
   ledger(since?: number, limit?: number): LedgerPage;
   /** @throws SimControlError for an unknown token, a price off the grid, a market that does not trade. */
   forcePrice(request: PriceRequest): ForcedPrice;
+  /** Ends the hold of a forced price with the next second, if there still is one. @throws SimControlError for an unknown token. */
+  releasePrice(tokenId: string): void;
   /** Decides something about one market by hand. @throws SimControlError */
   steer(request: SteerRequest): void;
   pause(): void;
@@ -143,6 +145,11 @@ export function engineControl(world: World, clock: LiveClock): EngineControl {
     forcePrice: (request) => {
       clock.catchUp();
       return force(world, request);
+    },
+    releasePrice: (tokenId) => {
+      clock.catchUp();
+      const { pin } = marketOf(world, tokenId);
+      if (pin !== undefined) pin.untilSecond = world.second;
     },
     steer: (request) => {
       clock.catchUp();
@@ -245,9 +252,14 @@ function steer(world: World, { conditionId, action, winner }: SteerRequest): voi
   steerMarket(world, market, action, winner);
 }
 
+function marketOf(world: World, tokenId: string): Market {
+  const market = world.markets.find(({ spec }) => spec.tokenIds.includes(tokenId));
+  if (market === undefined) throw new SimControlError(404, 'token_not_found', `no token ${tokenId}`);
+  return market;
+}
+
 function force(world: World, request: PriceRequest): ForcedPrice {
-  const market = world.markets.find(({ spec }) => spec.tokenIds.includes(request.tokenId));
-  if (market === undefined) throw new SimControlError(404, 'token_not_found', `no token ${request.tokenId}`);
+  const market = marketOf(world, request.tokenId);
   if (!market.isTrading) throw new SimControlError(409, 'market_not_trading', `market is ${market.phase}, or halted`);
   if (!market.spec.hasTraders) throw new SimControlError(409, 'market_not_trading', 'market has no live traders');
   const { ticksPerUnit, tokenIds } = market.spec;

@@ -37,6 +37,7 @@ export type {
 export { PortTakenError, RecordingsError, SimControlError } from './errors.ts';
 export type { Fault, FaultRequest } from './faults.ts';
 export type { ExchangeOptions } from './options.ts';
+export type { SimRequest } from './server/reply.ts';
 export type { RequestRecord } from './server/request-log.ts';
 
 /** A running simulated exchange: three hosts under prefixes of one address, and the control methods. */
@@ -107,7 +108,9 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     solana: rpcRoutes(solana),
     _sim: (request: SimRequest) => controlSolana(request) ?? controlMarkets(request),
   };
-  const server = await listen({ routes, faults, log, beforeAnswer: backend.beforeAnswer }, host, options.port ?? 0);
+  const { beforeAnswer } = backend;
+  const { onAnswered = () => undefined } = options;
+  const server = await listen({ routes, faults, log, beforeAnswer, onAnswered }, host, options.port ?? 0);
   backend.start();
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   return {

@@ -1,4 +1,6 @@
 import type { OffsetCap } from './server/data-routes.ts';
+import type { SimRequest } from './server/reply.ts';
+import type { RequestRecord } from './server/request-log.ts';
 
 /** Everything has a default; the same seed, `nowSecond` and number of steps give the same tape byte for byte. */
 export interface ExchangeOptions {
@@ -42,6 +44,8 @@ export interface ExchangeOptions {
   readonly solanaTraffic?: boolean | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */
   readonly recorded?: string | undefined;
+  /** Hears of each request to a venue host when it is over, answered or not. */
+  readonly onAnswered?: ((request: SimRequest, record: RequestRecord) => void) | undefined;
 }
 
 /** At the start four rolling markets have begun: three are over, one is open. */

@@ -23,6 +23,7 @@ export function recordedControl(
     }),
     ledger: refuse,
     forcePrice: refuse,
+    releasePrice: refuse,
     steer: refuse,
     pause: refuse,
     resume: refuse,

@@ -15,6 +15,8 @@ export interface SimServerParts {
   readonly log: RequestLog;
   /** Called before a request to a venue host is answered. */
   readonly beforeAnswer: () => void;
+  /** Called when an exchange with a client is over, answered or not. */
+  readonly onAnswered: (request: SimRequest, record: RequestRecord) => void;
 }
 
 export interface SimServer {
@@ -82,6 +84,7 @@ async function handle(
   response.once('close', () => {
     record.endedAtMs = Date.now();
     if (response.headersSent) record.status = response.statusCode;
+    parts.onAnswered(request, record);
   });
   const delayMs = hits.reduce((sum, hit) => sum + (hit.kind === 'latency' ? (hit.latencyMs ?? 0) : 0), 0);
   if (delayMs > 0) await wait(delayMs, undefined, { signal: closing });

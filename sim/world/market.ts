@@ -27,7 +27,7 @@ export interface MarketOrder {
 /** A forced level: traders stay away until `untilSecond`, so the price is what the test asked for. */
 export interface Pin {
   readonly ticks: number;
-  readonly untilSecond: number;
+  untilSecond: number;
 }
 
 /** One binary market: a single book on the axis of its first outcome, and what can be told from its trades. */

@@ -1,6 +1,7 @@
-import { foldTrades, INTERVAL_SECONDS } from '../../src/domain/candle.ts';
+import { INTERVAL_SECONDS } from '../../src/domain/candle.ts';
 import { decimal } from '../../src/domain/decimal.ts';
 import { type Database, sql } from '../../src/store/tx.ts';
+import { foldTrades } from '../support/candle-fold.ts';
 
 /**
  * Alerts that break the promise: an observation received since their creation (or the price as it is) meets them and they

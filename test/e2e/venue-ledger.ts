@@ -1,8 +1,11 @@
 import type { Exchange, LedgerRow, MarketState } from '../../sim/exchange.ts';
 import { tickerOf } from '../../sim/kalshi/wire.ts';
 import { type Decimal, decimal, ONE, subtractDecimals } from '../../src/domain/decimal.ts';
-import type { MarketVenue } from '../../src/domain/venue.ts';
 import { type Database, sql } from '../../src/store/tx.ts';
+
+/** The venues that the simulated exchange is served as. */
+export const MARKET_VENUES = ['polymarket', 'kalshi', 'manifold'] as const;
+export type MarketVenue = (typeof MARKET_VENUES)[number];
 
 /** Where a market of the simulated exchange is found on each of the venues it plays. */
 export interface Places {

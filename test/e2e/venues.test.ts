@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultRequest, MarketState } from '../../sim/exchange.ts';
-import { MARKET_VENUES, type MarketVenue } from '../../src/domain/venue.ts';
 import type { Database } from '../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -10,6 +9,8 @@ import {
   findPlaces,
   impossibleRows,
   ledgerTape,
+  MARKET_VENUES,
+  type MarketVenue,
   type Places,
   pricesSince,
   storedMarket,

@@ -1,4 +1,4 @@
 import { describe } from 'vitest';
-import { describeKilledUnderLoad } from './killed-under-load.ts';
+import { describeKills } from './kills.ts';
 
-describe('killed under load, queues on postgres', () => describeKilledUnderLoad('postgres'));
+describe('killed under load, queues on postgres', () => describeKills('postgres'));

@@ -12,7 +12,7 @@ import {
   startRedisSentinel,
 } from '../support/redis-topologies.ts';
 import { WEBHOOK_SECRET } from '../support/system.ts';
-import { createAlerts, quotes } from './killed-under-load.ts';
+import { createAlerts, quotes } from './near-alerts.ts';
 import { expectNothingLost } from './settled.ts';
 
 interface Alert {

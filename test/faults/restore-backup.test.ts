@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
 import { OddswireProcess, WEBHOOK_SECRET } from '../support/system.ts';
-import { quotes } from './killed-under-load.ts';
+import { quotes } from './near-alerts.ts';
 
 const COUNTS = `SELECT (SELECT count(*)::int FROM trade) AS trades, (SELECT count(*)::int FROM candle) AS candles,
   (SELECT count(*)::int FROM alert) AS alerts, (SELECT count(*)::int FROM delivery) AS deliveries`;

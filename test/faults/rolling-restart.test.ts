@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
 import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts';
 import { callTo, readFrom, WEBHOOK_SECRET } from '../support/system.ts';
-import { createAlerts, quotes } from './killed-under-load.ts';
+import { createAlerts, quotes } from './near-alerts.ts';
 import { deliveryCounts, expectNothingLost } from './settled.ts';
 
 /** Clients that ask one thing after the other over connections they keep. */

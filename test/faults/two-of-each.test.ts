@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
 import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
 import { callTo, WEBHOOK_SECRET } from '../support/system.ts';
-import { createAlerts, quotes } from './killed-under-load.ts';
+import { createAlerts, quotes } from './near-alerts.ts';
 import { deliveryCounts, expectNothingLost } from './settled.ts';
 
 interface Alert {

@@ -11,15 +11,17 @@ export const TEMPLATE_DATABASE = 'oddswire_template';
 export interface TestDatabase {
   url: string;
   db: Database;
+  /** Ends our connections. */
+  release(): Promise<void>;
   /** Ends our connections and drops the database, others' connections included. */
   drop(): Promise<void>;
 }
 
-/** A database of one's own, copied from the template: tests run in parallel on one cluster. */
+/** A database of one's own, copied from the template: tests run in parallel on one cluster, the run's unless another is given. */
 export async function createTestDatabase(
-  options: { poolSize?: number; idleInTransactionMs?: number } = {},
+  options: { poolSize?: number; idleInTransactionMs?: number; adminUrl?: string } = {},
 ): Promise<TestDatabase> {
-  const adminUrl = inject('adminUrl');
+  const adminUrl = options.adminUrl ?? inject('adminUrl');
   const name = `test_${randomBytes(8).toString('hex')}`;
   await admin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE_DATABASE} STRATEGY FILE_COPY`);
   const url = new URL(adminUrl);
@@ -32,11 +34,15 @@ export async function createTestDatabase(
     log: createLogger({ process: 'test', level: 'silent' }),
   });
   await dataSource.initialize();
+  const release = async () => {
+    if (dataSource.isInitialized) await dataSource.destroy();
+  };
   return {
     url: url.href,
     db: new Database(dataSource),
+    release,
     async drop() {
-      if (dataSource.isInitialized) await dataSource.destroy();
+      await release();
       await admin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
   };

@@ -1,7 +1,9 @@
 import { ROLES } from '../../src/queues/jobs.ts';
 import {
+  type CallOptions,
   callTo,
   OddswireProcess,
+  type ProcessListener,
   type ProcessName,
   readFrom,
   type Surroundings,
@@ -25,7 +27,7 @@ export interface Fleet extends Omit<Surroundings, 'close'> {
   /** A market-data call to one API after the other; throws unless it succeeds. */
   read<T>(path: string): Promise<T>;
   /** An account call to one API after the other; throws unless it succeeds. */
-  call<T>(method: string, path: string, body?: unknown): Promise<T>;
+  call<T>(method: string, path: string, body?: unknown, options?: CallOptions): Promise<T>;
   /** Starts a member that was ended. */
   start(member: Member): Promise<void>;
   /** Graceful end of everything that runs; the exit codes. Later calls join the first. */
@@ -37,6 +39,10 @@ export interface FleetOptions extends SystemOptions {
   counts: Readonly<Record<ProcessName, number>>;
   /** Variables of one name only. */
   environmentOf?: Partial<Record<ProcessName, Record<string, string>>>;
+  /** How long a process may take to start, where nobody gives up earlier. */
+  startLimitMs?: number;
+  /** Who hears of the process of a name with this number, from 0. */
+  listenerOf?(name: ProcessName, number: number): ProcessListener;
 }
 
 /** The same number of every process. */
@@ -49,13 +55,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const surroundings = await startSurroundings(options);
   const names: ProcessName[] = ['api', ...ROLES];
   const members = names.flatMap((name) =>
-    Array.from({ length: options.counts[name] }, (): Member => {
+    Array.from({ length: options.counts[name] }, (_, number): Member => {
       const environment = { ...surroundings.environment, ...options.environmentOf?.[name] };
-      return { process: new OddswireProcess(name, environment), address: null };
+      return { process: new OddswireProcess(name, environment, options.listenerOf?.(name, number)), address: null };
     }),
   );
   const start = async (member: Member) => {
-    const { address } = await member.process.start();
+    const { address } = await member.process.start(options.startLimitMs);
     member.address = address ?? null;
   };
   let stopped: Promise<(number | null)[]> | undefined;
@@ -79,7 +85,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const apis = () => membersOf('api').map((member) => member.address ?? '');
   let turn = 0;
   const nextApi = () => {
-    const addresses = apis();
+    const running = membersOf('api').filter((member) => member.process.isRunning);
+    const addresses = running.length > 0 ? running.map((member) => member.address ?? '') : apis();
     turn += 1;
     return addresses[turn % addresses.length] ?? '';
   };
@@ -91,7 +98,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     membersOf,
     apis,
     read: (path) => readFrom(nextApi(), path),
-    call: (method, path, body) => callTo(nextApi(), method, path, body),
+    call: (method, path, body, how) => callTo(nextApi(), method, path, body, how),
     start,
     stop,
   };

@@ -1,12 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { createLogger } from '../../src/observe/logger.ts';
-import { createQueueBackend } from '../../src/queues/backend.ts';
-import { createDataSource } from '../../src/store/data-source.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { TEMPLATE_DATABASE } from './database.ts';
 import { startTestRedis } from './redis.ts';
+import { createTemplate } from './template.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -37,22 +32,4 @@ async function testCluster(): Promise<{ adminUrl: string; stop(): Promise<void> 
   if (given) return { adminUrl: given, stop: async () => undefined };
   const { startTestCluster } = await import('./embedded-cluster.ts');
   return startTestCluster();
-}
-
-async function createTemplate(adminUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: adminUrl });
-  await client.connect();
-  await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE_DATABASE}`);
-  await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`);
-  await client.end();
-  const url = new URL(adminUrl);
-  url.pathname = `/${TEMPLATE_DATABASE}`;
-  const log = createLogger({ process: 'test', level: 'silent' });
-  const dataSource = createDataSource({ databaseUrl: url.href, poolSize: 1, applicationName: 'template', log });
-  await dataSource.initialize();
-  await migrate(dataSource);
-  await dataSource.destroy();
-  const backend = createQueueBackend({ databaseUrl: url.href, prefix: 'test', workers: 0, log });
-  await backend.migrate();
-  await backend.close();
 }

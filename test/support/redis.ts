@@ -1,10 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { guard } from './guard.ts';
+import { steadyPort } from './steady-port.ts';
 
 export interface TestRedis {
   url: string;
@@ -39,12 +41,16 @@ export interface RedisServer {
   readonly port: number;
   /** kill -9; `stop` is still to be called. */
   kill(): Promise<void>;
+  /** Ends it as an operator does, without loss; `stop` is still to be called. */
+  shutDown(): Promise<void>;
+  /** Starts it again after one of these, on the same address with the same data; resolves when it takes connections. */
+  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Production's settings and what the caller adds, on a free port; resolves when it takes connections. */
 export async function spawnRedisServer(settings: Readonly<Record<string, string>> = {}): Promise<RedisServer> {
-  const port = await freePort();
+  const port = await steadyPort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-redis-'));
   const all = {
     appendonly: 'yes',
@@ -67,27 +73,40 @@ export async function spawnSentinel(lines: readonly string[]): Promise<RedisServ
 }
 
 async function launch(dir: string, port: number, args: string[], readyLine: string): Promise<RedisServer> {
-  const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = once(server, 'exit');
-  const said: string[] = [];
-  for await (const line of createInterface(server.stdout)) {
-    said.push(line);
-    if (line.includes(readyLine)) break;
-  }
-  if (server.exitCode !== null) throw new Error(`redis-server did not start:\n${said.join('\n')}`);
-  server.stdout.resume();
+  const pidFile = join(dir, 'redis.pid');
+  let server = await run([...args, '--pidfile', pidFile], readyLine);
+  const watch = guard('kill -9 "$(cat "$1/redis.pid")"; rm -rf "$1"', dir);
   const end = async (signal: NodeJS.Signals) => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, 'exit');
     server.kill(signal);
     await exited;
   };
   return {
     port,
     kill: () => end('SIGKILL'),
+    shutDown: () => end('SIGTERM'),
+    async start() {
+      server = await run([...args, '--pidfile', pidFile], readyLine);
+    },
     async stop() {
       await end('SIGTERM');
+      await watch.dismiss();
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+async function run(args: readonly string[], readyLine: string): Promise<ChildProcess> {
+  const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const said: string[] = [];
+  for await (const line of createInterface(server.stdout)) {
+    said.push(line);
+    if (line.includes(readyLine)) break;
+  }
+  if (!said.at(-1)?.includes(readyLine)) throw new Error(`redis-server did not start:\n${said.join('\n')}`);
+  server.stdout.resume();
+  return server;
 }
 
 export async function freePort(): Promise<number> {

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { type Exchange, type ExchangeOptions, startExchange } from '../../sim/exchange.ts';
 import { type Receiver, startReceiver } from '../../sim/receiver.ts';
 import { ROLES, type Role } from '../../src/queues/jobs.ts';
+import { endWithThisProcess } from './orphan-guard.ts';
 
 export type ProcessName = 'api' | Role;
 
@@ -20,38 +21,59 @@ interface LogLine {
   address?: string;
 }
 
-/** One oddswire process, as the Procfile starts it. */
+/** A process that is not up by then is killed, before the hook that starts it is given up: nobody would end it then. */
+const START_LIMIT_MS = 100_000;
+/** What an orchestrator waits before it kills, and some more. */
+const END_LIMIT_MS = 30_000;
+
+/** Who wants to hear of a process as it goes. */
+export interface ProcessListener {
+  /** Each line it writes. */
+  line?(text: string): void;
+  /** It ended: the exit code, or the signal that ended it. */
+  exit?(how: number | NodeJS.Signals): void;
+}
+
+/** One oddswire process, as the Procfile starts it. It never outlives this one. */
 export class OddswireProcess {
   readonly name: ProcessName;
   readonly #environment: Record<string, string>;
   #child: ChildProcess | undefined;
   /** The last lines it wrote, for the message of a failed test. */
   readonly lines: string[] = [];
+  readonly #listener: ProcessListener;
 
-  constructor(name: ProcessName, environment: Record<string, string>) {
+  constructor(name: ProcessName, environment: Record<string, string>, listener: ProcessListener = {}) {
     this.name = name;
     this.#environment = environment;
+    this.#listener = listener;
   }
 
-  /** Starts it and resolves with the line that says it has. */
-  async start(): Promise<LogLine> {
+  /** Starts it and resolves with the line that says it has. One that takes too long is killed. */
+  async start(limitMs = START_LIMIT_MS): Promise<LogLine> {
     const script = this.name === 'api' ? ['dist/api/main.js'] : ['dist/workers/main.js', this.name];
     const child = spawn(process.execPath, script, {
       env: { PATH: process.env['PATH'] ?? '', ...this.#environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
+    endWithThisProcess(child);
+    child.once('exit', (code, signal) => this.#listener.exit?.(signal ?? code ?? 0));
     child.stderr?.on('data', (chunk: Buffer) => this.#keep(chunk.toString()));
     return new Promise((resolve, reject) => {
       let address: string | undefined;
+      const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
       child.once('exit', (code, signal) => {
+        clearTimeout(limit);
         reject(new Error(`${this.name} ended (${signal ?? code}) before it started:\n${this.lines.join('\n')}`));
       });
       createInterface(child.stdout).on('line', (text) => {
         this.#keep(text);
         const line = parseLine(text);
         address ??= line.address;
-        if (line.msg === 'started') resolve(address === undefined ? line : { ...line, address });
+        if (line.msg !== 'started') return;
+        clearTimeout(limit);
+        resolve(address === undefined ? line : { ...line, address });
       });
     });
   }
@@ -60,17 +82,31 @@ export class OddswireProcess {
     return this.#child?.pid;
   }
 
-  /** Sends the signal and resolves with the exit code, or null when the signal ended it. */
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Sends a signal that is not meant to end it. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Sends the signal and resolves with the exit code, or null when a signal ended it: in the end it is killed. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    if (!child || !this.isRunning) return child?.exitCode ?? null;
     const exited = once(child, 'exit');
     child.kill(signal);
+    // One that was stopped hears nothing but this and SIGKILL.
+    child.kill('SIGCONT');
+    const limit = setTimeout(() => child.kill('SIGKILL'), END_LIMIT_MS);
     const [code] = await exited;
+    clearTimeout(limit);
     return code;
   }
 
   #keep(text: string): void {
+    this.#listener.line?.(text);
     this.lines.push(text);
     if (this.lines.length > 200) this.lines.shift();
   }
@@ -97,19 +133,43 @@ export function readFrom<T>(address: string, path: string): Promise<T> {
   return request(address, path, { headers: { authorization: `Bearer ${API_KEY}` } });
 }
 
+/** The API answered, with an error. */
+export class CallRefusedError extends Error {
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** How an account call is made, beside what it says. */
+export interface CallOptions {
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
 /** An account call to the API at an address; throws unless it succeeds. */
-export function callTo<T>(address: string, method: string, path: string, body?: unknown): Promise<T> {
+export function callTo<T>(
+  address: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  { headers, signal }: CallOptions = {},
+): Promise<T> {
   return request(address, path, {
     method,
-    headers: { 'x-api-key': API_KEY, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    headers: { 'x-api-key': API_KEY, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
   });
 }
 
 async function request<T>(address: string, path: string, init: RequestInit): Promise<T> {
   const response = await fetch(address + path, init);
   const text = await response.text();
-  if (!response.ok) throw new Error(`${init.method ?? 'GET'} ${path}: ${response.status} ${text}`);
+  if (!response.ok)
+    throw new CallRefusedError(`${init.method ?? 'GET'} ${path}: ${response.status} ${text}`, response.status);
   return (JSON.parse(text) as { data: T }).data;
 }
 
@@ -122,8 +182,6 @@ export interface System {
   read<T>(path: string): Promise<T>;
   /** An account call; throws unless it succeeds. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** kill -9, then start again. */
-  killAndRestart(name: ProcessName): Promise<void>;
   /** Graceful end of everything; the exit codes by process. */
   stop(): Promise<Map<ProcessName, number | null>>;
 }
@@ -196,11 +254,6 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     processes,
     read: (path) => readFrom(address, path),
     call: (method, path, body) => callTo(address, method, path, body),
-    async killAndRestart(name) {
-      const item = processes.get(name);
-      await item?.end('SIGKILL');
-      await item?.start();
-    },
     async stop() {
       const codes = await Promise.all(
         [...processes].map(async ([name, item]) => [name, await item.end('SIGTERM')] as const),

@@ -33,6 +33,22 @@ describe('the control routes', () => {
     expect(printed[0]).toMatchObject({ asset: tokenId, price: 0.91 });
   });
 
+  it('lets a forced price go before its time', () => {
+    const market = exchange
+      .state()
+      .markets.findLast((each) => each.phase === 'open' && each.hasTraders && !each.negRisk);
+    const tokenId = market?.outcomes[0].tokenId ?? '';
+    exchange.forcePrice({ tokenId, price: 0.5, holdMs: 3_600_000 });
+    const printed = exchange.ledger().nextIndex;
+    const tradesOf = () => exchange.ledger(printed).trades.filter((row) => row.conditionId === market?.conditionId);
+    exchange.step(300);
+    expect(tradesOf()).toEqual([]);
+    exchange.releasePrice(tokenId);
+    exchange.step(300);
+    expect(tradesOf().length).toBeGreaterThan(0);
+    expect(() => exchange.releasePrice('1')).toThrow('no token 1');
+  });
+
   it('refuses a price off the grid, an unknown token and a closed market', async () => {
     const open = exchange.state().markets.find((each) => each.phase === 'open' && each.hasTraders);
     const closed = exchange.state().markets.find((each) => each.phase === 'resolved');

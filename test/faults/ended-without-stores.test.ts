@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
+import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis.ts';
+import { WEBHOOK_SECRET } from '../support/system.ts';
+import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+
+/** How long a store has been away when they are told: some have noticed, some are in the middle of asking. */
+const AWAY_MS = [0, 2_000];
+
+let postgres: OwnPostgres | undefined;
+let redis: RedisServer | undefined;
+let fleet: Fleet | undefined;
+afterEach(async () => {
+  await fleet?.stop();
+  await postgres?.stop();
+  await redis?.stop();
+  fleet = undefined;
+  postgres = undefined;
+  redis = undefined;
+});
+
+async function start(own: OwnPostgres, redisUrl?: string): Promise<Fleet> {
+  return startFleet({
+    databaseUrl: own.database.url,
+    ...(redisUrl !== undefined && { redisUrl }),
+    queuePrefix: `end${randomBytes(5).toString('hex')}`,
+    counts: ofEach(1),
+    exchange: { seed: 11, speed: 2, rollingSeconds: 0 },
+  });
+}
+
+/** Whoever is told to end while a store is away ends, in order and in time: nothing is left to wait for. */
+describe('processes told to end', () => {
+  it.each(AWAY_MS)('end while Postgres is away, for %i ms', async (awayMs) => {
+    postgres = await startOwnPostgres();
+    fleet = await start(postgres);
+    await postgres.server.kill();
+    await delay(awayMs);
+    expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  it.skipIf(!hasRedisServer('ends without Redis are')).each(AWAY_MS)(
+    'end while Redis is away, for %i ms',
+    async (awayMs) => {
+      postgres = await startOwnPostgres();
+      redis = await spawnRedisServer();
+      fleet = await start(postgres, `redis://127.0.0.1:${redis.port}`);
+      const webhook = await fleet.call<{ id: string }>('POST', '/v1/webhooks', {
+        url: `${fleet.receiver.url}/hook`,
+        events: ['price_alert'],
+        secret: WEBHOOK_SECRET,
+      });
+      await redis.kill();
+      // The first use of a queue by the API.
+      await fleet.call('POST', `/v1/webhooks/${webhook.id}/test`);
+      await delay(awayMs);
+      expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
+    },
+  );
+});

@@ -1,0 +1,29 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { wipeQueues } from '../support/queue-backends.ts';
+import { ApiWatch } from './api-watch.ts';
+import { type Campaign, startCampaign } from './campaign.ts';
+
+const DROPS = 6;
+
+let campaign: Campaign | undefined;
+afterEach(async () => {
+  await campaign?.stop();
+  campaign = undefined;
+});
+
+it('the queues in Postgres are dropped under load, again and again: they are made again and filled again', async () => {
+  campaign = await startCampaign({ name: 'queue schema dropped', backend: 'postgres' });
+  const { random, fleet, load, database, queuePrefix } = campaign;
+  const watch = new ApiWatch(fleet, load.webhookIds[0]);
+  for (let drop = 1; drop <= DROPS; drop++) {
+    await delay(random.between(0, 3_000));
+    await campaign.blow('drop', () => wipeQueues('postgres', database.db, queuePrefix));
+    // Sometimes the next comes before this one is mended.
+    if (drop === DROPS || random.chance(700_000)) await campaign.recovered();
+  }
+  await watch.stop();
+  expect(watch.improper).toEqual([]);
+  expect([...watch.counts.keys()].sort()).toEqual(['200', '202']);
+  await campaign.expectNothingLost({ mayFailJobs: true });
+});

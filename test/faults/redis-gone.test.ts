@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it } from 'vitest';
+import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis.ts';
+import { ApiWatch } from './api-watch.ts';
+import { type Campaign, startCampaign } from './campaign.ts';
+
+/** Less than an empty Redis uses: it refuses every write. */
+const TOO_LITTLE_BYTES = 100_000;
+const AWAY_MS = 4_000;
+const FULL_MS = 8_000;
+
+let redis: RedisServer | undefined;
+let campaign: Campaign | undefined;
+afterEach(async () => {
+  await campaign?.stop();
+  await redis?.stop();
+  campaign = undefined;
+  redis = undefined;
+});
+
+/** One command on a connection of its own. */
+async function tell({ port }: RedisServer, command: string, ...words: string[]): Promise<void> {
+  const client = new Redis({ port, lazyConnect: true, retryStrategy: null });
+  try {
+    await client.call(command, ...words);
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** What the API and a process that starts go through while the queue store is not there, or takes nothing. */
+async function meanwhile({ random, keeper, fleet, load }: Campaign): Promise<void> {
+  const workers = fleet.members.filter(({ process }) => process.name !== 'api');
+  await keeper.kill(random.pick(workers));
+  const webhookId = load.webhookIds[0];
+  // No second try: it is not the API's store that is away.
+  await fleet.call('POST', `/v1/webhooks/${webhookId}/test`);
+  // Nor does a load balancer give it up.
+  expect(await fleet.read('/health/ready')).toEqual({ status: 'ready' });
+}
+
+const BLOWS: readonly { label: string; strike: (server: RedisServer, running: Campaign) => Promise<void> }[] = [
+  {
+    label: 'restarted',
+    async strike(server, running) {
+      await server.shutDown();
+      await meanwhile(running);
+      await delay(running.random.between(0, AWAY_MS));
+      await server.start();
+    },
+  },
+  {
+    label: 'killed',
+    async strike(server, running) {
+      await server.kill();
+      await meanwhile(running);
+      await delay(running.random.between(0, AWAY_MS));
+      await server.start();
+    },
+  },
+  { label: 'emptied', strike: (server) => tell(server, 'FLUSHALL') },
+  {
+    label: 'out of memory',
+    async strike(server, running) {
+      await tell(server, 'CONFIG', 'SET', 'maxmemory', String(TOO_LITTLE_BYTES));
+      await meanwhile(running);
+      await delay(running.random.between(1_000, FULL_MS));
+      await tell(server, 'CONFIG', 'SET', 'maxmemory', '0');
+    },
+  },
+];
+/** Each of them, and two more at random. */
+const MORE = 2;
+
+describe.skipIf(!hasRedisServer('the faults of Redis are'))('Redis', () => {
+  it('restarted, killed, emptied, out of memory: the sweeps take everything up again', async () => {
+    const server = await spawnRedisServer();
+    redis = server;
+    const redisUrl = `redis://127.0.0.1:${server.port}`;
+    const running = await startCampaign({ name: 'Redis gone, emptied or full', backend: 'redis', redisUrl });
+    campaign = running;
+    const { random, fleet, load } = running;
+    const watch = new ApiWatch(fleet, load.webhookIds[0]);
+    const left = [...BLOWS, ...Array.from({ length: MORE }, () => random.pick(BLOWS))];
+    while (left.length > 0) {
+      const [blow] = left.splice(random.below(left.length), 1);
+      await delay(random.between(500, 3_000));
+      await running.blow(blow?.label ?? '', () => blow?.strike(server, running));
+      await running.recovered();
+    }
+    await watch.stop();
+    expect(watch.improper).toEqual([]);
+    // Reads and writes are the database's: no client sees that queues are away.
+    expect([...watch.counts.keys()].sort()).toEqual(['200', '202']);
+    await running.expectNothingLost({ mayFailJobs: true });
+  });
+});

@@ -1,0 +1,4 @@
+import { describe } from 'vitest';
+import { describeStops } from './stops.ts';
+
+describe('stopped under load, queues on postgres', () => describeStops('postgres'));

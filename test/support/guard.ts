@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Cleans up should this process not get to it. */
+export interface Guard {
+  /** Ends the guard; from here on its owner cleans up. */
+  dismiss(): Promise<void>;
+}
+
+/**
+ * Runs a shell script, with the arguments as `$1` and on, once this process is gone, however that happens: for servers
+ * and mounts that a killed test run would leave behind.
+ */
+export function guard(script: string, ...args: readonly string[]): Guard {
+  // It ends with its standard input, that is with this process.
+  const child = spawn('/bin/sh', ['-c', `read -r end; ${script}`, 'sh', ...args], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.unref();
+  return {
+    async dismiss() {
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}

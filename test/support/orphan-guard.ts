@@ -1,0 +1,31 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/** Told the ids of processes that run; when nobody is left to tell it more, it kills those that are left. */
+const SCRIPT = `left=' '
+while read -r sign pid; do
+  case "$sign" in
+    +) left="$left$pid " ;;
+    -) left=$(printf '%s' "$left" | sed "s/ $pid / /") ;;
+  esac
+done
+[ "$left" = ' ' ] || kill -9 $left`;
+
+let guard: ChildProcess | undefined;
+
+function tell(sign: '+' | '-', pid: number): void {
+  if (guard === undefined) {
+    // Its standard input ends with this process, however that happens.
+    guard = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+    guard.unref();
+    (guard.stdin as unknown as { unref(): void }).unref();
+  }
+  guard.stdin?.write(`${sign} ${pid}\n`);
+}
+
+/** Sees to it that a child does not outlive this process: not when a hook times out, nor when this process is killed. */
+export function endWithThisProcess(child: ChildProcess): void {
+  const { pid } = child;
+  if (pid === undefined) return;
+  tell('+', pid);
+  child.once('exit', () => tell('-', pid));
+}

@@ -1,0 +1,34 @@
+// Preloaded (`node --import`): the wall clock of this process is off by the milliseconds that the file CLOCK_OFFSET_FILE holds,
+// and steps when they change. Timers and `performance.now` go on, as they do when a machine's clock is set.
+import { readFileSync } from 'node:fs';
+
+const LOOK_EVERY_MS = 50;
+const file = process.env.CLOCK_OFFSET_FILE;
+const RealDate = Date;
+let offsetMs = 0;
+
+function look() {
+  const text = readFileSync(file, 'utf8');
+  // An empty file is one that is being written.
+  if (text !== '') offsetMs = Number(text);
+}
+
+class SteppedDate extends RealDate {
+  constructor(...given) {
+    if (given.length === 0) super(SteppedDate.now());
+    else super(...given);
+  }
+
+  static now() {
+    return RealDate.now() + offsetMs;
+  }
+
+  // What was made by others, before this or in C++, is a date too.
+  static [Symbol.hasInstance](value) {
+    return Object.prototype.toString.call(value) === '[object Date]';
+  }
+}
+
+look();
+setInterval(look, LOOK_EVERY_MS).unref();
+globalThis.Date = SteppedDate;
