@@ -1,0 +1,7 @@
+// Loaded into each process by NODE_OPTIONS: SIGUSR2 collects all garbage, so that what is left is what is held.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc');
+process.on('SIGUSR2', () => collect());

@@ -1,0 +1,106 @@
+import type { FlatRule } from './slopes.ts';
+
+const MIB = 1024 * 1024;
+
+export type Unit = 'bytes' | 'count' | 'ms' | 's' | '%' | '/s';
+
+/**
+ * What a figure is expected to do. `flat`: the run fails when it grows. `kept`: grows with data that is kept on purpose, so it is
+ * told per 1,000 trades. `shown`: to look at only.
+ */
+export type Expectation =
+  | ({
+      readonly kind: 'flat' /** Before so many seconds of run it is still filling up. */;
+      readonly settleSeconds?: number;
+    } & FlatRule)
+  | { readonly kind: 'kept' }
+  | { readonly kind: 'shown' };
+
+export interface FigureRule {
+  readonly unit: Unit;
+  readonly expectation: Expectation;
+}
+
+/**
+ * Tables that hold history: each row is wanted for as long as its retention says. All others hold what is, not what was.
+ */
+const KEPT_TABLES = new Set([
+  'trade',
+  'candle',
+  'snapshot',
+  'price_history',
+  'observation',
+  'book_history',
+  'market_version',
+  'alert',
+  'event',
+  'delivery',
+  'delivery_attempt',
+  'idempotency_key',
+  'wallet_transaction',
+  'trade_history',
+  'ops_throughput',
+]);
+
+export function isKeptTable(table: string): boolean {
+  return KEPT_TABLES.has(table);
+}
+
+/** BullMQ keeps completed jobs for 300 s (src/queues/settings.ts); vacuum may be a minute behind. */
+const QUEUE_SETTLE_SECONDS = 390;
+
+const flat = (floor: number, share: number, reduction: FlatRule['reduction'] = 'middle', settleSeconds = 0) =>
+  ({ kind: 'flat', reduction, floor, share, settleSeconds }) as const;
+const KEPT = { kind: 'kept' } as const;
+const SHOWN = { kind: 'shown' } as const;
+
+/**
+ * Figures by their names, the first that fits. Floors are what the figure moves by in a run without a fault: a pool that
+ * opens its last connections, V8 that compiles a function once more, a page of a table that is half full.
+ */
+const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly expectation: Expectation }[] = [
+  { name: /^runner: /, unit: 'bytes', expectation: SHOWN },
+  // After a forced collection: what is really held. Code and its feedback still grow a little in the first hour.
+  { name: /^\w+: live heap$/, unit: 'bytes', expectation: flat(3 * MIB, 0.06) },
+  // malloc keeps what it got: only the low points say what is needed.
+  { name: /^\w+: resident$/, unit: 'bytes', expectation: flat(16 * MIB, 0.1, 'least') },
+  { name: /^\w+: heap used$/, unit: 'bytes', expectation: SHOWN },
+  { name: /^\w+: event loop p99$/, unit: 'ms', expectation: flat(15, 0.5) },
+  { name: /^\w+: (descriptors|sockets)$/, unit: 'count', expectation: flat(6, 0.15) },
+  { name: /^\w+: threads$/, unit: 'count', expectation: flat(2, 0.1) },
+  { name: /^\w+: handles$/, unit: 'count', expectation: flat(6, 0.15) },
+  { name: /^postgres: connections/, unit: 'count', expectation: flat(4, 0.15) },
+  // Each connection caches its plans and the catalog rows it met: more with every new partition, freed with the connection.
+  { name: /^postgres: memory of backends$/, unit: 'bytes', expectation: flat(24 * MIB, 0.15) },
+  { name: /^postgres: oldest transaction$/, unit: 's', expectation: flat(5, 0.5) },
+  { name: /^postgres: temporary files$/, unit: 'count', expectation: SHOWN },
+  { name: /^postgres: WAL$/, unit: 'bytes', expectation: KEPT },
+  // Autovacuum comes once a minute, and to small tables only after some thousand changes: teeth of minutes.
+  { name: /^dead rows of tables without history$/, unit: 'count', expectation: flat(8_000, 0.4, 'least') },
+  { name: /^dead rows of history$/, unit: '%', expectation: flat(6, 0.3, 'least') },
+  // The pages of the queue store are used again once they were vacuumed.
+  { name: /^queue rows: /, unit: 'count', expectation: flat(1_000, 0.2, 'middle', QUEUE_SETTLE_SECONDS) },
+  { name: /^queue store: size$/, unit: 'bytes', expectation: flat(4 * MIB, 0.2, 'middle', QUEUE_SETTLE_SECONDS) },
+  { name: /^queue store: memory$/, unit: 'bytes', expectation: flat(3 * MIB, 0.15, 'middle', QUEUE_SETTLE_SECONDS) },
+  { name: /^queue store: clients$/, unit: 'count', expectation: flat(4, 0.1) },
+  { name: /^queue /, unit: 'count', expectation: flat(20, 0.5) },
+  { name: /^(marks|deliveries)/, unit: 'count', expectation: flat(100, 0.5, 'least') },
+  { name: /^partitions of/, unit: 'count', expectation: flat(2, 0.2, 'least') },
+  { name: /^rate of/, unit: '/s', expectation: SHOWN },
+  { name: /^reads p50/, unit: 'ms', expectation: flat(5, 0.5) },
+  { name: /^reads p99/, unit: 'ms', expectation: SHOWN },
+  { name: /^trades stored$/, unit: 'count', expectation: KEPT },
+];
+
+/** A page or two, a vacuum that is late: nothing that holds what is has a reason to grow beyond that. */
+const FLAT_TABLE: FigureRule = { unit: 'bytes', expectation: flat(1.5 * MIB, 0.25, 'least') };
+const KEPT_TABLE: FigureRule = { unit: 'bytes', expectation: KEPT };
+
+/** The rule of a figure. @throws for a figure that nobody has thought about. */
+export function ruleOf(name: string): FigureRule {
+  const table = /^(?:table|indexes) (\w+)$/.exec(name)?.[1];
+  if (table !== undefined) return isKeptTable(table) ? KEPT_TABLE : FLAT_TABLE;
+  const rule = RULES.find((each) => each.name.test(name));
+  if (!rule) throw new Error(`no rule for the figure "${name}"`);
+  return rule;
+}

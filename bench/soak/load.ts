@@ -1,0 +1,187 @@
+import { FIRST_RETAIL } from '../../sim/traders/wallets.ts';
+import { walletOf } from '../../sim/world/identity.ts';
+
+import { MARKET_VENUES } from '../../test/e2e/venue-ledger.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import type { Fleet } from '../../test/support/fleet.ts';
+import { WEBHOOK_SECRET } from '../../test/support/system.ts';
+import type { SoakOptions } from './options.ts';
+import { Steady } from './steady.ts';
+
+interface Market {
+  market_id: string;
+  venue: string;
+}
+interface Price {
+  outcomes: { outcome_id: string; price: number }[];
+}
+/** A market that has a price: where it is read, and one of its outcomes. */
+interface Quoted {
+  path: string;
+  tokenId: string;
+  price: number;
+}
+
+/** Alerts that wait for ever; the oldest goes when another comes. */
+const UNMET_ALERTS = 50;
+/** Markets whose older trades are asked for in a run, evenly over all of it: it has some thirty. */
+const BACKFILLS = 36;
+const POLYMARKET_WALLETS = 6;
+/** The flaky receiver: for so long of each while it fails, each time in another way. */
+const FLAKY_EVERY_MS = 45_000;
+const FLAKY_FOR_MS = 6_000;
+const DAY_SECONDS = 86_400;
+
+/** The webhooks of the soak; made before anything is delivered. */
+export interface Webhooks {
+  readonly steady: string;
+  readonly flaky: string;
+}
+
+export async function createWebhooks(fleet: Fleet): Promise<Webhooks> {
+  const create = async (path: string, events: string[]) =>
+    (
+      await fleet.call<{ id: string }>('POST', '/v1/webhooks', {
+        url: `${fleet.receiver.url}/${path}`,
+        events,
+        secret: WEBHOOK_SECRET,
+      })
+    ).id;
+  const events = ['price_alert', 'transaction', 'balance_change'];
+  const webhooks = { steady: await create('steady', events), flaky: await create('flaky', events) };
+  fleet.receiver.replyWith((request, response) => {
+    const phase = Date.now() % FLAKY_EVERY_MS;
+    if (request.path !== '/flaky' || phase > FLAKY_FOR_MS) return {};
+    switch (Math.floor(Date.now() / FLAKY_EVERY_MS) % 3) {
+      case 0:
+        return { status: 500 };
+      case 1:
+        response.destroy();
+        return undefined;
+      default:
+        return { delayMs: 3_000 };
+    }
+  });
+  return webhooks;
+}
+
+/**
+ * The steady load: wallets watched; alerts made, met and deleted; reads hot and cold; older trades asked for now and then.
+ * `load` multiplies the rates. Resolves once every venue has prices, with the load running.
+ */
+export async function startLoad(
+  fleet: Fleet,
+  webhooks: Webhooks,
+  { load, seconds }: Pick<SoakOptions, 'load' | 'seconds'>,
+): Promise<Steady> {
+  await watchWallets(fleet);
+  let quoted = await eventually(
+    () => quotes(fleet),
+    (found) => MARKET_VENUES.every((venue) => found.some(({ path }) => path.startsWith(`/v1/${venue}/`))),
+    { everyMs: 500 },
+  );
+  const steady = new Steady();
+  const at = (turn: number): Quoted => {
+    const found = quoted[turn % quoted.length];
+    if (!found) throw new Error('no market has a price');
+    return found;
+  };
+  const every = (period: number) => (period * 1000) / load;
+
+  steady.start('quotes', 20_000, async () => {
+    quoted = await quotes(fleet);
+  });
+  startAlerts(fleet, steady, webhooks, { every, at });
+  const kinds = ['prices', 'trades?limit=50', 'candles?interval=1m', 'snapshots', 'volume?window=1h', ''];
+  for (const [index, kind] of kinds.entries()) {
+    steady.start(`read ${kind}`, every(0.5), async (turn) => {
+      // Few markets, so that most answers are kept ones.
+      const { path } = at((turn % 6) * 7 + index);
+      await fleet.read(kind === '' ? path : `${path}/${kind}`);
+    });
+  }
+  steady.start('read catalog', every(1), async (turn) => {
+    const venue = MARKET_VENUES[turn % MARKET_VENUES.length];
+    await fleet.read(`/v1/${venue}/markets?status=open&limit=${20 + (turn % 5)}`);
+  });
+  steady.start('read venues', every(5), async () => void (await fleet.read('/v1/venues')));
+  startColdReads(fleet, steady, { every, at, quoted: () => quoted, seconds });
+  return steady;
+}
+
+interface Pace {
+  /** Milliseconds of a period given in seconds. */
+  every(period: number): number;
+  at(turn: number): Quoted;
+}
+
+function startAlerts(fleet: Fleet, steady: Steady, webhooks: Webhooks, { every, at }: Pace): void {
+  const create = (body: object) => fleet.call<{ id: string }>('POST', '/v1/alerts', body);
+  steady.start('alert met at once', every(1), async (turn) => {
+    const { tokenId } = at(turn);
+    // Every third goes to the flaky receiver too: without a webhook of its own an alert goes to all.
+    const webhook = turn % 3 === 0 ? {} : { webhookId: webhooks.steady };
+    await create({ tokenMint: tokenId, condition: 'above', price: 0.000_1, ...webhook });
+  });
+  steady.start('alert near the price', every(1), async (turn) => {
+    const { tokenId, price } = at(turn);
+    const condition = turn % 2 === 0 ? 'above' : 'below';
+    const target = Math.min(0.999, Math.max(0.001, price + (turn % 2 === 0 ? 0.01 : -0.01)));
+    await create({ tokenMint: tokenId, condition, price: Number(target.toFixed(3)) });
+  });
+  // Deleted while they wait: what an event was made of must stay.
+  const unmet: string[] = [];
+  steady.start('alert never met', every(2), async (turn) => {
+    const { id } = await create({ tokenMint: at(turn).tokenId, condition: 'above', price: 0.999_9 });
+    unmet.push(id);
+    const oldest = unmet.length > UNMET_ALERTS ? unmet.shift() : undefined;
+    if (oldest !== undefined) await fleet.call('DELETE', `/v1/alerts/${oldest}`);
+  });
+  steady.start('read alerts', every(5), async () => void (await fleet.call('GET', '/v1/alerts?limit=100')));
+}
+
+function startColdReads(
+  fleet: Fleet,
+  steady: Steady,
+  { every, at, quoted, seconds }: Pace & { quoted(): Quoted[]; seconds: number },
+): void {
+  // Many more markets than have their books polled: by the time one's turn comes again its book is old.
+  steady.start('cold book', every(2), async (turn) => {
+    const books = quoted().filter(({ path }) => !path.startsWith('/v1/manifold/'));
+    const { path } = books[turn % books.length] ?? at(turn);
+    await fleet.read(`${path}/orderbook`).catch(unlessNotAvailable);
+  });
+  steady.start('old trades', (seconds * 1000) / BACKFILLS, async (turn) => {
+    const end = Math.floor(Date.now() / 1000) - (turn % 5) * DAY_SECONDS;
+    await fleet.read(`${at(turn).path}/trades?start=${end - 2 * DAY_SECONDS}&end=${end}&limit=100`);
+  });
+}
+
+/** A venue that is slow to tell a book is no fault of ours. */
+function unlessNotAvailable(error: unknown): void {
+  if (!String(error).includes('orderbook_not_available')) throw error;
+}
+
+async function watchWallets(fleet: Fleet): Promise<void> {
+  const { exchange } = fleet;
+  const addresses = Array.from({ length: POLYMARKET_WALLETS }, (_, no) => ({
+    venue: 'polymarket',
+    address: walletOf(exchange.seed, FIRST_RETAIL + no).address,
+  }));
+  const people = exchange.solana.people().map((address) => ({ venue: 'solana', address }));
+  for (const wallet of [...addresses, ...people]) await fleet.call('POST', '/v1/wallets', wallet);
+}
+
+/** A price of each market that has one. */
+async function quotes(fleet: Fleet): Promise<Quoted[]> {
+  const found: Quoted[] = [];
+  for (const venue of MARKET_VENUES) {
+    for (const market of await fleet.read<Market[]>(`/v1/${venue}/markets?status=open&limit=50`)) {
+      const path = `/v1/${venue}/markets/${encodeURIComponent(market.market_id)}`;
+      const snapshot = await fleet.read<Price>(`${path}/prices`).catch(() => null);
+      const first = snapshot?.outcomes.find(({ price }) => price > 0.05 && price < 0.95);
+      if (first) found.push({ path, tokenId: first.outcome_id, price: first.price });
+    }
+  }
+  return found;
+}

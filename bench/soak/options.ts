@@ -1,0 +1,50 @@
+import { availableParallelism } from 'node:os';
+import { BACKENDS, type BackendKind } from '../../test/support/queue-backends.ts';
+
+export interface SoakOptions {
+  /** How long the load lasts. */
+  readonly seconds: number;
+  /** What comes before is not judged: pools open, caches fill, code is compiled. */
+  readonly warmUpSeconds: number;
+  readonly sampleSeconds: number;
+  /** Each so manieth sample is taken right after a forced garbage collection. */
+  readonly collectEvery: number;
+  readonly progressSeconds: number;
+  readonly queues: BackendKind;
+  /** Multiplies the steady load; 1 is what two cores bear beside the simulators. */
+  readonly load: number;
+  /** Where the samples are written; absent: a new temporary folder. */
+  readonly output?: string;
+}
+
+const DEFAULT_MINUTES = 20;
+
+/**
+ * SOAK_MINUTES (0.5 to 10,000), SOAK_QUEUES (`postgres` or `redis`), SOAK_LOAD (a factor), SOAK_OUTPUT (a folder).
+ * @throws when one of them makes no sense
+ */
+export function soakOptions(environment: Readonly<Record<string, string | undefined>>): SoakOptions {
+  const seconds = 60 * numberOf(environment['SOAK_MINUTES'], 'SOAK_MINUTES', DEFAULT_MINUTES, 0.5, 10_000);
+  const load = numberOf(environment['SOAK_LOAD'], 'SOAK_LOAD', Math.min(4, availableParallelism() / 2), 0.1, 100);
+  const queues = BACKENDS.find((kind) => kind === (environment['SOAK_QUEUES'] || 'postgres'));
+  if (queues === undefined) throw new Error(`SOAK_QUEUES must be one of ${BACKENDS.join(', ')}`);
+  const output = environment['SOAK_OUTPUT'];
+  const sampleSeconds = seconds >= 600 ? 10 : 5;
+  return {
+    seconds,
+    warmUpSeconds: seconds / 4,
+    sampleSeconds,
+    // Some fifteen in the judged time, and not more than one in half a minute.
+    collectEvery: Math.max(1, Math.round(Math.max(30, seconds / 20) / sampleSeconds / (seconds >= 600 ? 1 : 2))),
+    progressSeconds: 30,
+    queues,
+    load,
+    ...(output && { output }),
+  };
+}
+
+function numberOf(text: string | undefined, name: string, fallback: number, min: number, max: number): number {
+  const value = text ? Number(text) : fallback;
+  if (!(value >= min && value <= max)) throw new Error(`${name} must be a number from ${min} to ${max}`);
+  return value;
+}

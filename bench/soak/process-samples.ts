@@ -1,0 +1,78 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readExposition, type Sample } from '../../test/support/exposition.ts';
+
+/** Figures by name, as `ruleOf` knows them. */
+export type Figures = Record<string, number>;
+
+/** A process to look at: its pid, and where its /metrics are. */
+export interface Observed {
+  readonly name: string;
+  readonly pid: number;
+  readonly metricsUrl: string;
+}
+
+/** A signal takes effect between two turns of the event loop; a collection of these heaps takes some ten milliseconds. */
+const COLLECTION_MS = 400;
+
+/** What one process uses, and the gauges it shows of queues, stages and deliveries. `isCollected`: free its garbage first. */
+export async function sampleProcess({ name, pid, metricsUrl }: Observed, isCollected: boolean): Promise<Figures> {
+  if (isCollected) {
+    process.kill(pid, 'SIGUSR2');
+    await delay(COLLECTION_MS);
+  }
+  const [metrics, status, files] = await Promise.all([scrape(metricsUrl), procStatus(pid), openFiles(pid)]);
+  const first = (metric: string) => metrics.find((sample) => sample.name === metric)?.value ?? Number.NaN;
+  const heapUsed = first('nodejs_heap_size_used_bytes');
+  return {
+    [`${name}: resident`]: status.residentBytes,
+    [`${name}: heap used`]: heapUsed,
+    ...(isCollected && { [`${name}: live heap`]: heapUsed }),
+    // A window with a forced collection in it says nothing of how the process runs by itself.
+    ...(!isCollected && { [`${name}: event loop p99`]: first('nodejs_eventloop_lag_p99_seconds') * 1000 }),
+    [`${name}: descriptors`]: files.length,
+    [`${name}: sockets`]: files.filter((target) => target.startsWith('socket:')).length,
+    [`${name}: threads`]: status.threads,
+    [`${name}: handles`]: first('nodejs_active_handles_total'),
+    ...workOf(metrics),
+  };
+}
+
+function workOf(metrics: readonly Sample[]): Figures {
+  const figures: Figures = {};
+  for (const { name, labels, value } of metrics) {
+    if (name === 'queue_jobs') figures[`queue ${labels['queue']}: ${labels['state']}`] = value;
+    if (name === 'stage_marks_waiting') figures[`marks waiting for ${labels['stage']}`] = value;
+    if (name === 'stage_marks_parked') figures[`marks parked by ${labels['stage']}`] = value;
+  }
+  return figures;
+}
+
+async function scrape(url: string): Promise<Sample[]> {
+  const answer = await fetch(`${url}/metrics`);
+  return [...readExposition(await answer.text()).values()].flatMap(({ samples }) => samples);
+}
+
+async function openFiles(pid: number): Promise<string[]> {
+  const names = await readdir(`/proc/${pid}/fd`);
+  // One that was closed meanwhile is none.
+  return (await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')))).filter(Boolean);
+}
+
+interface ProcStatus {
+  residentBytes: number;
+  /** Of it what no other process has, nor a file: for a Postgres backend without the buffers it shares. */
+  ownBytes: number;
+  threads: number;
+}
+
+/** From Linux' /proc. Rejects when there is no such process. */
+export async function procStatus(pid: number): Promise<ProcStatus> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8');
+  const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? Number.NaN);
+  return {
+    residentBytes: field('VmRSS') * 1024,
+    ownBytes: field('RssAnon') * 1024,
+    threads: field('Threads'),
+  };
+}

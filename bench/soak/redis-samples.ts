@@ -1,0 +1,15 @@
+import { createRedisClient } from '../../src/queues/redis-connection.ts';
+import type { Figures } from './process-samples.ts';
+
+/** Looks at the queues' Redis over one connection. */
+export function watchRedis(url: string): { sample(): Promise<Figures>; close(): void } {
+  const client = createRedisClient(url, { maxRetriesPerRequest: 1, enableOfflineQueue: true });
+  return {
+    async sample() {
+      const text = String(await client.info());
+      const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(text)?.[1] ?? Number.NaN);
+      return { 'queue store: memory': field('used_memory'), 'queue store: clients': field('connected_clients') };
+    },
+    close: () => client.disconnect(),
+  };
+}

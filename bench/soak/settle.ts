@@ -1,0 +1,38 @@
+import { expect } from 'vitest';
+
+import { findPlaces, impossibleRows, ledgerTape, MARKET_VENUES, storedTapes } from '../../test/e2e/venue-ledger.ts';
+import { expectWorkDone } from '../../test/faults/settled.ts';
+import type { TestDatabase } from '../../test/support/database.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import type { Fleet } from '../../test/support/fleet.ts';
+
+const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
+
+/**
+ * What the fault tests ask at their end, of three venues: with the exchange at rest and all work done, every venue's tape since
+ * `tapeFrom` (epoch seconds) is stored once, each alert that was met has one event, candles are the fold of the trades, and every
+ * event was delivered, once, with good signatures.
+ */
+export async function expectNothingLost(fleet: Fleet, { db }: TestDatabase, tapeFrom: number): Promise<void> {
+  const { exchange } = fleet;
+  exchange.pause();
+  const tapeUntil = exchange.state().second + 1;
+  const places = await findPlaces(exchange);
+  const ledger = exchange.ledger();
+  expect(ledger.firstIndex === 0 || (ledger.trades[0]?.timestamp ?? 0) <= tapeFrom, 'the ledger is whole').toBe(true);
+  const expected = Object.fromEntries(
+    MARKET_VENUES.map((venue) => [venue, ledgerTape(venue, ledger.trades, places, tapeFrom, tapeUntil)]),
+  );
+  const stored = async () => {
+    const tapes = await storedTapes(db, tapeFrom, tapeUntil);
+    return Object.fromEntries(MARKET_VENUES.map((venue) => [venue, tapes.get(venue) ?? []]));
+  };
+  await eventually(
+    async () => Object.entries(await stored()).map(([venue, tape]) => [venue, tape.length, expected[venue]?.length]),
+    (counts) => counts.every(([, is, wanted]) => Number(is) >= Number(wanted)),
+    PATIENCE,
+  );
+  await expectWorkDone(fleet, { db });
+  expect(await stored()).toEqual(expected);
+  expect(await impossibleRows(db)).toEqual([]);
+}

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { expectIdleQueues, expectNothingHeld } from '../../test/faults/orphans.ts';
+import { createTestDatabase, type TestDatabase } from '../../test/support/database.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { type Fleet, ofEach, startFleet } from '../../test/support/fleet.ts';
+import { freePort } from '../../test/support/redis.ts';
+import type { ProcessName } from '../../test/support/system.ts';
+import { Aging, type Retired } from './aging.ts';
+import { createWebhooks, startLoad } from './load.ts';
+import { soakOptions } from './options.ts';
+import type { Observed } from './process-samples.ts';
+import { watchRedis } from './redis-samples.ts';
+import { judge, retiredTable, type SoakSample, tableOf } from './report.ts';
+import { sampleAll } from './sampler.ts';
+import { expectNothingLost } from './settle.ts';
+import { sparklinePage } from './sparklines.ts';
+import type { Steady } from './steady.ts';
+
+const options = soakOptions(process.env);
+const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'];
+/** Once an hour in production. */
+const MAINTAIN_MS = 10_000;
+const COLLECTOR = pathToFileURL(resolve('bench/soak/collect-garbage.mjs')).href;
+/** Ten markets, five of them one event: what the ledger of all three venues can be told of. */
+const EXCHANGE = {
+  seed: 11,
+  markets: 10,
+  rollingSeconds: 0,
+  historyHours: 0.5,
+  deepMarkets: 6,
+  deepDays: 5,
+  deepPrints: 1_500,
+  tapeCapacity: 2_000_000,
+};
+
+const say = (line: string) => console.log(line);
+
+/**
+ * Every process for long at one load (SOAK_MINUTES, 20 by default): what must be flat is flat, retention and partitions do their work
+ * meanwhile, and at the end nothing is lost. Needs Linux' /proc.
+ */
+describe('soak', () => {
+  let database: TestDatabase;
+  let aging: Aging;
+  let fleet: Fleet;
+  let steady: Steady;
+  let tapeFrom: number;
+  let processes: Observed[];
+  let samples: SoakSample[];
+  let retired: Retired[];
+  const redisUrl = options.queues === 'redis' ? inject('redisUrl') : null;
+  const redis = redisUrl === null ? undefined : watchRedis(redisUrl);
+
+  beforeAll(async () => {
+    if (options.queues === 'redis' && redisUrl === null) throw new Error('SOAK_QUEUES=redis, and there is no Redis');
+    database = await createTestDatabase({ poolSize: 4 });
+    aging = new Aging(database.db, options.seconds);
+    await aging.begin();
+    const ports = new Map(await Promise.all(NAMES.map(async (name) => [name, await freePort()] as const)));
+    fleet = await startFleet({
+      databaseUrl: database.url,
+      ...(redisUrl !== null && { redisUrl }),
+      queuePrefix: `soak${randomBytes(4).toString('hex')}`,
+      counts: ofEach(1),
+      exchange: { ...EXCHANGE, speed: 4 * options.load },
+      environment: {
+        VENUES: 'polymarket,kalshi,manifold,solana',
+        MAINTAIN_STORAGE_MS: String(MAINTAIN_MS),
+        POLL_BOOKS_MARKETS: '2',
+        QUOTA_ALERTS: '1000000',
+        NODE_OPTIONS: `--import=${COLLECTOR}`,
+      },
+      environmentOf: Object.fromEntries(NAMES.map((name) => [name, { METRICS_PORT: String(ports.get(name)) }])),
+    });
+    processes = fleet.members.map(({ process: { name, pid } }) => {
+      if (pid === undefined) throw new Error(`${name} does not run`);
+      return { name, pid, metricsUrl: `http://127.0.0.1:${ports.get(name)}` };
+    });
+    const webhooks = await createWebhooks(fleet);
+    await aging.seedRows(webhooks.steady);
+    steady = await startLoad(fleet, webhooks, options);
+    tapeFrom = fleet.exchange.state().second;
+  });
+  afterAll(async () => {
+    await steady?.stop();
+    redis?.close();
+    await fleet?.stop();
+    await database?.drop();
+  });
+
+  it('what must be flat is flat', async () => {
+    say(`\nsoak: ${options.seconds / 60} minutes, queues on ${options.queues}, load x${options.load}`);
+    const { db } = database;
+    samples = await sampleAll({ fleet, db, processes, steady, aging, say, ...(redis && { redis }) }, options);
+    await steady.stop();
+    const report = judge(samples, options.warmUpSeconds);
+    say(`\n${tableOf(report.rows).join('\n')}\n`);
+    say(`unchanged, ${report.unchanged.length} more: ${report.unchanged.join(', ')}\n`);
+    say(`samples: ${await writeSamples(samples, report.rows)}`);
+    expect(report.growing).toEqual([]);
+  });
+
+  it('every request of the steady client was answered, all the time', () => {
+    expect(steady.failures).toEqual([]);
+    const late = samples.filter(({ seconds }) => seconds > options.warmUpSeconds);
+    for (const rate of ['trades', 'deliveries', 'reads', 'alerts made']) {
+      const values = late.map(({ figures }) => figures[`rate of ${rate}`] ?? 0);
+      expect(Math.max(...values.slice(-Math.ceil(values.length / 4))), `rate of ${rate} at the end`).toBeGreaterThan(0);
+    }
+  });
+
+  it('retention and partition jobs did their work', async () => {
+    // What is still there when the time is over is told by the table.
+    await eventually(
+      async () => {
+        retired = await aging.state(Date.now());
+        return retired;
+      },
+      (all) => all.every(({ problem }) => problem === ''),
+      { timeoutMs: 6 * MAINTAIN_MS, everyMs: 1_000 },
+    ).catch(() => undefined);
+    await aging.clear();
+    say(`\n${retiredTable(retired).join('\n')}\n`);
+    expect(retired.filter(({ problem }) => problem !== '')).toEqual([]);
+  });
+
+  it('nothing was lost, and nothing told wrongly', async () => {
+    await expectNothingLost(fleet, database, tapeFrom);
+  });
+
+  it('nothing is left in the queues, and every process ends when told to', async () => {
+    const { environment } = fleet;
+    const prefix = environment['QUEUE_PREFIX'] ?? '';
+    const store = {
+      backend: options.queues,
+      databaseUrl: database.url,
+      redisUrl: redisUrl ?? undefined,
+      prefix,
+      environment,
+    };
+    expect(await expectIdleQueues(store, () => fleet.stop())).toEqual(NAMES.map(() => 0));
+    await expectNothingHeld(database);
+  });
+});
+
+/** Writes all samples and a page of charts; returns where. */
+async function writeSamples(all: readonly SoakSample[], rows: Parameters<typeof sparklinePage>[1]): Promise<string> {
+  const folder = options.output ?? (await mkdtemp(join(tmpdir(), 'oddswire-soak-')));
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, 'samples.json');
+  await writeFile(path, `${JSON.stringify({ options, samples: all }, null, 1)}\n`);
+  await writeFile(join(folder, 'charts.html'), sparklinePage(all, rows, options.warmUpSeconds));
+  return `${path}, charts: ${join(folder, 'charts.html')}`;
+}

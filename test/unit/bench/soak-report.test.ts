@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { ruleOf } from '../../../bench/soak/figures.ts';
+import { judge, type SoakSample, tableOf } from '../../../bench/soak/report.ts';
+
+const MIB = 1024 * 1024;
+
+/** Twenty minutes, a sample each ten seconds; 2 trades a second. */
+const samples = (figures: (seconds: number) => Record<string, number>): SoakSample[] =>
+  Array.from({ length: 120 }, (_, index) => ({
+    seconds: index * 10,
+    figures: { 'trades stored': index * 20, ...figures(index * 10) },
+  }));
+
+describe('judge', () => {
+  it('fails what must be flat and grows, and nothing that only warmed up', () => {
+    const { growing } = judge(
+      samples((seconds) => ({
+        'api: live heap': 40 * MIB + seconds * 8 * 1024,
+        'poller: live heap': 40 * MIB + Math.min(seconds, 250) * 80 * 1024,
+        'table mark': 100 * 1024 + seconds * 10 * 1024,
+      })),
+      300,
+    );
+    expect(growing).toEqual(['api: live heap', 'table mark']);
+  });
+
+  it('tells what is kept on purpose per 1,000 trades', () => {
+    const { rows, growing } = judge(
+      samples((seconds) => ({ 'table trade': seconds * 200 })),
+      300,
+    );
+    expect(growing).toEqual([]);
+    expect(rows.find(({ figure }) => figure === 'table trade')?.verdict).toBe('kept: 98 kB per 1,000 trades');
+  });
+
+  it('leaves what never changed out of the table, but names it', () => {
+    const { rows, unchanged } = judge(
+      samples((seconds) => ({ 'api: threads': 11, 'api: sockets': 20 + (seconds % 30) / 10 })),
+      300,
+    );
+    expect(unchanged).toEqual(['api: threads']);
+    expect(rows.map(({ figure }) => figure)).toEqual(['api: sockets', 'trades stored']);
+    expect(new Set(tableOf(rows).map((line) => line.indexOf('flat'))).size).toBeLessThanOrEqual(2);
+  });
+
+  it('does not judge what has had no time to settle', () => {
+    const { rows } = judge(
+      samples((seconds) => ({ 'queue rows: job': seconds * 20 })).filter(({ seconds }) => seconds < 200),
+      50,
+    );
+    expect(rows.find(({ figure }) => figure === 'queue rows: job')?.verdict).toBe('too short');
+  });
+});
+
+describe('ruleOf', () => {
+  it('knows tables of history from others, and nothing by default', () => {
+    expect(ruleOf('table candle').expectation.kind).toBe('kept');
+    expect(ruleOf('indexes latest_price').expectation.kind).toBe('flat');
+    expect(() => ruleOf('something new')).toThrow('no rule');
+  });
+});
