@@ -9,10 +9,13 @@ import { Partitions } from '../src/store/partitions.ts';
 import { sql } from '../src/store/tx.ts';
 import { aCatalogPage } from '../test/factories/markets.ts';
 import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
-import { printFigures, whole } from './table.ts';
+import type { Goal } from './figure.ts';
+import { mib, sizeOf, whole } from './numbers.ts';
+import { note, report } from './report.ts';
+import { databaseBytes } from './stored-trades.ts';
 
 /** BENCH_MARKETS=100000 for the figure of the design (250,000 outcomes); the default is a quick look. */
-const MARKETS = Number(process.env['BENCH_MARKETS'] ?? 20_000);
+const MARKETS = sizeOf('BENCH_MARKETS', 20_000);
 const PAGE = 500;
 const START_MS = Date.UTC(2026, 5, 1);
 const HOUR_MS = 3_600_000;
@@ -46,8 +49,8 @@ async function sweep(startedAtMs: number): Promise<{ seconds: number; lastTenthS
   return { seconds: (endedMs - begunMs) / 1_000, lastTenthSeconds: (endedMs - lastTenthBegunMs) / 1_000, changed };
 }
 
-/** The market rows, straight from one table into another of the same shape: index, text search and all. */
-async function copyOfMarkets(): Promise<{ seconds: number; bytes: number }> {
+/** The market rows, straight from one table into another of the same shape: index, text search and all; seconds. */
+async function copyOfMarkets(): Promise<number> {
   const client = new pg.Client({ connectionString: test.url });
   await client.connect();
   await client.query('CREATE TABLE copied (LIKE market INCLUDING ALL)');
@@ -66,12 +69,9 @@ async function copyOfMarkets(): Promise<{ seconds: number; bytes: number }> {
   const [copied] = (await client.query<{ n: number }>('SELECT count(*)::int AS n FROM copied')).rows;
   expect(copied?.n).toBe(MARKETS);
   await client.query('DROP TABLE copied');
-  const [size] = (await client.query<{ bytes: string }>('SELECT pg_database_size(current_database()) AS bytes')).rows;
   await client.end();
-  return { seconds, bytes: Number(size?.bytes ?? 0) };
+  return seconds;
 }
-
-const mib = (bytes: number) => `${whole(bytes / 1_048_576)} MiB`;
 
 it('two syncs of the catalog, against plain COPY of its markets', async () => {
   const rssBefore = process.memoryUsage().rss;
@@ -81,30 +81,28 @@ it('two syncs of the catalog, against plain COPY of its markets', async () => {
   const begunMs = performance.now();
   const missing = await test.db.transaction((tx) => markMissing(tx, 'v', START_MS + HOUR_MS));
   const missingMs = performance.now() - begunMs;
-  const copied = await copyOfMarkets();
+  const copySeconds = await copyOfMarkets();
 
   const [stored] = await test.db.query<{ markets: number; outcomes: number; versions: number }>(STORED);
   expect(stored).toMatchObject({ markets: MARKETS, versions: 0 });
   expect([first.changed, second.changed, missing]).toEqual([MARKETS, 0, 0]);
-  const baseline = `COPY ${whole(MARKETS / copied.seconds)} markets/s`;
-  const figure = (what: string, seconds: number, goal: string) => ({
+  const baseline = `COPY ${whole(MARKETS / copySeconds)} markets/s`;
+  const figure = (what: string, seconds: number, goal: Goal) => ({
     what,
     measured: `${whole(MARKETS / seconds)} markets/s`,
     baseline,
-    ratio: (copied.seconds / seconds).toFixed(2),
+    ratio: copySeconds / seconds,
     goal,
   });
-  printFigures([
-    figure(
-      `first sync of ${whole(MARKETS)} markets, ${whole(stored?.outcomes ?? 0)} outcomes`,
-      first.seconds,
-      '>= 0.25',
-    ),
-    figure('second sync: sightings only', second.seconds, '>= 1'),
+  report([
+    figure(`first sync of ${whole(MARKETS)} markets, ${whole(stored?.outcomes ?? 0)} outcomes`, first.seconds, {
+      atLeast: 0.25,
+    }),
+    figure('second sync: sightings only', second.seconds, { atLeast: 1 }),
   ]);
   const tenth = (sync: { seconds: number; lastTenthSeconds: number }) =>
     ((10 * sync.lastTenthSeconds) / sync.seconds).toFixed(2);
-  console.log(`cost of a page in the last tenth against the mean: first ${tenth(first)}, second ${tenth(second)}`);
-  console.log(`end of a sweep: ${whole(missingMs)} ms; memory: ${mib(rssBefore)} before, ${mib(rssAfter)} after`);
-  console.log(`database size: ${mib(copied.bytes)}`);
+  note(`cost of a page in the last tenth against the mean: first ${tenth(first)}, second ${tenth(second)}`);
+  note(`end of a sweep: ${whole(missingMs)} ms; memory: ${mib(rssBefore)} before, ${mib(rssAfter)} after`);
+  note(`database size: ${mib(await databaseBytes(test.db))}`);
 });

@@ -1,6 +1,6 @@
-import { INTERVAL_SECONDS } from '../src/domain/candle.ts';
 import { Partitions } from '../src/store/partitions.ts';
 import { type Database, sql } from '../src/store/tx.ts';
+import { runLarge, settle, storingTrades } from './stored-trades.ts';
 
 export interface HistoryOptions {
   markets: number;
@@ -29,21 +29,16 @@ const PRICES = sql(
   `INSERT INTO latest_price (token_id, price, bid, ask, as_of, received_at)
    SELECT token_id, (1 + token_id % 98) / 100.0, (token_id % 98) / 100.0 + 0.005, (1 + token_id % 98) / 100.0 + 0.005, now(), now() FROM outcome`,
 );
-const TRADES = sql(
+const TRADES = storingTrades(
   'bench_trades',
-  `INSERT INTO trade (token_id, ts, trade_id, price, size, side)
-   SELECT o.token_id, date_trunc('minute', now()) - n * $3::float8 * interval '1 second', 't' || n,
-     (1 + (n * 31 + o.token_id) % 98) / 100.0, 1 + (n * 17) % 1000 / 10.0, CASE WHEN n % 2 = 0 THEN 1 ELSE -1 END
-   FROM outcome o CROSS JOIN generate_series(1, $2::int) n WHERE o.token_id % 2 = $1::int`,
+  `SELECT o.token_id, date_trunc('minute', now()) - n * $2::float8 * interval '1 second' AS ts, 't' || n AS trade_id,
+     (1 + (n * 31 + o.token_id) % 98) / 100.0 AS price, 1 + (n * 17) % 1000 / 10.0 AS size,
+     CASE WHEN n % 2 = 0 THEN 1 ELSE -1 END AS side
+   FROM outcome o CROSS JOIN generate_series(1, $1::int) n
+   WHERE o.token_id % 2 = 1 AND o.token_id > $3::bigint AND o.token_id <= $4::bigint`,
 );
-const CANDLES = sql(
-  'bench_candles',
-  `INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades)
-   SELECT token_id, $1::int, floor(extract(epoch FROM ts) / $1)::bigint * $1, (array_agg(price ORDER BY ts, trade_id))[1],
-     max(price), min(price), (array_agg(price ORDER BY ts DESC, trade_id DESC))[1], sum(size), sum(price * size), count(*)
-   FROM trade GROUP BY 1, 3`,
-);
-const ANALYZE = sql('bench_analyze', 'ANALYZE');
+/** Tokens of one statement, which holds their trades in memory. */
+const TOKENS_AT_ONCE = 10_000;
 
 /** Fills a database with markets, prices, trades and their candles, in SQL: what the reads of a bench run against. */
 export async function storeHistory(db: Database, { markets, trades, days }: HistoryOptions): Promise<string[]> {
@@ -53,8 +48,9 @@ export async function storeHistory(db: Database, { markets, trades, days }: Hist
   await db.query(MARKETS, [markets]);
   await db.query(PRICES);
   const each = Math.max(1, Math.round(trades / markets));
-  await db.query(TRADES, [1, each, (days * 86_400) / each]);
-  for (const seconds of Object.values(INTERVAL_SECONDS)) await db.query(CANDLES, [seconds]);
-  await db.query(ANALYZE);
+  for (let from = 0; from < 2 * markets; from += TOKENS_AT_ONCE) {
+    await runLarge(db, TRADES, [each, (days * 86_400) / each, from, from + TOKENS_AT_ONCE]);
+  }
+  await settle(db);
   return Array.from({ length: markets }, (_, n) => `bench-${n + 1}`);
 }

@@ -1,0 +1,25 @@
+import { it } from 'vitest';
+import { type AlertWorld, anAlertWorld, BATCH, batchCosts, spread } from './alert-worlds.ts';
+import { curve } from './curve.ts';
+import { percentile, sizesOf, whole } from './numbers.ts';
+import { report } from './report.ts';
+
+/** Active alerts that the curve goes through: BENCH_CURVE_ALERTS=10000,100000 for a quick look. */
+const ALERTS = sizesOf('BENCH_CURVE_ALERTS', [10_000, 1_000_000]);
+const TOKENS = Math.max(...ALERTS) / 4;
+
+it('a batch of a thousand prices, with more and more alerts', async () => {
+  const worlds: AlertWorld[] = [];
+  try {
+    for (const alerts of ALERTS) worlds.push(await anAlertWorld({ alerts, tokens: TOKENS }));
+    const costs = await batchCosts(worlds);
+    const points = costs.map((samples, index) => ({
+      size: `${whole(ALERTS[index] ?? 0)} alerts`,
+      measured: spread(samples),
+      value: percentile(samples, 0.5),
+    }));
+    report(curve(`${whole(BATCH)} changed prices, ${whole(TOKENS)} tokens`, points, { atMost: 2 }));
+  } finally {
+    for (const { test } of worlds) await test.drop();
+  }
+});

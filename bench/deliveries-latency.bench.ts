@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, inject, it } from 'vitest';
+import { decimal } from '../src/domain/decimal.ts';
+import { newId } from '../src/domain/ids.ts';
+import { createLogger } from '../src/observe/logger.ts';
+import { createQueueBackend } from '../src/queues/backend.ts';
+import { createProducer, type Producer } from '../src/queues/producer.ts';
+import { shardsOf } from '../src/store/marks.ts';
+import { Partitions } from '../src/store/partitions.ts';
+import { writePrices } from '../src/store/prices.ts';
+import { ensureTokens } from '../src/store/tokens.ts';
+import { sql } from '../src/store/tx.ts';
+import { isAvailable } from '../test/support/queue-backends.ts';
+import { type BareReceiver, startBareReceiver } from './bare-peer.ts';
+import { aDeliveryWorld, type DeliveryWorld } from './delivery-world.ts';
+import { percentile, sizeOf, whole } from './numbers.ts';
+import { report } from './report.ts';
+
+/** BENCH_SECONDS=20 for figures worth keeping; the default is a quick look. */
+const SECONDS = sizeOf('BENCH_SECONDS', 5);
+/** Alerts that the fresh processes get used to; not counted. */
+const WARM_UP = 20;
+
+let receiver: BareReceiver;
+let world: DeliveryWorld;
+beforeAll(async () => {
+  receiver = await startBareReceiver();
+});
+beforeEach(async () => {
+  world = await aDeliveryWorld(receiver);
+});
+afterEach(() => world.stop());
+afterAll(() => receiver.stop());
+
+const INSERT_ALERTS = sql(
+  'bench_alerts',
+  `INSERT INTO alert (id, account_id, token_id, condition, target, webhook_pk)
+   SELECT id, $1, token_id, 'above', 0.5, $4 FROM unnest($2::text[], $3::bigint[]) AS a (id, token_id)`,
+);
+
+const EVENTS_OF_TOKENS = sql(
+  'bench_events_of_tokens',
+  'SELECT event_id, token_id FROM alert WHERE event_id IS NOT NULL',
+);
+
+/** One alert a token, each price stored as the poller does, at a steady pace. */
+async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
+  const { db, accountId } = world;
+  const mints = Array.from({ length: WARM_UP + SECONDS * 20 }, (_, index) => `token-${index}`);
+  const tokens = await db.transaction((tx) => ensureTokens(tx, mints, 'USD'));
+  const tokenIds = mints.map((mint) => tokens.get(mint) ?? 0n);
+  await db.query(INSERT_ALERTS, [
+    accountId,
+    tokenIds.map(() => newId('alert')),
+    tokenIds.map(String),
+    String(webhookPk),
+  ]);
+  await receiver.forget();
+  const seenAtMs: number[] = [];
+  const storingMs: number[] = [];
+  for (const tokenId of tokenIds) {
+    const nextAtMs = performance.now() + 50;
+    const atMs = Date.now();
+    seenAtMs.push(atMs);
+    const { movedTokenIds } = await db.transaction((tx) =>
+      writePrices(tx, [{ tokenId, asOfMs: atMs, price: decimal('0.6') }]),
+    );
+    producer.wakeStage('evaluate-alerts', shardsOf(movedTokenIds));
+    storingMs.push(Date.now() - atMs);
+    await delay(Math.max(0, nextAtMs - performance.now()));
+  }
+  const arrivals = await receiver.arrivals(tokenIds.length);
+  const order = new Map(
+    (await db.query<{ event_id: string; token_id: string }>(EVENTS_OF_TOKENS)).map((row) => [
+      row.event_id,
+      row.token_id,
+    ]),
+  );
+  const latenciesMs = arrivals.map(([eventId, atMs]) => {
+    const index = tokenIds.findIndex((tokenId) => String(tokenId) === order.get(eventId));
+    return atMs - (seenAtMs[index] ?? Number.NaN);
+  });
+  return { latenciesMs: latenciesMs.slice(WARM_UP), storingMs: storingMs.slice(WARM_UP) };
+}
+
+describe.each(['postgres', 'redis'] as const)('over %s', (kind) => {
+  it.skipIf(!isAvailable(kind))('from a price seen to its POST at the receiver', async () => {
+    const prefix = `b${randomBytes(6).toString('hex')}`;
+    const redisUrl = kind === 'redis' ? inject('redisUrl') : null;
+    const log = createLogger({ process: 'bench', level: 'warn' });
+    const redis = redisUrl === null ? {} : { redisUrl };
+    const backend = createQueueBackend({ databaseUrl: world.databaseUrl, prefix, workers: 0, log, ...redis });
+    const producer = createProducer({ backend, log });
+    const environment: Record<string, string> = {
+      QUEUE_PREFIX: prefix,
+      ...(redisUrl !== null && { REDIS_URL: redisUrl }),
+    };
+    await new Partitions(world.db).ensureAroundNow('observation');
+    await new Partitions(world.db).ensureAroundNow('price_history');
+    const [webhook = 0n] = await world.subscribe(['/hook/1']);
+    await world.start('alerter', environment);
+    await world.start('deliverer', environment);
+    const seen = await priceSeenLatencies(producer, webhook);
+    await producer.close();
+    await backend.close();
+    report([
+      {
+        what: `price seen to POST received, ${kind}, ${seen.latenciesMs.length} alerts`,
+        measured: `p50 ${percentile(seen.latenciesMs, 0.5)} ms, p99 ${percentile(seen.latenciesMs, 0.99)} ms`,
+        baseline: `storing the price alone: p50 ${whole(percentile(seen.storingMs, 0.5))} ms`,
+        ratio: percentile(seen.latenciesMs, 0.5) / percentile(seen.storingMs, 0.5),
+        goal: { atMost: 250, of: { name: 'p99', value: percentile(seen.latenciesMs, 0.99), unit: 'ms' } },
+      },
+    ]);
+  });
+});

@@ -1,0 +1,34 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import type { Figure, Kept } from './figure.ts';
+import { tableOf } from './figure-table.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where the bench files of a run leave their figures. */
+    figuresDir: string;
+  }
+}
+
+/** One table of all figures at the end of a run, by bench file, with the notes below it; also of a run that failed half-way. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = await mkdtemp(join(tmpdir(), 'oddswire-figures-'));
+  project.provide('figuresDir', directory);
+  return async () => {
+    const figures: { bench: string; figure: Figure }[] = [];
+    const notes: string[] = [];
+    for (const file of (await readdir(directory)).sort()) {
+      const bench = file.replace(/(\.bench)?\.jsonl$/, '');
+      for (const line of (await readFile(join(directory, file), 'utf8')).trimEnd().split('\n')) {
+        const kept = JSON.parse(line) as Kept;
+        if ('figure' in kept) figures.push({ bench, figure: kept.figure });
+        else notes.push(`${bench}: ${kept.note}`);
+      }
+    }
+    await rm(directory, { recursive: true });
+    if (figures.length > 0) console.log(`\n${tableOf(figures)}\n`);
+    if (notes.length > 0) console.log(`${notes.join('\n')}\n`);
+  };
+}

@@ -1,0 +1,17 @@
+/** What a number must be. Of the ratio, unless it says of which other number. */
+export type Goal = ({ atLeast: number } | { atMost: number }) & { of?: { name: string; value: number; unit: string } };
+
+/** A figure beside the physical limit that was measured in the same run (DESIGN section 11). */
+export interface Figure {
+  what: string;
+  /** As a person reads them: numbers with their units. */
+  measured: string;
+  baseline: string;
+  /** The measured against the baseline, as the goal means it. */
+  ratio?: number;
+  /** Left out where nobody promised anything. */
+  goal?: Goal;
+}
+
+/** What a bench file leaves behind for the table at the end of the run, a line each. */
+export type Kept = { figure: Figure } | { note: string };

@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import { createTestDatabase } from '../test/support/database.ts';
+import { type CurvePoint, curve } from './curve.ts';
+import { mib, sizeOf, sizesOf, whole } from './numbers.ts';
+import { note, report } from './report.ts';
+import { databaseBytes, settle } from './stored-trades.ts';
+import { copyTape, ingest, preparePartitions, storedCounts, storeTape } from './tape.ts';
+
+/** Stored trades that a curve goes through: BENCH_CURVE_TRADES=100000,1000000 for a quick look. */
+const STORED = sizesOf('BENCH_CURVE_TRADES', [1_000_000, 10_000_000, 50_000_000]);
+/** Trades that are ingested on top of them. */
+const FRESH = sizeOf('BENCH_CURVE_FRESH', 100_000);
+/** Ingested first and not counted: plans are made, pages of the indexes come into memory. */
+const WARM_UP = 20_000;
+
+async function onTopOf(stored: number): Promise<CurvePoint> {
+  const test = await createTestDatabase();
+  try {
+    const begunMs = performance.now();
+    await storeTape(test.db, stored);
+    const madeSeconds = (performance.now() - begunMs) / 1_000;
+    const warmUp = { from: stored, count: WARM_UP };
+    const fresh = { from: stored + WARM_UP, count: FRESH };
+    await preparePartitions(test.db, { from: stored, count: WARM_UP + FRESH });
+    await ingest(test.db, warmUp);
+    await settle(test.db);
+
+    const rssBefore = process.memoryUsage().rss;
+    const { seconds } = await ingest(test.db, fresh);
+    const rssAfter = process.memoryUsage().rss;
+    const copySeconds = await copyTape(test.url, fresh);
+
+    const counts = await storedCounts(test.db);
+    const total = stored + WARM_UP + FRESH;
+    expect(counts).toMatchObject({ trades: total, folded: [total] });
+    note(
+      `${whole(stored)} stored trades: made in ${whole(madeSeconds)} s; afterwards ${whole(counts.candles)} candles, ` +
+        `database ${mib(await databaseBytes(test.db))}; memory of the writing process ${mib(rssBefore)} before, ${mib(rssAfter)} after`,
+    );
+    return {
+      size: `${whole(stored)} stored`,
+      measured: `${whole(FRESH / seconds)} trades/s, ${(copySeconds / seconds).toFixed(2)} of COPY`,
+      value: FRESH / seconds,
+    };
+  } finally {
+    await test.drop();
+  }
+}
+
+it('trades with all candles, on top of more and more history', async () => {
+  const points: CurvePoint[] = [];
+  for (const stored of STORED) points.push(await onTopOf(stored));
+  // Flat (DESIGN section 11): within a fifth, which is what one run differs from the next.
+  report(curve(`ingest of ${whole(FRESH)} trades`, points, { atLeast: 0.8 }));
+});
