@@ -1,7 +1,7 @@
 import type { AddUsage, UsageEntry, UsageKind } from '../src/domain/usage.ts';
 import type { Logger } from '../src/observe/logger.ts';
 
-export const WINDOW_MS = 60_000;
+const WINDOW_MS = 60_000;
 const SYNC_EVERY_MS = 1_000;
 /** A store that hangs is taken for one that is away. */
 const SYNC_LIMIT_MS = 2_000;
@@ -31,7 +31,7 @@ export interface AccountLimits {
   close(): Promise<void>;
 }
 
-export interface AccountLimitsOptions {
+interface AccountLimitsOptions {
   addUsage: AddUsage;
   /** Requests per minute, 0: no limit. Cold reads per minute, 0: none at all. */
   defaults: Readonly<Record<UsageKind, number>>;

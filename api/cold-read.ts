@@ -16,12 +16,12 @@ const MAX_REMEMBERED = 10_000;
 export const MAX_UNDER_WAY = 32;
 
 /** Whether a book may be had that is not there yet: the venue keeps one, and it is traded on. */
-export function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean {
+function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean {
   return market.hasBook && (market.status === 'open' || market.status === 'halted');
 }
 
 /** Reads of latest books that are fetched when nobody polls them (DESIGN section 4, "Cold reads"). */
-export interface ColdBooks {
+interface ColdBooks {
   /**
    * The latest book of one of the market's outcomes. One that is absent or was not seen for a minute is fetched by a job
    * first, for `deps.coldWaitMs` at most, where `cold` allows it; what is there then is the answer, even when it is old. Null
@@ -30,7 +30,7 @@ export interface ColdBooks {
   read(market: MarketTokens, tokenId: bigint, cold: Pick<ColdAllowance, 'take'>): Promise<LatestBook | null>;
 }
 
-export interface ColdBookDeps extends Pick<ApiDeps, 'db' | 'arrivals' | 'coldWaitMs' | 'now'> {
+interface ColdBookDeps extends Pick<ApiDeps, 'db' | 'arrivals' | 'coldWaitMs' | 'now'> {
   producer: Pick<ApiDeps['producer'], 'wake'>;
 }
 

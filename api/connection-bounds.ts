@@ -4,7 +4,7 @@ import { type Cidr, networkOf } from '../src/domain/address-policy.ts';
 import { isWorthALine } from '../src/observe/failure-streaks.ts';
 import type { Logger } from '../src/observe/logger.ts';
 
-export interface ConnectionBounds {
+interface ConnectionBounds {
   maxConnections: number;
   maxConnectionsPerAddress: number;
   /** Their addresses stand for many clients. */

@@ -31,7 +31,7 @@ interface Tries {
   untilMs: number;
 }
 
-export interface FailedKeysOptions {
+interface FailedKeysOptions {
   /** Ours: of them `X-Forwarded-For` is believed. */
   trustedProxies: readonly Cidr[];
   /** Epoch milliseconds. */

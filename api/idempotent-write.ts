@@ -24,9 +24,9 @@ export type WriteProgress = { progress: string } & Done;
  * belongs into `afterCommit`. `progress` is that of the transaction before, absent for the first.
  * @throws ApiError to roll back and answer so.
  */
-export type Write = (tx: Tx, progress: string | undefined) => Promise<WriteAnswer | WriteProgress>;
+type Write = (tx: Tx, progress: string | undefined) => Promise<WriteAnswer | WriteProgress>;
 
-export interface WriteRequest {
+interface WriteRequest {
   ctx: ApiContext;
   caller: Caller;
   /** The JSON value that was sent, already checked. */

@@ -5,8 +5,8 @@ import { MAX_EPOCH_SECONDS } from '../src/domain/time-range.ts';
 import type { ApiContext } from './deps.ts';
 import { type ErrorDetail, invalidRequest } from './errors.ts';
 
-export const DEFAULT_LIMIT = 100;
-export const MAX_LIMIT = 1_000;
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
 const MAX_DEPTH = 200;
 
 function wholeNumber(min: number, max: number) {

@@ -20,8 +20,8 @@ export interface KeyDirectory {
    * @throws ApiError `rate_limited` when there were too many guesses.
    */
   find(key: string, nowMs: number, guess?: KeyGuess): Promise<StoredApiKey | null>;
-  /** The same for a key that is known to be in use; null for every other, which is not looked up. */
-  findInUse(key: string, nowMs: number): Promise<StoredApiKey | null>;
+  /** The same at once, for a key in use whose look-up is kept; null for every other, which is not looked up. */
+  findKept(key: string, nowMs: number): StoredApiKey | null;
   /** Writes pending `last_used_at` now; failures are logged and tried again. */
   flush(): Promise<void>;
   /** Ends the timer and flushes. */
@@ -57,9 +57,12 @@ export function createKeyDirectory(
   const inUse = new LRUCache<string, StoredApiKey>({ max: MAX_CACHED_KEYS, ttl: IN_USE_MS, perf });
   let usedAt = new Map<string, Date>();
 
-  /** The valid key of this hash. Those in use are noted so, those that are not any more are not. */
   async function lookUp(hash: string, key: string, nowMs: number): Promise<StoredApiKey | null> {
-    const found = (await cache.fetch(hash, { context: key }))?.found ?? null;
+    return used(hash, (await cache.fetch(hash, { context: key }))?.found ?? null, nowMs);
+  }
+
+  /** What was found, when it is valid. Those in use are noted so, those that are not any more are not. */
+  function used(hash: string, found: StoredApiKey | null, nowMs: number): StoredApiKey | null {
     if (found === null || found.revokedAt !== null || isExpired(found, nowMs)) {
       inUse.delete(hash);
       return null;
@@ -98,9 +101,10 @@ export function createKeyDirectory(
         guess?.end(isFailed);
       }
     },
-    async findInUse(key, nowMs) {
+    findKept(key, nowMs) {
       const hash = hashApiKey(key).toString('base64');
-      return inUse.has(hash) ? lookUp(hash, key, nowMs) : null;
+      const kept = inUse.has(hash) ? cache.get(hash) : undefined;
+      return kept === undefined ? null : used(hash, kept.found, nowMs);
     },
     flush,
     async close() {

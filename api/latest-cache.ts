@@ -9,6 +9,8 @@ export interface PreparedAnswer {
   data: string;
   /** JSON text of what `meta` holds beside request id and timestamp, without braces; empty when there is none. */
   meta: string;
+  /** What both take in UTF-8 beyond a byte a character: so nobody need walk over them to know the length of an answer. */
+  extraBytes: number;
   /** Weak, over data and meta. */
   etag: string;
   freshness: Freshness;
@@ -30,15 +32,15 @@ export interface LatestCache {
   recent(target: string): { answer: PreparedAnswer; route: string; used(): void } | undefined;
 }
 
-export interface AnswerPlace {
+interface AnswerPlace {
   key: string;
   route: string;
 }
 
 /** Where an answer came from: kept, a load that was under way, a load of its own. */
-export type Lookup = 'hit' | 'shared' | 'miss';
+type Lookup = 'hit' | 'shared' | 'miss';
 
-export interface LatestCacheOptions {
+interface LatestCacheOptions {
   onLookup?: (lookup: Lookup) => void;
   /** Age beyond which an answer is loaded again, counted from when its load began. 0: loads are shared, nothing is kept. */
   ttlMs?: number;

@@ -16,8 +16,8 @@ type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'limits' | 'corsOrigins' | '
 /**
  * Answers a GET whose very target was answered within the last second, to whoever may read market data: byte for byte what the
  * app would answer, without routing, reading the query and a dozen middlewares (DESIGN section 11: half the rate of a bare
- * server). Only market routes leave answers in the cache. Whatever is not as usual is left to `app`: keys that are not known to
- * be in use, accounts at their limit, and pages of other origins among it.
+ * server). Only market routes leave answers in the cache. Whatever is not as usual is left to `app`: keys that have to be looked up,
+ * accounts at their limit, and pages of other origins among it.
  */
 export function withRecentAnswers(deps: RecentDeps, app: RequestListener): RequestListener {
   const hasCors = deps.corsOrigins.length > 0;
@@ -28,23 +28,19 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
     if (!recent || key === undefined || isUnusual(req, recent.answer)) return app(req, res);
     if (hasCors && req.headers.origin !== undefined) return app(req, res);
     const startedAtMs = performance.now();
-    deps.keys.findInUse(key, deps.now()).then(
-      (found) => {
-        if (!found?.scopes.includes('markets:read')) return app(req, res);
-        const admission = deps.limits.take('requests', found.accountId, found.ratePerMinute);
-        // Who is not admitted was not counted: the app finds the same.
-        if (admission?.isAdmitted === false) return app(req, res);
-        recent.used();
-        const requestId = requestIdOf(req.headers['x-request-id']);
-        const log = () => deps.log.child({ requestId });
-        reportRequest(deps, res, { startedAtMs, method: 'GET', route: () => recent.route, log, keyId: () => found.id });
-        const headers = ['X-Request-Id', requestId, ...SECURITY_HEADERS, ...rateLimitHeaders(admission)];
-        headers.push(...answerHeaders(recent.answer, vary));
-        send(req, res, { answer: recent.answer, headers, requestId, nowMs: deps.now() });
-      },
-      // The app meets the same trouble, and knows how to say it.
-      () => app(req, res),
-    );
+    const nowMs = deps.now();
+    const found = deps.keys.findKept(key, nowMs);
+    if (!found?.scopes.includes('markets:read')) return app(req, res);
+    const admission = deps.limits.take('requests', found.accountId, found.ratePerMinute);
+    // Who is not admitted was not counted: the app finds the same.
+    if (admission?.isAdmitted === false) return app(req, res);
+    recent.used();
+    const requestId = requestIdOf(req.headers['x-request-id']);
+    const log = () => deps.log.child({ requestId });
+    reportRequest(deps, res, { startedAtMs, method: 'GET', route: () => recent.route, log, keyId: () => found.id });
+    const headers = ['X-Request-Id', requestId, ...SECURITY_HEADERS, ...rateLimitHeaders(admission)];
+    headers.push(...answerHeaders(recent.answer, vary));
+    send(req, res, { answer: recent.answer, headers, requestId, nowMs });
   };
 }
 
@@ -64,6 +60,7 @@ function send(
     return;
   }
   const text = answerText(answer, requestId, nowMs);
-  headers.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(Buffer.byteLength(text)));
+  const bytes = text.length + answer.extraBytes;
+  headers.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(bytes));
   res.writeHead(200, headers).end(text);
 }

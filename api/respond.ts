@@ -90,7 +90,7 @@ async function loadFor(caller: Caller, deps: MarketDeps, load: MarketRead['load'
   }
 }
 
-const NO_ANSWER: PreparedAnswer = { data: 'null', meta: '', etag: '', freshness: 'latest' };
+const NO_ANSWER: PreparedAnswer = { data: 'null', meta: '', extraBytes: 0, etag: '', freshness: 'latest' };
 
 /** What an account without cold reads left gets: thrown, because what is thrown is never kept. */
 class OwnAnswer extends OddswireError {
@@ -110,7 +110,8 @@ function prepare(answer: MarketAnswer, deps: MarketDeps): PreparedAnswer {
   const data = toJsonText(answer.data, deps.decimalFormat);
   const meta = toJsonText(answer.meta ?? {}, deps.decimalFormat).slice(1, -1);
   const etag = `W/"${createHash('sha1').update(data).update(meta).digest('base64url')}"`;
-  return { data, meta, etag, freshness: answer.freshness };
+  const extraBytes = Buffer.byteLength(data) - data.length + Buffer.byteLength(meta) - meta.length;
+  return { data, meta, extraBytes, etag, freshness: answer.freshness };
 }
 
 function sendPrepared(ctx: ApiContext, deps: Pick<ApiDeps, 'now'>, answer: PreparedAnswer): void {
@@ -130,11 +131,11 @@ export function answerHeaders({ etag, freshness }: PreparedAnswer, vary = 'Accep
   return ['ETag', etag, 'Cache-Control', CACHE_CONTROL[freshness], 'Vary', vary];
 }
 
-/** The answer in an envelope of its own. */
+/** The answer in an envelope of its own, which is ASCII: request ids need no escaping (see `requestIdOf`). */
 export function answerText({ data, meta }: PreparedAnswer, requestId: string, nowMs: number): string {
   const more = meta === '' ? '' : `,${meta}`;
-  const id = JSON.stringify(requestId);
-  return `{"success":true,"data":${data},"meta":{"request_id":${id},"timestamp":${Math.floor(nowMs / 1000)}${more}}}`;
+  const timestamp = Math.floor(nowMs / 1000);
+  return `{"success":true,"data":${data},"meta":{"request_id":"${requestId}","timestamp":${timestamp}${more}}}`;
 }
 
 /** What an account route answers. */

@@ -21,7 +21,7 @@ type ParamName<Path extends string> = Path extends `${string}/:${infer Name}/${i
     ? Name
     : never;
 /** The parameters of a path such as `/v1/alerts/:alert_id`, as they came. */
-export type PathParams<Path extends string> = { readonly [Name in ParamName<Path>]: string };
+type PathParams<Path extends string> = { readonly [Name in ParamName<Path>]: string };
 
 type NoQuery = z.ZodObject<Record<never, never>>;
 type NoBody = z.ZodUndefined;
@@ -66,7 +66,7 @@ export interface RouteContract extends Told<string> {
 }
 
 /** The success of a route. `envelope` says what surrounds its data. */
-export type AnswerContract =
+type AnswerContract =
   | {
       envelope: 'account';
       status: 200 | 201 | 202;
@@ -101,7 +101,7 @@ export interface Route {
 }
 
 /** What a handler of an account route is given: all of it checked. */
-export interface AccountRequest<Path extends string, Query extends z.ZodObject, Body extends z.ZodType> {
+interface AccountRequest<Path extends string, Query extends z.ZodObject, Body extends z.ZodType> {
   ctx: ApiContext;
   caller: Caller;
   params: PathParams<Path>;
@@ -225,7 +225,7 @@ export function fileRoute<const Path extends `/${string}`>(
 }
 
 /** What a handler of a market route is given. */
-export interface MarketRequest<Path extends string, Query extends z.ZodObject> {
+interface MarketRequest<Path extends string, Query extends z.ZodObject> {
   params: PathParams<Path>;
   query: z.output<Query>;
 }

@@ -1,10 +1,10 @@
-import { toJsonText } from '../src/domain/api-json.ts';
 import { decimal } from '../src/domain/decimal.ts';
 import type { EventType } from '../src/domain/event.ts';
+import { eventBody } from '../src/domain/event-body.ts';
 import { priceAlertBody } from '../src/domain/price-alert-event.ts';
 import { balanceChangeBody, transactionBody } from '../src/domain/wallet-event.ts';
 
-export interface TestEvent {
+interface TestEvent {
   eventId: string;
   type: EventType;
   occurredAt: Date;
@@ -20,10 +20,8 @@ const WALLET = { wallet: 'sample-wallet', venue: 'sample', marketId: 'sample-mar
  */
 export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEvent): string {
   switch (type) {
-    case 'test': {
-      const timestamp = occurredAt.toISOString();
-      return toJsonText({ id: eventId, type, timestamp, data: { test: true, webhookId } }, 'number');
-    }
+    case 'test':
+      return eventBody(type, { eventId, occurredAt }, { test: true, webhookId });
     case 'price_alert':
       return priceAlertBody({
         eventId,

@@ -24,7 +24,7 @@ export interface TradeCoverage {
 }
 
 /** Reads that know how much is stored, and fetch what is not (DESIGN section 4, "Cold reads"). */
-export interface TradeCoverages {
+interface TradeCoverages {
   read(market: MarketTokens): Promise<TradeCoverage>;
   /**
    * Fetches what this range (epoch seconds, open ends absent) lacks, when it was not asked for before and `cold` allows it: the

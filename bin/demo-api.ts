@@ -17,7 +17,7 @@ export interface DemoMarket {
   readonly title: string;
 }
 
-export interface DemoPrice {
+interface DemoPrice {
   readonly outcomes: readonly { readonly outcome_id: string; readonly price: number }[];
 }
 
@@ -26,14 +26,14 @@ export interface DemoAlert {
   readonly status: string;
 }
 
-export interface DemoWebhook {
+interface DemoWebhook {
   readonly id: string;
   readonly url: string;
   readonly events: readonly string[];
   readonly status: string;
 }
 
-export interface DemoWallet {
+interface DemoWallet {
   readonly id: string;
   readonly address: string;
 }

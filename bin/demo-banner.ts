@@ -1,5 +1,5 @@
 /** What the banner tells. */
-export interface BannerFacts {
+interface BannerFacts {
   readonly apiUrl: string;
   readonly apiKey: string;
   readonly opsPassword: string;

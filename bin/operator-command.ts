@@ -15,7 +15,7 @@ export interface CommandContext {
   config: Config;
 }
 
-export interface OperatorCommand<Options> {
+interface OperatorCommand<Options> {
   name: string;
   usage: string;
   /** @throws UsageError */

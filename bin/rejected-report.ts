@@ -1,7 +1,7 @@
 import type { QuarantineEntry, QuarantineSummary } from '../src/store/quarantine-reads.ts';
 import { iso, printable, shortTime, table } from './report-table.ts';
 
-export interface Rejections {
+interface Rejections {
   summary: readonly QuarantineSummary[];
   entries: readonly QuarantineEntry[];
   /** Whether there are more records than were listed. */

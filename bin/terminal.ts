@@ -14,7 +14,7 @@ const ROOT = resolve(import.meta.dirname, '..', '..');
 const PARENT_CHECK_MS = 500;
 
 /** What a runner in a terminal is given. */
-export interface Terminal {
+interface Terminal {
   readonly log: Logger;
   readonly dataDir: string;
   /** The environment with its paths absolute. */
@@ -24,7 +24,7 @@ export interface Terminal {
 }
 
 /** What `npm start` and `npm run demo` do differently. */
-export type Extras = Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions' | 'onStarted'>;
+type Extras = Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions' | 'onStarted'>;
 
 /**
  * Runs the Procfile until told to stop, and ends this process: 0 when told to, 1 when it could not run, then with one

@@ -1,6 +1,7 @@
 import { pruneEvents } from '../src/store/event-retention.ts';
 import { pruneIdempotencyKeys } from '../src/store/idempotency.ts';
 import { pruneReads } from '../src/store/market-heat.ts';
+import { pruneActions } from '../src/store/ops-actions.ts';
 import type { PartitionedTable } from '../src/store/partitions.ts';
 import { pruneQuarantine } from '../src/store/quarantine.ts';
 import { retirePartitions } from '../src/store/retention.ts';
@@ -39,9 +40,11 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     report.postponed += postponed.length;
   }
 
-  const { attemptsDays, eventsDays } = config.retention;
+  const { attemptsDays, eventsDays, opsActionsDays } = config.retention;
   const attemptsBeforeMs = now() - attemptsDays * DAY_MS;
   const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs: now() - eventsDays * DAY_MS, signal });
   const idempotencyKeysPruned = await pruneIdempotencyKeys(db, signal);
-  return { ...report, ...pruned, idempotencyKeysPruned, secretsForgotten: await forgetOldSecrets(db) };
+  const actionsPruned = await pruneActions(db, now() - opsActionsDays * DAY_MS, signal);
+  const secretsForgotten = await forgetOldSecrets(db);
+  return { ...report, ...pruned, idempotencyKeysPruned, actionsPruned, secretsForgotten };
 });

@@ -20,7 +20,7 @@ export class LeaseLostError extends OddswireError {
 }
 
 /** Where a page goes, and how its records are written. */
-export interface PageTarget<R> {
+interface PageTarget<R> {
   db: Database;
   lease: PollLease;
   kind: PollKind;

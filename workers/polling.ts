@@ -24,7 +24,7 @@ export interface Walk<A = VenueAdapter> {
   call: CallContext;
 }
 
-export interface Poll<R, P extends Page<R> = Page<R>, A = VenueAdapter> {
+interface Poll<R, P extends Page<R> = Page<R>, A = VenueAdapter> {
   venue: string;
   /** What the records are. */
   kind: PollKind;

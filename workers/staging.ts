@@ -3,7 +3,7 @@ import { type ClaimOptions, type Stage, waitingShards } from '../src/store/marks
 import { type StageWork, workShard } from '../src/store/stage.ts';
 import type { JobContext, JobReport } from './define.ts';
 
-export interface StageJob<T> {
+interface StageJob<T> {
   stage: Stage;
   /** Absent: every shard. */
   lane?: number;

@@ -25,7 +25,7 @@ export async function prepareForTrades(context: JobContext, trades: readonly Tra
   await context.partitions.ensureAroundNow('observation');
 }
 
-export interface WrittenTradePage extends WrittenTrades {
+interface WrittenTradePage extends WrittenTrades {
   /** Counts what was quarantined here: once the page is committed. */
   count(): void;
 }

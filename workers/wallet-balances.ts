@@ -7,7 +7,7 @@ const MAX_PAGES = 50;
 /** Walks over a wallet of several pages until two of them agree. */
 const MAX_WALKS = 4;
 
-export interface BalancesRead {
+interface BalancesRead {
   rejected: RejectedRecord[];
   /** Absent: the wallet would not hold still, or was too large; the next tick tries again. */
   read?: Omit<BalanceRead, 'isBaseline'>;

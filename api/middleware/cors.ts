@@ -13,7 +13,7 @@ const ALLOWED_HEADERS = [
   'X-Request-Id',
 ];
 /** What a page may read beside the few that it always may. */
-export const EXPOSED_HEADERS = [
+const EXPOSED_HEADERS = [
   'ETag',
   'Location',
   'Retry-After',

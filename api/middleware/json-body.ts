@@ -6,7 +6,7 @@ import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 /** Far beyond any body of ours. */
 const MAX_BODY_BYTES = 64 * 1024;
 
-export interface BodyOptions {
+interface BodyOptions {
   /** Whether the request may have no body, which then reads as `{}`. */
   isOptional?: boolean;
 }

@@ -97,7 +97,7 @@ const DECIMALS: Readonly<Record<DecimalFormat, { type: 'number' | 'string'; patt
 };
 
 /** What the document depends on beside the routes. */
-export interface DocumentOptions {
+interface DocumentOptions {
   decimalFormat: DecimalFormat;
   /** The venues that have markets. */
   venues: readonly string[];

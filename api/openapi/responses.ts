@@ -16,7 +16,7 @@ const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Every code a route may answer: its own, and those that follow from its path, key, query and body. */
-export function codesOf(contract: RouteContract): ErrorCode[] {
+function codesOf(contract: RouteContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(['invalid_request', 'uri_too_long', 'internal_error', ...(contract.errors ?? [])]);
   for (const name of paramNames(contract.path)) {
     const code = CODES_OF_PARAM[name];
@@ -34,7 +34,7 @@ export function paramNames(path: string): string[] {
 }
 
 /** What the HTTP parser refuses, before there is a route: with `invalid_request`, and the connection is closed. */
-export const PARSER_REFUSALS = {
+const PARSER_REFUSALS = {
   request_timeout: { status: 408, description: '`invalid_request`: the request came too slowly.' },
   headers_too_large: { status: 431, description: '`invalid_request`: the headers are too large.' },
 } as const;

@@ -15,6 +15,14 @@ export interface AuditedAction {
 
 type AuditDeps = Pick<ApiDeps, 'db' | 'now' | 'log'>;
 
+/** Lets operators pass; that a viewer tried is written down. @throws ApiError `insufficient_scope` */
+export async function requireOperator(deps: AuditDeps, action: AuditedAction): Promise<void> {
+  if (action.operator.role === 'operator') return;
+  const error = new ApiError('insufficient_scope', 'viewers may look at everything and change nothing');
+  await writeFailure(deps, action, error);
+  throw error;
+}
+
 /** Runs `work` and writes it down in its own transaction: there is never the one without the other. */
 export async function inAuditedTransaction<T extends { result: string }>(
   deps: AuditDeps,
@@ -28,9 +36,7 @@ export async function inAuditedTransaction<T extends { result: string }>(
       return outcome;
     });
   } catch (error) {
-    await afterFailure(deps, error, async (status, result) => {
-      await recordAction(deps.db, { ...entryOf(action), status, result }, deps.now());
-    });
+    await writeFailure(deps, action, error);
     throw error;
   }
 }
@@ -51,6 +57,12 @@ export async function runAudited<T extends { result: string; hasFailed?: boolean
   }
   await finishAction(deps.db, pk, outcome.hasFailed ? 'failed' : 'done', outcome.result);
   return outcome;
+}
+
+function writeFailure(deps: AuditDeps, action: AuditedAction, error: unknown): Promise<void> {
+  return afterFailure(deps, error, async (status, result) => {
+    await recordAction(deps.db, { ...entryOf(action), status, result }, deps.now());
+  });
 }
 
 /** The log of a failure must not hide the failure. */

@@ -15,12 +15,6 @@ export class Html {
     return new Html(text);
   }
 
-  /** JSON in a place where the browser reads it as data: `<` is all that could end it. */
-  static dataBlock(id: string, json: string): Html {
-    const text = json.replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
-    return new Html(`<script type="application/json" id="${escaped`${id}`}">${text}</script>`);
-  }
-
   toString(): string {
     return this.#text;
   }
@@ -40,11 +34,6 @@ function render(value: HtmlValue): string {
   if (value instanceof Html) return value.toString();
   if (typeof value === 'object') return value.map(render).join('');
   return escaped`${String(value)}`;
-}
-
-/** Data for a script of the page: `JSON.parse(document.getElementById(id).textContent)`. */
-export function jsonData(id: string, data: unknown): Html {
-  return Html.dataBlock(id, JSON.stringify(data));
 }
 
 /** Where something is not known or does not apply. */
@@ -102,7 +91,7 @@ export function code(text: string | null | undefined): Html {
   return text === null || text === undefined || text === '' ? NONE : html`<code>${text}</code>`;
 }
 
-export interface Column<Row> {
+interface Column<Row> {
   label: string;
   cell(row: Row): HtmlValue;
   /** Right-aligned, digits of one width. */

@@ -15,12 +15,7 @@ const SECTIONS = {
 } as const;
 export type Section = keyof typeof SECTIONS;
 
-/** Where a section begins. */
-export function sectionPath(section: Section): string {
-  return SECTIONS[section].path;
-}
-
-export interface PageOptions {
+interface PageOptions {
   /** The heading, and the beginning of the window's title. */
   title: string;
   /** None: the page belongs to none, such as an error. */

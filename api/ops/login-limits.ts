@@ -8,7 +8,7 @@ const WINDOW_MS = 60_000;
 const ALL = '*';
 
 /** Counts wrong passwords of this process. Those who are logged in are not concerned. */
-export interface LoginLimits {
+interface LoginLimits {
   /** @throws ApiError `rate_limited` with Retry-After. */
   check(address: string): void;
   /** Returns whether it is the first of this address within the window. */

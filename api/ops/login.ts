@@ -3,14 +3,14 @@ import { recordAction } from '../../src/store/ops-actions.ts';
 import { beginSession, endAllSessions, endSession } from '../../src/store/ops-sessions.ts';
 import type { ApiContext, ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import type { OpsAssets } from './assets.ts';
-import { inAuditedTransaction } from './audit.ts';
+import { inAuditedTransaction, requireOperator } from './audit.ts';
 import { readForm } from './form-body.ts';
 import { field } from './forms.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
 import { createLoginLimits } from './login-limits.ts';
 import { hashSessionToken, newSessionToken, passwordFingerprint, roleOfPassword, sessionIdOf } from './operator.ts';
-import { enterAction, enterForm } from './ops-route.ts';
+import { enterForm } from './ops-route.ts';
 import { addressOf, cookieOf, findLiveSession, sessionOf } from './ops-session.ts';
 
 const LOGIN_PATH = '/ops/login';
@@ -79,9 +79,10 @@ export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: Ops
   });
 
   router.post('/ops/logout-everywhere', async (ctx) => {
-    await enterAction(ctx);
     const { operator } = sessionOf(ctx);
     const entry = { action: 'logout.everywhere', target: 'every session', operator, requestId: ctx.state.requestId };
+    await requireOperator(deps, entry);
+    await enterForm(ctx);
     await inAuditedTransaction(deps, entry, async (tx) => {
       const count = await endAllSessions(tx);
       return { result: count === 1 ? 'Ended 1 session.' : `Ended ${count} sessions.` };

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** A viewer looks; an operator also acts. */
-export const OPS_ROLES = ['viewer', 'operator'] as const;
+const OPS_ROLES = ['viewer', 'operator'] as const;
 export type OpsRole = (typeof OPS_ROLES)[number];
 
 /** Who is logged in to the operator pages. */

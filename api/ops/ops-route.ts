@@ -6,7 +6,7 @@ import type { Tx } from '../../src/store/tx.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import type { OpsAssets } from './assets.ts';
-import { type AuditedAction, inAuditedTransaction, runAudited } from './audit.ts';
+import { type AuditedAction, inAuditedTransaction, requireOperator, runAudited } from './audit.ts';
 import { readForm } from './form-body.ts';
 import type { Html } from './html.ts';
 import { page, type Section } from './layout.ts';
@@ -26,7 +26,7 @@ export interface OpsRequest {
   nowMs: number;
 }
 
-export interface PageContent {
+interface PageContent {
   title: string;
   body: Html;
   /** Files of api/ops/assets, loaded as modules. */
@@ -36,7 +36,7 @@ export interface PageContent {
 }
 
 /** A page: for viewers and operators. */
-export interface OpsPage {
+interface OpsPage {
   /** Below /ops, with `:name` for parts. */
   path: string;
   section: Section;
@@ -45,7 +45,7 @@ export interface OpsPage {
 }
 
 /** JSON for a script of a page: for viewers and operators. Asking for it does not keep a session alive. */
-export interface OpsData {
+interface OpsData {
   path: string;
   load(request: OpsRequest): Promise<ApiJson>;
 }
@@ -56,7 +56,7 @@ export interface ActionRequest extends OpsRequest {
 }
 
 /** What an action came to: the audit log keeps `result`, and the next page shows it. */
-export type ActionOutcome = {
+type ActionOutcome = {
   /** A sentence, with no secret in it. */
   result: string;
   /** Runs after the commit and never fails: wake-ups. */
@@ -76,18 +76,18 @@ interface ActionBase {
 }
 
 /** A change that is SQL: done and written into the audit log in one transaction, which may be run again on a deadlock. */
-export interface TransactionAction extends ActionBase {
+interface TransactionAction extends ActionBase {
   /** @throws ApiError: nothing is done, the audit log says `refused`. */
   inTransaction(tx: Tx, request: ActionRequest): Promise<ActionOutcome>;
 }
 
 /** Any other change: the audit log has it before it begins, and its end afterwards. */
-export interface PlainAction extends ActionBase {
+interface PlainAction extends ActionBase {
   run(request: ActionRequest): Promise<ActionOutcome>;
 }
 
 /** A change, by POST: for operators only. */
-export type OpsAction = TransactionAction | PlainAction;
+type OpsAction = TransactionAction | PlainAction;
 
 /** Where the pages are registered. What is needed to enter is checked here, for all of them. */
 export interface OpsRouter {
@@ -152,7 +152,9 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
       const { path, section, action, target } = definition;
       registered.push({ kind: 'action', path });
       router.post(path, async (ctx) => {
-        const request: ActionRequest = { ...requestOf(ctx), form: await enterAction(ctx) };
+        const entered = requestOf(ctx);
+        await requireOperator(deps, { action, target: ctx.path, ...entered });
+        const request: ActionRequest = { ...entered, form: await enterForm(ctx) };
         const { tokenHash } = sessionOf(ctx);
         const audited: AuditedAction = { action, target: target(request), ...request };
         const outcome =
@@ -169,15 +171,6 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
   };
 }
 
-/**
- * Lets an operator's own form through, and nothing else; returns its fields.
- * @throws ApiError `insufficient_scope` for a viewer, `cross_origin` for a form that is not of this session.
- */
-export async function enterAction(ctx: ApiContext): Promise<URLSearchParams> {
-  requireOperator(sessionOf(ctx).operator);
-  return enterForm(ctx);
-}
-
 /** The fields of a form of this session, whatever its role. @throws ApiError `cross_origin` */
 export async function enterForm(ctx: ApiContext): Promise<URLSearchParams> {
   const form = await readForm(ctx);
@@ -185,11 +178,4 @@ export async function enterForm(ctx: ApiContext): Promise<URLSearchParams> {
     throw new ApiError('cross_origin', 'this form is not of your session any more: load the page again');
   }
   return form;
-}
-
-/** @throws ApiError `insufficient_scope` */
-export function requireOperator(operator: Operator): void {
-  if (operator.role !== 'operator') {
-    throw new ApiError('insufficient_scope', 'viewers may look at everything and change nothing');
-  }
 }

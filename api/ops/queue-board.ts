@@ -4,8 +4,7 @@ import { KoaAdapter } from '@bull-board/koa';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { runAudited } from './audit.ts';
-import { requireOperator } from './ops-route.ts';
+import { requireOperator, runAudited } from './audit.ts';
 import { sessionOf } from './ops-session.ts';
 
 const BASE_PATH = '/ops/queues';
@@ -40,10 +39,11 @@ export function queueBoard(
       }
       return;
     }
-    requireOperator(operator);
-    refuseForms(ctx);
     const target = `${ctx.method} ${ctx.path.slice(BASE_PATH.length)}`;
-    await runAudited(deps, { action: 'queue.write', target, operator, requestId: ctx.state.requestId }, async () => {
+    const action = { action: 'queue.write', target, operator, requestId: ctx.state.requestId };
+    await requireOperator(deps, action);
+    refuseForms(ctx);
+    await runAudited(deps, action, async () => {
       await show(ctx, next);
       return { result: `answered ${ctx.status}`, hasFailed: ctx.status >= 400 };
     });

@@ -7,7 +7,7 @@ import type { AccountAnswer } from '../respond.ts';
 /** What every list of the account's own things takes. */
 export const listQuery = z.object({ limit: param.limit, cursor: param.cursor });
 
-export interface AccountPage<Item extends ApiJson> {
+interface AccountPage<Item extends ApiJson> {
   items: Item[];
   /** The key to go on behind when more follow. */
   next?: bigint | undefined;

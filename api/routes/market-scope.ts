@@ -5,7 +5,7 @@ import { ApiError, invalidRequest } from '../errors.ts';
 /** Path segments that mean every enabled venue (DESIGN section 4, "Venue segment"). */
 const EVERY_VENUE = ['all', 'venue'];
 
-export interface VenueScope {
+interface VenueScope {
   /** The venue's name, or `all`. */
   name: string;
   venues: readonly string[];

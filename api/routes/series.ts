@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { decimalField, optionalDecimal } from '../../src/domain/api-json.ts';
-import { INTERVAL_SECONDS } from '../../src/domain/candle.ts';
+import { INTERVAL_SECONDS, type Interval } from '../../src/domain/candle.ts';
 import { resolveSeriesRange, type TimeRange } from '../../src/domain/time-range.ts';
 import type { MarketTokens } from '../../src/store/market-reads.ts';
 import {
@@ -41,6 +41,13 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
   // What is known to be stored is read first: the rows read next are no fewer.
   const covering = async (market: MarketTokens, range: TimeRange, cold: ColdAllowance) =>
     coverages.deepen(market, await coverages.read(market), range, cold);
+  /** What any series is asked for; times are epoch seconds. */
+  const seriesOf = (params: { venue: string; market_id: string }, interval: Interval, range: GivenRange) => {
+    const seconds = INTERVAL_SECONDS[interval];
+    const now = Math.floor(deps.now() / 1000);
+    const asked = resolveSeriesRange(given(range), seconds, now);
+    return { scope: scopeOf(params.venue), marketId: params.market_id, seconds, now, asked };
+  };
 
   return [
     marketRoute(
@@ -59,12 +66,8 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         },
       },
       ({ params, query }) => {
-        const seconds = INTERVAL_SECONDS[query.interval];
-        const now = Math.floor(deps.now() / 1000);
-        const asked = resolveSeriesRange(given(query), seconds, now);
-        const scope = scopeOf(params.venue);
-        const marketId = params.market_id;
         const { outcome_id, interval, fill, start, end } = query;
+        const { scope, marketId, seconds, now, asked } = seriesOf(params, interval, query);
         return {
           key: ['candles', scope.name, marketId, outcome_id, interval, fill, start, end],
           load: async (cold) => {
@@ -102,12 +105,8 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         },
       },
       ({ params, query }) => {
-        const seconds = INTERVAL_SECONDS[query.window];
-        const now = Math.floor(deps.now() / 1000);
-        const asked = resolveSeriesRange(given(query), seconds, now);
-        const scope = scopeOf(params.venue);
-        const marketId = params.market_id;
         const { outcome_id, window, start, end } = query;
+        const { scope, marketId, seconds, now, asked } = seriesOf(params, window, query);
         return {
           key: ['volume', scope.name, marketId, outcome_id, window, start, end],
           load: async (cold) => {
@@ -146,12 +145,8 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         },
       },
       ({ params, query }) => {
-        const seconds = INTERVAL_SECONDS[query.interval];
-        const now = Math.floor(deps.now() / 1000);
-        const asked = resolveSeriesRange(given(query), seconds, now);
-        const scope = scopeOf(params.venue);
-        const marketId = params.market_id;
         const { outcome_id, interval, start, end } = query;
+        const { scope, marketId, seconds, now, asked } = seriesOf(params, interval, query);
         return {
           key: ['snapshots', scope.name, marketId, outcome_id, interval, start, end],
           load: async () => {
@@ -177,7 +172,12 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-function given({ start, end }: { start?: number | undefined; end?: number | undefined }): Partial<TimeRange> {
+interface GivenRange {
+  start?: number | undefined;
+  end?: number | undefined;
+}
+
+function given({ start, end }: GivenRange): Partial<TimeRange> {
   return { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
 }
 

@@ -8,7 +8,7 @@ export interface Collector {
   forget(): void;
 }
 
-export interface CollectorsOptions {
+interface CollectorsOptions {
   /** However often we are asked, things are read once in this while. */
   everyMs?: number;
   /** A scrape waits no longer than this. */

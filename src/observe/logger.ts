@@ -36,7 +36,7 @@ const REDACTED = [
   'req.headers.cookie',
 ];
 
-export interface LoggerOptions {
+interface LoggerOptions {
   process: string;
   level: string;
   /** Values that must never be shown: see `secretsOf`. Those of fewer than 8 characters are not looked for. */

@@ -16,8 +16,6 @@ export function laneOf(shard: number): number {
   return shard % LANES;
 }
 
-export const ALL_LANES: readonly number[] = Array.from({ length: LANES }, (_, lane) => lane);
-
 const venueData = z.strictObject({ venue: z.string() });
 const marketData = z.strictObject({ venue: z.string(), marketPk: z.string().regex(/^\d{1,19}$/) });
 const laneData = z.strictObject({

@@ -32,7 +32,7 @@ export interface Producer {
   close(): Promise<void>;
 }
 
-export interface ProducerOptions {
+interface ProducerOptions {
   backend: QueueBackend;
   log: Logger;
   /** Called for each wake-up that could not be enqueued. */

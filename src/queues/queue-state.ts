@@ -3,7 +3,7 @@ import type { Queue } from 'bullmq';
 /** The states of jobs that say something of a queue's health; what is completed is only kept for a while. */
 export const QUEUE_STATES = ['waiting', 'prioritized', 'active', 'delayed', 'failed'] as const;
 
-export interface QueueState {
+interface QueueState {
   counts: Readonly<Record<(typeof QUEUE_STATES)[number], number>>;
   isPaused: boolean;
   /** How long the job that waits longest could have run, milliseconds; 0 when none waits, or nothing runs on purpose. */

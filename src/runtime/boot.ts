@@ -3,7 +3,7 @@ import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger, type Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG, runProcess } from './lifecycle.ts';
 
-export interface BootOptions {
+interface BootOptions {
   /** Shown in logs, metrics and messages. */
   name: string;
   environment: Readonly<Record<string, string | undefined>>;

@@ -13,7 +13,7 @@ export class StartupError extends OddswireError {
   }
 }
 
-export interface ProcessOptions {
+interface ProcessOptions {
   log: Logger;
   /** Brings the process up. The signal fires when it is told to stop while still starting. */
   start(signal: AbortSignal): Promise<{ stop(): Promise<void> }>;

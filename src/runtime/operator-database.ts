@@ -7,7 +7,7 @@ import { findClusterHome, keptConnection, ROLE } from './cluster-home.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { StartupError } from './lifecycle.ts';
 
-export interface OperatorDatabase {
+interface OperatorDatabase {
   db: Database;
   close(): Promise<void>;
 }

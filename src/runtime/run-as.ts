@@ -9,7 +9,7 @@ export interface ServerUser {
 }
 
 /** How a program ended; `code` is null when a signal ended it or it could not be started. */
-export interface Finished {
+interface Finished {
   readonly code: number | null;
   readonly stdout: string;
   /** Also the reason when the program could not be started. */

@@ -25,14 +25,14 @@ export interface SupervisorLimits {
   readonly stableAfterMs: number;
 }
 
-export const DEFAULT_LIMITS: SupervisorLimits = {
+const DEFAULT_LIMITS: SupervisorLimits = {
   stopMs: 18_000,
   backoffMinMs: 200,
   backoffMaxMs: 10_000,
   stableAfterMs: 30_000,
 };
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly cwd: string;
   readonly log: Logger;
   /** Each line a process prints, on stdout or on stderr. */
@@ -48,7 +48,7 @@ export interface Outcome {
 }
 
 /** Keeps processes running: a child that ends is started again, with growing delays. */
-export interface Supervisor {
+interface Supervisor {
   readonly start: (spec: ProcessSpec) => void;
   /** Ends everything, wave by wave; later calls join the first. Resolves when no process is left. */
   readonly stop: () => Promise<void>;

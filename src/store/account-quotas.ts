@@ -1,7 +1,7 @@
 import { type Queryable, type Statement, sql, type Tx } from './tx.ts';
 
 /** What an account may have at once: subscriptions and wallets that exist, alerts that are active. */
-export const QUOTAS = ['webhooks', 'alerts', 'wallets'] as const;
+const QUOTAS = ['webhooks', 'alerts', 'wallets'] as const;
 export type Quota = (typeof QUOTAS)[number];
 export type QuotaDefaults = Readonly<Record<Quota, number>>;
 
@@ -88,7 +88,7 @@ const STATEMENTS: Readonly<Record<Quota, QuotaStatements>> = {
   wallets: statementsOf('wallets', 'wallet WHERE deleted_at IS NULL'),
 };
 
-export interface QuotaDecision {
+interface QuotaDecision {
   /** Whether the transaction may create one more. When it may not, it must be rolled back. */
   isGranted: boolean;
   limit: number;

@@ -5,7 +5,7 @@ import { ApiKeyEntity } from './entities/api-key.ts';
 import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
 /** The account of BOOTSTRAP_API_KEY. */
-export const BOOTSTRAP_ACCOUNT = 'bootstrap';
+const BOOTSTRAP_ACCOUNT = 'bootstrap';
 
 /** What a request needs to know of its key. */
 export interface StoredApiKey {
@@ -109,7 +109,7 @@ export interface ApiKeyRequest {
 }
 
 /** A key that was just made: the only time anybody sees it. */
-export interface MadeApiKey {
+interface MadeApiKey {
   id: string;
   key: string;
   accountId: bigint;

@@ -90,7 +90,7 @@ interface Fired extends AlertRow {
 }
 
 /** What an operator may know of an alert that fired. */
-export interface FiredAlert {
+interface FiredAlert {
   alertId: string;
   accountId: string;
   eventId: string;

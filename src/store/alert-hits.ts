@@ -130,7 +130,7 @@ const EXPIRE_ALERTS = sql(
 );
 
 /** An alert that is met, and the price that met it (`numeric` text). */
-export interface Hit {
+interface Hit {
   pk: bigint;
   tokenId: bigint;
   price: string;
@@ -139,7 +139,7 @@ export interface Hit {
 }
 
 /** What to look at. */
-export interface HitSearch {
+interface HitSearch {
   /** Claimed moments of observations, epoch milliseconds. */
   observed: readonly { tokenId: bigint; atMs: bigint }[];
   /** Keys of alerts that were just made. */
@@ -151,7 +151,7 @@ export interface HitSearch {
   limitPerToken: number;
 }
 
-export interface Hits {
+interface Hits {
   /** Each alert once. */
   hits: Hit[];
   /** Tokens that may have more hits than these. */

@@ -74,7 +74,7 @@ async function selectAlerts(db: Queryable, statement: Statement, values: readonl
   }));
 }
 
-export interface NewAlert {
+interface NewAlert {
   tokenMint: string;
   condition: AlertCondition;
   target: Decimal;
@@ -82,7 +82,7 @@ export interface NewAlert {
   webhookId?: string;
 }
 
-export type AlertCreation =
+type AlertCreation =
   | { outcome: 'created'; alert: Alert; tokenId: bigint }
   | { outcome: 'webhook_not_found' }
   | { outcome: 'webhook_not_listening' };

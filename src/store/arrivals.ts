@@ -11,7 +11,7 @@ const CHANNEL = 'oddswire_arrival';
 const ANNOUNCE = sql('announce_arrival', `SELECT pg_notify('${CHANNEL}', $1)`);
 
 /** What clients wait for: a market's books were asked for and written, or its older trades. */
-export type ArrivalKey = `book:${string}` | `history:${string}`;
+type ArrivalKey = `book:${string}` | `history:${string}`;
 
 /** Tells every process that waits for this key; Postgres sends it when the writing transaction commits, and only then. */
 export async function announceArrival(tx: Queryable, key: ArrivalKey): Promise<void> {

@@ -8,7 +8,7 @@ import { type Queryable, sql } from './tx.ts';
  */
 
 /** What is counted is counted this far. */
-export const MAX_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 const STAGE_BACKLOG = sql(
   'stage_backlog',
@@ -21,7 +21,7 @@ const STAGE_BACKLOG = sql(
    FROM unnest($1::text[]) AS s (stage)`,
 );
 
-export interface StageState {
+interface StageState {
   stage: string;
   /** At most MAX_COUNTED. */
   waiting: number;
@@ -110,7 +110,7 @@ const STORAGE = sql(
      ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_inherits i ON i.inhrelid = c.oid WHERE c.relname = ANY ($1::text[])) AS found`,
 );
 
-export interface StorageState {
+interface StorageState {
   bytes: number;
   /** Whether the partition of each table that covers the moment is there. */
   isReady: Map<PartitionedTable, boolean>;

@@ -5,7 +5,7 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-export interface BatcherOptions<Item, Result> {
+interface BatcherOptions<Item, Result> {
   /** Runs a batch: a result for each item, in their order. */
   run: (items: readonly Item[]) => Promise<readonly Result[]>;
   maxItems: number;

@@ -33,7 +33,7 @@ const MIGRATIONS = [
  */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
-export interface DataSourceOptions {
+interface DataSourceOptions {
   databaseUrl: string;
   /** Connections of the pool. */
   poolSize: number;

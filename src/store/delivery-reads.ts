@@ -48,7 +48,7 @@ export interface DeliveryPage {
 const DELIVERY_COLUMNS = `d.pk, d.id, e.id AS event_id, e.type AS event_type, d.status, d.attempt_count, d.created_at,
   d.next_attempt_at, d.delivered_at, d.last_status_code, d.last_error`;
 
-interface DeliveryRow {
+export interface DeliveryRow {
   pk: string;
   id: string;
   event_id: string;
@@ -62,7 +62,7 @@ interface DeliveryRow {
   last_error: string | null;
 }
 
-function toDelivery(row: DeliveryRow): Delivery {
+export function toDelivery(row: DeliveryRow): Delivery {
   return {
     pk: BigInt(row.pk),
     id: row.id,

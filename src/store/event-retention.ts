@@ -3,7 +3,7 @@ import { type Database, sql, type Tx } from './tx.ts';
 /** Deliveries or events looked at in one transaction. */
 const BATCH = 1_000;
 
-export interface EventRetention {
+interface EventRetention {
   db: Database;
   /** Attempts that began before, epoch milliseconds, go; those of pending deliveries stay. */
   attemptsBeforeMs: number;

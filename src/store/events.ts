@@ -39,7 +39,7 @@ const INSERT_DELIVERIES = sql(
 );
 
 /** A delivery that was made. */
-export interface MadeDelivery {
+interface MadeDelivery {
   id: string;
   eventPk: bigint;
 }

@@ -22,7 +22,7 @@ const CLAIM = sql(
 const READ = sql('read_idempotency_key', 'SELECT sealed FROM idempotency_key WHERE account_id = $1 AND key = $2');
 const KEEP = sql('keep_idempotent_answer', 'UPDATE idempotency_key SET sealed = $3 WHERE account_id = $1 AND key = $2');
 
-export type Claim =
+type Claim =
   /** The key is this transaction's: what it does and what it keeps commit together. */
   | { outcome: 'claimed' }
   /** Another transaction is at it at this moment. */

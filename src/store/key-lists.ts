@@ -13,10 +13,13 @@ export interface ListedApiKey {
   revokedAt: Date | null;
 }
 
+/** The fields of a `ListedApiKey`, of `api_key AS k` and its `account AS a`. */
+export const KEY_FIELDS = `k.id, a.name AS account, k.name, k.scopes, k.created_at AS "createdAt", k.expires_at AS "expiresAt",
+  k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt"`;
+
 const LIST_KEYS = sql(
   'list_api_keys',
-  `SELECT k.id, a.name AS account, k.name, k.scopes, k.created_at AS "createdAt", k.expires_at AS "expiresAt",
-     k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt"
+  `SELECT ${KEY_FIELDS}
    FROM api_key k JOIN account a ON a.id = k.account_id
    WHERE $1::text IS NULL OR a.name = $1
    ORDER BY a.name, k.created_at, k.id`,

@@ -2,7 +2,7 @@ import { MARKET_STATUSES, type MarketStatus } from '../domain/market.ts';
 import { MARKET_COLUMNS, MARKET_PARTS, type MarketRow, type StoredMarket, toMarket } from './market-reads.ts';
 import { type Queryable, type Statement, sql } from './tx.ts';
 
-export interface MarketListQuery {
+interface MarketListQuery {
   venues: readonly string[];
   status?: MarketStatus;
   /** At most 200 characters. */
@@ -12,7 +12,7 @@ export interface MarketListQuery {
   after?: string;
 }
 
-export interface MarketList {
+interface MarketList {
   markets: StoredMarket[];
   /** The key of the last market when more follow. */
   next?: string;

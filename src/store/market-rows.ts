@@ -63,7 +63,7 @@ interface LeftOut {
   tags: string[];
 }
 
-export interface WrittenRows {
+interface WrittenRows {
   /** Keys by venue id: all markets of the page. */
   pkOf: Map<string, string>;
   /** Those that were new or differed from what we had. */

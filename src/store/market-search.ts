@@ -2,7 +2,7 @@ import type { MarketStatus } from '../domain/market.ts';
 import { MARKET_COLUMNS, MARKET_PARTS, type MarketRow, type StoredMarket, toMarket } from './market-reads.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from './tx.ts';
 
-export interface MarketSearchQuery {
+interface MarketSearchQuery {
   venues: readonly string[];
   status?: MarketStatus;
   /** At most 200 characters. */
@@ -30,7 +30,7 @@ interface SimilarPlace {
   threshold: number;
 }
 
-export interface MarketSearchPage {
+interface MarketSearchPage {
   markets: StoredMarket[];
   /** `similar`: nothing held the words, so these are titles with words much like them. */
   matched: 'words' | 'similar';

@@ -39,7 +39,7 @@ const UPSERT_OUTCOMES = sql(
      (excluded.market_id, excluded.ordinal, excluded.label, excluded.payout)`,
 );
 
-export interface WrittenMarkets {
+interface WrittenMarkets {
   /** Markets that were new or differed from what we had. */
   changed: number;
   /** Tokens of markets whose outcome became final: their alerts are to be closed. */
@@ -47,7 +47,7 @@ export interface WrittenMarkets {
 }
 
 /** Detail of an `evaluate-alerts` mark that says: the market of this token has its final outcome. */
-export const MARKET_FINAL_DETAIL = 0n;
+const MARKET_FINAL_DETAIL = 0n;
 
 function isFinal(market: MarketRecord): boolean {
   return market.status === 'resolved' || market.status === 'settled';

@@ -99,6 +99,26 @@ export async function listActions(
   return rows.length > limit && last ? { actions, next: last.pk } : { actions };
 }
 
+/** Actions looked at in one statement. */
+const BATCH = 1_000;
+/** Keys grow with time: what is old comes first, and a page with anything young in it is the last. */
+const PRUNE = sql(
+  'prune_ops_actions',
+  `WITH page AS MATERIALIZED (SELECT pk, at FROM ops_action ORDER BY pk LIMIT ${BATCH})
+   DELETE FROM ops_action a USING page WHERE a.pk = page.pk AND page.at < $1 RETURNING 1`,
+);
+
+/** Deletes what was done before `beforeMs` (epoch milliseconds), oldest first; returns how many. */
+export async function pruneActions(db: Queryable, beforeMs: number, signal?: AbortSignal): Promise<number> {
+  let pruned = 0;
+  while (!signal?.aborted) {
+    const batch = (await db.query(PRUNE, [new Date(beforeMs).toISOString()])).length;
+    pruned += batch;
+    if (batch < BATCH) break;
+  }
+  return pruned;
+}
+
 function cut(text: string, length: number): string {
   return scrubText(text.slice(0, length));
 }

@@ -1,4 +1,5 @@
 import type { AlertCondition, AlertStatus } from '../domain/alert.ts';
+import { boundedPage, type LookedBack } from './bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from './tx.ts';
 
 /*
@@ -54,7 +55,7 @@ export interface OpsAlert {
   isTracked: boolean;
 }
 
-export interface OpsAlertPage {
+interface OpsAlertPage {
   /** Newest first. */
   alerts: OpsAlert[];
   /** The key to go on behind, when more may follow. */
@@ -63,7 +64,7 @@ export interface OpsAlertPage {
   lookedBackTo?: Date;
 }
 
-interface Row {
+interface Row extends LookedBack {
   pk: string | null;
   id: string;
   account_id: string;
@@ -85,9 +86,6 @@ interface Row {
   venue_market_id: string | null;
   title: string | null;
   label: string | null;
-  looked_at: number;
-  last_pk: string | null;
-  last_at: Date | null;
 }
 
 /** A page of alerts, newest first. */
@@ -100,12 +98,8 @@ export async function listOpsAlerts(
   const { text, values, maxLookedAt } = searchOf(filter, limit, after);
   const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_alerts', text), values);
   const alerts = rows.flatMap((row) => (row.pk === null ? [] : [toOpsAlert(row, row.pk)]));
-  const page = alerts.slice(0, limit);
-  const last = page.at(-1);
-  if (alerts.length > limit && last) return { alerts: page, next: last.pk };
-  const [end] = rows;
-  if (!end || end.last_pk === null || end.last_at === null || end.looked_at < maxLookedAt) return { alerts: page };
-  return { alerts: page, next: BigInt(end.last_pk), lookedBackTo: end.last_at };
+  const { items, ...place } = boundedPage(alerts, rows[0], { limit, maxLookedAt });
+  return { alerts: items, ...place };
 }
 
 function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefined) {

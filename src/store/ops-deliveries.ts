@@ -1,5 +1,12 @@
 import type { DeliveryStatus, EventType } from '../domain/event.ts';
-import { type Delivery, type DeliveryWithLog, findDeliveryWithLog } from './delivery-reads.ts';
+import { boundedPage, type LookedBack } from './bounded-page.ts';
+import {
+  type Delivery,
+  type DeliveryRow,
+  type DeliveryWithLog,
+  findDeliveryWithLog,
+  toDelivery,
+} from './delivery-reads.ts';
 import { findOpsSubscription, type OpsSubscription } from './ops-webhooks.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from './tx.ts';
 
@@ -44,7 +51,7 @@ export interface OpsDelivery extends Delivery {
   accountName: string;
 }
 
-export type OpsDeliveryPage =
+type OpsDeliveryPage =
   | {
       outcome: 'page';
       /** Newest first. */
@@ -64,26 +71,13 @@ const MATCHING_WEBHOOKS = sqlPlannedPerCall(
    ORDER BY w.pk DESC LIMIT ${MAX_MATCHING_WEBHOOKS + 1}`,
 );
 
-interface Row {
+interface Row extends Omit<DeliveryRow, 'pk'>, LookedBack {
   pk: string | null;
-  id: string;
-  event_id: string;
-  event_type: EventType;
-  status: DeliveryStatus;
-  attempt_count: number;
-  created_at: Date;
-  next_attempt_at: Date;
-  delivered_at: Date | null;
-  last_status_code: number | null;
-  last_error: string | null;
   is_test: boolean;
   webhook_id: string;
   url: string;
   account_id: string;
   account_name: string;
-  looked_at: number;
-  last_pk: string | null;
-  last_at: Date | null;
 }
 
 interface Search {
@@ -109,23 +103,14 @@ export async function listOpsDeliveries(
   const { text, values, maxLookedAt } = searchOf(filter, subscriptionPks, limit, after);
   const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_deliveries', text), values);
   const deliveries = rows.flatMap((row) => (row.pk === null ? [] : [toOpsDelivery(row, row.pk)]));
-  const page = deliveries.slice(0, limit);
-  const last = page.at(-1);
-  if (deliveries.length > limit && last) return { outcome: 'page', deliveries: page, next: last.pk };
-  const [end] = rows;
-  const isOver = !end || end.last_pk === null || end.last_at === null || end.looked_at < maxLookedAt;
-  if (isOver || isBefore(end.last_at, filter.since)) return { outcome: 'page', deliveries: page };
-  return {
-    outcome: 'page',
-    deliveries: page,
-    next: BigInt(end.last_pk ?? 0),
-    lookedBackTo: end.last_at ?? new Date(0),
-  };
+  const { items, ...place } = boundedPage(deliveries, rows[0], { limit, maxLookedAt });
+  if (isBefore(place.lookedBackTo, filter.since)) return { outcome: 'page', deliveries: items };
+  return { outcome: 'page', deliveries: items, ...place };
 }
 
 /** Keys grow with the time of making, but for the length of a transaction, which never lasts an hour. */
-function isBefore(at: Date | null, since: Date | undefined): boolean {
-  return at !== null && since !== undefined && at.getTime() < since.getTime() - 3_600_000;
+function isBefore(at: Date | undefined, since: Date | undefined): boolean {
+  return at !== undefined && since !== undefined && at.getTime() < since.getTime() - 3_600_000;
 }
 
 function searchOf(
@@ -190,17 +175,7 @@ function searchOf(
 
 function toOpsDelivery(row: Row, pk: string): OpsDelivery {
   return {
-    pk: BigInt(pk),
-    id: row.id,
-    eventId: row.event_id,
-    eventType: row.event_type,
-    status: row.status,
-    attempts: row.attempt_count,
-    createdAt: row.created_at,
-    nextAttemptAt: row.next_attempt_at,
-    deliveredAt: row.delivered_at,
-    lastStatusCode: row.last_status_code,
-    lastError: row.last_error,
+    ...toDelivery({ ...row, pk }),
     isTest: row.is_test,
     webhookId: row.webhook_id,
     url: row.url,

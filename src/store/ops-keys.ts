@@ -1,21 +1,14 @@
 import type { AccountQuotas } from './account-quotas.ts';
+import { KEY_FIELDS, type ListedApiKey } from './key-lists.ts';
 import { type Queryable, sql } from './tx.ts';
 
-/** A key as an operator sees it: never the key, never its hash. */
-export interface OpsKey {
-  id: string;
+/** A key with the account it leads to. */
+export interface OpsKey extends ListedApiKey {
   accountId: bigint;
-  account: string;
-  name: string;
-  scopes: string[];
-  createdAt: Date;
-  expiresAt: Date | null;
-  lastUsedAt: Date | null;
-  revokedAt: Date | null;
 }
 
 /** Where a list of keys goes on: behind this one. */
-export interface OpsKeyCursor {
+interface OpsKeyCursor {
   /** Epoch microseconds, as Postgres keeps them. */
   createdMicros: string;
   id: string;
@@ -24,8 +17,7 @@ export interface OpsKeyCursor {
 const MICROS = '(extract(epoch FROM k.created_at) * 1000000)::bigint';
 const LIST_KEYS = sql(
   'ops_list_keys',
-  `SELECT k.id, k.account_id, a.name AS account, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at,
-     ${MICROS}::text AS created_micros
+  `SELECT ${KEY_FIELDS}, k.account_id AS "accountId", ${MICROS}::text AS "createdMicros"
    FROM api_key k JOIN account a ON a.id = k.account_id
    WHERE ($1::text IS NULL OR a.name = $1) AND ($2::boolean OR k.revoked_at IS NULL)
      AND ($3::bigint IS NULL OR (${MICROS}, k.id) < ($3::bigint, $4::text))
@@ -38,18 +30,7 @@ export async function listOpsKeys(
   filter: { account?: string; isRevokedShown: boolean },
   page: { limit: number; after?: OpsKeyCursor },
 ): Promise<{ keys: OpsKey[]; next?: OpsKeyCursor }> {
-  const rows = await db.query<{
-    id: string;
-    account_id: string;
-    account: string;
-    name: string;
-    scopes: string[];
-    created_at: Date;
-    expires_at: Date | null;
-    last_used_at: Date | null;
-    revoked_at: Date | null;
-    created_micros: string;
-  }>(LIST_KEYS, [
+  const rows = await db.query<ListedApiKey & { accountId: string; createdMicros: string }>(LIST_KEYS, [
     filter.account ?? null,
     filter.isRevokedShown,
     page.after?.createdMicros ?? null,
@@ -57,20 +38,10 @@ export async function listOpsKeys(
     page.limit + 1,
   ]);
   const shown = rows.slice(0, page.limit);
-  const keys = shown.map((row) => ({
-    id: row.id,
-    accountId: BigInt(row.account_id),
-    account: row.account,
-    name: row.name,
-    scopes: row.scopes,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    lastUsedAt: row.last_used_at,
-    revokedAt: row.revoked_at,
-  }));
+  const keys = shown.map(({ createdMicros: _, accountId, ...key }) => ({ ...key, accountId: BigInt(accountId) }));
   const last = shown.at(-1);
   return rows.length > page.limit && last
-    ? { keys, next: { createdMicros: last.created_micros, id: last.id } }
+    ? { keys, next: { createdMicros: last.createdMicros, id: last.id } }
     : { keys };
 }
 

@@ -43,7 +43,7 @@ export async function sampleThroughput(db: Queryable): Promise<boolean> {
   return isFirst;
 }
 
-export const THROUGHPUT_KINDS = ['trades', 'priceChanges', 'events', 'attempts'] as const;
+const THROUGHPUT_KINDS = ['trades', 'priceChanges', 'events', 'attempts'] as const;
 export type ThroughputKind = (typeof THROUGHPUT_KINDS)[number];
 
 /** Rows per minute of each of the last 60 minutes, oldest first; null: not known. */

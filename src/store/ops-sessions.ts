@@ -7,7 +7,7 @@ export const SESSION_MAX_MS = 12 * 3_600_000;
 /** A session's last use is written no oftener than this. */
 const TOUCH_EVERY_MS = 60_000;
 
-export interface NewOpsSession {
+interface NewOpsSession {
   tokenHash: Buffer;
   role: 'viewer' | 'operator';
   /** Of the password it was begun with. */
@@ -15,7 +15,7 @@ export interface NewOpsSession {
   address: string;
 }
 
-export interface OpsSession {
+interface OpsSession {
   role: 'viewer' | 'operator';
   passwordFingerprint: Buffer;
   lastSeenAt: Date;

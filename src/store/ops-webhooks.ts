@@ -67,7 +67,7 @@ export const MAX_COUNTED_PENDING = 10_000;
 const MAX_ERRORS_SHOWN = 20;
 
 /** Attempts within one stretch of time. Durations in milliseconds. */
-export interface AttemptFigures {
+interface AttemptFigures {
   attempts: number;
   delivered: number;
   p50Ms: number;

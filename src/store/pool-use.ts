@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 
 /** Connections of a pool: open ones, how many of those are idle, callers that wait, and how many there may be. */
-export interface PoolUse {
+interface PoolUse {
   open: number;
   idle: number;
   waiting: number;

@@ -1,7 +1,7 @@
 import { type Queryable, sql } from './tx.ts';
 
 /** The price of one outcome; all fields but the id are null until one was seen. */
-export interface OutcomePrice {
+interface OutcomePrice {
   outcomeId: string;
   price: string | null;
   bid: string | null;

@@ -53,7 +53,7 @@ const UPSERT_PRICES = sql(
 /** A price whose outcome is already known by its token. */
 export type TokenPrice = Omit<PriceRecord, 'outcomeId'> & { tokenId: bigint };
 
-export interface WrittenPrices {
+interface WrittenPrices {
   /** Prices that were newer than what we had. */
   newer: number;
   /** Tokens whose price moved, for the wake-ups. */

@@ -1,7 +1,7 @@
 import { type Queryable, sql } from './tx.ts';
 
 /** What an operator looks for; what is absent is not looked at. */
-export interface QuarantineFilter {
+interface QuarantineFilter {
   venue?: string;
   kind?: string;
   reason?: string;

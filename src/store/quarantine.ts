@@ -2,9 +2,9 @@ import { scrubText } from '../domain/text.ts';
 import { type Database, type Queryable, sql } from './tx.ts';
 
 /** Rows of a reason that are kept: a venue that garbles everything must not fill the disk. */
-export const MAX_ROWS_PER_REASON = 1_000;
+const MAX_ROWS_PER_REASON = 1_000;
 /** Records not seen for so long are forgotten. */
-export const QUARANTINE_DAYS = 30;
+const QUARANTINE_DAYS = 30;
 
 /** A record that did not pass the door, as it is kept for the operator. */
 export interface QuarantinedRecord {

@@ -42,7 +42,7 @@ export interface RetireOptions {
   tries?: number;
 }
 
-export interface Retired {
+interface Retired {
   dropped: string[];
   /** Last rows that were carried into a younger partition. */
   carried: number;

@@ -52,7 +52,7 @@ export async function readCloseBefore(
   return row?.close ?? null;
 }
 
-export interface VolumeWindow {
+interface VolumeWindow {
   bucket: number;
   volume: string;
   notional: string;
@@ -82,7 +82,7 @@ export async function readVolume(
   return rows.map((row) => ({ ...row, bucket: Number(row.bucket) }));
 }
 
-export interface StoredSnapshot {
+interface StoredSnapshot {
   ts: number;
   price: string;
   bid: string | null;
@@ -132,7 +132,7 @@ export interface StoredTrade {
 /** Where a trade stands in a market's tape. */
 export type TradePlace = Pick<StoredTrade, 'atMicros' | 'tradeId'> & { tokenId: string };
 
-export interface TradeQuery {
+interface TradeQuery {
   tokenIds: readonly bigint[];
   range: Partial<TimeRange>;
   direction: 'asc' | 'desc';

@@ -14,7 +14,7 @@ import { type Database, isContentRefused, isDatabaseUnavailable, sqlState, type 
 /** What one stage does with claimed marks, inside the claiming transaction. What it returns is handed on after the commit. */
 export type StageWork<T> = (tx: Tx, marks: readonly Mark[]) => Promise<T>;
 
-export interface DrainResult<T> {
+interface DrainResult<T> {
   /** Marks worked off. */
   claimed: number;
   parked: { marks: Mark[]; error: Error }[];

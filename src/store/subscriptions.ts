@@ -39,7 +39,7 @@ function toSubscription(row: WebhookSubscriptionRow): Subscription {
   };
 }
 
-export interface NewSubscription {
+interface NewSubscription {
   id: string;
   url: string;
   events: readonly SubscribableEvent[];
@@ -65,7 +65,7 @@ export async function insertSubscription(
 }
 
 /** A page of an account's subscriptions, newest first; `next` is the key to go on behind when more follow. */
-export interface SubscriptionPage {
+interface SubscriptionPage {
   subscriptions: Subscription[];
   next?: bigint;
 }
@@ -155,7 +155,7 @@ export async function cancelPending(
   return (await tx.query<CancelledRow>(CANCEL_PENDING, [subscriptionPk, options.tests])).map(toCancelled);
 }
 
-export interface SubscriptionChange {
+interface SubscriptionChange {
   url?: string;
   events?: readonly SubscribableEvent[];
   status?: 'active' | 'paused';
@@ -232,7 +232,7 @@ const PREVIOUS_SECRET_UNTIL = sql(
   'SELECT previous_secret_until FROM webhook_subscription WHERE pk = $1',
 );
 
-export interface RotatedSubscription {
+interface RotatedSubscription {
   subscription: Subscription;
   /** Until when the previous secret signs too; null when there is none. */
   previousSecretUntil: Date | null;

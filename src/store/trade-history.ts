@@ -1,7 +1,7 @@
 import { type Queryable, sql } from './tx.ts';
 
 /** `queued` and `walking` are open: work is left. `failed` gave up, with its reason. */
-export const HISTORY_STATUSES = ['queued', 'walking', 'done', 'failed'] as const;
+const HISTORY_STATUSES = ['queued', 'walking', 'done', 'failed'] as const;
 export type HistoryStatus = (typeof HISTORY_STATUSES)[number];
 
 /** The walk back through one market's older trades. Epoch milliseconds; it covers `[fromMs, toMs)`, newest first. */
@@ -124,40 +124,4 @@ export async function requestTradeHistory(
 ): Promise<boolean> {
   const { marketPk, fromMs, toMs } = request;
   return (await db.query(REQUEST, [marketPk, new Date(fromMs).toISOString(), new Date(toMs).toISOString()])).length > 0;
-}
-
-/** A walk as an operator sees it. */
-export interface ListedHistory extends TradeHistory {
-  marketPk: bigint;
-  venue: string;
-  marketId: string;
-}
-
-export interface HistoryFilter {
-  venue?: string;
-  status?: HistoryStatus;
-  limit: number;
-  /** The `marketPk` of the last one of the page before. */
-  after?: bigint;
-}
-
-const LIST = sql(
-  'list_trade_histories',
-  `SELECT h.market_id, m.venue, m.venue_market_id, ${HISTORY_COLUMNS}
-   FROM trade_history h JOIN market m ON m.id = h.market_id
-   WHERE ($1::text IS NULL OR m.venue = $1) AND ($2::text IS NULL OR h.status = $2) AND h.market_id > $3
-   ORDER BY h.market_id LIMIT $4`,
-);
-
-/** Walks back in the order of their markets' keys, a page at a time. */
-export async function listTradeHistories(db: Queryable, filter: HistoryFilter): Promise<ListedHistory[]> {
-  type Row = HistoryRow & { market_id: string; venue: string; venue_market_id: string };
-  const { venue = null, status = null, after = 0n, limit } = filter;
-  const rows = await db.query<Row>(LIST, [venue, status, after, limit]);
-  return rows.map((row) => ({
-    ...toHistory(row),
-    marketPk: BigInt(row.market_id),
-    venue: row.venue,
-    marketId: row.venue_market_id,
-  }));
 }

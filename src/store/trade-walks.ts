@@ -68,7 +68,7 @@ const ADVANCE = sql(
    WHERE ${SAME_WALK} RETURNING pages, trades, extract(epoch FROM clock_timestamp() - requested_at)::float8 AS seconds`,
 );
 
-export interface HistoryStep {
+interface HistoryStep {
   position: unknown;
   reachedMs: number;
   isDone: boolean;
@@ -77,7 +77,7 @@ export interface HistoryStep {
 }
 
 /** The sums of a walk so far. */
-export interface HistoryProgress {
+interface HistoryProgress {
   pages: number;
   trades: number;
   /** Since it was asked for. */
@@ -138,7 +138,7 @@ export async function touchTradeHistory(db: Queryable, marketPk: bigint): Promis
 }
 
 /** How many walks of a venue there are, apart from those that are done. */
-export interface HistoryCount {
+interface HistoryCount {
   venue: string;
   status: Exclude<HistoryStatus, 'done'>;
   walks: number;

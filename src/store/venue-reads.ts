@@ -18,7 +18,7 @@ interface PollRow {
 }
 
 /** How the polls of one kind of one venue fare. */
-export interface PollFacts {
+interface PollFacts {
   kind: string;
   lastSuccessAt: Date | null;
   consecutiveFailures: number;

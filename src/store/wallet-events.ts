@@ -16,7 +16,7 @@ export interface WalletNews {
 }
 
 /** A transaction as a venue tells it. */
-export type SeenTransaction = Omit<TransactionEvent, 'eventId' | 'occurredAt' | 'wallet' | 'venue'>;
+type SeenTransaction = Omit<TransactionEvent, 'eventId' | 'occurredAt' | 'wallet' | 'venue'>;
 
 const INSERT_TRANSACTIONS = sql(
   'insert_wallet_transactions',

@@ -5,7 +5,7 @@ import { type Queryable, sql, type Tx } from './tx.ts';
 /** A killed poller holds up a wallet no longer than this; a living one renews it every third of it. */
 export const WALLET_LEASE_SECONDS = 30;
 /** Wallets of a venue under way at once, over all processes: counted in the claim itself. */
-export const MAX_WALLETS_UNDER_WAY = 8;
+const MAX_WALLETS_UNDER_WAY = 8;
 /** A wallet that keeps failing is looked at ever less often, up to so many doublings of the interval. */
 const MAX_DOUBLINGS = 4;
 

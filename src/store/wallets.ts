@@ -10,7 +10,7 @@ export interface Wallet {
   createdAt: Date;
 }
 
-export interface NewWallet {
+interface NewWallet {
   venue: string;
   /** In the spelling of `readWalletAddress`. */
   address: string;

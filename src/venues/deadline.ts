@@ -1,5 +1,5 @@
 /** A moment after which work stops, and the signal that says so. Always `close()` it: it holds a timer and a listener. */
-export interface Deadline {
+interface Deadline {
   readonly signal: AbortSignal;
   remainingMs(): number;
   close(): void;

@@ -6,7 +6,7 @@ import { VenueError } from './errors.ts';
 import { isDeeperThan } from './json-depth.ts';
 import { parseRetryAfterMs } from './retry-after.ts';
 
-export interface AttemptOptions {
+interface AttemptOptions {
   venue: string;
   method: 'GET' | 'POST';
   /** Path with query, as it goes on the request line. */
@@ -17,7 +17,7 @@ export interface AttemptOptions {
   signal: AbortSignal;
 }
 
-export interface AttemptResult {
+interface AttemptResult {
   statusCode: number;
   json: unknown;
 }

@@ -45,7 +45,7 @@ export interface VenueHttpOptions {
   observer?: VenueObserver;
 }
 
-export interface VenueRequest {
+interface VenueRequest {
   /** Fixed label for metrics. */
   route: string;
   path: string;

@@ -3,7 +3,7 @@ import type { UnknownValue } from './parsed-batch.ts';
 /** Clocks differ by so much at most. */
 const MAX_AHEAD_MS = 300_000;
 
-export interface PastTimes {
+interface PastTimes {
   createdAtMs: number | undefined;
   resolvedAtMs: number | undefined;
 }

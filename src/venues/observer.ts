@@ -14,7 +14,7 @@ export interface RequestEvent {
 }
 
 /** A request that got its turn in the rate budget of its host after this wait, or was refused one: it would have come too late. */
-export interface TurnEvent {
+interface TurnEvent {
   venue: string;
   host: string;
   waitedMs: number;

@@ -2,7 +2,7 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../doma
 import type { VenueProfile } from '../domain/venue.ts';
 
 /** What an adapter can be polled for, and so the kinds of records there are. */
-export const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;
+const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;
 export type PollKind = (typeof POLL_KINDS)[number];
 /** The same, with what wallet and token adapters read. */
 export type RecordKind = PollKind | 'wallets' | 'tokens';

@@ -14,7 +14,7 @@ import type { TokenAdapter } from './token-port.ts';
 import type { WalletAdapter } from './wallet-port.ts';
 
 /** Where the venues' hosts are, by venue; each adapter reads its own entry. */
-export interface VenueUrls {
+interface VenueUrls {
   readonly polymarket: Readonly<PolymarketUrls>;
   readonly kalshi: string;
   readonly manifold: string;

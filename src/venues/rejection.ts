@@ -8,7 +8,7 @@ const MAX_SAMPLE_BYTES = 4096;
 const MAX_ID = 200;
 
 /** Why one record does not pass the door. `reason` is short and groupable, `detail` is for a person. */
-export interface Refusal {
+interface Refusal {
   reason: string;
   detail: string;
 }

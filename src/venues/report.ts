@@ -5,7 +5,7 @@ import type { RecordKind } from './port.ts';
 const MAX_VALUE_LENGTH = 100;
 
 /** What an adapter tells of a walk beside its records, with its own name on it. */
-export interface Report {
+interface Report {
   /** States and forms that are not known and were mapped to the nearest safe ones. */
   unknowns(values: readonly { field: string; value: string }[]): void;
   /** A walk that could not see everything it should have; undefined when it did. */

@@ -11,7 +11,7 @@ export class BudgetExceededError extends Error {
   }
 }
 
-export interface RequestBudget {
+interface RequestBudget {
   /**
    * Waits for a turn, in order of arrival.
    * @throws BudgetExceededError at once when the wait would be longer than `maxWaitMs`; the signal's AbortError when aborted.

@@ -1,7 +1,7 @@
 import { EntitySchema } from 'typeorm';
 
 /** Whoever owns keys, subscriptions and alerts. */
-export interface AccountRow {
+interface AccountRow {
   /** bigint as text. */
   id: string;
   name: string;

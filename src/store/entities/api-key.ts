@@ -1,7 +1,7 @@
 import { EntitySchema } from 'typeorm';
 
 /** An API key: its hash, never the key. */
-export interface ApiKeyRow {
+interface ApiKeyRow {
   id: string;
   /** bigint as text. */
   accountId: string;

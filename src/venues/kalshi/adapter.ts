@@ -16,7 +16,7 @@ import { createHistoryReader } from './read-history.ts';
 import { findMarkets, listMarkets } from './read-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
 
-export interface KalshiOptions {
+interface KalshiOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
   url: string;
   observer?: VenueObserver;

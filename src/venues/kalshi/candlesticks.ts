@@ -19,7 +19,7 @@ export interface Candlestick {
 
 export type CandlestickMinutes = 1 | 60 | 1440;
 
-export interface CandlestickRequest {
+interface CandlestickRequest {
   ticker: string;
   /** The series of the market's event; it is no part of the ticker that could be cut out. */
   seriesTicker: string;

@@ -4,7 +4,7 @@ import type { UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading } from '../rejection.ts';
 import { otherSide, readPrice } from './dollars.ts';
 
-export interface KalshiLife {
+interface KalshiLife {
   status: MarketStatus;
   resolution?: 'outcome' | 'void';
   winner?: 'yes' | 'no';

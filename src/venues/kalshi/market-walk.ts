@@ -105,7 +105,7 @@ export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
   return current.name === 'open' && current.cursor === undefined ? undefined : withoutPhase({ ...at, hasMissed: true });
 }
 
-export interface Advance {
+interface Advance {
   position: MarketPosition;
   /** Set on the pages of the phases that together list every market that is not over. */
   sweep?: { startedAtMs: number; ended: boolean };

@@ -15,14 +15,13 @@ const optionalAmount = amount.nullish();
 const ticker = id.regex(/^[^\s,:]+$/);
 
 /** The event of a market, without its markets. */
-export const kalshiEvent = z.object({
+const kalshiEvent = z.object({
   event_ticker: decorativeText,
   series_ticker: decorativeText,
   title: decorativeText,
   category: decorativeText,
   product_metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
 });
-export type KalshiEvent = z.infer<typeof kalshiEvent>;
 
 /** Everything that says what a market is worth: dollars as text, or the cents of the shape before 2026. */
 const quoteFields = {
@@ -63,7 +62,6 @@ export const kalshiQuotes = z.object({
   yes_ask: optionalAmount,
   last_price: optionalAmount,
 });
-export type KalshiQuotes = z.infer<typeof kalshiQuotes>;
 
 const levels = z.array(z.tuple([amount, amount])).nullish();
 const sides = z.object({ yes_dollars: levels, no_dollars: levels, yes: levels, no: levels });

@@ -1,5 +1,5 @@
 /** Kalshi trades both sides of a market in one book and has no ids for them; ours are made of the ticker. */
-export interface OutcomeIds {
+interface OutcomeIds {
   yes: string;
   no: string;
 }

@@ -9,7 +9,7 @@ import { fieldOf, parseMarkets } from './parse-market.ts';
 const CUTOFF_MAX_AGE_MS = 3_600_000;
 
 /** The next page of a market's prints; see `pollHistory` of the port. */
-export type ReadHistory = (request: HistoryRequest, position: unknown, context: CallContext) => Promise<HistoryStep>;
+type ReadHistory = (request: HistoryRequest, position: unknown, context: CallContext) => Promise<HistoryStep>;
 
 export function createHistoryReader(
   client: KalshiClient,

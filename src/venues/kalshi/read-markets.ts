@@ -13,7 +13,7 @@ import { fieldOf } from './parse-market.ts';
 /** What the venue makes market ids of; anything else would break the comma list that asks for them. */
 const TICKER = /^[^\s,:]{1,200}$/;
 
-export interface MarketStep {
+interface MarketStep {
   walk: MarketPosition;
   answer?: ListAnswer;
   skipped?: string;

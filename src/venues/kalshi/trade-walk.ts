@@ -29,7 +29,7 @@ export const stretch = z.object({
   next: second,
   floor: second,
 });
-export type Stretch = z.infer<typeof stretch>;
+type Stretch = z.infer<typeof stretch>;
 
 const position = z.object({
   v: z.literal(1),
@@ -41,7 +41,7 @@ const position = z.object({
   walk: stretch.extend({ top: second }).optional(),
   gaps: z.array(stretch),
 });
-export type TradePosition = z.infer<typeof position>;
+type TradePosition = z.infer<typeof position>;
 
 /** So many rows, all refused, are no bad records but a changed format: going on would skip them for good. */
 const SYSTEMIC_ROWS = 20;
@@ -56,7 +56,7 @@ export interface TradePage {
   truncated?: string;
 }
 
-export type ListTrades = (parameters: Parameters) => Promise<ListAnswer>;
+type ListTrades = (parameters: Parameters) => Promise<ListAnswer>;
 
 /** Reads the next page after `stored`. Throws what `list` throws, and VenueError when a whole page is unreadable. */
 export async function readTradePage(
@@ -111,7 +111,7 @@ function passed(at: TradePosition, top: number): TradePosition {
 }
 
 /** What it takes to read a page of a stretch. */
-export interface StretchReader {
+interface StretchReader {
   list: ListTrades;
   nowMs: number;
   settings: { pageSize: number };

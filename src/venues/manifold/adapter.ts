@@ -34,7 +34,7 @@ import { contractIdOf, parseMarkets } from './parse-market.ts';
 import { parseProbs } from './parse-prob.ts';
 import { readMarketPages, unavailable } from './read-pages.ts';
 
-export interface ManifoldOptions {
+interface ManifoldOptions {
   /** With the version path: `https://api.manifold.markets/v0`. */
   url: string;
   observer?: VenueObserver;

@@ -23,7 +23,7 @@ const position = z.object({
   /** The millisecond, inclusive, at which a walk under way goes on. */
   next: ms.optional(),
 });
-export type BetPosition = z.infer<typeof position>;
+type BetPosition = z.infer<typeof position>;
 
 export interface BetPage {
   /** Raw bets. */

@@ -5,7 +5,7 @@ import { accept, type Reading, refuse } from '../rejection.ts';
 import type { ManifoldMarket } from './models.ts';
 import { outcomeIdOf } from './outcome-ids.ts';
 
-export interface ManifoldLife {
+interface ManifoldLife {
   status: MarketStatus;
   outcomes: OutcomeRecord[];
   resolution?: 'outcome' | 'void';

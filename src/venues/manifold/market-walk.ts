@@ -109,7 +109,7 @@ export function nextQuery({ walk }: { walk: Walk }, settings: MarketWalkSettings
   };
 }
 
-export interface Advance {
+interface Advance {
   position: MarketPosition;
   /** Rows that were not on the page before. */
   fresh: unknown[];

@@ -10,7 +10,7 @@ import { outcomeIdOf } from './outcome-ids.ts';
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2021, 0, 1);
 /** Clocks differ; anything dated further ahead is refused, so that it cannot move the feed's watermark. */
-export const MAX_AHEAD_MS = 300_000;
+const MAX_AHEAD_MS = 300_000;
 
 /**
  * Bets as trades; pure. One print per bet, on the outcome it was made on: YES and NO of a binary market apart, those of a

@@ -6,7 +6,7 @@ import type { ManifoldClient } from './client.ts';
 /** Market pages under way at once: few, so that prices and trades get their turn at the budget. */
 const PAGES_AT_ONCE = 2;
 
-export interface MarketPages {
+interface MarketPages {
   rows: unknown[];
   /** Contracts that the venue does not know. */
   unknown: string[];

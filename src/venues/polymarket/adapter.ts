@@ -39,7 +39,7 @@ import { parseMarkets } from './parse-market.ts';
 import { identifyTrades } from './parse-trade.ts';
 import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
 
-export interface PolymarketOptions {
+interface PolymarketOptions {
   urls: PolymarketUrls;
   observer?: VenueObserver;
   http?: PolymarketHttpSettings;

@@ -107,7 +107,7 @@ function restarted(current: Phase): Phase {
   return { name, byChange, full, restarts, offset: 0, page: 0 };
 }
 
-export interface Advance {
+interface Advance {
   position: MarketPosition;
   /** Set on the pages of a full walk's open markets, which are all that are not over. */
   sweep?: { startedAtMs: number; ended: boolean };

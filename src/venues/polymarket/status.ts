@@ -2,7 +2,7 @@ import type { Decimal } from '../../domain/decimal.ts';
 import type { MarketStatus } from '../../domain/market.ts';
 import type { GammaMarket } from './models.ts';
 
-export interface GammaLife {
+interface GammaLife {
   status: MarketStatus;
   resolution?: 'outcome' | 'void';
   winningIndex?: number;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Decimal } from '../../domain/decimal.ts';
 
 /** What identifies a print on a venue that gives it no id. */
-export interface TradeIdentity {
+interface TradeIdentity {
   /** Epoch seconds. A transaction has one; without it, equal rows of two seconds would share their first ordinal. */
   second: number;
   transactionHash: string;

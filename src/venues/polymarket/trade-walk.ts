@@ -41,7 +41,7 @@ const position = z.object({
   gaps: z.array(z.object({ next: second, floor: second })),
 });
 
-export type TradePosition = z.infer<typeof position>;
+type TradePosition = z.infer<typeof position>;
 type Walk = NonNullable<TradePosition['walk']>;
 
 /** A second without a newer one behind it counts as complete when it is this old. */

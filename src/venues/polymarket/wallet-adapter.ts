@@ -8,7 +8,7 @@ import { createWalletClient } from './wallet-client.ts';
 import { parsePositions } from './wallet-positions.ts';
 import { type ActivityWalkSettings, readActivity } from './wallet-walk.ts';
 
-export interface PolymarketWalletOptions {
+interface PolymarketWalletOptions {
   /** Of the Data API. */
   url: string;
   observer?: VenueObserver;

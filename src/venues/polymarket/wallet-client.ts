@@ -22,7 +22,7 @@ export interface WalletAnswer {
 }
 
 /** What the Data API tells of one wallet (venue documentation section 1.8). Every call throws VenueError only. */
-export interface WalletClient {
+interface WalletClient {
   /** Everything the wallet did from `startSecond` on, oldest first. */
   listActivity(
     user: string,

@@ -26,7 +26,7 @@ const position = z.object({
 });
 type ActivityPosition = z.infer<typeof position>;
 
-export interface ActivityRead {
+interface ActivityRead {
   /** Rows of seconds read whole, except perhaps the last, which is read again. */
   rows: unknown[];
   position: ActivityPosition;

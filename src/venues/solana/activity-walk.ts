@@ -39,7 +39,7 @@ interface Wallet {
   sinceMs: number;
 }
 
-export interface ActivityPage extends WalletPage<WalletTransaction> {
+interface ActivityPage extends WalletPage<WalletTransaction> {
   position: ActivityPosition;
   truncated?: string;
 }

@@ -4,7 +4,7 @@ import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 
 /** Jupiter's two reads (venue documentation section 6a). Both calls throw VenueError only. */
-export interface JupiterClient {
+interface JupiterClient {
   /** Price v3: entries by mint, those without a reliable price left out. At most 50 mints. */
   getPrices(mints: readonly string[], signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
   /** Tokens v2: rows with `id` (the mint) and `symbol`. At most 100 mints. */

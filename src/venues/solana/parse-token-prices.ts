@@ -4,7 +4,7 @@ import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';
 
 /** One mint's price in USD and, where Jupiter says it, the slot of the swap it comes from. */
-export interface TokenQuote {
+interface TokenQuote {
   mint: string;
   price: Decimal;
   slot?: number;

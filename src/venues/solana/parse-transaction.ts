@@ -34,7 +34,7 @@ const tokenBalance = z.object({
 });
 
 /** A transaction as one wallet sees it. */
-export interface SeenTransaction {
+interface SeenTransaction {
   record: WalletTransaction;
   slot: number;
   /** The wallet's token accounts that held a balance record before it. */

@@ -8,7 +8,7 @@ import { NOT_AVAILABLE, RpcError, UNSUPPORTED_VERSION } from './rpc-error.ts';
 
 export type ListedTransaction = Waiting;
 
-export interface ReadTransactions {
+interface ReadTransactions {
   records: WalletTransaction[];
   rejected: RejectedRecord[];
   /** Listed, and not to be had now. */

@@ -10,7 +10,7 @@ export const TOKEN_PROGRAMS = [
   'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
 ] as const;
 
-export interface SignaturesQuery {
+interface SignaturesQuery {
   limit: number;
   /** Only those before this signature. */
   before?: string;
@@ -19,7 +19,7 @@ export interface SignaturesQuery {
 }
 
 /** A value with the slot it was read at. */
-export interface AtSlot {
+interface AtSlot {
   slot: number;
   value: unknown;
 }

@@ -6,7 +6,7 @@ const REMEMBERED_MS = 10 * 60_000;
 const MAX_MINTS = 100_000;
 
 /** The newest slot that each mint's price came from: servers behind one address are not equally far. */
-export interface SeenSlots {
+interface SeenSlots {
   /** Notes a slot; false when it lies behind the newest one of this mint. */
   isCurrent(mint: string, slot: number, nowMs: number): boolean;
 }

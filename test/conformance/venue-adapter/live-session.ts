@@ -9,7 +9,7 @@ import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';
 export const MAX_PAGES = 5_000;
 
 /** A running venue and an adapter on it. */
-export interface LiveSession {
+interface LiveSession {
   readonly venue: LiveVenue;
   readonly adapter: VenueAdapter;
   context(): CallContext;

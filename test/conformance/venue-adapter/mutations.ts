@@ -124,10 +124,10 @@ const CHANGES: Readonly<Record<string, Change>> = {
 export const MUTATIONS = Object.keys(CHANGES);
 
 /** Where a value lies inside a record; a step below a text goes into the JSON that the text holds. */
-export type Path = readonly string[];
+type Path = readonly string[];
 
 /** Every field of a record, lists by their first two and last items. */
-export function pathsOf(record: unknown): Path[] {
+function pathsOf(record: unknown): Path[] {
   const paths: Path[] = [];
   const visit = (value: unknown, path: Path): void => {
     const holder = jsonInside(value);

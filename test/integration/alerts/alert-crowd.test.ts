@@ -8,7 +8,8 @@ import { workShard } from '../../../src/store/stage.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { aSubscription } from '../../factories/alerts.ts';
-import { gate, LosableDatabase } from '../workers/worker-harness.ts';
+import { gate } from '../../support/gate.ts';
+import { LosableDatabase } from '../workers/worker-harness.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
 
 const STAGE = 'evaluate-alerts' as const;

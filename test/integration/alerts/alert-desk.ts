@@ -24,7 +24,7 @@ const TOLD = sql(
 );
 
 /** What became of an alert. */
-export interface Told {
+interface Told {
   status: string;
   triggered_price: string | null;
   events: number;

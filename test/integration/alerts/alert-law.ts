@@ -1,6 +1,3 @@
-import { isConditionMet } from '../../../src/domain/alert.ts';
-import { decimal } from '../../../src/domain/decimal.ts';
-
 /*
  * The law of alerts (DESIGN section 7) over a history that a test wrote itself, to hold the evaluator against. Moments are
  * ticks: the test does one thing per tick. What two transactions leave open, which of them is evaluated first, stays open here.
@@ -29,7 +26,7 @@ export interface MadeAlert {
   drainedAt: number;
 }
 
-export interface Verdict {
+interface Verdict {
   /** It has to fire. */
   must: boolean;
   /** The prices it may say it fired on; it may not fire when there are none. */
@@ -38,7 +35,8 @@ export interface Verdict {
 
 /** `finalAt`: when the market of the alert's token had its final outcome, else Infinity. */
 export function judge(alert: MadeAlert, seen: readonly SeenPrice[], finalAt: number): Verdict {
-  const meets = ({ price }: SeenPrice) => isConditionMet(alert.condition, decimal(alert.target), decimal(price));
+  // Touching counts.
+  const meets = ({ price }: SeenPrice) => (alert.condition === 'above' ? price >= alert.target : price <= alert.target);
   const ofToken = seen.filter(({ token }) => token === alert.token);
   const polled = ofToken.filter(({ isPolled, stampedAt }) => isPolled && stampedAt < alert.madeAt);
   const inEffect = polled.at(-1);

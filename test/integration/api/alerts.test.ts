@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../src/domain/decimal.ts';
 import { shardOf } from '../../../src/domain/shard.ts';
 import { evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
@@ -7,18 +7,15 @@ import { claimMarks, lockShard } from '../../../src/store/marks.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredPrice } from '../../factories/stored-series.ts';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
 let stranger: Client;
-
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
-  stranger = await api.client();
+withApi((started) => {
+  ({ api, client, stranger } = started);
 });
-afterAll(() => api.close());
 
 interface AlertData {
   id: string;

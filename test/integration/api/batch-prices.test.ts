@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredPrice } from '../../factories/stored-series.ts';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
-
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
+withApi((started) => {
+  ({ api, client } = started);
 });
-afterAll(() => api.close());
 
 async function aPricedMarket(price: string, fields: Parameters<typeof aStoredMarket>[1] = {}): Promise<string> {
   const { marketId, outcomes } = await aStoredMarket(api.db, fields);

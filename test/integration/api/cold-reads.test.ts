@@ -9,7 +9,8 @@ import { acquirePollLease, advancePoll } from '../../../src/store/poll-state.ts'
 import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { aStoredBook } from '../../factories/stored-series.ts';
-import { gate, until } from '../workers/worker-harness.ts';
+import { gate } from '../../support/gate.ts';
+import { until } from '../workers/worker-harness.ts';
 import { type Answer, startTestApi, type TestApi } from './api-harness.ts';
 
 const UNSEEN = sql(

@@ -1,20 +1,21 @@
 import { request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
-let path: string;
+withApi((started) => {
+  ({ api, client } = started);
+});
 
+let path: string;
 beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
   const { marketId } = await aStoredMarket(api.db, { description: 'A long description. '.repeat(200) });
   path = `/v1/all/markets/${marketId}`;
 });
-afterAll(() => api.close());
 
 interface Raw {
   status: number | undefined;

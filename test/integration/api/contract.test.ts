@@ -1,16 +1,14 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { OddswireError } from '../../../src/domain/errors.ts';
 import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
-
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
+withApi((started) => {
+  ({ api, client } = started);
 });
-afterAll(() => api.close());
 
 const json = () => ({ 'X-API-Key': client.key, 'Content-Type': 'application/json' });
 const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = json(), path = '/v1/alerts') =>

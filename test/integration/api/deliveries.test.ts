@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/ids.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { anAlert } from '../../factories/alerts.ts';
 import { aDelivery, type DeliveryFields } from '../../factories/deliveries.ts';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const HOUR_MS = 3_600_000;
@@ -11,13 +12,9 @@ const HOUR_MS = 3_600_000;
 let api: TestApi;
 let client: Client;
 let stranger: Client;
-
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
-  stranger = await api.client();
+withApi((started) => {
+  ({ api, client, stranger } = started);
 });
-afterAll(() => api.close());
 
 const PK = sql('test_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
 const AN_ATTEMPT = sql(

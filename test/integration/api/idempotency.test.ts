@@ -1,5 +1,5 @@
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/ids.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
@@ -7,14 +7,13 @@ import { aDelivery } from '../../factories/deliveries.ts';
 import { anAddress } from '../../factories/wallets.ts';
 import { advisoryWaiters } from '../../support/postgres-lock.ts';
 import { type Answer, type Client, startTestApi, TEST_KEY, type TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
+withApi((started) => {
+  ({ api, client } = started);
 });
-afterAll(() => api.close());
 
 const WEBHOOK = { url: 'https://receiver.example.com/hook', events: ['price_alert'] };
 const ALERT = { tokenMint: 'a-token', condition: 'above', price: 0.5 };

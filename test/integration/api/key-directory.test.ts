@@ -4,7 +4,7 @@ import { createLogger } from '../../../src/observe/logger.ts';
 import { createApiKey, revokeApiKey } from '../../../src/store/accounts.ts';
 import type { Statement } from '../../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { gate } from '../workers/worker-harness.ts';
+import { gate } from '../../support/gate.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 const NOW_MS = Date.now();
@@ -99,7 +99,7 @@ describe('keys that are none', () => {
         ['find_api_key'],
         ['begin', true, 'begin', true],
       ]);
-      expect(await directory.findInUse(key, NOW_MS)).toBeNull();
+      expect(directory.findKept(key, NOW_MS)).toBeNull();
     }
   });
 
@@ -110,12 +110,12 @@ describe('keys that are none', () => {
     const guess = { begin: () => void guesses.push('begin'), end: (isFailed: boolean) => void guesses.push(isFailed) };
     for (let i = 0; i < 3; i++) expect(await directory.find(key, NOW_MS, guess)).toMatchObject({ id });
     expect(guesses).toEqual(['begin', false]);
-    expect(await directory.findInUse(key, NOW_MS)).toMatchObject({ id });
+    expect(directory.findKept(key, NOW_MS)).toMatchObject({ id });
     await revokeApiKey(test.db, id);
     elapsedMs += 1_000;
     // It was in use a moment ago: the first look-up finds that it is not any more.
     expect(await directory.find(key, NOW_MS, guess)).toBeNull();
-    expect(await directory.findInUse(key, NOW_MS)).toBeNull();
+    expect(directory.findKept(key, NOW_MS)).toBeNull();
     expect(await directory.find(key, NOW_MS, guess)).toBeNull();
     expect(guesses).toEqual(['begin', false, 'begin', true]);
   });

@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket, type StoredMarketFields } from '../../factories/stored-market.ts';
-import { type Answer, type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Answer, Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
-
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
+withApi((started) => {
+  ({ api, client } = started);
 });
-afterAll(() => api.close());
 
 /** A word that no other test uses. */
 const aWord = () => `w${randomBytes(6).toString('hex')}`;

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredPrice } from '../../factories/stored-series.ts';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
-
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
+withApi((started) => {
+  ({ api, client } = started);
 });
-afterAll(() => api.close());
 
 const at = (seconds: number) => new Date(seconds * 1000);
 

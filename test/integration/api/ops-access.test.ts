@@ -63,7 +63,6 @@ describe('looking', () => {
 
 describe('acting', () => {
   it.each(actions)('on %s: operators, by a form of their own session', async (path) => {
-    const before = await listActions(api.db, 1);
     const expectRefusal = async (
       code: string,
       send: Promise<{ status: number; body: { error: { code: string } } }>,
@@ -73,6 +72,10 @@ describe('acting', () => {
     };
     const asScript = { Accept: 'application/json' };
     await expectRefusal('insufficient_scope', viewer.post(path, {}, asScript));
+    const before = await listActions(api.db, 1);
+    expect(before.actions).toMatchObject([
+      { role: 'viewer', status: 'refused', result: expect.stringMatching(/^insufficient_scope/) },
+    ]);
     await expectRefusal('cross_origin', operator.post(path, { csrf: '' }, asScript));
     // A token of somebody else's session.
     await expectRefusal('cross_origin', operator.post(path, { csrf: viewer.csrf }, asScript));

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseCidrs } from '../../../src/domain/address-policy.ts';
 import { listActions } from '../../../src/store/ops-actions.ts';
 import { startTestApi, type TestApi } from './api-harness.ts';
 import { AS_BROWSER, logIn, OPS_PASSWORDS, type OpsClient, testOps, tryLogin } from './ops-client.ts';
@@ -204,6 +205,22 @@ describe('guessing', () => {
       expect((await inside.page('/ops/audit')).status).toBe(200);
       // Ten guesses are one line: guessing must not fill the log.
       expect((await inside.page('/ops/audit')).text.match(/wrong password/g)).toHaveLength(1);
+    } finally {
+      await guarded.close();
+    }
+  });
+
+  it('is counted for the client, where a proxy of ours says who that is', async () => {
+    const guarded = await startTestApi({ ops: testOps({ trustedProxies: parseCidrs('127.0.0.1/32') }) });
+    const tryFrom = async (address: string, password: string) => {
+      const headers = { Origin: guarded.url, 'X-Forwarded-For': address };
+      const body = new URLSearchParams({ password });
+      return (await guarded.call('/ops/login', { method: 'POST', redirect: 'manual', headers, body })).status;
+    };
+    try {
+      for (let i = 0; i < 10; i++) expect(await tryFrom('203.0.113.7', `guess-${i}`)).toBe(403);
+      expect(await tryFrom('203.0.113.7', OPS_PASSWORDS.operator)).toBe(429);
+      expect(await tryFrom('203.0.113.8', OPS_PASSWORDS.operator)).toBe(303);
     } finally {
       await guarded.close();
     }

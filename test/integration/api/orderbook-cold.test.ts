@@ -13,7 +13,8 @@ import { fetchBook } from '../../../workers/fetch-book.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { aStoredBook } from '../../factories/stored-series.ts';
 import { type Script, scriptedAdapter } from '../../factories/venue-adapter.ts';
-import { gate, jobContext, testConfig, until } from '../workers/worker-harness.ts';
+import { gate } from '../../support/gate.ts';
+import { jobContext, testConfig, until } from '../workers/worker-harness.ts';
 import { type Client, startTestApi, type TestApi } from './api-harness.ts';
 
 const UNSEEN = sql(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createReadTracker } from '../../../api/read-tracker.ts';
 import { decimal } from '../../../src/domain/decimal.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
@@ -8,6 +8,7 @@ import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { aStoredPrice } from '../../factories/stored-series.ts';
 import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 const RECEIVED = sql(
   'test_received_books',
@@ -22,12 +23,13 @@ const FORGET = sql('test_forget_reads', 'DELETE FROM market_read');
 
 let api: TestApi;
 let client: Client;
+withApi((started) => {
+  ({ api, client } = started);
+});
+
 beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
   await new Partitions(api.db).ensureAroundNow('book_history');
 });
-afterAll(() => api.close());
 
 const tokenOf = ({ outcomes: [first] }: TestMarket) => first?.tokenId ?? 0n;
 const level = (price: string) => ({ price: decimal(price), size: decimal('5') });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/decimal.ts';
 import type { MarketRecord } from '../../../src/domain/market.ts';
 import { writeMarkets } from '../../../src/store/markets.ts';
@@ -7,18 +7,19 @@ import { Partitions } from '../../../src/store/partitions.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
+withApi((started) => {
+  ({ api, client } = started);
+});
 
 beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
   await new Partitions(api.db).ensure('price_history', [T0 * 1000]);
   await new Partitions(api.db).ensure('price_history', [Date.now()]);
 });
-afterAll(() => api.close());
 
 /** Moments at which things were first known, epoch seconds. */
 const T0 = 1_750_000_000;

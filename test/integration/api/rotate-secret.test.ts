@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sql } from '../../../src/store/tx.ts';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 let api: TestApi;
 let client: Client;
-
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
+withApi((started) => {
+  ({ api, client } = started);
 });
-afterAll(() => api.close());
 
 async function aWebhook() {
   const body = { url: 'https://receiver.example.com/hook', events: ['price_alert'] };

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { anAddress } from '../../factories/wallets.ts';
-import { type Answer, type Client, startTestApi, type TestApi } from './api-harness.ts';
+import type { Answer, Client, TestApi } from './api-harness.ts';
+import { withApi } from './with-api.ts';
 
 let api: TestApi;
 let client: Client;
 let stranger: Client;
-beforeAll(async () => {
-  api = await startTestApi();
-  client = await api.client();
-  stranger = await api.client();
+withApi((started) => {
+  ({ api, client, stranger } = started);
 });
-afterAll(() => api.close());
 
 interface WalletData {
   id: string;

@@ -34,7 +34,7 @@ export const SECRETS = {
   wrongKey: 'a-wrong-api-key-1234567890',
 } as const;
 
-export interface LogLine {
+interface LogLine {
   process: string;
   level: string;
   time: string;

@@ -1,7 +1,7 @@
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 
 /** Something that was logged or printed. */
-export interface Recorded {
+interface Recorded {
   /** The child that printed it, or `log`. */
   readonly from: string;
   /** The line of a child, or the message of a log record. */

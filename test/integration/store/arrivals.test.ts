@@ -76,16 +76,19 @@ describe('waiting for an arrival', () => {
         (n) => n === 2,
       );
       // Connected is not yet listening: say it until it is heard.
-      const heard = behind.waitFor('book:6', LONG_MS);
-      const isHeard = heard.then(() => true);
+      let heard: boolean | undefined;
+      void behind.waitFor('book:6', LONG_MS).then((isHeard) => {
+        heard = isHeard;
+      });
       await eventually(
         async () => {
           await announce('book:6');
-          return Promise.race([isHeard, new Promise<boolean>((resolve) => setTimeout(resolve, 20, false))]);
+          return heard;
         },
-        (is) => is,
+        (answer) => answer !== undefined,
+        { everyMs: 20 },
       );
-      expect(await heard).toBe(true);
+      expect(heard).toBe(true);
     } finally {
       await behind.close();
       await proxy.cut();

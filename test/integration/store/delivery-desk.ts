@@ -28,7 +28,7 @@ const REFUSED: AttemptRecord = {
 };
 
 /** A database for the tests of a file, and a fresh subscription for each of them. */
-export interface DeliveryDesk {
+interface DeliveryDesk {
   readonly db: Database;
   readonly accountId: bigint;
   readonly subscriptionPk: bigint;

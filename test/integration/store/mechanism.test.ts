@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { stageStates } from '../../../src/store/backlog.ts';
 import {
   claimMarks,
   insertMarks,
   lockShard,
   type Mark,
   releaseParkedMarks,
-  stageBacklogs,
   waitingShards,
 } from '../../../src/store/marks.ts';
 import { workShard } from '../../../src/store/stage.ts';
-import { sql, type Tx } from '../../../src/store/tx.ts';
+import { type Queryable, sql, type Tx } from '../../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gate } from '../../support/gate.ts';
 import { advisoryWaiters } from '../../support/postgres-lock.ts';
 
 const STAGE = 'fold-candles' as const;
@@ -40,13 +41,10 @@ async function factsOf(tx: Tx, key: bigint): Promise<number[]> {
   return (await tx.query<{ value: number }>(READ_FACTS, [key])).map((row) => row.value);
 }
 
-/** A promise and the function that resolves it. */
-function gate(): { opened: Promise<void>; open: () => void } {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
+/** What waits for the stage. */
+async function backlog(db: Queryable): Promise<{ waiting: number; parked: number } | undefined> {
+  const [state] = await stageStates(db, [STAGE]);
+  return state && { waiting: state.waiting, parked: state.parked };
 }
 
 describe('marks, claimed by shard', () => {
@@ -161,7 +159,7 @@ describe('marks, claimed by shard', () => {
       expect(done).toMatchObject({ claimed: 1, results: [1] });
       thaw.open();
       await outcome;
-      expect(await stageBacklogs(frozen.db)).toEqual([]);
+      expect(await backlog(frozen.db)).toEqual({ waiting: 0, parked: 0 });
     } finally {
       await frozen.drop();
     }
@@ -203,7 +201,7 @@ describe('a poison key', () => {
     expect(done.claimed).toBe(5);
     expect(done.parked.flatMap(({ marks }) => marks.map((mark) => mark.key))).toEqual([33n]);
     expect(done.results.flat().sort()).toEqual([1n, 17n, 49n, 65n]);
-    expect(await stageBacklogs(test.db)).toEqual([{ stage: STAGE, waiting: 0, parked: 1 }]);
+    expect(await backlog(test.db)).toEqual({ waiting: 0, parked: 1 });
     const [parked] = await test.db.query<{ error: string }>(sql('test_parked', 'SELECT error FROM parked_mark'));
     expect(parked?.error).toContain('out of range');
   });
@@ -223,7 +221,7 @@ describe('a poison key', () => {
       await test.db.query(sql('test_terminate', 'SELECT pg_terminate_backend($1, 5000)'), [row?.pid]);
     });
     await expect(cut).rejects.toThrow();
-    expect(await stageBacklogs(test.db)).toEqual([{ stage: STAGE, waiting: 1, parked: 0 }]);
+    expect(await backlog(test.db)).toEqual({ waiting: 1, parked: 0 });
   });
 
   it('that fails only once is worked at the second try', async () => {
@@ -246,6 +244,6 @@ describe('a poison key', () => {
     );
     const broken = workShard(test.db, STAGE, SHARD, ALL, (tx) => tx.query(sql('test_broken', 'SELECT * FROM nowhere')));
     await expect(broken).rejects.toThrow('nowhere');
-    expect(await stageBacklogs(test.db)).toEqual([{ stage: STAGE, waiting: 5, parked: 0 }]);
+    expect(await backlog(test.db)).toEqual({ waiting: 5, parked: 0 });
   });
 });

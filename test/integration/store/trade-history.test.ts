@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newToken } from '../../../src/domain/ids.ts';
 import { acquirePollLease, advancePoll } from '../../../src/store/poll-state.ts';
-import {
-  isWorthAsking,
-  listTradeHistories,
-  readTradeFacts,
-  requestTradeHistory,
-} from '../../../src/store/trade-history.ts';
+import { isWorthAsking, readTradeFacts, requestTradeHistory } from '../../../src/store/trade-history.ts';
 import {
   advanceTradeHistory,
   chargeTradeHistory,
@@ -210,24 +205,5 @@ describe('a step', () => {
       finishedMs: expect.any(Number),
     });
     expect(await nextTradeHistory(test.db, venue)).toBeNull();
-  });
-});
-
-describe('the list for operators', () => {
-  it('goes page by page, of one venue or status', async () => {
-    const pks = [await aRequest(), await aRequest(), await aRequest()];
-    await advanceTradeHistory(test.db, await next(), step(FROM, true));
-    const list = async (filter: Parameters<typeof listTradeHistories>[1]) =>
-      (await listTradeHistories(test.db, filter)).map(({ marketPk }) => marketPk);
-    expect(await list({ venue, limit: 2 })).toEqual(pks.slice(0, 2));
-    expect(await list({ venue, limit: 2, after: pks[1] ?? 0n })).toEqual(pks.slice(2));
-    expect(await list({ venue, status: 'done', limit: 5 })).toEqual(pks.slice(0, 1));
-    expect((await listTradeHistories(test.db, { limit: 1_000 })).filter((row) => row.venue === venue)).toHaveLength(3);
-    expect((await listTradeHistories(test.db, { venue, limit: 1 }))[0]).toMatchObject({
-      venue,
-      marketPk: pks[0],
-      status: 'done',
-      fromMs: FROM,
-    });
   });
 });

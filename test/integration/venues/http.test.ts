@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http.ts';
 import type { BreakerEvent, RequestEvent } from '../../../src/venues/observer.ts';
@@ -45,6 +45,7 @@ beforeEach(async () => {
   http = open();
 });
 afterEach(async () => {
+  vi.useRealTimers();
   await http.close();
   await server.close();
 });
@@ -178,17 +179,22 @@ describe('createVenueHttp', () => {
 
   it('opens its breaker, fails at once, tries one call later, and closes it', async () => {
     await http.close();
-    http = open({ breakerFailures: 3, breakerOpenMs: 80, maxAttempts: 1 });
+    http = open({ breakerFailures: 3, breakerOpenMs: 60_000, maxAttempts: 1 });
     server.script(json(500, {}));
     for (let failed = 0; failed < 3; failed += 1) expect((await errorOf(get())).code).toBe('http_status');
     expect(http.breakerState()).toBe('open');
     expect(await errorOf(get())).toMatchObject({ code: 'circuit_open', retryable: true });
     expect(server.requests).toHaveLength(3);
 
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    server.script((_, response) => setTimeout(() => json(200, 'well')(_, response), 30));
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    let answer: () => void = () => undefined;
+    server.script((request, response) => {
+      answer = () => json(200, 'well')(request, response);
+    });
     const probe = get();
+    await vi.waitFor(() => expect(server.requests).toHaveLength(4));
     expect(await errorOf(get())).toMatchObject({ code: 'circuit_open' });
+    answer();
     expect(await probe).toBe('well');
     expect(http.breakerState()).toBe('closed');
     expect(breakers.map((event) => event.state)).toEqual(['open', 'half_open', 'closed']);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Candle, foldTrades, INTERVAL_SECONDS } from '../../../src/domain/candle.ts';
+import { INTERVAL_SECONDS } from '../../../src/domain/candle.ts';
 import { decimal } from '../../../src/domain/decimal.ts';
 import { foldCandles } from '../../../src/store/candles.ts';
 import { waitingShards } from '../../../src/store/marks.ts';
@@ -9,6 +9,7 @@ import { sql } from '../../../src/store/tx.ts';
 import { pollTrades } from '../../../workers/poll-trades.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { pagesOf, scriptedAdapter } from '../../factories/venue-adapter.ts';
+import { type Candle, foldTrades } from '../../support/candle-fold.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { BEGAN, backfillOf, historyOf, idsOf, LIVE, MINUTE_MS, NOW } from './backfill-harness.ts';
 import { LosableDatabase } from './worker-harness.ts';

@@ -10,6 +10,7 @@ import type { TestMarket } from '../../factories/stored-market.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { type Script, scriptedAdapter } from '../../factories/venue-adapter.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gate } from '../../support/gate.ts';
 import {
   type Backfill,
   BEGAN,
@@ -21,7 +22,7 @@ import {
   NOW,
   tapeOf,
 } from './backfill-harness.ts';
-import { gate, jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
+import { jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const LEASE = sql(
   'test_history_lease',

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { parseSecretsKeys } from '../../../src/domain/secret-keys.ts';
-import { ALL_LANES } from '../../../src/queues/jobs.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
 import { Database, sql } from '../../../src/store/tx.ts';
@@ -12,9 +11,10 @@ import { deliverWebhook, MAX_FAILING_JOBS } from '../../../workers/deliver-webho
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gate } from '../../support/gate.ts';
 import { createTestBackend } from '../../support/queue-backends.ts';
 import { SECRET, testSender } from '../webhooks/deliveries.ts';
-import { gate, jobContext, keptLog, RING, testConfig, until } from './worker-harness.ts';
+import { ALL_LANES, jobContext, keptLog, RING, testConfig, until } from './worker-harness.ts';
 
 const WAIT_MS = 30_000;
 const SET_FAILING = sql(

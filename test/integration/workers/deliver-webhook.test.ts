@@ -21,10 +21,10 @@ import {
   storedSubscription,
 } from '../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gate } from '../../support/gate.ts';
 import { BACKENDS, createTestBackend, isAvailable } from '../../support/queue-backends.ts';
 import {
   type ContextFields,
-  gate,
   jobContext,
   keptLog,
   LosableDatabase,

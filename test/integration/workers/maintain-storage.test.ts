@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { listActions, recordAction } from '../../../src/store/ops-actions.ts';
 import { listPartitions, Partitions } from '../../../src/store/partitions.ts';
 import { quarantine } from '../../../src/store/quarantine.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
@@ -11,6 +12,16 @@ import { jobContext, keptLog, testConfig } from './worker-harness.ts';
 
 const DAY_MS = 86_400_000;
 const TABLES = ['trade', 'price_history', 'book_history', 'observation'] as const;
+const AN_ACTION = {
+  role: 'operator',
+  sessionId: null,
+  address: '127.0.0.1',
+  action: 'key.revoke',
+  target: 'a key',
+  status: 'done',
+  result: '',
+  requestId: 'req_1',
+} as const;
 
 let test: TestDatabase;
 beforeAll(async () => {
@@ -27,6 +38,7 @@ it('makes the partitions to come, drops those past their retention, and says wha
     RETENTION_PRICE_HISTORY_DAYS: '60',
     RETENTION_BOOK_HISTORY_DAYS: '3',
     RETENTION_OBSERVATIONS_DAYS: '2',
+    RETENTION_OPS_ACTIONS_DAYS: '30',
   });
   const old = [5, 10, 40, 90, 130, 200].map((days) => Date.now() - days * DAY_MS);
   const partitions = new Partitions(test.db);
@@ -47,11 +59,16 @@ it('makes the partitions to come, drops those past their retention, and says wha
     sql('test_old_key', `INSERT INTO idempotency_key VALUES ($1, 'k', '', now() - interval '25 hours')`),
     [await anAccount(test.db)],
   );
+  const actionAged = (days: number) => recordAction(test.db, AN_ACTION, Date.now() - days * DAY_MS);
+  for (let old = 0; old < 1_001; old++) await actionAged(31);
+  const kept = [await actionAged(29), await actionAged(0)];
 
   const { log, lines } = keptLog();
   const report = await maintainStorage.run({}, jobContext({ db: test.db, config, log }));
 
   expect(report).toMatchObject({ postponed: 0, quarantinePruned: 1, readsPruned: 1, idempotencyKeysPruned: 1 });
+  expect(report).toMatchObject({ actionsPruned: 1_001 });
+  expect((await listActions(test.db, 10)).actions.map(({ pk }) => pk)).toEqual(kept.reverse());
   // The book went from day to day, through the partitions made for it, to where reads still reach.
   expect(report['carried']).toBeGreaterThan(0);
   const [book] = await test.db.query<{ received_at: Date }>(sql('test_book', 'SELECT received_at FROM book_history'));

@@ -9,9 +9,9 @@ import { pollMarkets } from '../../../workers/poll-markets.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
 import { type ScriptedAdapter, scriptedAdapter } from '../../factories/venue-adapter.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gate } from '../../support/gate.ts';
 import {
   type ContextFields,
-  gate,
   jobContext,
   keptLog,
   LosableDatabase,

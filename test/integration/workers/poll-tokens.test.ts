@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import { addressOf } from '../../../sim/solana/tokens.ts';
-import { ALL_LANES } from '../../../src/queues/jobs.ts';
 import { deleteAlert, findAlert } from '../../../src/store/alerts.ts';
 import { acquirePollLease, releasePollLease } from '../../../src/store/poll-state.ts';
 import { sql } from '../../../src/store/tx.ts';
@@ -12,7 +11,7 @@ import { pollTokens } from '../../../workers/poll-tokens.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { type ContextFields, jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
+import { ALL_LANES, type ContextFields, jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const STATE = sql(
   'test_tokens_state',

@@ -13,7 +13,8 @@ import {
   storedEvents,
 } from '../../factories/wallets.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { gate, jobContext, LosableDatabase, testConfig, until } from './worker-harness.ts';
+import { gate } from '../../support/gate.ts';
+import { jobContext, LosableDatabase, testConfig, until } from './worker-harness.ts';
 
 let test: TestDatabase;
 let venues = 0;

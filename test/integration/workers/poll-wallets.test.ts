@@ -8,8 +8,9 @@ import { VenueError } from '../../../src/venues/errors.ts';
 import { createPolymarketWallets } from '../../../src/venues/polymarket/wallet-adapter.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aBalance, aTransaction, aWatchedWallet, storedEvents } from '../../factories/wallets.ts';
+import { gate } from '../../support/gate.ts';
 import { ago, BOTH, walletDesk } from './wallet-desk.ts';
-import { gate, wakeRecorder } from './worker-harness.ts';
+import { wakeRecorder } from './worker-harness.ts';
 
 const desk = walletDesk();
 const QUARANTINED = sql('test_quarantined_wallets', `SELECT reason, record_id FROM quarantine WHERE venue = $1`);

@@ -7,9 +7,9 @@ import { pollTrades } from '../../../workers/poll-trades.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { lastPage, pagesOf, type ScriptedAdapter, scriptedAdapter } from '../../factories/venue-adapter.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gate } from '../../support/gate.ts';
 import {
   type ContextFields,
-  gate,
   jobContext,
   keptLog,
   LosableDatabase,

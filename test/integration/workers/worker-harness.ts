@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
+import { LANES } from '../../../src/queues/jobs.ts';
 import type { Producer } from '../../../src/queues/producer.ts';
 import { Partitions } from '../../../src/store/partitions.ts';
 import { Database, type Statement, type Tx } from '../../../src/store/tx.ts';
@@ -10,6 +11,8 @@ import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import type { JobContext } from '../../../workers/define.ts';
 import type { WorkerDeps } from '../../../workers/deps.ts';
+
+export const ALL_LANES: readonly number[] = Array.from({ length: LANES }, (_, lane) => lane);
 
 /** The key ring of the tests, as SECRETS_KEYS. */
 export const RING = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
@@ -30,7 +33,7 @@ export function keptLog(): { log: Logger; lines: string[] } {
 }
 
 /** Stands where the queues would: remembers who was woken. */
-export interface WakeRecorder extends Producer {
+interface WakeRecorder extends Producer {
   readonly woken: string[];
 }
 
@@ -90,15 +93,6 @@ export function jobContext(fields: ContextFields): JobContext {
     stopping,
     signal: fields.deadline === undefined ? stopping : AbortSignal.any([stopping, fields.deadline]),
   };
-}
-
-/** A promise and the function that resolves it. */
-export function gate(): { opened: Promise<void>; open: () => void } {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
 }
 
 /** Asks until `read` gives something that satisfies; the test's own time-out ends a wait in vain. */

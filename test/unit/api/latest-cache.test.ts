@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createLatestCache, type PreparedAnswer } from '../../../api/latest-cache.ts';
 
-const answer = (data: string): PreparedAnswer => ({ data, meta: '', etag: 'W/"x"', freshness: 'latest' });
+const answer = (data: string): PreparedAnswer => ({
+  data,
+  meta: '',
+  extraBytes: 0,
+  etag: 'W/"x"',
+  freshness: 'latest',
+});
 
 function counted(options: Parameters<typeof createLatestCache>[0]) {
   const clock = { nowMs: 1_000_000 };

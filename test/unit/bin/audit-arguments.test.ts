@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseAuditArguments } from '../../../bin/audit-arguments.ts';
-import { parseMoment, UsageError } from '../../../bin/command-arguments.ts';
+import { parseMoment } from '../../../bin/command-arguments.ts';
+import { problemsIn } from './problems-in.ts';
 
 const NOW = 1_795_000_000;
 const parse = (...argv: string[]) => parseAuditArguments(argv, NOW);
@@ -30,15 +31,7 @@ describe('the arguments of the audit', () => {
   });
 
   it('name everything that is wrong at once', () => {
-    const problems = (argv: string) => {
-      try {
-        parse(...argv.split(' '));
-      } catch (error) {
-        if (error instanceof UsageError) return error.problems;
-        throw error;
-      }
-      return [];
-    };
+    const problems = (argv: string) => problemsIn(() => parse(...argv.split(' ')));
     expect(problems('--venue nasdaq --from yesterday --limit -1x --nope')).toHaveLength(5);
     expect(problems('--venue nasdaq --from yesterday --limit x')).toHaveLength(4);
     expect(problems('candles --venue kalshi --from 20 --to 10')).toEqual(['--from must be before --to']);

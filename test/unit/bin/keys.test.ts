@@ -1,21 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { UsageError } from '../../../bin/command-arguments.ts';
 import { KEYS_USAGE, parseKeysArguments } from '../../../bin/keys-arguments.ts';
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from '../../../bin/keys-report.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import type { ListedApiKey } from '../../../src/store/key-lists.ts';
+import { problemsIn } from './problems-in.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12);
 const parse = (...argv: string[]) => parseKeysArguments(argv, NOW_MS);
-const problemsOf = (...argv: string[]) => {
-  try {
-    parse(...argv);
-  } catch (error) {
-    if (error instanceof UsageError) return error.problems;
-    throw error;
-  }
-  return [];
-};
+const problemsOf = (...argv: string[]) => problemsIn(() => parse(...argv));
 const CREATE = ['create', '--account', 'acme', '--name', 'laptop'] as const;
 
 describe('the arguments of keys', () => {

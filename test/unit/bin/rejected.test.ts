@@ -1,21 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { UsageError } from '../../../bin/command-arguments.ts';
 import { parseRejectedArguments } from '../../../bin/rejected-arguments.ts';
 import { rejectionsJson, rejectionsText } from '../../../bin/rejected-report.ts';
 import { VENUE_NAMES } from '../../../src/domain/venue.ts';
 import type { QuarantineEntry, QuarantineSummary } from '../../../src/store/quarantine-reads.ts';
+import { problemsIn } from './problems-in.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12);
 const parse = (...argv: string[]) => parseRejectedArguments(argv, NOW_MS);
-const problemsOf = (...argv: string[]) => {
-  try {
-    parse(...argv);
-  } catch (error) {
-    if (error instanceof UsageError) return error.problems;
-    throw error;
-  }
-  return [];
-};
+const problemsOf = (...argv: string[]) => problemsIn(() => parse(...argv));
 
 describe('the arguments of rejected', () => {
   it('none: everything, twenty records', () => {
