@@ -22,7 +22,7 @@ const TABLES = sql(
 const SERVER = sql(
   'soak_server',
   `SELECT d.temp_files::float AS temp_files, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float AS wal_bytes,
-     (SELECT count(*)::float FROM trade) AS trades,
+     (SELECT count(*)::float FROM trade WHERE token_id NOT IN (SELECT id FROM token WHERE mint LIKE 'soak-old-%')) AS trades,
      (SELECT count(*)::float FROM delivery WHERE status = 'pending') AS pending
    FROM pg_stat_database d WHERE d.datname = current_database()`,
 );
