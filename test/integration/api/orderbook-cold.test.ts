@@ -192,6 +192,11 @@ describe('a book that nobody polls', () => {
     const [none, old] = await Promise.all([read(absent), read(stale)]);
     expect([none.status, none.headers.get('retry-after')]).toEqual([404, '5']);
     expect([old.status, old.body.data]).toMatchObject([200, { as_of: 1_000, best_bid: 0.1 }]);
+    // Nobody waited for the venue to be asked.
+    await until(
+      async () => adapter.batches.length,
+      (count) => count === 2,
+    );
   });
 
   it('is not asked for where none can come', async () => {
