@@ -1,3 +1,4 @@
+import { ONE_MARKET } from './market-reads.ts';
 import { type Queryable, sql } from './tx.ts';
 
 /** The price of one outcome; all fields but the id are null until one was seen. */
@@ -24,12 +25,15 @@ const ASKED = `unnest($2::text[]) WITH ORDINALITY AS a (market_id, place)
      WHERE m.venue = ANY ($1::text[]) AND m.venue_market_id = a.market_id
      ORDER BY array_position($1::text[], m.venue) LIMIT 1) m`;
 
-const PRICES = sql(
-  'market_prices',
-  `SELECT m.id, m.venue_market_id, t.mint, l.price, l.bid, l.ask, l.as_of
-   FROM ${ASKED}
-   LEFT JOIN outcome o ON o.market_id = m.id LEFT JOIN token t ON t.id = o.token_id
-   LEFT JOIN latest_price l ON l.token_id = o.token_id ORDER BY a.place, o.ordinal`,
+const LATEST = 'm.id, m.venue_market_id, t.mint, l.price, l.bid, l.ask, l.as_of';
+const ITS_OUTCOMES = `LEFT JOIN outcome o ON o.market_id = m.id LEFT JOIN token t ON t.id = o.token_id
+   LEFT JOIN latest_price l ON l.token_id = o.token_id`;
+
+const PRICES = sql('market_prices', `SELECT ${LATEST} FROM ${ASKED} ${ITS_OUTCOMES} ORDER BY a.place, o.ordinal`);
+/** A list of one is planned anew each time, for how long lists are is not known beforehand: four times the cost of the read. */
+const PRICES_OF_ONE = sql(
+  'one_market_prices',
+  `SELECT ${LATEST} FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m ${ITS_OUTCOMES} ORDER BY o.ordinal`,
 );
 
 /** The outcomes of the market as it was known then; of each the newest record of its price that had come in. */
@@ -75,9 +79,7 @@ export async function readPrices(
   marketIds: readonly string[],
   at?: number,
 ): Promise<MarketPrices[]> {
-  const rows = await (at === undefined
-    ? db.query<PriceRow>(PRICES, [venues, marketIds])
-    : db.query<PriceRow>(PRICES_AT, [venues, marketIds, at]));
+  const rows = await queryPrices(db, venues, marketIds, at);
   const byMarket = new Map<string, MarketPrices>();
   for (const { id, venue_market_id: marketId, mint, price, bid, ask, as_of } of rows) {
     const market = byMarket.get(marketId) ?? { pk: BigInt(id), marketId, outcomes: [] };
@@ -85,4 +87,16 @@ export async function readPrices(
     if (mint !== null) market.outcomes.push({ outcomeId: mint, price, bid, ask, asOf: as_of });
   }
   return [...byMarket.values()];
+}
+
+function queryPrices(
+  db: Queryable,
+  venues: readonly string[],
+  marketIds: readonly string[],
+  at: number | undefined,
+): Promise<PriceRow[]> {
+  if (at !== undefined) return db.query(PRICES_AT, [venues, marketIds, at]);
+  const [only, ...others] = marketIds;
+  if (only !== undefined && others.length === 0) return db.query(PRICES_OF_ONE, [venues, only]);
+  return db.query(PRICES, [venues, marketIds]);
 }
