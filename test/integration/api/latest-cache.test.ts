@@ -52,7 +52,7 @@ describe('answers of the last second', () => {
     const first = await client.market(path);
     clock.nowMs += 999;
     const second = await client.market(path);
-    expect(statements).toEqual(['market_prices']);
+    expect(statements).toEqual(['one_market_prices']);
     expect(second.body.data).toEqual(first.body.data);
     expect(second.headers.get('etag')).toBe(first.headers.get('etag'));
     expect(second.body.meta.request_id).not.toBe(first.body.meta.request_id);
@@ -92,7 +92,7 @@ describe('answers of the last second', () => {
     expect((await client.market(path, { method: 'POST' })).status).toBe(405);
     // The lower-case scheme is as good, if slower.
     expect((await api.call(path, { headers: { Authorization: `bearer ${client.key}` } })).status).toBe(200);
-    expect(statements).toEqual(['market_prices']);
+    expect(statements).toEqual(['one_market_prices']);
   });
 
   it('show a new price after a second at most', async () => {
@@ -112,7 +112,7 @@ describe('answers of the last second', () => {
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(new Set(answers.map(({ body }) => body.meta.request_id)).size).toBe(30);
-    expect(statements).toEqual(['market_prices']);
+    expect(statements).toEqual(['one_market_prices']);
   });
 
   it('are told apart by venue, market and each parameter, not by how these are written', async () => {
@@ -131,7 +131,7 @@ describe('answers of the last second', () => {
     ];
     const etags = [];
     for (const each of paths) etags.push((await client.market(each)).headers.get('etag'));
-    expect(statements.filter((name) => name === 'market_prices')).toHaveLength(3);
+    expect(statements.filter((name) => name === 'one_market_prices')).toHaveLength(3);
     expect(statements.filter((name) => name.startsWith('find_market'))).toHaveLength(1);
     // Two lists of three tiers each.
     expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(6);
@@ -153,7 +153,7 @@ describe('answers of the last second', () => {
     const { path } = await aPricedMarket();
     const working = api.db.query;
     api.db.query = (statement, values) =>
-      statement.name === 'market_prices' ? Promise.reject(new Error('out of order')) : working(statement, values);
+      statement.name === 'one_market_prices' ? Promise.reject(new Error('out of order')) : working(statement, values);
     const failed = await client.market(path);
     api.db.query = working;
     expect([failed.status, failed.headers.get('etag')]).toEqual([500, null]);
