@@ -2,11 +2,8 @@ import { foldCandles } from '../src/store/candles.ts';
 import { defineJob } from './define.ts';
 import { runStage } from './staging.ts';
 
-/**
- * Milliseconds of work while trades come in, some hundreds where each mark is of a whole hour of history. Newest first, so that
- * the present stays fresh while a backlog is worked off.
- */
-export const FOLD_CLAIM = { limit: 500, order: 'newest' } as const;
+/** Some tens of milliseconds of work. Newest first, so that the present stays fresh while a backlog is worked off. */
+export const FOLD_CLAIM = { limit: 2_000, order: 'newest' } as const;
 
 /** Trades to candles. */
 export const foldCandlesJob = defineJob('fold-candles', ({ lane }, context) =>

@@ -84,8 +84,7 @@ const DIFFERENCES = sql(
    WHERE (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
          (${VALUES.map((name) => `f.${name}`).join(', ')})
      AND NOT EXISTS (SELECT FROM mark WHERE stage = 'fold-candles' AND shard = $5 AND key = token_id
-                       AND detail - detail % 60 < bucket + interval_seconds
-                       AND detail + (detail % 60) * 59 + 60 > bucket)
+                       AND detail >= bucket AND detail < bucket + interval_seconds)
    ORDER BY token_id, interval_seconds, bucket`,
 );
 

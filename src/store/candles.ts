@@ -45,10 +45,10 @@ const FOLD_LEVEL = sql(
 /**
  * Recomputes the minutes that gained trades from the stored trades, then every coarser bucket they lie in from the level
  * below (DESIGN section 6). The marks must have been claimed in an earlier statement of this transaction, under the lock
- * of their shard: that makes this the only writer of these outcomes. Returns the number of minutes looked at.
+ * of their shard: that makes this the only writer of these outcomes. Returns the number of 1m buckets folded.
  */
 export async function foldCandles(tx: Tx, marks: readonly Mark[]): Promise<number> {
-  let spans = joined(marks.map(spanOfMark));
+  let spans = joined(marks.map(({ key, detail }) => ({ token: key, start: detail, until: detail + 60n })));
   const minutes = spans.reduce((sum, { start, until }) => sum + Number(until - start) / 60, 0);
   await tx.query(FOLD_MINUTES, columnsOf(spans));
   const [base, ...coarser] = Object.values(INTERVAL_SECONDS);
@@ -66,13 +66,6 @@ interface Span {
   token: bigint;
   start: bigint;
   until: bigint;
-}
-
-/** The minutes that a mark of `fold-candles` speaks of: see `STAGES`. */
-function spanOfMark({ key, detail }: Mark): Span {
-  const further = detail % 60n;
-  const start = detail - further;
-  return { token: key, start, until: start + (further + 1n) * 60n };
 }
 
 /** As far as whole buckets of `seconds` reach. */

@@ -3,7 +3,7 @@ import { type Queryable, sql, type Tx } from './tx.ts';
 
 /**
  * The stages that work through marks (DESIGN section 2). What `key` and `detail` mean:
- * - `fold-candles`: token, and minutes that gained trades: the first (epoch seconds) plus how many more follow it (0 to 59)
+ * - `fold-candles`: token, minute (epoch seconds) that gained a trade
  * - `sample-snapshots`: token, minute (epoch seconds) in which its price changed
  * - `evaluate-alerts`: token, and what happened: see alert-evaluation.ts
  */

@@ -5,8 +5,7 @@ import { ensureTokens } from './tokens.ts';
 import { sql, type Tx } from './tx.ts';
 
 /**
- * Inserts what is new, and in the same statement the marks of the minutes that gained a trade (one of a token and hour, from the first to
- * the last), an observation per fresh
+ * Inserts what is new, and in the same statement the marks of the minutes that gained a trade, an observation per fresh
  * print and the marks of their alerts. A re-read trade does none of it.
  */
 const INSERT_TRADES = sql(
@@ -21,9 +20,8 @@ const INSERT_TRADES = sql(
      ON CONFLICT DO NOTHING RETURNING token_id, ts, price),
    folds AS (
      INSERT INTO mark (stage, shard, key, detail)
-     SELECT 'fold-candles', token_id % ${SHARDS}, token_id, min(minute) + (max(minute) - min(minute)) / 60
-     FROM (SELECT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute FROM inserted) gained
-     GROUP BY token_id, minute / 3600),
+     SELECT 'fold-candles', token_id % ${SHARDS}, token_id, minute
+     FROM (SELECT DISTINCT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute FROM inserted) gained),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
      SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $7 * interval '1 millisecond'
