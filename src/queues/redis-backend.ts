@@ -18,9 +18,9 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
   return {
     kind: 'redis',
     async migrate() {
-      for (const connection of [producer, consumer]) {
-        if (connection.status === 'wait') await connection.connect();
-      }
+      // Nothing to migrate. Who is refused tries again for ever, and has said so as an `error`: it is no reason not to start.
+      const waiting = [producer, consumer].filter(({ status }) => status === 'wait');
+      await Promise.allSettled(waiting.map((connection) => connection.connect()));
     },
     async restore() {
       // Keys come back by being written: schedulers by reconciling, jobs by wake-ups.

@@ -38,9 +38,14 @@ interface Foundation {
   stop(): Promise<void>;
 }
 
+/** Requests need no queue, timers find what they would wake: balancers must not give up every API for a Redis that is away. */
+function worksWithoutQueues(name: keyof typeof DATABASE_POOL_SIZE): boolean {
+  return name === 'api';
+}
+
 /**
- * Waits for the database and the queue store, migrates both schemas and checks the key ring under the boot lock, and only
- * then constructs (DESIGN section 2, point 6). What was opened is closed again when a later step fails.
+ * Waits for the database and, where jobs are worked, for the queue store, migrates both schemas and checks the key ring under
+ * the boot lock, and only then constructs (DESIGN section 2, point 6). What was opened is closed again when a later step fails.
  * @throws StartupError for the wrong key ring or a taken port.
  */
 export async function openFoundation(
@@ -72,7 +77,7 @@ export async function openFoundation(
       log,
     });
     opened.push(() => backend.close());
-    await waitUntilAnswers('the queue store', () => backend.ping(), log, signal);
+    if (!worksWithoutQueues(name)) await waitUntilAnswers('the queue store', () => backend.ping(), log, signal);
     const metrics = createMetrics(name);
     const db = new Database(dataSource, (waitMs) => metrics.poolAcquire.observe(waitMs / 1000), {
       isPreparing: config.hasPreparedStatements,
@@ -88,8 +93,7 @@ export async function openFoundation(
     opened.push(() => producer.close());
     const dependencies: Dependency[] = [
       { name: 'database', check: () => ping(db) },
-      // Requests need none of it: what they would wake is found by the timers. Balancers must not give up every API for it.
-      { name: 'queue store', check: () => backend.ping(), mayBeMissing: name === 'api' },
+      { name: 'queue store', check: () => backend.ping(), mayBeMissing: worksWithoutQueues(name) },
     ];
     let whyWedged: () => Promise<readonly string[]> = async () => [];
     const probed = { metrics, dependencies, whyWedged: () => whyWedged() };

@@ -7,6 +7,7 @@ import { createLogger } from '../../../src/observe/logger.ts';
 import { StartupError } from '../../../src/runtime/lifecycle.ts';
 import { listen } from '../../../src/runtime/listen.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { freePort } from '../../support/redis.ts';
 
 let database: TestDatabase;
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -43,6 +44,21 @@ describe('startApi', () => {
       const metrics = await (await fetch(`${api.probeUrl}/metrics`)).text();
       const counted = /http_request_duration_seconds_count\{[^}]*route="\/v1\/venues"[^}]*status="200"\} 1$/m;
       expect(counted.test(metrics)).toBe(true);
+    } finally {
+      await api.stop();
+    }
+  });
+
+  it('starts, takes writes and stops while the queue store is away', async () => {
+    const api = await startApi(configOf({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }), log);
+    try {
+      expect((await fetch(`${api.address}/health/ready`)).status).toBe(200);
+      const alert = await fetch(`${api.address}/v1/alerts`, {
+        method: 'POST',
+        headers: { 'X-API-Key': KEY, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ tokenMint: 'of-no-market', condition: 'above', price: 0.5 }),
+      });
+      expect(alert.status).toBe(201);
     } finally {
       await api.stop();
     }
