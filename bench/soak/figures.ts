@@ -51,6 +51,8 @@ const QUEUE_SETTLE_SECONDS = 390;
 
 const flat = (floor: number, share: number, reduction: FlatRule['reduction'] = 'middle', settleSeconds = 0) =>
   ({ kind: 'flat', reduction, floor, share, settleSeconds }) as const;
+/** Autovacuum comes once a minute (Postgres' `autovacuum_naptime`), and to small tables only after some thousand changes. */
+const vacuumed = (floor: number, share: number) => ({ ...flat(floor, share, 'least'), toothSeconds: 60 }) as const;
 const KEPT = { kind: 'kept' } as const;
 const SHOWN = { kind: 'shown' } as const;
 
@@ -75,9 +77,8 @@ const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly exp
   { name: /^postgres: oldest transaction$/, unit: 's', expectation: flat(5, 0.5) },
   { name: /^postgres: temporary files$/, unit: 'count', expectation: SHOWN },
   { name: /^postgres: WAL$/, unit: 'bytes', expectation: KEPT },
-  // Autovacuum comes once a minute, and to small tables only after some thousand changes: teeth of minutes.
-  { name: /^dead rows of tables without history$/, unit: 'count', expectation: flat(8_000, 0.4, 'least') },
-  { name: /^dead rows of history$/, unit: '%', expectation: flat(6, 0.3, 'least') },
+  { name: /^dead rows of tables without history$/, unit: 'count', expectation: vacuumed(8_000, 0.4) },
+  { name: /^dead rows of history$/, unit: '%', expectation: vacuumed(6, 0.3) },
   // The pages of the queue store are used again once they were vacuumed.
   { name: /^queue rows: /, unit: 'count', expectation: flat(1_000, 0.2, 'middle', QUEUE_SETTLE_SECONDS) },
   { name: /^queue store: size$/, unit: 'bytes', expectation: flat(4 * MIB, 0.2, 'middle', QUEUE_SETTLE_SECONDS) },
@@ -93,7 +94,7 @@ const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly exp
 ];
 
 /** A page or two, a vacuum that is late: nothing that holds what is has a reason to grow beyond that. */
-const FLAT_TABLE: FigureRule = { unit: 'bytes', expectation: flat(1.5 * MIB, 0.25, 'least') };
+const FLAT_TABLE: FigureRule = { unit: 'bytes', expectation: vacuumed(1.5 * MIB, 0.25) };
 const KEPT_TABLE: FigureRule = { unit: 'bytes', expectation: KEPT };
 
 /** The rule of a figure. @throws for a figure that nobody has thought about. */

@@ -61,6 +61,8 @@ export interface FlatRule {
   readonly floor: number;
   /** The same as a share of the figure's mean, 0..1. */
   readonly share: number;
+  /** How long a tooth of a sawtooth is: a stretch of time must hold one. */
+  readonly toothSeconds?: number;
 }
 
 export type Verdict = 'flat' | 'GROWS' | 'too short';
@@ -72,20 +74,32 @@ export interface Judgement {
 }
 
 const BATCHES = 12;
+/** What came back fewer times than this has not shown where it comes back to. */
+const LEAST_TEETH = 4;
 
 /**
  * Whether a figure grew: the least slope that its samples allow (the lower 95 % bound), held for the measured time, comes to
  * more than both the floor and the share of the mean. One bound alone would cry wolf: small figures move by large shares,
  * large ones by large amounts, and of forty figures that stand still two have a slope "significantly" above nothing.
  */
-export function judgeFlat(points: readonly Point[], { reduction, floor, share }: FlatRule): Judgement {
-  const reduced = batches(points, BATCHES, reduction);
+export function judgeFlat(
+  points: readonly Point[],
+  { reduction, floor, share, toothSeconds = 0 }: FlatRule,
+): Judgement {
+  const teeth = toothSeconds > 0 ? Math.floor(lengthOf(points) / toothSeconds) : Number.POSITIVE_INFINITY;
+  if (teeth < LEAST_TEETH) return { line: null, verdict: 'too short' };
+  const reduced = batches(points, Math.min(BATCHES, teeth), reduction);
   const line = fitLine(reduced);
   const [first, last] = [reduced[0], reduced.at(-1)];
   if (!line || !first || !last) return { line, verdict: 'too short' };
   const leastGrowth = line.low * (last.x - first.x);
   const isGrowing = leastGrowth > floor && leastGrowth > share * Math.abs(line.mean);
   return { line, verdict: isGrowing ? 'GROWS' : 'flat' };
+}
+
+/** Seconds between the first point and the last. */
+function lengthOf(points: readonly Point[]): number {
+  return (points.at(-1)?.x ?? 0) - (points[0]?.x ?? 0);
 }
 
 function sum(values: readonly number[]): number {

@@ -84,6 +84,21 @@ describe('judgeFlat', () => {
     expect(judgeFlat(teeth, { ...RULE, reduction: 'least' }).verdict).toBe('GROWS');
   });
 
+  it('what has not come back often enough is not judged, whatever it does on the way up', () => {
+    const risingTooth = series((x) => 1_000 + 20 * x);
+    const teethOf = (toothSeconds: number) =>
+      judgeFlat(risingTooth, { ...RULE, reduction: 'least', toothSeconds }).verdict;
+    expect([60, 220, 230, 1_200].map(teethOf)).toEqual(['GROWS', 'GROWS', 'too short', 'too short']);
+  });
+
+  it('a stretch holds a tooth', () => {
+    // Seven stretches of 127 s; twelve of 74 s would know only parts of a tooth.
+    const teeth = series((x) => 1_000 + (x % 120) * 10 + (x % 240 < 120 ? 0 : 1));
+    const { verdict, line } = judgeFlat(teeth, { ...RULE, reduction: 'least', toothSeconds: 120 });
+    expect(verdict).toBe('flat');
+    expect(line?.mean).toBeLessThan(1_020);
+  });
+
   it('small growth is none: below the floor, or below the share', () => {
     const steady = (perSecond: number) => series((x) => 1_000 + x * perSecond);
     expect(judgeFlat(steady(0.04), { ...RULE, floor: 10, share: 0.05 }).verdict).toBe('flat');
