@@ -62,6 +62,12 @@ function scaleOf(value: Decimal): number {
   return point === -1 ? 0 : value.length - point - 1;
 }
 
+/** How long the text is up to the point, sign and all. */
+function wholeLength(value: Decimal): number {
+  const point = value.indexOf('.');
+  return point === -1 ? value.length : point;
+}
+
 function unscaled(value: bigint, scale: number): Decimal {
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
   const sign = value < 0n ? '-' : '';
@@ -71,9 +77,13 @@ function unscaled(value: bigint, scale: number): Decimal {
 
 /** -1, 0 or 1. */
 export function compareDecimals(a: Decimal, b: Decimal): -1 | 0 | 1 {
-  const scale = Math.max(scaleOf(a), scaleOf(b));
-  const difference = scaled(a, scale) - scaled(b, scale);
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+  if (a === b) return 0;
+  const isNegative = a.startsWith('-');
+  if (isNegative !== b.startsWith('-')) return isNegative ? -1 : 1;
+  const [wholeA, wholeB] = [wholeLength(a), wholeLength(b)];
+  // Canonical magnitudes with equally many digits before the point sort like their text.
+  const isLarger = wholeA === wholeB ? a > b : wholeA > wholeB;
+  return isLarger === isNegative ? -1 : 1;
 }
 
 export function addDecimals(a: Decimal, b: Decimal): Decimal {

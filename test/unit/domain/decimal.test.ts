@@ -219,6 +219,23 @@ describe('arithmetic agrees with exact rationals', () => {
     );
   });
 
+  it('compare where they differ in the last digit, in the point or in the sign only', () => {
+    const near = fc
+      .tuple(
+        fc.constantFrom('', '-'),
+        fc.constantFrom('0', '7', '70', '9'),
+        fc.constantFrom('', '.', '.0', '.1', '0.'),
+        digits(2),
+      )
+      .map(([mark, whole, middle, last]) => decimal(`${mark}${whole}${middle}${last}`));
+    fc.assert(
+      fc.property(near, near, (a, b) => {
+        expect(compareDecimals(a, b)).toBe(sign(difference(toRational(a), toRational(b))));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it('add and subtract', () => {
     fc.assert(
       fc.property(anyDecimal, anyDecimal, (a, b) => {
