@@ -1,25 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { generateSecret } from '../../../src/domain/signature.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
+import { type SignatureVector, signatureVectors } from '../../support/signature-vectors.ts';
 import { delivery, testSender } from './deliveries.ts';
 import { askSnippet, codeBlock, LANGUAGES, type SnippetAnswer, type SnippetQuestion } from './documentation.ts';
 
-interface Vector {
-  name: string;
-  secrets: [string, ...string[]];
-  id: string;
-  timestampSeconds: number;
-  body: string;
-  headers: { 'X-Webhook-Signature': string; 'webhook-signature': string };
-}
-
-const { vectors } = JSON.parse(readFileSync(new URL('../../vectors/signatures.json', import.meta.url), 'utf8')) as {
-  vectors: Vector[];
-};
 const BODY = '{"id":"evt_1","type":"price_alert","data":{"price":0.10,"title":"Żółć 選挙 🗳️ \\u0000"}}';
 const OTHER_SECRET = 'quite another secret';
 
@@ -88,7 +76,7 @@ describe('what the sender really sends', () => {
           );
         }
       }
-      for (const vector of vectors) for (const [question, answer] of variants(vector)) ask(question, answer);
+      for (const vector of signatureVectors) for (const [question, answer] of variants(vector)) ask(question, answer);
       const answers = await askSnippet(program, sent);
       if (answers === null)
         skip(`no ${program.program} on PATH: the ${language} snippet of docs/webhooks.md was not run`);
@@ -98,7 +86,7 @@ describe('what the sender really sends', () => {
 });
 
 /** A vector as it is, and all that must not pass. */
-function variants(vector: Vector): [SnippetQuestion, SnippetAnswer][] {
+function variants(vector: SignatureVector): [SnippetQuestion, SnippetAnswer][] {
   const [secret] = vector.secrets;
   const headers: Record<string, string> = {
     'x-webhook-signature': vector.headers['X-Webhook-Signature'],
@@ -141,6 +129,6 @@ function encoded(text: string): string {
 }
 
 it('the vector on the page is the first of the file', () => {
-  const [first] = vectors;
+  const [first] = signatureVectors;
   expect(JSON.parse(codeBlock('json vector'))).toEqual({ secret: first?.secrets[0], ...first?.headers });
 });

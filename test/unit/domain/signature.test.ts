@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
@@ -12,19 +11,8 @@ import {
   verifyBody,
   verifyStandard,
 } from '../../../src/domain/signature.ts';
+import { signatureVectors } from '../../support/signature-vectors.ts';
 
-interface Vector {
-  name: string;
-  secrets: string[];
-  id: string;
-  timestampSeconds: number;
-  body: string;
-  headers: { 'X-Webhook-Signature': string; 'webhook-signature': string };
-}
-
-const { vectors } = JSON.parse(readFileSync(new URL('../../vectors/signatures.json', import.meta.url), 'utf8')) as {
-  vectors: Vector[];
-};
 const NON_ASCII_BODY = '{"tokenSymbol":"Żółć 選挙 🗳️"}';
 const FREE_TEXT = 'correct horse battery staple';
 
@@ -34,9 +22,9 @@ function reference(secret: string): Webhook {
 }
 
 describe('signature vectors', () => {
-  it('has vectors', () => expect(vectors.length).toBeGreaterThanOrEqual(8));
+  it('has vectors', () => expect(signatureVectors.length).toBeGreaterThanOrEqual(8));
 
-  for (const { name, secrets, id, timestampSeconds, body, headers } of vectors) {
+  for (const { name, secrets, id, timestampSeconds, body, headers } of signatureVectors) {
     const [current = ''] = secrets;
 
     it(`${name}: signs text and bytes alike`, () => {
