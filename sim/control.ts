@@ -104,6 +104,8 @@ export interface SteerRequest {
 /** What tests and the control routes can do; both speak to the same object. */
 export interface ExchangeControl {
   state(): ExchangeState;
+  /** Simulated now, epoch seconds. */
+  second(): number;
   /** Fills from index `since` on, at most `limit` (default all). */
   ledger(since?: number, limit?: number): LedgerPage;
   /** @throws SimControlError for an unknown token, a price off the grid, a market that does not trade. */
@@ -136,6 +138,10 @@ export function engineControl(world: World, clock: LiveClock): EngineControl {
     state: () => {
       clock.catchUp();
       return stateOf(world, clock);
+    },
+    second: () => {
+      clock.catchUp();
+      return world.second;
     },
     ledger: (since = 0, limit = Number.POSITIVE_INFINITY) => {
       clock.catchUp();

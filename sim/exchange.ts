@@ -66,8 +66,6 @@ const KALSHI_LIVE_HOURS = 90 * 24;
 interface Backend {
   readonly source: VenueSource;
   readonly wallets: WalletSource;
-  /** Simulated now, epoch seconds. */
-  readonly second: () => number;
   readonly manifold: (request: SimRequest) => Reply | undefined;
   readonly kalshi: (request: SimRequest) => Reply | undefined;
   readonly control: Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'>;
@@ -95,7 +93,7 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   };
   const trades = dataRoutes(backend.source.trades, options.offsetCap ?? 'empty');
   const wallets = walletRoutes(backend.wallets);
-  const solana = new SolanaNetwork({ seed, nowSecond: backend.second, hasTraffic: options.solanaTraffic });
+  const solana = new SolanaNetwork({ seed, nowSecond: control.second, hasTraffic: options.solanaTraffic });
   const controlSolana = solanaControlRoute(solana);
   const controlMarkets = controlRoutes(control);
   const routes = {
@@ -142,7 +140,6 @@ function liveBackend(options: ExchangeOptions): Backend {
   return {
     source: liveSource(world),
     wallets: new WalletLedger(world),
-    second: () => world.second,
     manifold: manifoldRoutes(world),
     kalshi: kalshiRoutes(world, {
       cutoffSecond: world.options.nowSecond - Math.round((options.kalshiLiveHours ?? KALSHI_LIVE_HOURS) * 3600),
@@ -161,7 +158,6 @@ async function recordedBackend(folder: string, seed: number): Promise<Backend> {
   return {
     source: recordedSource(recordings),
     wallets: { activity: () => undefined, positions: () => undefined },
-    second: () => Math.floor(Date.now() / 1000),
     manifold: () => undefined,
     kalshi: () => undefined,
     control: recordedControl(recordings, seed),

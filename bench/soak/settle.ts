@@ -16,7 +16,7 @@ const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
 export async function expectNothingLost(fleet: Fleet, { db }: TestDatabase, tapeFrom: number): Promise<void> {
   const { exchange } = fleet;
   exchange.pause();
-  const tapeUntil = exchange.state().second + 1;
+  const tapeUntil = exchange.second() + 1;
   const places = await findPlaces(exchange);
   const ledger = exchange.ledger();
   expect(ledger.firstIndex === 0 || (ledger.trades[0]?.timestamp ?? 0) <= tapeFrom, 'the ledger is whole').toBe(true);

@@ -84,7 +84,7 @@ describe('soak', () => {
     const webhooks = await createWebhooks(fleet);
     await aging.seedRows(webhooks.steady);
     steady = await startLoad(fleet, webhooks, options);
-    tapeFrom = fleet.exchange.state().second;
+    tapeFrom = fleet.exchange.second();
   });
   afterAll(async () => {
     await steady?.stop();

@@ -10,17 +10,19 @@ export function recordedControl(
   const refuse = (): never => {
     throw new SimControlError(409, 'recorded_mode', 'recordings cannot be steered: start without --recorded');
   };
+  const second = () => Math.floor(Date.now() / 1000);
   return {
     state: () => ({
       mode: 'recorded',
       seed,
       paused: true,
       steps: 0,
-      second: Math.floor(Date.now() / 1000),
+      second: second(),
       trades: { total: recordings.trades.length, kept: recordings.trades.length, firstIndex: 0 },
       marketCount: recordings.gammaMarkets.length,
       markets: [],
     }),
+    second,
     ledger: refuse,
     forcePrice: refuse,
     releasePrice: refuse,

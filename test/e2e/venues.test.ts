@@ -93,7 +93,7 @@ describe('three venues', () => {
   });
 
   const venues = () => system.read<Venue[]>('/v1/venues');
-  const second = () => system.exchange.state().second;
+  const second = () => system.exchange.second();
 
   /** Which of these venues do not hold exactly what the exchange printed before `until`. */
   async function incomplete(names: readonly MarketVenue[], until: number): Promise<MarketVenue[]> {

@@ -305,7 +305,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
     crossings = new Crossings(fleet.exchange, streamOf(name, backend, 'crossings'), log);
     const load = new AlertLoad(fleet, crossings, streamOf(name, backend, 'load'), log);
     await knowsMarkets(fleet);
-    const tapeFrom = fleet.exchange.state().second;
+    const tapeFrom = fleet.exchange.second();
     const parts = { options, fleet, database, queuePrefix, redisUrl, log, keeper, crossings, load, tapeFrom, strikes };
     const campaign = new Campaign(parts);
     await campaign.subscribe('/hook');

@@ -79,7 +79,7 @@ describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('queues on Redis
       () => quotes(running),
       (found) => found.length >= 4,
     );
-    const tapeFrom = running.exchange.state().second;
+    const tapeFrom = running.exchange.second();
     await createAlerts(running, webhook.id, tokens);
 
     await topology.killMaster(queuePrefix);

@@ -71,7 +71,7 @@ describe('a rolling restart under load', () => {
       () => quotes(fleet),
       (found) => found.length >= 4,
     );
-    tapeFrom = fleet.exchange.state().second;
+    tapeFrom = fleet.exchange.second();
     await createAlerts(fleet, webhookId, tokens);
     const { address } = balancer;
     const readers = Array.from({ length: READERS }, () =>

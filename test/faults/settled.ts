@@ -42,7 +42,7 @@ export async function expectNothingLost(
   { areSignaturesFresh = true }: { areSignaturesFresh?: boolean } = {},
 ): Promise<void> {
   fleet.exchange.pause();
-  const tapeUntil = fleet.exchange.state().second + 1;
+  const tapeUntil = fleet.exchange.second() + 1;
   const expected = ledgerTape(fleet.exchange, tapeFrom, tapeUntil);
   expect(expected.length).toBeGreaterThan(0);
   await eventually(

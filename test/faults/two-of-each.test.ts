@@ -114,7 +114,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
         () => quotes(fleet),
         (found) => found.length >= 4,
       );
-      tapeFrom = fleet.exchange.state().second;
+      tapeFrom = fleet.exchange.second();
       await createAlerts(fleet, webhookId, tokens);
       for (const { tokenId, price } of tokens.slice(0, 4)) {
         const forced = (price > 0.5 ? price - 0.08 : price + 0.08).toFixed(2);

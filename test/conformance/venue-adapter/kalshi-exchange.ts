@@ -37,7 +37,7 @@ export async function startSimulatedKalshi(): Promise<LiveVenue & { exchange: Ex
           maxAttempts: 2,
         },
       }),
-    now: () => exchange.state().second * 1000 + restMs,
+    now: () => exchange.second() * 1000 + restMs,
     marketIds: async () => exchange.state().markets.map(tickerOf),
     outcomeIds: async () =>
       exchange

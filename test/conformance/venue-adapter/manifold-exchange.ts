@@ -57,7 +57,7 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
           maxAttempts: 2,
         },
       }),
-    now: () => exchange.state().second * 1000 + restMs,
+    now: () => exchange.second() * 1000 + restMs,
     marketIds: async () => (await tradable(exchange)).map((each) => each.id),
     outcomeIds: async () => knownOutcomeIds ?? (await outcomeIds()),
     ledger: async () => {

@@ -31,7 +31,7 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
           maxAttempts: 2,
         },
       }),
-    now: () => exchange.state().second * 1000 + restMs,
+    now: () => exchange.second() * 1000 + restMs,
     unknownMarketId: `0x${'0'.repeat(64)}`,
     marketIds: async () => exchange.state().markets.map((market) => market.conditionId),
     outcomeIds: async () =>

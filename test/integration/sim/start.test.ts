@@ -7,13 +7,13 @@ describe('startExchange', () => {
     const exchange = await startExchange({ seed: 2, historyHours: 0.1, markets: 12 });
     try {
       const wall = Math.floor(Date.now() / 1000);
-      expect(exchange.state().second).toBeGreaterThanOrEqual(wall);
+      expect(exchange.second()).toBeGreaterThanOrEqual(wall);
       exchange.pause();
       const { second } = exchange.state();
       exchange.step(50);
-      expect(exchange.state().second).toBe(second + 50);
+      expect(exchange.second()).toBe(second + 50);
       exchange.resume();
-      expect(exchange.state().second).toBeGreaterThanOrEqual(second + 50);
+      expect(exchange.second()).toBeGreaterThanOrEqual(second + 50);
     } finally {
       await exchange.close();
     }

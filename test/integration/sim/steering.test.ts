@@ -95,7 +95,7 @@ describe('a market that vanishes', () => {
     expect(after.closed?.outcomePrices).toBe('["0", "1"]');
     expect(after.kalshi).toMatchObject({ status: 'finalized', result: 'no' });
     expect(after.contract).toMatchObject({ isResolved: true, resolution: 'NO', id: contract?.id });
-    expect(after.contract?.closeTime).toBe(exchange.state().second * 1000);
+    expect(after.contract?.closeTime).toBe(exchange.second() * 1000);
   });
 });
 
@@ -114,7 +114,7 @@ describe('a market that is closed by hand', () => {
     exchange.step(5);
     await steer({ conditionId: market.conditionId, action: 'resolve', winner: 1 });
     const { kalshi, closed } = await sightings(market);
-    expect(kalshi).toMatchObject({ result: 'no', settlement_ts: iso(exchange.state().second) });
+    expect(kalshi).toMatchObject({ result: 'no', settlement_ts: iso(exchange.second()) });
     expect(closed?.outcomePrices).toBe('["0", "1"]');
   });
 });

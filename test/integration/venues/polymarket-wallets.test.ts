@@ -189,7 +189,7 @@ describe('the simulated exchange', () => {
     const http = await startHttpExchange({ markets: 24 });
     const { exchange } = http;
     exchange.step(300);
-    const simNow = () => exchange.state().second * 1000;
+    const simNow = () => exchange.second() * 1000;
     const call = { ...context, now: simNow };
     const v2 = createPolymarketWallets({ url: exchange.dataUrl, http: HTTP });
     const { address } = walletOf(exchange.seed, FIRST_RETAIL);

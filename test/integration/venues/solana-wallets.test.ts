@@ -57,7 +57,7 @@ async function chain(options: ExchangeOptions = {}, activity: Record<string, num
     () => exchange.close(),
   );
   const [me = '', friend = ''] = exchange.solana.people();
-  const second = () => exchange.state().second;
+  const second = () => exchange.second();
   const call = () => ({ signal: new AbortController().signal, now: () => second() * 1000 });
   return {
     exchange,

@@ -186,7 +186,7 @@ describe('on the simulated exchange', () => {
     const adapter = createPolymarketWallets({ url: exchange.dataUrl });
     const { address } = walletOf(exchange.seed, REGULAR);
     const { createdAt } = await aWatchedWallet(desk.db, { accountId: desk.owner, venue: 'polymarket', address });
-    const now = () => exchange.state().second * 1000;
+    const now = () => exchange.second() * 1000;
     const poll = () => desk.again(adapter, { now });
     for (let round = 0; round < 5; round += 1) {
       expect(await poll()).toMatchObject({ wallets: 1, failed: 0 });
