@@ -1,10 +1,13 @@
 import { bootProcess } from '../src/runtime/boot.ts';
-import { startApi } from './start-api.ts';
 
 await bootProcess({
   name: 'api',
   environment: process.env,
   exit: (code) => process.exit(code),
   say: (line) => process.stderr.write(`oddswire api: ${line}\n`),
-  start: startApi,
+  async start(config, log, signal) {
+    // Loaded only now: what is wrong with the configuration is told at once, not after a second of loading.
+    const { startApi } = await import('./start-api.ts');
+    return startApi(config, log, signal);
+  },
 });

@@ -1,7 +1,6 @@
 import { ROLES, type Role } from '../src/queues/jobs.ts';
 import { bootProcess } from '../src/runtime/boot.ts';
 import { StartupError } from '../src/runtime/lifecycle.ts';
-import { startWorker } from './start-worker.ts';
 
 function isRole(text: string | undefined): text is Role {
   return ROLES.some((role) => role === text);
@@ -17,6 +16,8 @@ await bootProcess({
   say: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
   async start(config, log, signal) {
     if (!isRole(role)) throw new StartupError(`usage: workers/main.js ${ROLES.join('|')}`);
+    // Loaded only now: what is wrong with a call or a configuration is told at once, not after a second of loading.
+    const { startWorker } = await import('./start-worker.ts');
     return startWorker(role, config, log, signal);
   },
 });
