@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -13,5 +14,6 @@ export default defineConfig({
     isolate: false,
     // Most tests wait for other processes: more files at once than the usual one per spare core.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
   },
 });

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { TestProject } from 'vitest/node';
 import { startTestRedis } from './redis.ts';
 import { createTemplate } from './template.ts';
@@ -14,9 +15,7 @@ declare module 'vitest' {
 
 /** One Postgres cluster and one Redis for the whole run; every test file takes its own database and key prefix. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // End-to-end tests start real processes from the build.
-  if (!process.env['NO_BUILD']) execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
-  const [cluster, redis] = await Promise.all([testCluster(), startTestRedis()]);
+  const [cluster, redis] = await Promise.all([testCluster(), startTestRedis(), build()]);
   await createTemplate(cluster.adminUrl);
   project.provide('adminUrl', cluster.adminUrl);
   project.provide('redisUrl', redis?.url ?? null);
@@ -24,6 +23,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await redis?.stop();
     await cluster.stop();
   };
+}
+
+/** End-to-end tests start real processes from the build. */
+async function build(): Promise<void> {
+  if (process.env['NO_BUILD']) return;
+  const [code] = await once(spawn('npm', ['run', '--silent', 'build'], { stdio: 'inherit' }), 'exit');
+  if (code !== 0) throw new Error('npm run build failed');
 }
 
 /** A throwaway cluster, or the server of TEST_DATABASE_URL (a superuser's), to run the suite on another Postgres. */
