@@ -1,11 +1,12 @@
 import { expect } from 'vitest';
 import { decimal } from '../src/domain/decimal.ts';
 import { SHARDS } from '../src/domain/shard.ts';
+import { laneOf } from '../src/queues/jobs.ts';
 import { evaluateAlerts } from '../src/store/alert-evaluation.ts';
 import { waitingShards } from '../src/store/marks.ts';
 import { Partitions } from '../src/store/partitions.ts';
 import { writePrices } from '../src/store/prices.ts';
-import { workShard } from '../src/store/stage.ts';
+import { workShards } from '../src/store/stage.ts';
 import { sql } from '../src/store/tx.ts';
 import { anAccount, aSubscription } from '../test/factories/alerts.ts';
 import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
@@ -69,15 +70,16 @@ export interface Evaluation {
   fired: number;
 }
 
-/** The alerter's part: all that waits, shard by shard. */
+/** The alerter's part: all that waits, lane by lane. */
 export async function evaluateAll({ test }: AlertWorld): Promise<Evaluation> {
   const work = { ms: 0, longestMs: 0, transactions: 0, fired: 0 };
   for (;;) {
     const shards = await waitingShards(test.db, STAGE);
     if (shards.length === 0) return work;
-    for (const shard of shards) {
+    for (const lane of new Set(shards.map(laneOf))) {
+      const ofLane = shards.filter((shard) => laneOf(shard) === lane);
       const begunMs = performance.now();
-      const done = await workShard(test.db, STAGE, shard, { limit: BATCH, order: 'oldest' }, evaluateAlerts);
+      const done = await workShards(test.db, STAGE, ofLane, { limit: BATCH, order: 'oldest' }, evaluateAlerts);
       const ms = performance.now() - begunMs;
       expect(done.parked).toEqual([]);
       work.ms += ms;

@@ -1,17 +1,18 @@
+import { EventEmitter, once } from 'node:events';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { decimal } from '../src/domain/decimal.ts';
 import type { TradeRecord } from '../src/domain/market.ts';
-import { foldCandles } from '../src/store/candles.ts';
-import { waitingShards } from '../src/store/marks.ts';
+import { LANES } from '../src/queues/jobs.ts';
 import { Partitions } from '../src/store/partitions.ts';
-import { workShard } from '../src/store/stage.ts';
 import { ensureTokens } from '../src/store/tokens.ts';
 import { writeTrades } from '../src/store/trades.ts';
 import { type Database, sql } from '../src/store/tx.ts';
-import { FOLD_CLAIM } from '../workers/fold-candles.ts';
+import { jobContext, testConfig } from '../test/integration/workers/worker-harness.ts';
+import type { JobContext } from '../workers/define.ts';
+import { foldCandlesJob } from '../workers/fold-candles.ts';
 import { runLarge, settle, storingTrades } from './stored-trades.ts';
 
 export const OUTCOMES = 500;
@@ -91,37 +92,51 @@ export async function storeTape(db: Database, count: number): Promise<void> {
   await settle(db);
 }
 
-/** The aggregator's part: folds what is marked, all shards in turn, until the writer is done and nothing is left. */
-async function foldUntil(db: Database, isWritten: () => boolean): Promise<void> {
+/** The aggregator's part for one lane: a job for each wake-up by the writer that comes while none runs. */
+async function foldLane(lane: number, writer: TapeWriter, context: JobContext): Promise<void> {
   for (;;) {
-    const isLast = isWritten();
-    const shards = await waitingShards(db, 'fold-candles');
-    if (shards.length === 0 && isLast) return;
-    for (const shard of shards) {
-      await workShard(db, 'fold-candles', shard, FOLD_CLAIM, foldCandles);
+    const { batchesWritten, isDone } = writer;
+    await foldCandlesJob.run({ lane }, context);
+    if (isDone) return;
+    if (writer.batchesWritten === batchesWritten && !writer.isDone) await once(writer, 'wake-up');
+  }
+}
+
+/** Writes a stretch of the tape as pollers do. Emits `wake-up` after each batch and at the end. */
+class TapeWriter extends EventEmitter {
+  batchesWritten = 0;
+  isDone = false;
+
+  /** When each batch was committed, on `performance.now()`'s clock. */
+  async write(db: Database, stretch: Stretch): Promise<number[]> {
+    const writtenAtMs: number[] = [];
+    try {
+      for (const batch of batches(stretch)) {
+        await db.transaction((tx) => writeTrades(tx, batch, 'USD'));
+        writtenAtMs.push(performance.now());
+        this.batchesWritten += 1;
+        this.emit('wake-up');
+      }
+      return writtenAtMs;
+    } finally {
+      this.isDone = true;
+      this.emit('wake-up');
     }
   }
 }
 
-/** Writes a stretch of the tape as pollers do; when each batch was committed, on `performance.now()`'s clock. */
-export async function writeTape(db: Database, stretch: Stretch): Promise<number[]> {
-  const writtenAtMs: number[] = [];
-  for (const batch of batches(stretch)) {
-    await db.transaction((tx) => writeTrades(tx, batch, 'USD'));
-    writtenAtMs.push(performance.now());
-  }
-  return writtenAtMs;
+/** Writes a stretch of the tape while nobody folds. */
+export async function writeTape(db: Database, stretch: Stretch): Promise<void> {
+  await new TapeWriter().write(db, stretch);
 }
 
 /** Writes a stretch while it is folded: seconds until all of its candles stand, and when each batch was committed. */
 export async function ingest(db: Database, stretch: Stretch): Promise<{ seconds: number; writtenAtMs: number[] }> {
   const startedMs = performance.now();
-  let isWritten = false;
-  const folding = foldUntil(db, () => isWritten);
-  const writtenAtMs = await writeTape(db, stretch).finally(() => {
-    isWritten = true;
-  });
-  await folding;
+  const writer = new TapeWriter();
+  const context = jobContext({ db, config: testConfig('postgres://bench.invalid/bench') });
+  const folding = Array.from({ length: LANES }, (_, lane) => foldLane(lane, writer, context));
+  const [writtenAtMs] = await Promise.all([writer.write(db, stretch), ...folding]);
   return { seconds: (performance.now() - startedMs) / 1_000, writtenAtMs };
 }
 

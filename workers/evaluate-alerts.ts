@@ -3,7 +3,7 @@ import { defineJob, type JobContext } from './define.ts';
 import { runStage } from './staging.ts';
 
 /** Marks per claim. Oldest first: an alert fires on the first observation that meets it. */
-const CLAIM_LIMIT = 1_000;
+const CLAIM_LIMIT = 4_000;
 
 /** Observations to events. */
 export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context) =>

@@ -2,15 +2,21 @@ import { foldCandles } from '../src/store/candles.ts';
 import { defineJob } from './define.ts';
 import { runStage } from './staging.ts';
 
-/** Some tens of milliseconds of work. Newest first, so that the present stays fresh while a backlog is worked off. */
-export const FOLD_CLAIM = { limit: 2_000, order: 'newest' } as const;
+/** Newest first, so that the present stays fresh while a backlog is worked off. */
+const CLAIM = { limit: 8_000, order: 'newest' } as const;
+/**
+ * While trades keep coming, candles are so far behind: each claim writes the coarse buckets of its outcomes anew, however few
+ * minutes it has for them.
+ */
+const GATHER_MS = 200;
 
 /** Trades to candles. */
 export const foldCandlesJob = defineJob('fold-candles', ({ lane }, context) =>
   runStage(context, {
     stage: 'fold-candles',
     lane,
-    claim: FOLD_CLAIM,
+    claim: CLAIM,
+    gatherMs: GATHER_MS,
     work: foldCandles,
   }),
 );

@@ -2,7 +2,7 @@ import { currentMinute, sampleSnapshots } from '../src/store/snapshots.ts';
 import { defineJob } from './define.ts';
 import { runStage } from './staging.ts';
 
-const CLAIM_LIMIT = 5_000;
+const CLAIM_LIMIT = 20_000;
 
 /** Price history to snapshots, for the minutes that are over. */
 export const sampleSnapshotsJob = defineJob('sample-snapshots', async (_data, context) =>

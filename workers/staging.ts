@@ -1,6 +1,8 @@
-import { laneOf } from '../src/queues/jobs.ts';
-import { type ClaimOptions, type Stage, waitingShards } from '../src/store/marks.ts';
-import { type StageWork, workShard } from '../src/store/stage.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ALL_SHARDS } from '../src/domain/shard.ts';
+import { shardsOfLane } from '../src/queues/jobs.ts';
+import type { ClaimOptions, Stage } from '../src/store/marks.ts';
+import { type StageWork, workShards } from '../src/store/stage.ts';
 import type { JobContext, JobReport } from './define.ts';
 
 interface StageJob<T> {
@@ -9,6 +11,8 @@ interface StageJob<T> {
   lane?: number;
   claim: ClaimOptions;
   work: StageWork<T>;
+  /** Waits so long between two claims that are not full: what comes meanwhile is worked together. Absent: not at all. */
+  gatherMs?: number;
   /** Told after each commit. */
   onDone?(result: T): void;
 }
@@ -17,26 +21,28 @@ interface StageJob<T> {
 export async function runStage<T>(context: JobContext, job: StageJob<T>): Promise<JobReport> {
   const { metrics } = context;
   const report = { claimed: 0, parked: 0 };
+  const shards = job.lane === undefined ? ALL_SHARDS : shardsOfLane(job.lane);
   for (;;) {
-    const waiting = await waitingShards(context.db, job.stage, job.claim.detailBelow);
-    const shards = waiting.filter((shard) => job.lane === undefined || laneOf(shard) === job.lane);
-    if (shards.length === 0) return report;
-    for (const shard of shards) {
-      if (context.signal.aborted) return report;
-      const startedMs = performance.now();
-      const done = await workShard(context.db, job.stage, shard, job.claim, job.work);
-      const { stage } = job;
-      if (done.claimed > 0) metrics.stageBatch.observe({ stage }, (performance.now() - startedMs) / 1000);
-      metrics.marksClaimed.inc({ stage }, done.claimed);
-      report.claimed += done.claimed;
-      for (const result of done.results) job.onDone?.(result);
-      for (const { marks, error } of done.parked) {
-        report.parked += marks.length;
-        context.log.error(
-          { stage, key: String(marks[0]?.key), marks: marks.length, err: error },
-          'poison marks parked',
-        );
-      }
+    if (context.signal.aborted) return report;
+    const startedMs = performance.now();
+    const done = await workShards(context.db, job.stage, shards, job.claim, job.work);
+    if (done.claimed === 0 && done.parked.length === 0) return report;
+    const { stage } = job;
+    if (done.claimed > 0) metrics.stageBatch.observe({ stage }, (performance.now() - startedMs) / 1000);
+    metrics.marksClaimed.inc({ stage }, done.claimed);
+    report.claimed += done.claimed;
+    for (const result of done.results) job.onDone?.(result);
+    for (const { marks, error } of done.parked) {
+      report.parked += marks.length;
+      context.log.error({ stage, key: String(marks[0]?.key), marks: marks.length, err: error }, 'poison marks parked');
     }
+    if (job.gatherMs !== undefined && done.claimed < job.claim.limit) await pause(job.gatherMs, context.signal);
   }
+}
+
+/** Resolves after so long, or when the signal fires. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SHARDS } from '../domain/shard.ts';
+import { ALL_SHARDS, SHARDS } from '../domain/shard.ts';
 
 /** The processes that run jobs. `api` only enqueues. */
 export const ROLES = ['poller', 'aggregator', 'alerter', 'deliverer'] as const;
@@ -14,6 +14,11 @@ export const LANES = 4;
 /** The lane that works a shard. */
 export function laneOf(shard: number): number {
   return shard % LANES;
+}
+
+/** In ascending order. */
+export function shardsOfLane(lane: number): readonly number[] {
+  return ALL_SHARDS.filter((shard) => laneOf(shard) === lane);
 }
 
 const venueData = z.strictObject({ venue: z.string() });

@@ -1,7 +1,7 @@
 import { INTERVAL_SECONDS } from '../domain/candle.ts';
 import { SHARDS, shardOf } from '../domain/shard.ts';
 import type { TimeRange } from '../domain/time-range.ts';
-import { lockShard } from './marks.ts';
+import { lockShards } from './marks.ts';
 import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
 /** What a candle says, as `numeric` text. */
@@ -155,7 +155,7 @@ function auditCandles(
   options: { repair: boolean },
 ): Promise<CandleDifference[]> {
   return db.transaction(async (tx) => {
-    await lockShard(tx, 'fold-candles', shard);
+    await lockShards(tx, 'fold-candles', [shard]);
     const values = [tokenIds, range.start, range.end, Object.values(INTERVAL_SECONDS), shard];
     const differences = (await tx.query<DifferenceRow>(DIFFERENCES, values)).map(toDifference);
     if (options.repair && differences.length > 0) await mend(tx, differences);

@@ -46,34 +46,45 @@ export function shardsOf(keys: Iterable<bigint>): number[] {
   return [...new Set([...keys].map(shardOf))].sort((a, b) => a - b);
 }
 
-const LOCK_SHARD = sql('lock_shard', `SELECT pg_advisory_xact_lock($1, hashtext($2) # $3)`);
+/**
+ * Claims by the index alone: the statistics of a table that is filled and emptied all day say that a shard has a mark or two,
+ * and a bitmap of those two would be of all that wait, and of all that were claimed since the last vacuum, at each claim. An
+ * index scan stops at its limit, and remembers in the index what it found dead.
+ */
+const LOCK_SHARDS = sql(
+  'lock_shards',
+  `SELECT pg_advisory_xact_lock($1, hashtext($2) # shard),
+     set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)
+   FROM unnest($3::int[]) AS s (shard)`,
+);
 
 /**
- * Waits for the shard and holds it until the transaction ends. The statement that reads facts must come after the one that
- * claims, which must come after this: under READ COMMITTED each statement sees what was committed when it began.
+ * Waits for the shards, one after another, and holds them until the transaction ends. The statement that reads facts must come
+ * after the one that claims, which must come after this: under READ COMMITTED each statement sees what was committed when it
+ * began. Whoever takes several takes them in the same order, so that no two wait for each other.
  */
-export async function lockShard(tx: Tx, stage: Stage, shard: number): Promise<void> {
-  await tx.query(LOCK_SHARD, [SHARD_LOCK_SPACE, stage, shard]);
+export async function lockShards(tx: Tx, stage: Stage, shards: readonly number[]): Promise<void> {
+  await tx.query(LOCK_SHARDS, [SHARD_LOCK_SPACE, stage, shards.toSorted((a, b) => a - b)]);
 }
 
-const CLAIM_OLDEST = sql(
-  'claim_marks_oldest',
-  `DELETE FROM mark WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id LIMIT $3))
-   RETURNING id, key, detail`,
-);
-const CLAIM_NEWEST = sql(
-  'claim_marks_newest',
-  `DELETE FROM mark WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM mark WHERE stage = $1 AND shard = $2 AND detail < $4 ORDER BY id DESC LIMIT $3))
-   RETURNING id, key, detail`,
-);
+/** A look into the index for each shard: of one condition for all of them, every waiting mark would be sorted. */
+const claimStatement = (name: string, order: string) =>
+  sql(
+    name,
+    `DELETE FROM mark WHERE ctid = ANY (ARRAY(
+       SELECT m.ctid FROM unnest((SELECT $2::int[])) AS s (shard) CROSS JOIN LATERAL (
+         SELECT ctid FROM mark WHERE stage = $1 AND mark.shard = s.shard AND detail < $4 ORDER BY ${order} LIMIT $3) m))
+     RETURNING id, key, detail`,
+  );
+const CLAIM_OLDEST = claimStatement('claim_marks_oldest', 'id');
+const CLAIM_NEWEST = claimStatement('claim_marks_newest', 'id DESC');
 const CLAIM_THESE = sql(
   'claim_marks_these',
-  `DELETE FROM mark WHERE stage = $1 AND shard = $2 AND id = ANY ($3::bigint[]) RETURNING id, key, detail`,
+  `DELETE FROM mark WHERE stage = $1 AND shard = ANY ($2::int[]) AND id = ANY ($3::bigint[]) RETURNING id, key, detail`,
 );
 
 export interface ClaimOptions {
+  /** Of all shards together, in equal parts. */
   limit: number;
   /** Newest first keeps the present fresh while a backlog is worked off. */
   order: 'oldest' | 'newest';
@@ -84,15 +95,25 @@ export interface ClaimOptions {
 const MAX_BIGINT = 9_223_372_036_854_775_807n;
 
 /** Takes marks out of the table, inside the transaction that does their work. Order by id. */
-export async function claimMarks(tx: Tx, stage: Stage, shard: number, options: ClaimOptions): Promise<Mark[]> {
-  const statement = options.order === 'oldest' ? CLAIM_OLDEST : CLAIM_NEWEST;
-  const rows = await tx.query<MarkRow>(statement, [stage, shard, options.limit, options.detailBelow ?? MAX_BIGINT]);
-  return inOrder(rows);
+export async function claimMarks(
+  tx: Tx,
+  stage: Stage,
+  shards: readonly number[],
+  options: ClaimOptions,
+): Promise<Mark[]> {
+  const { limit, order, detailBelow = MAX_BIGINT } = options;
+  const statement = order === 'oldest' ? CLAIM_OLDEST : CLAIM_NEWEST;
+  return inOrder(await tx.query<MarkRow>(statement, [stage, shards, Math.ceil(limit / shards.length), detailBelow]));
 }
 
 /** Takes exactly these marks, as far as they are still there. */
-export async function claimTheseMarks(tx: Tx, stage: Stage, shard: number, ids: readonly bigint[]): Promise<Mark[]> {
-  return inOrder(await tx.query<MarkRow>(CLAIM_THESE, [stage, shard, ids]));
+export async function claimTheseMarks(
+  tx: Tx,
+  stage: Stage,
+  shards: readonly number[],
+  ids: readonly bigint[],
+): Promise<Mark[]> {
+  return inOrder(await tx.query<MarkRow>(CLAIM_THESE, [stage, shards, ids]));
 }
 
 function inOrder(rows: MarkRow[]): Mark[] {
@@ -106,7 +127,7 @@ const WAITING_SHARDS = sql(
    WHERE EXISTS (SELECT FROM mark WHERE stage = $1 AND shard = s AND detail < $2)`,
 );
 
-/** Shards of a stage that have ripe marks waiting. */
+/** Shards of a stage that have ripe marks waiting. For now and then: it may look at every mark there is and was. */
 export async function waitingShards(db: Queryable, stage: Stage, detailBelow = MAX_BIGINT): Promise<number[]> {
   const rows = await db.query<{ shard: number }>(WAITING_SHARDS, [stage, detailBelow]);
   return rows.map((row) => row.shard);
@@ -115,19 +136,13 @@ export async function waitingShards(db: Queryable, stage: Stage, detailBelow = M
 const PARK_MARKS = sql(
   'park_marks',
   `INSERT INTO parked_mark (stage, shard, key, detail, error)
-   SELECT $1, $2, key, detail, $5 FROM unnest($3::bigint[], $4::bigint[]) AS m (key, detail)`,
+   SELECT $1, key % ${SHARDS}, key, detail, $4 FROM unnest($2::bigint[], $3::bigint[]) AS m (key, detail)`,
 );
 
 /** Puts claimed marks aside with the reason, where an operator sees them; the next start of the process tries them again. */
-export async function parkMarks(
-  tx: Tx,
-  stage: Stage,
-  shard: number,
-  marks: readonly Mark[],
-  error: string,
-): Promise<void> {
+export async function parkMarks(tx: Tx, stage: Stage, marks: readonly Mark[], error: string): Promise<void> {
   const keys = marks.map((mark) => mark.key);
-  await tx.query(PARK_MARKS, [stage, shard, keys, marks.map((mark) => mark.detail), error]);
+  await tx.query(PARK_MARKS, [stage, keys, marks.map((mark) => mark.detail), error]);
 }
 
 const RELEASE_PARKED = sql(

@@ -4,7 +4,7 @@ import {
   type ClaimOptions,
   claimMarks,
   claimTheseMarks,
-  lockShard,
+  lockShards,
   type Mark,
   parkMarks,
   type Stage,
@@ -21,41 +21,41 @@ interface DrainResult<T> {
   results: T[];
 }
 
-/** One shard of a stage, and what to do with its marks. */
+/** Shards of a stage, and what to do with their marks. */
 interface Target<T> {
   db: Database;
   stage: Stage;
-  shard: number;
+  shards: readonly number[];
   work: StageWork<T>;
 }
 
 /**
- * One claim of one shard: lock, claim, then read and write, in one transaction (DESIGN section 2). A batch that fails for
+ * One claim of some shards: lock, claim, then read and write, in one transaction (DESIGN section 2). A batch that fails for
  * its content is split by key until the poison key stands alone, which is tried once more and then parked; everything else
  * goes through. Dying anywhere before the commit leaves every mark where it was.
  * @throws when the database is unavailable or the statement itself is broken: nothing is parked for that.
  */
-export async function workShard<T>(
+export async function workShards<T>(
   db: Database,
   stage: Stage,
-  shard: number,
+  shards: readonly number[],
   options: ClaimOptions,
   work: StageWork<T>,
 ): Promise<DrainResult<T>> {
-  const target = { db, stage, shard, work };
-  const attempt = await claimAndWork(target, (tx) => claimMarks(tx, stage, shard, options));
+  const target = { db, stage, shards, work };
+  const attempt = await claimAndWork(target, (tx) => claimMarks(tx, stage, shards, options));
   return 'failed' in attempt ? splitAndWork(target, attempt.failed) : attempt;
 }
 
 /** Works the claimed marks, or says which marks failed for their content. */
 async function claimAndWork<T>(
-  { db, stage, shard, work }: Target<T>,
+  { db, stage, shards, work }: Target<T>,
   claim: (tx: Tx) => Promise<Mark[]>,
 ): Promise<DrainResult<T> | { failed: Mark[]; error: Error }> {
   let claimed: Mark[] = [];
   try {
     const result = await db.transaction(async (tx) => {
-      await lockShard(tx, stage, shard);
+      await lockShards(tx, stage, shards);
       claimed = await claim(tx);
       return claimed.length === 0 ? undefined : await work(tx, claimed);
     });
@@ -81,18 +81,18 @@ async function splitAndWork<T>(target: Target<T>, failed: readonly Mark[]): Prom
 }
 
 async function workThese<T>(target: Target<T>, marks: readonly Mark[]): Promise<DrainResult<T>> {
-  const attempt = await claimAndWork(target, (tx) => claimTheseMarks(tx, target.stage, target.shard, idsOf(marks)));
+  const attempt = await claimAndWork(target, (tx) => claimTheseMarks(tx, target.stage, target.shards, idsOf(marks)));
   if (!('failed' in attempt)) return attempt;
   const isAlone = new Set(attempt.failed.map((mark) => mark.key)).size === 1;
   return isAlone ? park(target, attempt.failed, attempt.error) : splitAndWork(target, attempt.failed);
 }
 
 async function park<T>(target: Target<T>, marks: readonly Mark[], error: Error): Promise<DrainResult<T>> {
-  const { db, stage, shard } = target;
+  const { db, stage, shards } = target;
   const parked = await db.transaction(async (tx) => {
-    await lockShard(tx, stage, shard);
-    const claimed = await claimTheseMarks(tx, stage, shard, idsOf(marks));
-    await parkMarks(tx, stage, shard, claimed, scrubText(`${error.name}: ${error.message}`).slice(0, 500));
+    await lockShards(tx, stage, shards);
+    const claimed = await claimTheseMarks(tx, stage, shards, idsOf(marks));
+    await parkMarks(tx, stage, claimed, scrubText(`${error.name}: ${error.message}`).slice(0, 500));
     return claimed;
   });
   return { claimed: parked.length, parked: parked.length === 0 ? [] : [{ marks: parked, error }], results: [] };

@@ -4,7 +4,7 @@ import { newId } from '../../../src/domain/ids.ts';
 import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
 import { createAlert } from '../../../src/store/alerts.ts';
 import { waitingShards } from '../../../src/store/marks.ts';
-import { workShard } from '../../../src/store/stage.ts';
+import { workShards } from '../../../src/store/stage.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { aSubscription } from '../../factories/alerts.ts';
@@ -74,7 +74,7 @@ describe('more alerts than one transaction fires', () => {
       return isLost;
     };
     const once = () =>
-      workShard(db, STAGE, shard, { limit: 100, order: 'oldest' }, (tx, marks) => evaluateAlerts(tx, marks, LIMITS));
+      workShards(db, STAGE, [shard], { limit: 100, order: 'oldest' }, (tx, marks) => evaluateAlerts(tx, marks, LIMITS));
     await expect(once()).rejects.toThrow('terminating connection');
     expect(await countsOf(mint)).toMatchObject({ triggered: 0, events: 0 });
     await once();
@@ -145,7 +145,7 @@ it('alerts are created and deleted while an evaluation of their token is under w
   const [shard = 0] = await waitingShards(desk.db, STAGE);
   const evaluated = gate();
   const mayCommit = gate();
-  const evaluating = workShard(desk.db, STAGE, shard, { limit: 100, order: 'oldest' }, async (tx, marks) => {
+  const evaluating = workShards(desk.db, STAGE, [shard], { limit: 100, order: 'oldest' }, async (tx, marks) => {
     const result = await evaluateAlerts(tx, marks);
     evaluated.open();
     await mayCommit.opened;

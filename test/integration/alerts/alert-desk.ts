@@ -1,19 +1,17 @@
-import { expect } from 'vitest';
 import { decimal } from '../../../src/domain/decimal.ts';
 import { newId } from '../../../src/domain/ids.ts';
 import type { MarketRecord } from '../../../src/domain/market.ts';
 import { type Evaluation, type EvaluationLimits, evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
 import { writeMarkets } from '../../../src/store/markets.ts';
-import { waitingShards } from '../../../src/store/marks.ts';
 import { Partitions } from '../../../src/store/partitions.ts';
 import { writePrices } from '../../../src/store/prices.ts';
-import { workShard } from '../../../src/store/stage.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
 import { writeTrades } from '../../../src/store/trades.ts';
 import { type Database, sql, type Tx } from '../../../src/store/tx.ts';
 import { type AlertFields, anAccount, anAlert } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { drain } from '../../support/drain.ts';
 
 const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
 const TOLD = sql(
@@ -82,18 +80,9 @@ export async function alertDesk(): Promise<AlertDesk> {
     db,
     accountId,
     async evaluate(limits, claimed = 100) {
-      const results: Evaluation[] = [];
-      for (;;) {
-        const shards = await waitingShards(db, 'evaluate-alerts');
-        if (shards.length === 0) return results;
-        for (const shard of shards) {
-          const done = await workShard(db, 'evaluate-alerts', shard, { limit: claimed, order: 'oldest' }, (tx, marks) =>
-            evaluateAlerts(tx, marks, limits),
-          );
-          expect(done.parked).toEqual([]);
-          results.push(...done.results);
-        }
-      }
+      return drain(db, 'evaluate-alerts', { limit: claimed, order: 'oldest' }, (tx, marks) =>
+        evaluateAlerts(tx, marks, limits),
+      );
     },
     async see(mint, ...prices) {
       for (const price of prices) await db.transaction((tx) => seeIn(tx, mint, price));

@@ -5,7 +5,7 @@ import { evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
 import { findAlert } from '../../../src/store/alerts.ts';
 import { waitingShards } from '../../../src/store/marks.ts';
 import { writePrices } from '../../../src/store/prices.ts';
-import { workShard } from '../../../src/store/stage.ts';
+import { workShards } from '../../../src/store/stage.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
 import { type Statement, sql, type Tx } from '../../../src/store/tx.ts';
 import { anAccount } from '../../factories/alerts.ts';
@@ -180,7 +180,7 @@ describe('a market with its final outcome', () => {
     await desk.list(market);
     const alert = await desk.create(mint, 'above', '0.6');
     const [shard = 0] = await waitingShards(desk.db, 'evaluate-alerts');
-    await workShard(desk.db, 'evaluate-alerts', shard, { limit: 100, order: 'oldest' }, (tx, marks) => {
+    await workShards(desk.db, 'evaluate-alerts', [shard], { limit: 100, order: 'oldest' }, (tx, marks) => {
       const interrupted: Tx = {
         em: tx.em,
         async query<Row>(statement: Statement, values?: readonly unknown[]) {

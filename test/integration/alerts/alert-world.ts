@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { decimal } from '../../../src/domain/decimal.ts';
 import { newId } from '../../../src/domain/ids.ts';
 import type { MarketRecord } from '../../../src/domain/market.ts';
+import { ALL_SHARDS } from '../../../src/domain/shard.ts';
 import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
 import { writeMarkets } from '../../../src/store/markets.ts';
-import { waitingShards } from '../../../src/store/marks.ts';
 import { writePrices } from '../../../src/store/prices.ts';
-import { workShard } from '../../../src/store/stage.ts';
+import { workShards } from '../../../src/store/stage.ts';
 import { ensureTokens } from '../../../src/store/tokens.ts';
 import { writeTrades } from '../../../src/store/trades.ts';
 import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src/store/tx.ts';
@@ -289,26 +289,18 @@ export class AlertWorld {
 
   async #evaluator({ claimed, limits, dies }: Manner): Promise<void> {
     for (;;) {
-      const shards = await waitingShards(this.#db, STAGE);
-      if (shards.length === 0) return;
-      for (const shard of shards) {
-        try {
-          const done = await workShard(
-            this.#db,
-            STAGE,
-            shard,
-            { limit: claimed, order: 'oldest' },
-            async (tx, marks) => {
-              const result = await evaluateAlerts(tx, marks, limits);
-              if (dies) await tx.query(DIE);
-              return result;
-            },
-          );
-          if (done.parked.length > 0) throw new Error(`parked: ${done.parked[0]?.error.message}`);
-        } catch (error) {
-          if (!dies || !isDatabaseUnavailable(error)) throw error;
-          return;
-        }
+      try {
+        const claim = { limit: claimed, order: 'oldest' } as const;
+        const done = await workShards(this.#db, STAGE, ALL_SHARDS, claim, async (tx, marks) => {
+          const result = await evaluateAlerts(tx, marks, limits);
+          if (dies) await tx.query(DIE);
+          return result;
+        });
+        if (done.parked.length > 0) throw new Error(`parked: ${done.parked[0]?.error.message}`);
+        if (done.claimed === 0) return;
+      } catch (error) {
+        if (!dies || !isDatabaseUnavailable(error)) throw error;
+        return;
       }
     }
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../src/domain/decimal.ts';
 import { shardOf } from '../../../src/domain/shard.ts';
 import { evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
-import { claimMarks, lockShard } from '../../../src/store/marks.ts';
+import { claimMarks, lockShards } from '../../../src/store/marks.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredPrice } from '../../factories/stored-series.ts';
@@ -208,10 +208,10 @@ describe('an alert that fired', () => {
     await aStoredPrice(api.db, tokenId, { price: '0.6', asOf: new Date() });
     const alert = await anAlert({ tokenMint, price: 0.6 });
     await api.db.transaction(async (tx) => {
-      await lockShard(tx, 'evaluate-alerts', shardOf(tokenId));
+      await lockShards(tx, 'evaluate-alerts', [shardOf(tokenId)]);
       await evaluateAlerts(
         tx,
-        await claimMarks(tx, 'evaluate-alerts', shardOf(tokenId), { limit: 1000, order: 'oldest' }),
+        await claimMarks(tx, 'evaluate-alerts', [shardOf(tokenId)], { limit: 1000, order: 'oldest' }),
       );
     });
     expect((await client.account('GET', `/v1/alerts/${alert.id}`)).body.data).toMatchObject({

@@ -4,9 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MarketRecord, TradeRecord } from '../../../src/domain/market.ts';
 import { foldCandles } from '../../../src/store/candles.ts';
 import { writeMarkets } from '../../../src/store/markets.ts';
-import { waitingShards } from '../../../src/store/marks.ts';
 import { Partitions } from '../../../src/store/partitions.ts';
-import { workShard } from '../../../src/store/stage.ts';
 import { writeTrades } from '../../../src/store/trades.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { parseCandlesticks } from '../../../src/venues/kalshi/candlesticks.ts';
@@ -15,6 +13,7 @@ import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exc
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { storedCandles } from '../../factories/stored-series.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { drain } from '../../support/drain.ts';
 import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -42,9 +41,7 @@ function audit(args: readonly string[], environment: Record<string, string> = {}
 }
 
 async function fold(): Promise<void> {
-  for (const shard of await waitingShards(test.db, 'fold-candles')) {
-    await workShard(test.db, 'fold-candles', shard, { limit: 100_000, order: 'oldest' }, foldCandles);
-  }
+  await drain(test.db, 'fold-candles', { limit: 100_000, order: 'oldest' }, foldCandles);
 }
 
 async function allPages<R>(next: (position: unknown) => Promise<Page<R>>): Promise<R[]> {

@@ -2,13 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/decimal.ts';
 import { auditVenue, type CandleDifference } from '../../../src/store/candle-audit.ts';
 import { foldCandles } from '../../../src/store/candles.ts';
-import { waitingShards } from '../../../src/store/marks.ts';
 import { Partitions } from '../../../src/store/partitions.ts';
-import { workShard } from '../../../src/store/stage.ts';
 import { writeTrades } from '../../../src/store/trades.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { drain } from '../../support/drain.ts';
 
 const DAY_MS = 86_400_000;
 const START_MS = Date.UTC(2026, 9, 5);
@@ -37,9 +36,7 @@ async function aTradedMarket(venue: string, trades = 60): Promise<TestMarket> {
 }
 
 async function fold(): Promise<void> {
-  for (const shard of await waitingShards(test.db, 'fold-candles')) {
-    await workShard(test.db, 'fold-candles', shard, { limit: 10_000, order: 'oldest' }, foldCandles);
-  }
+  await drain(test.db, 'fold-candles', { limit: 10_000, order: 'oldest' }, foldCandles);
 }
 
 async function audit(venue: string, repair = false, range = RANGE): Promise<CandleDifference[]> {

@@ -6,11 +6,11 @@ import type { TradeRecord } from '../../../src/domain/market.ts';
 import { foldCandles } from '../../../src/store/candles.ts';
 import { waitingShards } from '../../../src/store/marks.ts';
 import { Partitions } from '../../../src/store/partitions.ts';
-import { workShard } from '../../../src/store/stage.ts';
 import { writeTrades } from '../../../src/store/trades.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { type Candle, foldTrades } from '../../support/candle-fold.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { drain } from '../../support/drain.ts';
 
 const STAGE = 'fold-candles' as const;
 const BASE_MS = Date.UTC(2026, 0, 31, 23, 40);
@@ -35,11 +35,7 @@ async function write(trades: readonly TradeRecord[]): Promise<void> {
 }
 
 async function foldWaiting(limit: number): Promise<void> {
-  for (;;) {
-    const shards = await waitingShards(test.db, STAGE);
-    if (shards.length === 0) return;
-    for (const shard of shards) await workShard(test.db, STAGE, shard, { limit, order: 'newest' }, foldCandles);
-  }
+  await drain(test.db, STAGE, { limit, order: 'newest' }, foldCandles);
 }
 
 const STORED = sql(

@@ -3,12 +3,12 @@ import { stageStates } from '../../../src/store/backlog.ts';
 import {
   claimMarks,
   insertMarks,
-  lockShard,
+  lockShards,
   type Mark,
   releaseParkedMarks,
   waitingShards,
 } from '../../../src/store/marks.ts';
-import { workShard } from '../../../src/store/stage.ts';
+import { workShards } from '../../../src/store/stage.ts';
 import { type Queryable, sql, type Tx } from '../../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gate } from '../../support/gate.ts';
@@ -19,6 +19,11 @@ const SHARD = 1;
 const ALL = { limit: 100, order: 'oldest' as const };
 const CLEAR = sql('test_clear_marks', 'TRUNCATE mark, parked_mark');
 const ADD_FACT = sql('test_add_fact', 'INSERT INTO fact (key, value) VALUES ($1, $2)');
+/** By this transaction, from the table, index or not. */
+const MARKS_READ = sql(
+  'test_marks_read',
+  `SELECT (seq_tup_read + idx_tup_fetch)::int AS read FROM pg_stat_xact_user_tables WHERE relname = 'mark'`,
+);
 const READ_FACTS = sql('test_read_facts', 'SELECT value FROM fact WHERE key = $1 ORDER BY value');
 
 let test: TestDatabase;
@@ -51,24 +56,24 @@ describe('marks, claimed by shard', () => {
   it('are gone once their work is committed, and not before', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
     await expect(
-      workShard(test.db, STAGE, SHARD, ALL, async () =>
+      workShards(test.db, STAGE, [SHARD], ALL, async () =>
         Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })),
       ),
     ).rejects.toThrow('gone');
     expect(await waitingShards(test.db, STAGE)).toEqual([SHARD]);
-    const done = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
     expect(done).toMatchObject({ claimed: 1, results: [[10]] });
     expect(await waitingShards(test.db, STAGE)).toEqual([]);
   });
 
   it('a fact committed between a claim and its read is read, or leaves its mark for the next claim', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
-    const seen = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+    const seen = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
       await test.db.transaction((other) => addFact(other, 1n, 20));
       return factsOf(tx, 1n);
     });
     expect(seen.results).toEqual([[10, 20]]);
-    const after = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    const after = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
     expect(after).toMatchObject({ claimed: 1, results: [[10, 20]] });
   });
 
@@ -82,11 +87,11 @@ describe('marks, claimed by shard', () => {
       await mayCommit.opened;
     });
     await inserted.opened;
-    const first = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    const first = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
     expect(first.results).toEqual([[10]]);
     mayCommit.open();
     await late;
-    const second = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    const second = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
     expect(second).toMatchObject({ claimed: 1, results: [[10, 20]] });
   });
 
@@ -95,7 +100,7 @@ describe('marks, claimed by shard', () => {
     const claimed = gate();
     const mayCommit = gate();
     const order: string[] = [];
-    const first = workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+    const first = workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
       await tx.query(ADD_FACT, [1n, 2]);
       claimed.open();
       await mayCommit.opened;
@@ -103,7 +108,7 @@ describe('marks, claimed by shard', () => {
     });
     await claimed.opened;
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 3n }]));
-    const second = workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+    const second = workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
       order.push('second');
       return factsOf(tx, 1n);
     });
@@ -121,23 +126,69 @@ describe('marks, claimed by shard', () => {
         { key: 2n, detail: 0n },
       ]),
     );
-    const done = await workShard(test.db, STAGE, 1, ALL, async () =>
-      workShard(test.db, STAGE, 2, ALL, async (_tx, marks) => marks.length),
+    const done = await workShards(test.db, STAGE, [1], ALL, async () =>
+      workShards(test.db, STAGE, [2], ALL, async (_tx, marks) => marks.length),
     );
     expect(done.results[0]).toMatchObject({ claimed: 1, results: [1] });
+  });
+
+  it('of several shards go in one claim, each shard with its part of the limit', async () => {
+    const marks = [1n, 1n, 1n, 2n, 3n, 17n].map((key, n) => ({ key, detail: BigInt(n) }));
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, marks));
+    const claim = { limit: 4, order: 'newest' } as const;
+    const claimed = await workShards(test.db, STAGE, [2, 1], claim, async (_tx, some) =>
+      some.map(({ detail }) => detail),
+    );
+    expect(claimed).toMatchObject({ claimed: 3, results: [[2n, 3n, 5n]] });
+    expect(await waitingShards(test.db, STAGE)).toEqual([1, 3]);
+  });
+
+  it('of several shards in any order are not claimed by two who wait for each other', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(
+        tx,
+        STAGE,
+        Array.from({ length: 16 }, (_, n) => ({ key: BigInt(n), detail: 0n })),
+      ),
+    );
+    const orders = [[...Array(16).keys()], [...Array(16).keys()].reverse()];
+    const done = await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        workShards(
+          test.db,
+          STAGE,
+          orders[n % 2] ?? [],
+          { limit: 16, order: 'oldest' },
+          async (_tx, some) => some.length,
+        ),
+      ),
+    );
+    expect(done.map(({ claimed }) => claimed).sort((a, b) => b - a)).toEqual([16, ...Array(11).fill(0)]);
+  });
+
+  it('are claimed without a look at those beyond the limit, whatever the statistics say', async () => {
+    const many = Array.from({ length: 100_000 }, (_, n) => ({ key: BigInt(n), detail: 0n }));
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, many));
+    for (const order of ['oldest', 'newest'] as const) {
+      const done = await workShards(test.db, STAGE, [SHARD], { limit: 10, order }, (tx) =>
+        tx.query<{ read: number }>(MARKS_READ),
+      );
+      expect(done).toMatchObject({ claimed: 10 });
+      expect(done.results[0]?.[0]?.read).toBeLessThan(100);
+    }
   });
 
   it('come back when the process holding the claim loses its connection', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
     const claim = test.db.transaction(async (tx) => {
-      await lockShard(tx, STAGE, SHARD);
-      expect(await claimMarks(tx, STAGE, SHARD, ALL)).toHaveLength(1);
+      await lockShards(tx, STAGE, [SHARD]);
+      expect(await claimMarks(tx, STAGE, [SHARD], ALL)).toHaveLength(1);
       const [row] = await tx.query<{ pid: number }>(sql('test_pid', 'SELECT pg_backend_pid() AS pid'));
       await test.db.query(sql('test_kill', 'SELECT pg_terminate_backend($1)'), [row?.pid]);
       await tx.query(sql('test_one', 'SELECT 1'));
     });
     await expect(claim).rejects.toThrow();
-    const done = await workShard(test.db, STAGE, SHARD, ALL, async (tx) => factsOf(tx, 1n));
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
     expect(done).toMatchObject({ claimed: 1, results: [[10]] });
   });
 
@@ -147,7 +198,7 @@ describe('marks, claimed by shard', () => {
       await frozen.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 1n }]));
       const thaw = gate();
       const holding = gate();
-      const stopped = workShard(frozen.db, STAGE, SHARD, ALL, async (tx) => {
+      const stopped = workShards(frozen.db, STAGE, [SHARD], ALL, async (tx) => {
         holding.open();
         await thaw.opened;
         return tx.query(sql('test_thawed', 'SELECT 1'));
@@ -155,7 +206,7 @@ describe('marks, claimed by shard', () => {
       const outcome = expect(stopped).rejects.toThrow();
       await holding.opened;
       // Waits for the shard until the stopped one is thrown out, then finds the mark where it was.
-      const done = await workShard(frozen.db, STAGE, SHARD, ALL, async (_tx, marks) => marks.length);
+      const done = await workShards(frozen.db, STAGE, [SHARD], ALL, async (_tx, marks) => marks.length);
       expect(done).toMatchObject({ claimed: 1, results: [1] });
       thaw.open();
       await outcome;
@@ -173,7 +224,9 @@ describe('marks, claimed by shard', () => {
       ]),
     );
     const claim = { ...ALL, detailBelow: 120n };
-    const done = await workShard(test.db, STAGE, SHARD, claim, async (_tx, marks) => marks.map((mark) => mark.detail));
+    const done = await workShards(test.db, STAGE, [SHARD], claim, async (_tx, marks) =>
+      marks.map((mark) => mark.detail),
+    );
     expect(done.results).toEqual([[60n]]);
     expect(await waitingShards(test.db, STAGE, 120n)).toEqual([]);
     expect(await waitingShards(test.db, STAGE, 121n)).toEqual([SHARD]);
@@ -197,7 +250,7 @@ describe('a poison key', () => {
         keys.map((key) => ({ key, detail: 0n })),
       ),
     );
-    const done = await workShard(test.db, STAGE, SHARD, ALL, failOn(33n));
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, failOn(33n));
     expect(done.claimed).toBe(5);
     expect(done.parked.flatMap(({ marks }) => marks.map((mark) => mark.key))).toEqual([33n]);
     expect(done.results.flat().sort()).toEqual([1n, 17n, 49n, 65n]);
@@ -208,15 +261,15 @@ describe('a poison key', () => {
 
   it('can be released and worked again', async () => {
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
-    await workShard(test.db, STAGE, SHARD, ALL, failOn(33n));
+    await workShards(test.db, STAGE, [SHARD], ALL, failOn(33n));
     expect(await releaseParkedMarks(test.db, STAGE)).toBe(1);
-    const done = await workShard(test.db, STAGE, SHARD, ALL, failOn(0n));
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, failOn(0n));
     expect(done).toMatchObject({ claimed: 1, parked: [] });
   });
 
   it('is not blamed for a connection lost between its last statement and the commit', async () => {
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
-    const cut = workShard(test.db, STAGE, SHARD, ALL, async (tx) => {
+    const cut = workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
       const [row] = await tx.query<{ pid: number }>(sql('test_own_pid', 'SELECT pg_backend_pid() AS pid'));
       await test.db.query(sql('test_terminate', 'SELECT pg_terminate_backend($1, 5000)'), [row?.pid]);
     });
@@ -227,7 +280,7 @@ describe('a poison key', () => {
   it('that fails only once is worked at the second try', async () => {
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
     let tries = 0;
-    const done = await workShard(test.db, STAGE, SHARD, ALL, async () => {
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, async () => {
       tries += 1;
       if (tries === 1) throw new Error('a passing fault');
     });
@@ -242,7 +295,9 @@ describe('a poison key', () => {
         keys.map((key) => ({ key, detail: 0n })),
       ),
     );
-    const broken = workShard(test.db, STAGE, SHARD, ALL, (tx) => tx.query(sql('test_broken', 'SELECT * FROM nowhere')));
+    const broken = workShards(test.db, STAGE, [SHARD], ALL, (tx) =>
+      tx.query(sql('test_broken', 'SELECT * FROM nowhere')),
+    );
     await expect(broken).rejects.toThrow('nowhere');
     expect(await backlog(test.db)).toEqual({ waiting: 5, parked: 0 });
   });

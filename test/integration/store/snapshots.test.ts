@@ -4,7 +4,7 @@ import { shardOf } from '../../../src/domain/shard.ts';
 import { Partitions } from '../../../src/store/partitions.ts';
 import { writePrices } from '../../../src/store/prices.ts';
 import { currentMinute, sampleSnapshots } from '../../../src/store/snapshots.ts';
-import { workShard } from '../../../src/store/stage.ts';
+import { workShards } from '../../../src/store/stage.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -99,10 +99,10 @@ describe('ripeness', () => {
   it('a change of the running minute waits until the minute is over, then is sampled once', async () => {
     await test.db.transaction((tx) => writePrices(tx, [{ tokenId: token, asOfMs: Date.now(), price: decimal('0.5') }]));
     const work = (detailBelow: bigint) =>
-      workShard(
+      workShards(
         test.db,
         'sample-snapshots',
-        shardOf(token),
+        [shardOf(token)],
         { limit: 100, order: 'oldest', detailBelow },
         sampleSnapshots,
       );

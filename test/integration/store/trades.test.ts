@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/decimal.ts';
 import type { TradeRecord } from '../../../src/domain/market.ts';
+import { shardOf } from '../../../src/domain/shard.ts';
 import { foldCandles } from '../../../src/store/candles.ts';
 import { insertMarks } from '../../../src/store/marks.ts';
 import { Partitions } from '../../../src/store/partitions.ts';
-import { workShard } from '../../../src/store/stage.ts';
+import { workShards } from '../../../src/store/stage.ts';
 import { writeTrades } from '../../../src/store/trades.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -78,7 +79,7 @@ describe('stored trades', () => {
     await test.db.transaction((tx) =>
       insertMarks(tx, 'fold-candles', [{ key: token, detail: BigInt(HOUR_MS / 1000 + 60) }]),
     );
-    await workShard(test.db, 'fold-candles', Number(token % 16n), { limit: 100, order: 'newest' }, foldCandles);
+    await workShards(test.db, 'fold-candles', [shardOf(BigInt(token))], { limit: 100, order: 'newest' }, foldCandles);
     expect(await test.db.query(MINUTES, [token])).toEqual([{ bucket: String(HOUR_MS / 1000 + 60), trades: 1 }]);
   });
 });

@@ -3,14 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { INTERVAL_SECONDS } from '../../../src/domain/candle.ts';
 import { decimal } from '../../../src/domain/decimal.ts';
 import { foldCandles } from '../../../src/store/candles.ts';
-import { waitingShards } from '../../../src/store/marks.ts';
-import { workShard } from '../../../src/store/stage.ts';
 import { sql } from '../../../src/store/tx.ts';
 import { pollTrades } from '../../../workers/poll-trades.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { pagesOf, scriptedAdapter } from '../../factories/venue-adapter.ts';
 import { type Candle, foldTrades } from '../../support/candle-fold.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { drain } from '../../support/drain.ts';
 import { BEGAN, backfillOf, historyOf, idsOf, LIVE, MINUTE_MS, NOW } from './backfill-harness.ts';
 import { LosableDatabase } from './worker-harness.ts';
 
@@ -28,13 +27,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 async function foldWaiting(): Promise<void> {
-  for (;;) {
-    const shards = await waitingShards(test.db, 'fold-candles');
-    if (shards.length === 0) return;
-    for (const shard of shards) {
-      await workShard(test.db, 'fold-candles', shard, { limit: 500, order: 'newest' }, foldCandles);
-    }
-  }
+  await drain(test.db, 'fold-candles', { limit: 500, order: 'newest' }, foldCandles);
 }
 async function candlesOf(outcomeId: string, interval: number): Promise<Candle[]> {
   const rows = await test.db.query<Record<keyof Candle, string>>(CANDLES, [outcomeId, interval]);

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { insertMarks, waitingShards } from '../../../src/store/marks.ts';
+import { sql } from '../../../src/store/tx.ts';
+import { runStage } from '../../../workers/staging.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { jobContext, testConfig } from './worker-harness.ts';
+
+const STAGE = 'fold-candles' as const;
+const CLAIM = { limit: 8, order: 'oldest' } as const;
+/** Far longer than any test runs. */
+const FOR_EVER_MS = 600_000;
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+beforeEach(async () => {
+  await test.db.query(sql('test_clear_marks', 'TRUNCATE mark'));
+});
+
+/** One mark in each of these shards. */
+async function mark(...keys: bigint[]): Promise<void> {
+  await test.db.transaction((tx) =>
+    insertMarks(
+      tx,
+      STAGE,
+      keys.map((key) => ({ key, detail: 0n })),
+    ),
+  );
+}
+
+const context = (deadline?: AbortSignal) =>
+  jobContext({ db: test.db, config: testConfig(test.url), ...(deadline && { deadline }) });
+
+it('works the shards of its lane in one claim, and no others', async () => {
+  await mark(1n, 5n, 9n, 13n, 2n);
+  const claims: bigint[][] = [];
+  const report = await runStage(context(), {
+    stage: STAGE,
+    lane: 1,
+    claim: CLAIM,
+    work: async (_tx, marks) => void claims.push(marks.map(({ key }) => key)),
+  });
+  expect(claims).toEqual([[1n, 5n, 9n, 13n]]);
+  expect(report).toEqual({ claimed: 4, parked: 0 });
+  expect(await waitingShards(test.db, STAGE)).toEqual([2]);
+});
+
+it('does not gather while there is a backlog, and takes up at its end what came meanwhile', async () => {
+  await mark(...Array<bigint>(9).fill(3n));
+  const claims: number[] = [];
+  let arrivals = 1;
+  const report = await runStage(context(), {
+    stage: STAGE,
+    claim: { ...CLAIM, limit: 16 * 3 },
+    gatherMs: 1,
+    async work(_tx, marks) {
+      claims.push(marks.length);
+      // A writer that commits while this claim is worked.
+      if (arrivals-- > 0) await mark(3n, 3n);
+    },
+  });
+  expect(claims).toEqual([3, 3, 3, 2]);
+  expect(report).toMatchObject({ claimed: 11 });
+});
+
+it('ends its wait for more when the process stops', async () => {
+  await mark(3n);
+  const stop = new AbortController();
+  const report = await runStage(context(stop.signal), {
+    stage: STAGE,
+    claim: CLAIM,
+    gatherMs: FOR_EVER_MS,
+    work: async () => 'worked',
+    onDone: () => stop.abort(),
+  });
+  expect(report).toEqual({ claimed: 1, parked: 0 });
+});

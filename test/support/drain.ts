@@ -1,0 +1,16 @@
+import { expect } from 'vitest';
+import { ALL_SHARDS } from '../../src/domain/shard.ts';
+import type { ClaimOptions, Stage } from '../../src/store/marks.ts';
+import { type StageWork, workShards } from '../../src/store/stage.ts';
+import type { Database } from '../../src/store/tx.ts';
+
+/** Works off every mark of a stage that is ripe, parking none; what each transaction returned. */
+export async function drain<T>(db: Database, stage: Stage, claim: ClaimOptions, work: StageWork<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (;;) {
+    const done = await workShards(db, stage, ALL_SHARDS, claim, work);
+    expect(done.parked).toEqual([]);
+    if (done.claimed === 0) return results;
+    results.push(...done.results);
+  }
+}
