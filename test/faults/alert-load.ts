@@ -17,7 +17,7 @@ export interface NewAlert {
 const ALERT_EVERY_MS = 350;
 const CROSSING_EVERY_MS = 1_500;
 /** Markets left alone, for the probes. */
-const SPARE_MARKETS = 3;
+export const SPARE_MARKETS = 3;
 /** One call, one alert with all its calls, and between two calls. A process that was stopped takes calls and never answers. */
 const CALL_LIMIT_MS = 4_000;
 const ALERT_LIMIT_MS = 120_000;

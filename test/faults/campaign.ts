@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Fleet, type FleetOptions, ofEach, startFleet } from '../support/fleet.ts';
 import type { BackendKind } from '../support/queue-backends.ts';
 import { WEBHOOK_SECRET } from '../support/system.ts';
-import { AlertLoad } from './alert-load.ts';
+import { AlertLoad, SPARE_MARKETS } from './alert-load.ts';
 import { CampaignLog } from './campaign-log.ts';
 import { Crossings } from './crossings.ts';
 import { Keeper } from './keeper.ts';
@@ -118,8 +118,12 @@ export class Campaign {
     this.#rule = rule;
   }
 
-  /** One fault. It is over when `inject` resolves. */
+  /**
+   * One fault. It is over when `inject` resolves. While one lasts no poll counts for the crossings that are held, and their markets
+   * do not trade: the first one waits until enough others do.
+   */
   async blow(label: string, inject: () => unknown): Promise<void> {
+    if (this.#strikes.underWay === 0) await this.#explained(() => this.#untilMarketsAreFree());
     this.log.note('blow', { label });
     this.#report.faults += 1;
     this.#strikes.underWay += 1;
@@ -130,6 +134,14 @@ export class Campaign {
       this.#strikes.overAtMs = Date.now();
       this.log.note('blow over', { label });
     }
+  }
+
+  async #untilMarketsAreFree(): Promise<void> {
+    await eventually(
+      async () => this.crossings.free().length,
+      (free) => free > SPARE_MARKETS,
+      { timeoutMs: HELD_LIMIT_MS },
+    );
   }
 
   /**

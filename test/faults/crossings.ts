@@ -66,9 +66,14 @@ export class Crossings {
     return markets.filter((market) => market.phase === 'open' && !market.halted && market.hasTraders);
   }
 
+  /** Markets that trade and that nobody moves. */
+  free(): MarketState[] {
+    return this.open().filter((market) => !this.#taken.has(market.conditionId));
+  }
+
   /** Reserves a market at random that nobody moves, unless no more than `spare` are left. */
   plan(spare = 0): Course | undefined {
-    const free = this.open().filter((market) => !this.#taken.has(market.conditionId));
+    const free = this.free();
     if (free.length <= spare) return undefined;
     const market = this.#random.pick(free);
     const outcome = this.#random.pick(market.outcomes);
