@@ -82,9 +82,13 @@ function filtered(query: MarketSearchQuery, condition: string, values: unknown[]
   return { where: where.join(' AND '), values: all, name };
 }
 
+/** Words that so many markets hold are common. */
+const COMMON = 300;
+
 /**
- * The next markets of one tier, newest first by the immutable key. Planned for its words: a common one is found fastest by
- * walking back from the newest market, a rare one in the index of words; and no ranking looks at every match.
+ * The next markets of one tier, newest first by the immutable key. A common word is found fastest by walking back from the
+ * newest market, a rare one in the index of words, and no statistics say which a word is, least of all the beginning of one: so
+ * as many as are not common are taken first. No ranking looks at every match.
  */
 async function readTier(
   db: Queryable,
@@ -102,8 +106,16 @@ async function readTier(
       : [query.venues, words.slice(0, -1).join(' '), words.at(-1) ?? '', query.text],
   );
   const after = afterPk === undefined ? '' : `AND m.id < $${values.push(afterPk)}::bigint`;
-  const text = `SELECT ${MARKET_COLUMNS}
-    FROM (SELECT m.id FROM market m WHERE ${where} ${after} ORDER BY m.id DESC LIMIT $${values.push(limit)}) k
+  const matching = `FROM market m WHERE ${where} ${after}`;
+  const newest = `ORDER BY id DESC LIMIT $${values.push(limit)}`;
+  const text = `WITH few AS MATERIALIZED (SELECT m.id ${matching} LIMIT ${COMMON}),
+      word AS MATERIALIZED (SELECT count(*) = ${COMMON} AS is_common FROM few)
+    SELECT ${MARKET_COLUMNS}
+    FROM (SELECT id FROM (
+            SELECT id FROM few WHERE NOT (SELECT is_common FROM word)
+            UNION ALL
+            (SELECT m.id ${matching} AND (SELECT is_common FROM word) ${newest})) u
+          ${newest}) k
     JOIN market m ON m.id = k.id ${MARKET_PARTS} ORDER BY m.id DESC`;
   return db.query<MarketRow>(sqlPlannedPerCall(`search_markets_${tier}${name}`, text), values);
 }

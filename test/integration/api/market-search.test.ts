@@ -104,6 +104,25 @@ describe('search', () => {
     expect(places).toEqual([...places].sort((a, b) => a - b));
   });
 
+  it('gives a word of many markets as it gives one of few: newest first, each once', async () => {
+    const word = aWord();
+    const rare = aWord();
+    const count = 700;
+    await api.db.query(
+      sql(
+        'test_many_markets',
+        `INSERT INTO market (venue, venue_market_id, title, description, tags, status, has_book, content_hash)
+         SELECT 'polymarket', $1 || '-' || n, 'Will number ' || n || ' of ' || $1 || CASE WHEN n % 7 = 0 THEN ' be ' || $2 ELSE '' END,
+           '', '{}', 'open', true, '\\x00' FROM generate_series(1, $3::int) n`,
+      ),
+      [word, rare, count],
+    );
+    const newestFirst = (step: number) => Array.from({ length: count / step }, (_, n) => `${word}-${count - step * n}`);
+    expect(await walk(word, 100)).toEqual(newestFirst(1));
+    expect(await walk(word.slice(0, 10), 90)).toEqual(newestFirst(1));
+    expect(await walk(`${word} ${rare}`, 30)).toEqual(newestFirst(7));
+  });
+
   it('takes whatever a person types as words, never as syntax', async () => {
     await fc.assert(
       fc.asyncProperty(
