@@ -71,7 +71,7 @@ describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMA
     api = await startTestApi({ decimalFormat });
     client = await api.client();
     for (const table of ['trade', 'price_history', 'book_history', 'observation'] as const) {
-      await new Partitions(api.db).ensure(table, [nowMs]);
+      await new Partitions(api.db).ensureAroundNow(table);
     }
   });
   afterAll(() => api.close());
