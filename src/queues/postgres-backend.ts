@@ -16,6 +16,10 @@ const QUEUE_SCHEMA = 'bullmq';
 /** Queries beside the LISTEN connections: with no slot left over, every Worker would wait for ever. */
 const SPARE_CONNECTIONS = 6;
 
+/** SQLSTATEs of a schema, or a table in it, that is gone: somebody dropped it between two statements of its migration. */
+const MEANWHILE_DROPPED: ReadonlySet<string> = new Set(['3F000', '42P01']);
+const MIGRATION_ATTEMPTS = 5;
+
 /**
  * Queues in Postgres. In native ESM BullMQ cannot load `pg` itself, so it gets our pool; its SQL is unqualified, hence the
  * search path.
@@ -36,11 +40,17 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   const bull = withBackend(createPostgresBackend);
 
   async function migrate(): Promise<void> {
-    const client = await pool.connect();
-    try {
-      await runMigrations(client, QUEUE_SCHEMA);
-    } finally {
-      client.release();
+    for (let attempt = 1; ; attempt++) {
+      const client = await pool.connect();
+      try {
+        await runMigrations(client, QUEUE_SCHEMA);
+        return;
+      } catch (error) {
+        const { code = '' } = error as { code?: string };
+        if (attempt === MIGRATION_ATTEMPTS || !MEANWHILE_DROPPED.has(code)) throw error;
+      } finally {
+        client.release();
+      }
     }
   }
 

@@ -1,0 +1,41 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createLogger } from '../../../src/observe/logger.ts';
+import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+const log = createLogger({ process: 'test', level: 'silent' });
+
+let test: TestDatabase;
+let admin: pg.Client;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  admin = new pg.Client({ connectionString: test.url });
+  await admin.connect();
+});
+afterAll(async () => {
+  await admin.end();
+  await test.drop();
+});
+
+it('a queue schema that is dropped while it is made is made again', async () => {
+  const backend = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 0, log });
+  try {
+    await admin.query('DROP SCHEMA bullmq CASCADE');
+    // Drops the schema the moment it is there, once: where an operator's DROP, or a restored backup, may strike.
+    await admin.query(`
+      CREATE SEQUENCE makings;
+      CREATE FUNCTION drop_once() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+        -- A sequence counts on when the transaction is rolled back.
+        IF nextval('makings') = 1 THEN DROP SCHEMA IF EXISTS bullmq CASCADE; END IF;
+      END $$;
+      CREATE EVENT TRIGGER drop_once ON ddl_command_end WHEN TAG IN ('CREATE SCHEMA') EXECUTE FUNCTION drop_once()`);
+    await backend.migrate();
+    const { rows } = await admin.query(
+      `SELECT to_regclass('bullmq.job') IS NOT NULL AS is_made, last_value::int AS makings FROM makings`,
+    );
+    expect(rows).toEqual([{ is_made: true, makings: 2 }]);
+  } finally {
+    await backend.close();
+  }
+});
