@@ -36,7 +36,7 @@ export async function runStage<T>(context: JobContext, job: StageJob<T>): Promis
       report.parked += marks.length;
       context.log.error({ stage, key: String(marks[0]?.key), marks: marks.length, err: error }, 'poison marks parked');
     }
-    if (job.gatherMs !== undefined && done.claimed < job.claim.limit) await pause(job.gatherMs, context.signal);
+    if (job.gatherMs !== undefined && !done.isFull) await pause(job.gatherMs, context.signal);
   }
 }
 

@@ -1,5 +1,5 @@
 import { SHARDS, shardOf } from '../domain/shard.ts';
-import { type Queryable, sql, type Tx } from './tx.ts';
+import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
 /**
  * The stages that work through marks (DESIGN section 2). What `key` and `detail` mean:
@@ -47,21 +47,23 @@ export function shardsOf(keys: Iterable<bigint>): number[] {
 }
 
 /**
- * Claims by the index alone: the statistics of a table that is filled and emptied all day say that a shard has a mark or two,
- * and a bitmap of those two would be of all that wait, and of all that were claimed since the last vacuum, at each claim. An
+ * Marks are looked for by their index alone: the statistics of a table that is filled and emptied all day say that a shard has a mark or two,
+ * and a bitmap of those two would be of all that wait, and of all that were claimed since the last vacuum, at each look. An
  * index scan stops at its limit, and remembers in the index what it found dead.
  */
+const BY_INDEX = `set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`;
+
 const LOCK_SHARDS = sql(
   'lock_shards',
-  `SELECT pg_advisory_xact_lock($1, hashtext($2) # shard),
-     set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)
+  `SELECT pg_advisory_xact_lock($1, hashtext($2) # shard), ${BY_INDEX}
    FROM unnest($3::int[]) AS s (shard)`,
 );
 
 /**
  * Waits for the shards, one after another, and holds them until the transaction ends. The statement that reads facts must come
  * after the one that claims, which must come after this: under READ COMMITTED each statement sees what was committed when it
- * began. Whoever takes several takes them in the same order, so that no two wait for each other.
+ * began. Whoever takes several takes them in the same order, so that no two wait for each other. What follows in the
+ * transaction is planned without bitmap and sequential scans.
  */
 export async function lockShards(tx: Tx, stage: Stage, shards: readonly number[]): Promise<void> {
   await tx.query(LOCK_SHARDS, [SHARD_LOCK_SPACE, stage, shards.toSorted((a, b) => a - b)]);
@@ -94,6 +96,11 @@ export interface ClaimOptions {
 
 const MAX_BIGINT = 9_223_372_036_854_775_807n;
 
+/** What one shard may have of a claim. */
+function partOf(limit: number, shards: readonly number[]): number {
+  return Math.ceil(limit / shards.length);
+}
+
 /** Takes marks out of the table, inside the transaction that does their work. Order by id. */
 export async function claimMarks(
   tx: Tx,
@@ -103,7 +110,14 @@ export async function claimMarks(
 ): Promise<Mark[]> {
   const { limit, order, detailBelow = MAX_BIGINT } = options;
   const statement = order === 'oldest' ? CLAIM_OLDEST : CLAIM_NEWEST;
-  return inOrder(await tx.query<MarkRow>(statement, [stage, shards, Math.ceil(limit / shards.length), detailBelow]));
+  return inOrder(await tx.query<MarkRow>(statement, [stage, shards, partOf(limit, shards), detailBelow]));
+}
+
+/** Whether one of the shards gave the whole of its part, and so may have more. */
+export function isFullClaim(marks: readonly Mark[], shards: readonly number[], { limit }: ClaimOptions): boolean {
+  const counts = new Map<number, number>();
+  for (const { key } of marks) counts.set(shardOf(key), (counts.get(shardOf(key)) ?? 0) + 1);
+  return Math.max(0, ...counts.values()) >= partOf(limit, shards);
 }
 
 /** Takes exactly these marks, as far as they are still there. */
@@ -127,10 +141,19 @@ const WAITING_SHARDS = sql(
    WHERE EXISTS (SELECT FROM mark WHERE stage = $1 AND shard = s AND detail < $2)`,
 );
 
-/** Shards of a stage that have ripe marks waiting. For now and then: it may look at every mark there is and was. */
-export async function waitingShards(db: Queryable, stage: Stage, detailBelow = MAX_BIGINT): Promise<number[]> {
-  const rows = await db.query<{ shard: number }>(WAITING_SHARDS, [stage, detailBelow]);
-  return rows.map((row) => row.shard);
+const LOOK_BY_INDEX = sql('look_by_index', `SELECT ${BY_INDEX}`);
+
+/** Shards of a stage that have ripe marks waiting. */
+export async function waitingShards(
+  db: Pick<Database, 'transaction'>,
+  stage: Stage,
+  detailBelow = MAX_BIGINT,
+): Promise<number[]> {
+  return db.transaction(async (tx) => {
+    await tx.query(LOOK_BY_INDEX);
+    const rows = await tx.query<{ shard: number }>(WAITING_SHARDS, [stage, detailBelow]);
+    return rows.map((row) => row.shard);
+  });
 }
 
 const PARK_MARKS = sql(

@@ -4,6 +4,7 @@ import {
   type ClaimOptions,
   claimMarks,
   claimTheseMarks,
+  isFullClaim,
   lockShards,
   type Mark,
   parkMarks,
@@ -17,6 +18,8 @@ export type StageWork<T> = (tx: Tx, marks: readonly Mark[]) => Promise<T>;
 interface DrainResult<T> {
   /** Marks worked off. */
   claimed: number;
+  /** Whether more of them may wait: a shard gave as many as one claim takes of it. */
+  isFull: boolean;
   parked: { marks: Mark[]; error: Error }[];
   results: T[];
 }
@@ -43,15 +46,23 @@ export async function workShards<T>(
   work: StageWork<T>,
 ): Promise<DrainResult<T>> {
   const target = { db, stage, shards, work };
-  const attempt = await claimAndWork(target, (tx) => claimMarks(tx, stage, shards, options));
-  return 'failed' in attempt ? splitAndWork(target, attempt.failed) : attempt;
+  let isFull = false;
+  const attempt = await claimAndWork(target, async (tx) => {
+    const marks = await claimMarks(tx, stage, shards, options);
+    isFull = isFullClaim(marks, shards, options);
+    return marks;
+  });
+  return { ...('failed' in attempt ? await splitAndWork(target, attempt.failed) : attempt), isFull };
 }
+
+/** What became of marks that were claimed. */
+type Worked<T> = Omit<DrainResult<T>, 'isFull'>;
 
 /** Works the claimed marks, or says which marks failed for their content. */
 async function claimAndWork<T>(
   { db, stage, shards, work }: Target<T>,
   claim: (tx: Tx) => Promise<Mark[]>,
-): Promise<DrainResult<T> | { failed: Mark[]; error: Error }> {
+): Promise<Worked<T> | { failed: Mark[]; error: Error }> {
   let claimed: Mark[] = [];
   try {
     const result = await db.transaction(async (tx) => {
@@ -66,11 +77,11 @@ async function claimAndWork<T>(
   }
 }
 
-async function splitAndWork<T>(target: Target<T>, failed: readonly Mark[]): Promise<DrainResult<T>> {
+async function splitAndWork<T>(target: Target<T>, failed: readonly Mark[]): Promise<Worked<T>> {
   const keys = [...new Set(failed.map((mark) => mark.key))];
   const firstHalf = new Set(keys.slice(0, Math.ceil(keys.length / 2)));
   const halves = [failed.filter((mark) => firstHalf.has(mark.key)), failed.filter((mark) => !firstHalf.has(mark.key))];
-  const sum: DrainResult<T> = { claimed: 0, parked: [], results: [] };
+  const sum: Worked<T> = { claimed: 0, parked: [], results: [] };
   for (const half of halves.filter((marks) => marks.length > 0)) {
     const part = await workThese(target, half);
     sum.claimed += part.claimed;
@@ -80,14 +91,14 @@ async function splitAndWork<T>(target: Target<T>, failed: readonly Mark[]): Prom
   return sum;
 }
 
-async function workThese<T>(target: Target<T>, marks: readonly Mark[]): Promise<DrainResult<T>> {
+async function workThese<T>(target: Target<T>, marks: readonly Mark[]): Promise<Worked<T>> {
   const attempt = await claimAndWork(target, (tx) => claimTheseMarks(tx, target.stage, target.shards, idsOf(marks)));
   if (!('failed' in attempt)) return attempt;
   const isAlone = new Set(attempt.failed.map((mark) => mark.key)).size === 1;
   return isAlone ? park(target, attempt.failed, attempt.error) : splitAndWork(target, attempt.failed);
 }
 
-async function park<T>(target: Target<T>, marks: readonly Mark[], error: Error): Promise<DrainResult<T>> {
+async function park<T>(target: Target<T>, marks: readonly Mark[], error: Error): Promise<Worked<T>> {
   const { db, stage, shards } = target;
   const parked = await db.transaction(async (tx) => {
     await lockShards(tx, stage, shards);

@@ -166,7 +166,7 @@ describe('marks, claimed by shard', () => {
     expect(done.map(({ claimed }) => claimed).sort((a, b) => b - a)).toEqual([16, ...Array(11).fill(0)]);
   });
 
-  it('are claimed without a look at those beyond the limit, whatever the statistics say', async () => {
+  it('are claimed and looked for without reading all that wait, whatever the statistics say', async () => {
     const many = Array.from({ length: 100_000 }, (_, n) => ({ key: BigInt(n), detail: 0n }));
     await test.db.transaction((tx) => insertMarks(tx, STAGE, many));
     for (const order of ['oldest', 'newest'] as const) {
@@ -176,6 +176,17 @@ describe('marks, claimed by shard', () => {
       expect(done).toMatchObject({ claimed: 10 });
       expect(done.results[0]?.[0]?.read).toBeLessThan(100);
     }
+    const read: number[] = [];
+    const counting: Pick<typeof test.db, 'transaction'> = {
+      transaction: (work) =>
+        test.db.transaction(async (tx) => {
+          const result = await work(tx);
+          for (const row of await tx.query<{ read: number }>(MARKS_READ)) read.push(row.read);
+          return result;
+        }),
+    };
+    expect(await waitingShards(counting, STAGE)).toHaveLength(16);
+    expect(read[0]).toBeLessThan(100);
   });
 
   it('come back when the process holding the claim loses its connection', async () => {

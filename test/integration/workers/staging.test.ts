@@ -6,7 +6,8 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { jobContext, testConfig } from './worker-harness.ts';
 
 const STAGE = 'fold-candles' as const;
-const CLAIM = { limit: 8, order: 'oldest' } as const;
+/** Three of each shard. */
+const CLAIM = { limit: 48, order: 'oldest' } as const;
 /** Far longer than any test runs. */
 const FOR_EVER_MS = 600_000;
 
@@ -47,22 +48,33 @@ it('works the shards of its lane in one claim, and no others', async () => {
   expect(await waitingShards(test.db, STAGE)).toEqual([2]);
 });
 
-it('does not gather while there is a backlog, and takes up at its end what came meanwhile', async () => {
-  await mark(...Array<bigint>(9).fill(3n));
+it('does not gather while there is a backlog, of one shard or of many', async () => {
+  await mark(...Array<bigint>(6).fill(3n));
   const claims: number[] = [];
-  let arrivals = 1;
-  const report = await runStage(context(), {
+  await runStage(context(), {
     stage: STAGE,
-    claim: { ...CLAIM, limit: 16 * 3 },
+    claim: CLAIM,
+    gatherMs: FOR_EVER_MS,
+    work: async (_tx, marks) => void claims.push(marks.length),
+  });
+  expect(claims).toEqual([3, 3]);
+});
+
+it('takes up what came while it worked and gathered', async () => {
+  await mark(3n);
+  const claims: number[] = [];
+  await runStage(context(), {
+    stage: STAGE,
+    claim: CLAIM,
     gatherMs: 1,
     async work(_tx, marks) {
       claims.push(marks.length);
       // A writer that commits while this claim is worked.
-      if (arrivals-- > 0) await mark(3n, 3n);
+      if (claims.length === 1) await mark(3n, 5n);
     },
   });
-  expect(claims).toEqual([3, 3, 3, 2]);
-  expect(report).toMatchObject({ claimed: 11 });
+  expect(claims).toEqual([1, 2]);
+  expect(await waitingShards(test.db, STAGE)).toEqual([]);
 });
 
 it('ends its wait for more when the process stops', async () => {
