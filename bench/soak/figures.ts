@@ -51,8 +51,10 @@ const QUEUE_SETTLE_SECONDS = 390;
 
 const flat = (floor: number, share: number, reduction: FlatRule['reduction'] = 'middle', settleSeconds = 0) =>
   ({ kind: 'flat', reduction, floor, share, settleSeconds }) as const;
+/** Rises for a minute, then comes back. */
+const everyMinute = (floor: number, share: number) => ({ ...flat(floor, share, 'least'), toothSeconds: 60 }) as const;
 /** Autovacuum comes once a minute (Postgres' `autovacuum_naptime`), and to small tables only after some thousand changes. */
-const vacuumed = (floor: number, share: number) => ({ ...flat(floor, share, 'least'), toothSeconds: 60 }) as const;
+const vacuumed = everyMinute;
 const KEPT = { kind: 'kept' } as const;
 const SHOWN = { kind: 'shown' } as const;
 
@@ -85,6 +87,8 @@ const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly exp
   { name: /^queue store: memory$/, unit: 'bytes', expectation: flat(3 * MIB, 0.15, 'middle', QUEUE_SETTLE_SECONDS) },
   { name: /^queue store: clients$/, unit: 'count', expectation: flat(4, 0.1) },
   { name: /^queue /, unit: 'count', expectation: flat(20, 0.5) },
+  // A minute's snapshots are taken when it is over (src/queues/schedules.ts): until then each changed price leaves a mark.
+  { name: /^marks waiting for sample-snapshots$/, unit: 'count', expectation: everyMinute(100, 0.5) },
   { name: /^(marks|deliveries)/, unit: 'count', expectation: flat(100, 0.5, 'least') },
   { name: /^partitions of/, unit: 'count', expectation: flat(2, 0.2, 'least') },
   { name: /^rate of/, unit: '/s', expectation: SHOWN },

@@ -50,6 +50,19 @@ describe('judge', () => {
     );
     expect(rows.find(({ figure }) => figure === 'queue rows: job')?.verdict).toBe('too short');
   });
+
+  it('knows marks of a minute from marks that pile up', () => {
+    const WAITING = 'marks waiting for sample-snapshots';
+    const growingOf = (minutes: number, left: number) =>
+      judge(
+        samples((seconds) => ({ [WAITING]: (seconds % 60) * 40 + seconds * left })).filter(
+          ({ seconds }) => seconds <= minutes * 60,
+        ),
+        0,
+      ).growing;
+    // Less than four of them, and it is not known what is left behind; one is all rise.
+    expect([growingOf(0.8, 0), growingOf(3, 4), growingOf(19, 0), growingOf(19, 4)]).toEqual([[], [], [], [WAITING]]);
+  });
 });
 
 describe('ruleOf', () => {
