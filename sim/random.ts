@@ -24,12 +24,12 @@ export function hashWord(...parts: readonly number[]): number {
 export function hashHex(words: number, ...parts: readonly number[]): string {
   const low = hashWord(1, ...parts);
   const high = hashWord(2, ...parts);
-  let text = '';
+  const bytes = Buffer.allocUnsafe(4 * words);
   for (let at = 1; at <= words; at += 1) {
     const word = (scramble(low + Math.imul(at, 0x9e3779b9)) ^ scramble(high + Math.imul(at, 0x7f4a7c15))) >>> 0;
-    text += word.toString(16).padStart(8, '0');
+    bytes.writeUInt32BE(word, 4 * (at - 1));
   }
-  return text;
+  return bytes.toString('hex');
 }
 
 /** A stream of draws (xoshiro128**). Two streams with different keys are independent. */

@@ -59,11 +59,12 @@ export interface ClobSource {
 export interface TradeRow {
   readonly second: number;
   readonly conditionId: string;
-  readonly wallet: string;
   readonly side: 'BUY' | 'SELL';
   /** Shares, and dollars, as numbers: only filters read them. */
   readonly shares: number;
   readonly dollars: number;
+  /** The address of the wallet; like the text, made only when somebody asks: a page walks over all that is newer. */
+  wallet(): string;
   text(): string;
 }
 

@@ -94,7 +94,7 @@ function rowOf({ value, text }: Recorded): RecordedRow {
   return {
     second: Number(value['timestamp']),
     conditionId: String(value['conditionId']),
-    wallet: String(value['proxyWallet']).toLowerCase(),
+    wallet: () => String(value['proxyWallet']).toLowerCase(),
     side: value['side'] === 'SELL' ? 'SELL' : 'BUY',
     asset: String(value['asset']),
     price,

@@ -60,7 +60,7 @@ function page(rows: Iterable<TradeRow>, query: TradesQuery): string[] {
 
 function matches(row: TradeRow, query: TradesQuery): boolean {
   if (query.side !== undefined && row.side !== query.side) return false;
-  if (query.user !== undefined && row.wallet !== query.user) return false;
+  if (query.user !== undefined && row.wallet() !== query.user) return false;
   return row.dollars >= query.leastDollars && row.shares >= query.leastShares;
 }
 

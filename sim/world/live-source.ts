@@ -244,10 +244,10 @@ function row(trade: Trade, market: Market, role: 'taker' | 'maker', seed: number
   return {
     second: trade.second,
     conditionId: market.spec.conditionId,
-    wallet: walletOf(seed, role === 'taker' ? trade.taker : trade.maker).address,
     side: intent.side,
     shares,
     dollars: (shares * market.yesTicks(trade.ticks, intent.outcomeIndex)) / market.spec.ticksPerUnit,
+    wallet: () => walletOf(seed, role === 'taker' ? trade.taker : trade.maker).address,
     text: () => JSON.stringify(dataTrade(trade, market, role, seed)),
   };
 }

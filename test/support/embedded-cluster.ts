@@ -1,16 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createLogger } from '../../src/observe/logger.ts';
-import { ensureCluster, keptConnection, openClusterHome, ROLE } from '../../src/runtime/cluster-home.ts';
-import { nativeFolder, reachableNative } from '../../src/runtime/native-postgres.ts';
+import { chmod, rmdir } from 'node:fs/promises';
+import { ROLE } from '../../src/runtime/cluster-home.ts';
 import { livePostmaster, signalAndWait, startPostmaster } from '../../src/runtime/postmaster.ts';
-import { chooseServerUser } from '../../src/runtime/run-as.ts';
 import { guard } from './guard.ts';
+import { copyCluster, makeCluster, openFolder, removeCluster } from './made-cluster.ts';
 import { steadyPort } from './steady-port.ts';
 
-const SHARED_DIR = '/var/lib/oddswire';
 const STOP_LIMIT_MS = 20_000;
 
 /** `fast` ends sessions and writes a checkpoint, `immediate` leaves the rest to the next start. */
@@ -40,20 +35,21 @@ export interface TestClusterOptions {
   durable?: boolean;
   /** An empty folder of the caller, for the server's files. Default: a temporary one. */
   dataDir?: string;
+  /** A data folder whose cluster this one shall be a copy of, for speed. */
+  copyOf?: string;
 }
 
 /** Starts a Postgres server of one's own. Should this process be killed, the server and its files go with it. */
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
-  const { durable = false } = options;
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'oddswire-test-')));
+  const { durable = false, copyOf } = options;
+  const dataDir = options.dataDir ?? (await openFolder('oddswire-test-'));
   // The server of a root user runs as another one, who must get in.
   await chmod(dataDir, 0o711);
-  const log = createLogger({ process: 'test-cluster', level: process.env['TEST_LOG_LEVEL'] ?? 'error' });
-  const user = await chooseServerUser(log);
-  const cluster = await openClusterHome({ dataDir, user, sharedDir: SHARED_DIR, log });
-  const native = await reachableNative({ native: nativeFolder(), user: cluster.user, sharedDir: SHARED_DIR, log });
-  await ensureCluster(cluster, native, durable, log);
-  const { password } = await keptConnection(cluster, log);
+  if (copyOf !== undefined) {
+    await rmdir(dataDir);
+    await copyCluster(copyOf, dataDir);
+  }
+  const { cluster, native, password } = await makeCluster(dataDir, durable);
   const port = await steadyPort();
   const start = async () => {
     await startPostmaster({ cluster, program: native.postgres, port, durable });
@@ -100,8 +96,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
     async stop() {
       await shutDown('immediate');
       await watch.dismiss();
-      await rm(cluster.path, { recursive: true, force: true });
-      await rm(dataDir, { recursive: true, force: true });
+      await removeCluster(dataDir);
     },
   };
 }

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestProject } from 'vitest/node';
+import { guard } from './guard.ts';
+import { makeCluster, openFolder, removeCluster } from './made-cluster.ts';
 import { startTestRedis } from './redis.ts';
 import { createTemplate } from './template.ts';
 
@@ -8,6 +10,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Superuser URL of the run's throwaway Postgres cluster. */
     adminUrl: string;
+    /** A data folder with a cluster that was made and not started: for tests that want a server of their own. */
+    madeCluster: string;
     /** The run's Redis, or null when there is neither REDIS_URL nor a redis-server on PATH. */
     redisUrl: string | null;
   }
@@ -15,13 +19,18 @@ declare module 'vitest' {
 
 /** One Postgres cluster and one Redis for the whole run; every test file takes its own database and key prefix. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const [cluster, redis] = await Promise.all([testCluster(), startTestRedis(), build()]);
+  const made = await openFolder('oddswire-made-');
+  const watch = guard('rm -rf "$1"', made);
+  const [cluster, redis] = await Promise.all([testCluster(made), startTestRedis(), build()]);
   await createTemplate(cluster.adminUrl);
   project.provide('adminUrl', cluster.adminUrl);
+  project.provide('madeCluster', made);
   project.provide('redisUrl', redis?.url ?? null);
   return async () => {
     await redis?.stop();
     await cluster.stop();
+    await watch.dismiss();
+    await removeCluster(made);
   };
 }
 
@@ -33,9 +42,10 @@ async function build(): Promise<void> {
 }
 
 /** A throwaway cluster, or the server of TEST_DATABASE_URL (a superuser's), to run the suite on another Postgres. */
-async function testCluster(): Promise<{ adminUrl: string; stop(): Promise<void> }> {
+async function testCluster(made: string): Promise<{ adminUrl: string; stop(): Promise<void> }> {
+  await makeCluster(made);
   const given = process.env['TEST_DATABASE_URL'];
   if (given) return { adminUrl: given, stop: async () => undefined };
   const { startTestCluster } = await import('./embedded-cluster.ts');
-  return startTestCluster();
+  return startTestCluster({ copyOf: made });
 }

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createConnection } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { startEmbeddedPostgres } from '../../../src/runtime/embedded-postgres.ts';
 import { findApiKey } from '../../../src/store/accounts.ts';
 import { createDataSource } from '../../../src/store/data-source.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { copyCluster, openFolder } from '../../support/made-cluster.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
@@ -70,9 +70,10 @@ it('npm run keys says who is meant that is not there', async () => {
 });
 
 it('npm run keys works on the embedded database, running or not, and leaves it as it found it', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'oddswire-keys-'));
+  const folder = await openFolder('oddswire-keys-');
+  const dataDir = join(folder, 'data');
   try {
-    await chmod(dataDir, 0o711);
+    await copyCluster(inject('madeCluster'), dataDir);
     const server = await startEmbeddedPostgres({ dataDir, durable: false, log });
     const place = { DATA_DIR: dataDir };
     const unmigrated = await keys(place, 'list');
@@ -90,7 +91,7 @@ it('npm run keys works on the embedded database, running or not, and leaves it a
     expect(JSON.parse(listed.stdout)).toMatchObject([{ account: 'home', state: 'active' }]);
     expect(await isListening(server.port)).toBe(false);
   } finally {
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 });
 

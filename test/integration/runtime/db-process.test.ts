@@ -1,11 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { untilGone } from '../../../src/runtime/postmaster.ts';
+import { copyCluster, openFolder } from '../../support/made-cluster.ts';
 
 interface Ready {
   readonly type: 'ready';
@@ -14,13 +14,15 @@ interface Ready {
   readonly serverPid: number;
 }
 
+let folder: string;
 let dataDir: string;
 let started: ChildProcess[];
 let serverPid: number | undefined;
 
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'oddswire-db-'));
-  await chmod(dataDir, 0o711);
+  folder = await openFolder('oddswire-db-');
+  dataDir = join(folder, 'data');
+  await copyCluster(inject('madeCluster'), dataDir);
   started = [];
   serverPid = undefined;
 });
@@ -29,7 +31,7 @@ afterEach(async () => {
   for (const child of started) child.kill('SIGKILL');
   if (serverPid !== undefined && !(await untilGone(serverPid, 0))) process.kill(serverPid, 'SIGQUIT');
   if (serverPid !== undefined) await untilGone(serverPid, 10_000);
-  await rm(dataDir, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
 });
 
 async function startDb(): Promise<{ child: ChildProcess; ready: Ready }> {

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { chmod, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import {
   type EmbeddedPostgres,
@@ -14,6 +13,7 @@ import {
 import { EmbeddedPostgresError } from '../../../src/runtime/errors.ts';
 import { nativeFolder } from '../../../src/runtime/native-postgres.ts';
 import { untilGone } from '../../../src/runtime/postmaster.ts';
+import { copyCluster, openFolder } from '../../support/made-cluster.ts';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -23,8 +23,7 @@ let running: EmbeddedPostgres[];
 let lines: string[];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'oddswire-embedded-'));
-  await chmod(folder, 0o711);
+  folder = await openFolder('oddswire-embedded-');
   dataDir = join(folder, 'data');
   running = [];
   lines = [];
@@ -40,6 +39,12 @@ async function start(more: Partial<EmbeddedPostgresOptions> = {}): Promise<Embed
   const server = await startEmbeddedPostgres({ dataDir, durable: false, log, ...more });
   running.push(server);
   return server;
+}
+
+/** Starts on a cluster that was made before, for tests of what comes later. */
+async function startMade(): Promise<EmbeddedPostgres> {
+  await copyCluster(inject('madeCluster'), dataDir);
+  return start();
 }
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
@@ -84,7 +89,7 @@ describe('startEmbeddedPostgres', () => {
   });
 
   it('keeps data, address and password over a restart, and leaves no process', async () => {
-    const first = await start();
+    const first = await startMade();
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
     await first.stop();
@@ -97,7 +102,7 @@ describe('startEmbeddedPostgres', () => {
   });
 
   it('moves to another port when somebody else has taken its own', async () => {
-    const first = await start();
+    const first = await startMade();
     await query(first.url, 'CREATE TABLE kept ()');
     await first.stop();
     const other = createServer().listen(first.port, '127.0.0.1');
@@ -109,7 +114,7 @@ describe('startEmbeddedPostgres', () => {
   });
 
   it('tells when the server is gone, and starts again after a crash', async () => {
-    const first = await start();
+    const first = await startMade();
     await query(first.url, 'CREATE TABLE kept ()');
     process.kill(first.pid, 'SIGKILL');
     await first.lost;
@@ -119,7 +124,7 @@ describe('startEmbeddedPostgres', () => {
   });
 
   it('is not fooled by a pid file whose pid now is another program', async () => {
-    const first = await start();
+    const first = await startMade();
     await first.stop();
     const pidFile = [process.pid, join(first.location, 'data'), 1, first.port, '', '127.0.0.1', '', 'ready   ', ''];
     await writeFile(join(first.location, 'data', 'postmaster.pid'), pidFile.join('\n'));
@@ -129,13 +134,13 @@ describe('startEmbeddedPostgres', () => {
   });
 
   it('leaves a server alone that another process answers for', async () => {
-    const first = await start();
+    const first = await startMade();
     await expect(start({ takeOverMs: 200 })).rejects.toThrow(/in use by another running oddswire/);
     expect(await query(first.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
   it('logs what the server says, but no statement of a client', async () => {
-    const server = await start();
+    const server = await startMade();
     await expect(query(server.url, "SELECT 'confidential' FROM nowhere")).rejects.toThrow();
     const text = await readFile(join(server.location, 'postgres.log'), 'utf8');
     expect(text).toContain('ready to accept connections');
@@ -151,7 +156,7 @@ describe('startEmbeddedPostgres', () => {
 
 describe.skipIf(!isRoot)('as root', () => {
   it('runs the server as another user', async () => {
-    const server = await start();
+    const server = await startMade();
     const status = await readFile(`/proc/${server.pid}/status`, 'utf8');
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe('0');
   });

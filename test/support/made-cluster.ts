@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createLogger } from '../../src/observe/logger.ts';
+import {
+  type ClusterHome,
+  ensureCluster,
+  findClusterHome,
+  keepConnection,
+  keptConnection,
+  openClusterHome,
+} from '../../src/runtime/cluster-home.ts';
+import { freePort } from '../../src/runtime/free-port.ts';
+import { type NativePostgres, nativeFolder, reachableNative } from '../../src/runtime/native-postgres.ts';
+import { chooseServerUser } from '../../src/runtime/run-as.ts';
+
+const SHARED_DIR = '/var/lib/oddswire';
+
+const log = createLogger({ process: 'test-cluster', level: process.env['TEST_LOG_LEVEL'] ?? 'error' });
+
+/** A temporary folder that the server of a root user, who runs as another one, can get into. */
+export async function openFolder(prefix: string): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), prefix));
+  await chmod(path, 0o711);
+  return path;
+}
+
+/** Makes the cluster of a data folder, unless it is there. Nothing is started. */
+export async function makeCluster(
+  dataDir: string,
+  durable = false,
+): Promise<{ cluster: ClusterHome; native: NativePostgres; password: string }> {
+  const user = await chooseServerUser(log);
+  const cluster = await openClusterHome({ dataDir, user, sharedDir: SHARED_DIR, log });
+  const native = await reachableNative({ native: nativeFolder(), user: cluster.user, sharedDir: SHARED_DIR, log });
+  await ensureCluster(cluster, native, durable, log);
+  const { password } = await keptConnection(cluster, log);
+  return { cluster, native, password };
+}
+
+/**
+ * Makes `dataDir`, which must not be there, as a copy of `madeIn` with a port of its own: making a cluster costs seconds of CPU.
+ * Where the server's user cannot get to temporary folders, it is left to be made by who starts it.
+ */
+export async function copyCluster(madeIn: string, dataDir: string): Promise<void> {
+  const to = join(dataDir, 'postgres');
+  if ((await findClusterHome(madeIn))?.path !== join(madeIn, 'postgres')) return;
+  // With owners and modes: the server's user is another one than root.
+  await promisify(execFile)('cp', ['-a', madeIn, dataDir]);
+  const { password } = await keptConnection({ path: to }, log);
+  await keepConnection({ path: to }, { port: await freePort(), password });
+}
+
+/** Removes a data folder, and its cluster where that lies elsewhere. */
+export async function removeCluster(dataDir: string): Promise<void> {
+  const home = await findClusterHome(dataDir);
+  if (home) await rm(home.path, { recursive: true, force: true });
+  await rm(dataDir, { recursive: true, force: true });
+}
