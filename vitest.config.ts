@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Minutes of waiting for fail-overs and restarts: `npm run test:faults`.
     exclude: ['test/faults/**'],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/global-setup-in-memory.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',

@@ -33,7 +33,7 @@ export interface TestCluster {
 export interface TestClusterOptions {
   /** Whether it syncs to disk, as one does that people rely on. Default false. */
   durable?: boolean;
-  /** An empty folder of the caller, for the server's files. Default: a temporary one. */
+  /** An empty folder of the caller, for the server's files, removed at the end. Default: a temporary one. */
   dataDir?: string;
   /** A data folder whose cluster this one shall be a copy of, for speed. */
   copyOf?: string;

@@ -17,11 +17,14 @@ declare module 'vitest' {
   }
 }
 
-/** One Postgres cluster and one Redis for the whole run; every test file takes its own database and key prefix. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+/**
+ * One Postgres cluster and one Redis for the whole run; every test file takes its own database and key prefix. `parent` is where
+ * the cluster's folder shall be, the temporary folder by default.
+ */
+export default async function setup(project: TestProject, parent?: string): Promise<() => Promise<void>> {
   const made = await openFolder('oddswire-made-');
   const watch = guard('rm -rf "$1"', made);
-  const [cluster, redis] = await Promise.all([testCluster(made), startTestRedis(), build()]);
+  const [cluster, redis] = await Promise.all([testCluster(made, parent), startTestRedis(), build()]);
   await createTemplate(cluster.adminUrl);
   project.provide('adminUrl', cluster.adminUrl);
   project.provide('madeCluster', made);
@@ -42,10 +45,10 @@ async function build(): Promise<void> {
 }
 
 /** A throwaway cluster, or the server of TEST_DATABASE_URL (a superuser's), to run the suite on another Postgres. */
-async function testCluster(made: string): Promise<{ adminUrl: string; stop(): Promise<void> }> {
+async function testCluster(made: string, parent?: string): Promise<{ adminUrl: string; stop(): Promise<void> }> {
   await makeCluster(made);
   const given = process.env['TEST_DATABASE_URL'];
   if (given) return { adminUrl: given, stop: async () => undefined };
   const { startTestCluster } = await import('./embedded-cluster.ts');
-  return startTestCluster({ copyOf: made });
+  return startTestCluster({ copyOf: made, dataDir: await openFolder('oddswire-test-', parent) });
 }

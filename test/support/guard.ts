@@ -21,6 +21,8 @@ export function guard(script: string, ...args: readonly string[]): Guard {
   return {
     async dismiss() {
       const gone = once(child, 'exit');
+      // Else nothing may keep this process alive for the clean-up that follows.
+      child.ref();
       child.kill('SIGKILL');
       await gone;
     },

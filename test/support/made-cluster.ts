@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,8 +21,8 @@ const SHARED_DIR = '/var/lib/oddswire';
 const log = createLogger({ process: 'test-cluster', level: process.env['TEST_LOG_LEVEL'] ?? 'error' });
 
 /** A temporary folder that the server of a root user, who runs as another one, can get into. */
-export async function openFolder(prefix: string): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), prefix));
+export async function openFolder(prefix: string, parent = tmpdir()): Promise<string> {
+  const path = await mkdtemp(join(parent, prefix));
   await chmod(path, 0o711);
   return path;
 }
@@ -35,7 +35,10 @@ export async function makeCluster(
   const user = await chooseServerUser(log);
   const cluster = await openClusterHome({ dataDir, user, sharedDir: SHARED_DIR, log });
   const native = await reachableNative({ native: nativeFolder(), user: cluster.user, sharedDir: SHARED_DIR, log });
+  const isNew = (await findClusterHome(dataDir)) === null;
   await ensureCluster(cluster, native, durable, log);
+  // Shared memory as files of the cluster, which go with it: what a killed server leaves in /dev/shm only its next start removes.
+  if (isNew) await appendFile(join(cluster.data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
   const { password } = await keptConnection(cluster, log);
   return { cluster, native, password };
 }
