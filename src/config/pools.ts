@@ -9,3 +9,15 @@ export const DATABASE_POOL_SIZE = {
   alerter: 6,
   deliverer: 16,
 } as const;
+
+/**
+ * How long a statement of each process may go without an answer before the server is asked whether it works at it at all; if not, its
+ * connection is given up. A client of the API has left soon after.
+ */
+export const DATABASE_SILENCE_MS = {
+  api: 10_000,
+  poller: 30_000,
+  aggregator: 30_000,
+  alerter: 30_000,
+  deliverer: 30_000,
+} as const satisfies Record<keyof typeof DATABASE_POOL_SIZE, number>;

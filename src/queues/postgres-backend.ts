@@ -7,14 +7,17 @@ import {
   withBackend,
 } from 'bullmq';
 import pg from 'pg';
+import { endWhenSilent } from '../observe/silent-connections.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
-import { JOB_RETENTION, WORKER_SETTINGS } from './settings.ts';
+import { JOB_RETENTION, SILENCE_MS, WORKER_SETTINGS } from './settings.ts';
 
 /** BullMQ's fixed schema for a pool that we own. */
 const QUEUE_SCHEMA = 'bullmq';
 
 /** Queries beside the LISTEN connections: with no slot left over, every Worker would wait for ever. */
 const SPARE_CONNECTIONS = 6;
+
+const KEEP_ALIVE_DELAY_MS = 10_000;
 
 /** SQLSTATEs of a schema, or a table in it, that is gone: somebody dropped it between two statements of its migration. */
 const MEANWHILE_DROPPED: ReadonlySet<string> = new Set(['3F000', '42P01']);
@@ -31,7 +34,10 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
     options: `-c search_path=${QUEUE_SCHEMA},public`,
     application_name: 'oddswire-queues',
     connectionTimeoutMillis: 5_000,
+    // BullMQ trusts this to notice a LISTEN connection that died without a word.
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+    onConnect: endWhenSilent({ limitMs: SILENCE_MS, log: options.log }),
   });
   pool.setMaxListeners(0);
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));

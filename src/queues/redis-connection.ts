@@ -1,6 +1,7 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl, type RedisAddress } from '../domain/redis-address.ts';
 import { settlingConnects } from './redis-cluster.ts';
+import { SILENCE_MS } from './settings.ts';
 
 /** One Redis or a cluster of them: both run the same commands, each key on the server that has it. */
 export type RedisClient = Redis | Cluster;
@@ -40,6 +41,7 @@ function serverClient(address: Exclude<RedisAddress, { kind: 'cluster' }>, behav
     ...(address.isTls && { tls: {} }),
     db: address.db,
     lazyConnect: true,
+    socketTimeout: SILENCE_MS,
     retryStrategy: reconnectDelayMs,
     reconnectOnError: isDemoted,
   };
@@ -68,6 +70,7 @@ function clusterClient(address: RedisAddress & { kind: 'cluster' }, behaviour: R
       redisOptions: {
         ...loginOf(address),
         maxRetriesPerRequest: behaviour.maxRetriesPerRequest,
+        socketTimeout: SILENCE_MS,
         ...(address.isTls && { tls: {} }),
       },
       // A certificate is for names: hosts must not be turned into addresses before it is checked.

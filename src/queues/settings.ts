@@ -13,3 +13,6 @@ export const JOB_RETENTION = {
   removeOnComplete: { age: 300 },
   removeOnFail: { age: 86_400 },
 } as const;
+
+/** A queue store that says nothing for so long while it is asked is given up, to be connected to again: no command blocks for more than 10 s. */
+export const SILENCE_MS = 15_000;

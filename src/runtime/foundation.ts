@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { DATABASE_POOL_SIZE } from '../config/pools.ts';
+import { DATABASE_POOL_SIZE, DATABASE_SILENCE_MS } from '../config/pools.ts';
 import { dependencyGauge, poolGauges } from '../observe/foundation-gauges.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createMetrics, type Metrics } from '../observe/metrics.ts';
@@ -64,6 +64,7 @@ export async function openFoundation(
       databaseUrl,
       isPooled,
       poolSize: DATABASE_POOL_SIZE[name],
+      silenceMs: DATABASE_SILENCE_MS[name],
       applicationName: `oddswire-${name}`,
       log,
     });

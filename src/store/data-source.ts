@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { Logger } from '../observe/logger.ts';
+import { endWhenSilent } from '../observe/silent-connections.ts';
+import { findBusySessions } from './busy-sessions.ts';
 import { AccountEntity } from './entities/account.ts';
 import { AlertEntity } from './entities/alert.ts';
 import { ApiKeyEntity } from './entities/api-key.ts';
@@ -33,6 +35,9 @@ const MIGRATIONS = [
  */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
+/** After so long without a word the network is asked whether an idle connection is still there; the system's default is two hours. */
+const KEEP_ALIVE_DELAY_MS = 10_000;
+
 interface DataSourceOptions {
   databaseUrl: string;
   /** Connections of the pool. */
@@ -46,9 +51,19 @@ interface DataSourceOptions {
   isPooled?: boolean;
   /** A statement that waits longer for a lock fails. Default: it waits. */
   lockTimeoutMs?: number;
+  /** A statement that has no answer for so long loses its connection, if the server is not working at it. Default: TCP's time. */
+  silenceMs?: number;
   /** See IDLE_IN_TRANSACTION_MS; tests shorten it. */
   idleInTransactionMs?: number;
   log: Logger;
+}
+
+/** A pooler does not say for which of its sessions the server works: statements get so many times the time there. */
+const PATIENCE_WITH_POOLERS = 4;
+
+function silenceWatch({ databaseUrl, isPooled, log }: DataSourceOptions, silenceMs: number): (client: unknown) => void {
+  if (isPooled === true) return endWhenSilent({ limitMs: PATIENCE_WITH_POOLERS * silenceMs, log });
+  return endWhenSilent({ limitMs: silenceMs, log, findBusy: (pids) => findBusySessions(databaseUrl, pids) });
 }
 
 /** A data source that is not connected yet. TypeORM logs nothing: one failed bulk insert would print all its values. */
@@ -62,6 +77,8 @@ export function createDataSource(options: DataSourceOptions): DataSource {
     connectTimeoutMS: 5_000,
     extra: {
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+      ...(options.silenceMs !== undefined && { onConnect: silenceWatch(options, options.silenceMs) }),
       idleTimeoutMillis: 60_000,
       ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
       ...(options.isPooled !== true && {

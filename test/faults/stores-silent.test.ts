@@ -1,0 +1,73 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
+import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis.ts';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+import { ApiWatch } from './api-watch.ts';
+import { type Campaign, startCampaign } from './campaign.ts';
+import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+
+/** Longer than the API waits for an answer and a poll lease lasts, shorter than workers wait. */
+const HELD_MS = 20_000;
+/** Statements wait 30 s for an answer, and who was told then tries again. */
+const RECOVERY_LIMIT_MS = 60_000;
+
+let postgres: OwnPostgres | undefined;
+let redis: RedisServer | undefined;
+let network: TcpProxy | undefined;
+let campaign: Campaign | undefined;
+afterEach(async () => {
+  await campaign?.stop();
+  await network?.close();
+  await postgres?.stop();
+  await redis?.stop();
+  [campaign, network, postgres, redis] = [undefined, undefined, undefined, undefined];
+});
+
+/** The network is silent for a while and tells everything then; connections are dead and nobody says so. */
+async function strike(running: Campaign, proxy: TcpProxy): Promise<void> {
+  const { random } = running;
+  await delay(random.between(500, 3_000));
+  await running.blow('silent for a while', async () => {
+    proxy.hold();
+    await delay(HELD_MS);
+    proxy.resume();
+  });
+  await running.recovered();
+  await delay(random.between(500, 3_000));
+  await running.blow('silent for good', () => proxy.forsake());
+  await running.recovered(RECOVERY_LIMIT_MS);
+  proxy.bury();
+}
+
+describe.each(BACKENDS)('the network to Postgres silent, queues on %s', (backend) => {
+  it.skipIf(!isAvailable(backend))('everybody gives its connections up and goes on', async () => {
+    postgres = await startOwnPostgres();
+    const url = new URL(postgres.database.url);
+    network = await startTcpProxy(Number(url.port));
+    url.port = String(network.port);
+    const database = { ...postgres.database, url: url.href };
+    campaign = await startCampaign({ name: 'Postgres silent', backend, database });
+    const watch = new ApiWatch(campaign.fleet);
+    await strike(campaign, network);
+    await watch.stop();
+    expect(watch.improper).toEqual([]);
+    expect([...watch.counts.keys()].sort()).toEqual(['200', '503 not_ready']);
+    await campaign.expectNothingLost({ mayFailJobs: true });
+  });
+});
+
+describe.skipIf(!hasRedisServer('a silent network to Redis is'))('the network to Redis silent', () => {
+  it('everybody gives its connections up and goes on, and no client sees it', async () => {
+    redis = await spawnRedisServer();
+    network = await startTcpProxy(redis.port);
+    const redisUrl = `redis://127.0.0.1:${network.port}`;
+    campaign = await startCampaign({ name: 'Redis silent', backend: 'redis', redisUrl });
+    const watch = new ApiWatch(campaign.fleet, campaign.load.webhookIds[0]);
+    await strike(campaign, network);
+    await watch.stop();
+    expect(watch.improper).toEqual([]);
+    expect([...watch.counts.keys()].sort()).toEqual(['200', '202']);
+    await campaign.expectNothingLost({ mayFailJobs: true });
+  });
+});

@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { steadyPort } from './steady-port.ts';
+
+/** A network between clients and one server on loopback, that can go silent: nothing is refused or closed, nothing comes through. */
+export interface TcpProxy {
+  readonly port: number;
+  /** From here on nothing comes through, connections made from now on included, until `resume`. */
+  hold(): void;
+  /** Lets through what was held, in order. */
+  resume(): void;
+  /**
+   * The connections there are now never say anything again, as after a fail-over to another machine; new ones work. The server
+   * notices nothing either until `bury`.
+   */
+  forsake(): void;
+  /** Ends forsaken connections on the server's side, as its keepalive does in the end. */
+  bury(): void;
+  close(): Promise<void>;
+}
+
+interface Pair {
+  readonly sockets: readonly [Socket, Socket];
+  isForsaken: boolean;
+}
+
+export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+  const port = await steadyPort();
+  const pairs = new Set<Pair>();
+  let isHeld = false;
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true });
+    const pair: Pair = { sockets: [client, upstream], isForsaken: false };
+    pairs.add(pair);
+    for (const [from, to] of [pair.sockets, [upstream, client]] as const) {
+      from.setNoDelay(true);
+      from.pipe(to);
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        // What is silent does not say good-bye either.
+        if (pair.isForsaken) return;
+        to.destroy();
+        pairs.delete(pair);
+      });
+    }
+    if (isHeld) silence(pair);
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port,
+    hold() {
+      isHeld = true;
+      for (const pair of pairs) silence(pair);
+    },
+    resume() {
+      isHeld = false;
+      for (const pair of pairs) if (!pair.isForsaken) speak(pair);
+    },
+    forsake() {
+      for (const pair of pairs) {
+        pair.isForsaken = true;
+        silence(pair);
+      }
+    },
+    bury() {
+      for (const { sockets, isForsaken } of pairs) if (isForsaken) sockets[1].destroy();
+    },
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const { sockets } of pairs) for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function silence({ sockets: [client, upstream] }: Pair): void {
+  client.unpipe(upstream).pause();
+  upstream.unpipe(client).pause();
+}
+
+function speak({ sockets: [client, upstream] }: Pair): void {
+  client.pipe(upstream);
+  upstream.pipe(client);
+}
