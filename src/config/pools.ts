@@ -12,10 +12,10 @@ export const DATABASE_POOL_SIZE = {
 
 /**
  * How long a statement of each process may go without an answer before the server is asked whether it works at it at all; if not, its
- * connection is given up. A client of the API has left soon after.
+ * connection is given up. A client of the API has left soon after. Behind a pooler, where that cannot be asked: a multiple of it.
  */
 export const DATABASE_SILENCE_MS = {
-  api: 10_000,
+  api: 8_000,
   poller: 30_000,
   aggregator: 30_000,
   alerter: 30_000,

@@ -19,17 +19,23 @@ interface Heard {
   askedMs: number | undefined;
 }
 
+/** Those of some sessions that the server says it is working for; `unknown` when it answers, but does not say. */
+export type BusySessions = ReadonlySet<number> | 'unknown';
+
 interface SilenceOptions {
   /** How long a statement may wait for the first word of its answer, milliseconds. */
   limitMs: number;
   log: Logger;
   /**
-   * Which of these sessions the server says it is working for, asked over a connection of its own; none when it does not answer.
-   * Never rejects. Absent: no statement takes as long as the limit.
+   * Asks the server over a connection of its own which of these sessions it is working for: none when it cannot be reached. Absent
+   * where that cannot be asked: then no statement may take as long as the limit.
    */
-  findBusy?: (sessions: readonly number[]) => Promise<ReadonlySet<number>>;
+  findBusy?: (sessions: readonly number[]) => Promise<BusySessions>;
+  /** Once it fires nobody waits longer than STOPPING_LIMIT_MS: who was told to end has little time. */
+  stopping?: AbortSignal;
 }
 
+const STOPPING_LIMIT_MS = 2_000;
 const LOOKS_PER_LIMIT = 15;
 /** With so many looks missed this process stood still, and what came meanwhile is unread: nothing is known of anybody. */
 const MISSED_LOOKS = 3;
@@ -40,51 +46,73 @@ const MISSED_LOOKS = 3;
  * another machine, or behind a firewall that forgot its connections: nothing is refused, and TCP would go on trying for a quarter
  * of an hour. Whoever waits is told that the connection was lost (`ETIMEDOUT`).
  */
-export function endWhenSilent({ limitMs, log, findBusy }: SilenceOptions): (client: unknown) => void {
-  const everyMs = limitMs / LOOKS_PER_LIMIT;
+export function endWhenSilent(options: SilenceOptions): (client: unknown) => void {
+  const { limitMs, log, findBusy, stopping } = options;
+  const everyMs = Math.min(limitMs, STOPPING_LIMIT_MS) / LOOKS_PER_LIMIT;
   const connections = new Map<Connected, Heard>();
   let timer: NodeJS.Timeout | undefined;
   let lookedMs = 0;
   let isAsking = false;
 
-  function listen(nowMs: number): void {
-    const isBlind = nowMs - lookedMs > MISSED_LOOKS * everyMs;
+  /** Notes who was heard. False when this process stood still meanwhile: that time counts for nobody, and what came in it is unread. */
+  function listen(): boolean {
+    const nowMs = performance.now();
+    const lateMs = nowMs - lookedMs - everyMs;
+    const isBlind = lateMs > MISSED_LOOKS * everyMs;
     lookedMs = nowMs;
     for (const [{ readyForQuery, connection }, heard] of connections) {
       const { bytesRead } = connection.stream;
-      if (isBlind || bytesRead !== heard.bytesRead) heard.heardMs = nowMs;
+      if (isBlind) heard.heardMs += lateMs;
+      if (bytesRead !== heard.bytesRead) heard.heardMs = nowMs;
       heard.bytesRead = bytesRead;
+      if (isBlind && heard.askedMs !== undefined) heard.askedMs += lateMs;
       heard.askedMs = readyForQuery ? undefined : (heard.askedMs ?? nowMs);
     }
+    return !isBlind;
   }
 
   /** Since when the one is silent that fell silent last, of those whose statement waits too long; undefined when none does. */
   function silentSince(): number | undefined {
+    const patienceMs = stopping?.aborted ? Math.min(limitMs, STOPPING_LIMIT_MS) : limitMs;
     let latestMs: number | undefined;
     for (const { heardMs, askedMs } of connections.values()) {
       const sinceMs = Math.max(heardMs, askedMs ?? lookedMs);
-      if (lookedMs - sinceMs >= limitMs) latestMs = Math.max(latestMs ?? sinceMs, sinceMs);
+      if (lookedMs - sinceMs >= patienceMs) latestMs = Math.max(latestMs ?? sinceMs, sinceMs);
     }
     return latestMs;
   }
 
-  async function look(): Promise<void> {
-    listen(performance.now());
-    if (silentSince() === undefined || isAsking) return;
-    isAsking = true;
-    const waiting = [...connections].filter(([, { askedMs }]) => askedMs !== undefined);
+  async function endSilent(): Promise<void> {
+    // What is asked while the server is asked was not asked about: the next look is soon enough.
+    const before = new Map([...connections].map(([connected, { askedMs }]) => [connected, askedMs]));
+    const isSettled = (askedMs: number | undefined) => askedMs === undefined || askedMs <= lookedMs - everyMs;
+    const settled = new Set([...before].filter(([, askedMs]) => isSettled(askedMs)).map(([connected]) => connected));
+    const waiting = [...before].filter(([, askedMs]) => askedMs !== undefined);
     const busy = await findBusy?.(waiting.map(([{ processID }]) => processID));
-    isAsking = false;
-    listen(performance.now());
+    if (busy === 'unknown' || !listen()) return;
     for (const [{ processID }, heard] of connections) if (busy?.has(processID)) heard.heardMs = lookedMs;
     const silentMs = silentSince();
     if (silentMs === undefined) return;
-    const ended = [...connections].filter(([, { heardMs }]) => heardMs <= silentMs);
+    const ended = [...connections].filter(
+      ([connected, { heardMs, askedMs }]) =>
+        heardMs <= silentMs && settled.has(connected) && askedMs === before.get(connected),
+    );
+    if (ended.length === 0) return;
     log.warn({ connections: ended.length, limitMs }, 'the database does not answer: connections given up');
     for (const [{ connection }] of ended) {
       const error = new Error(`Connection terminated: the server did not answer for ${limitMs / 1000} s`);
       connection.stream.destroy(Object.assign(error, { code: 'ETIMEDOUT' }));
     }
+  }
+
+  function look(): void {
+    if (!listen() || isAsking || silentSince() === undefined) return;
+    isAsking = true;
+    void endSilent()
+      .catch((error: unknown) => log.warn({ err: error }, 'could not ask whether the database is at work'))
+      .finally(() => {
+        isAsking = false;
+      });
   }
 
   return (client) => {
@@ -100,6 +128,6 @@ export function endWhenSilent({ limitMs, log, findBusy }: SilenceOptions): (clie
     });
     if (timer !== undefined) return;
     lookedMs = nowMs;
-    timer = setInterval(() => void look(), everyMs).unref();
+    timer = setInterval(look, everyMs).unref();
   };
 }

@@ -1,6 +1,7 @@
 import type { Processor, Queue, Worker } from 'bullmq';
 import type { AddUsage } from '../domain/usage.ts';
 import type { Logger } from '../observe/logger.ts';
+import type { BusySessions } from '../observe/silent-connections.ts';
 
 /** BullMQ on one of its two stores. */
 export interface QueueBackend {
@@ -28,4 +29,8 @@ export interface QueueBackendOptions {
   /** Workers this process will start: each holds a LISTEN connection on Postgres. */
   workers: number;
   log: Logger;
+  /** Queues in Postgres: which of these sessions the server is working for. Absent: silence is borne as long as TCP bears it. */
+  findBusy?: (sessions: readonly number[]) => Promise<BusySessions>;
+  /** Fires when the process is told to end. */
+  stopping?: AbortSignal;
 }

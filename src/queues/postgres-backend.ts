@@ -28,6 +28,8 @@ const MIGRATION_ATTEMPTS = 5;
  * search path.
  */
 export function createPostgresQueues(options: QueueBackendOptions): QueueBackend {
+  const { findBusy, stopping, log } = options;
+  const watch = findBusy && endWhenSilent({ limitMs: SILENCE_MS, log, findBusy, ...(stopping && { stopping }) });
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: options.workers + SPARE_CONNECTIONS,
@@ -37,7 +39,11 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
     // BullMQ trusts this to notice a LISTEN connection that died without a word.
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    onConnect: endWhenSilent({ limitMs: SILENCE_MS, log: options.log }),
+    onConnect: (client) => {
+      // Checked out, a client has no listener of the pool's: its loss would end the process. Whoever waits is told by the query.
+      client.on('error', () => undefined);
+      watch?.(client);
+    },
   });
   pool.setMaxListeners(0);
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));

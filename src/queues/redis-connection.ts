@@ -14,6 +14,8 @@ interface RedisBehaviour {
   readonly enableOfflineQueue: boolean;
 }
 
+const SENTINEL_ANSWER_MS = 5_000;
+
 /** Waits 1 s to 5 s between connection attempts, for ever: what was due meanwhile waits that long after Redis is back. */
 function reconnectDelayMs(attempt: number): number {
   return Math.max(1_000, Math.min(2 ** attempt * 100, 5_000));
@@ -54,6 +56,8 @@ function sentinelOptions(address: RedisAddress & { kind: 'sentinel' }): Omit<Red
     sentinels: address.nodes.map((node) => ({ ...node })),
     name: address.masterName,
     sentinelRetryStrategy: reconnectDelayMs,
+    // One that hangs keeps nobody from asking the next.
+    sentinelCommandTimeout: SENTINEL_ANSWER_MS,
     ...(username !== undefined && { sentinelUsername: username }),
     ...(password !== undefined && { sentinelPassword: password }),
     ...(address.isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),

@@ -14,5 +14,5 @@ export const JOB_RETENTION = {
   removeOnFail: { age: 86_400 },
 } as const;
 
-/** A queue store that says nothing for so long while it is asked is given up, to be connected to again: no command blocks for more than 10 s. */
+/** A queue store that says nothing for so long while it is asked is connected to again. No command of BullMQ blocks for more than 10 s. */
 export const SILENCE_MS = 15_000;

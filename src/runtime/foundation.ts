@@ -8,6 +8,7 @@ import { createQueueBackend } from '../queues/backend.ts';
 import type { JobName } from '../queues/jobs.ts';
 import type { QueueBackend } from '../queues/port.ts';
 import { createProducer, type Producer } from '../queues/producer.ts';
+import { findBusySessions } from '../store/busy-sessions.ts';
 import { createDataSource } from '../store/data-source.ts';
 import { checkKeyRing } from '../store/key-check.ts';
 import { migrate, withBootLock } from '../store/migrate.ts';
@@ -65,6 +66,7 @@ export async function openFoundation(
       isPooled,
       poolSize: DATABASE_POOL_SIZE[name],
       silenceMs: DATABASE_SILENCE_MS[name],
+      stopping: signal,
       applicationName: `oddswire-${name}`,
       log,
     });
@@ -76,6 +78,8 @@ export async function openFoundation(
       prefix: config.queues.prefix,
       workers,
       log,
+      findBusy: (pids) => findBusySessions(databaseDirectUrl, pids),
+      stopping: signal,
     });
     opened.push(() => backend.close());
     if (!worksWithoutQueues(name)) await waitUntilAnswers('the queue store', () => backend.ping(), log, signal);

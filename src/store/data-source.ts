@@ -53,6 +53,8 @@ interface DataSourceOptions {
   lockTimeoutMs?: number;
   /** A statement that has no answer for so long loses its connection, if the server is not working at it. Default: TCP's time. */
   silenceMs?: number;
+  /** Fires when the process is told to end: then silence is borne for some seconds only. */
+  stopping?: AbortSignal;
   /** See IDLE_IN_TRANSACTION_MS; tests shorten it. */
   idleInTransactionMs?: number;
   log: Logger;
@@ -61,9 +63,11 @@ interface DataSourceOptions {
 /** A pooler does not say for which of its sessions the server works: statements get so many times the time there. */
 const PATIENCE_WITH_POOLERS = 4;
 
-function silenceWatch({ databaseUrl, isPooled, log }: DataSourceOptions, silenceMs: number): (client: unknown) => void {
-  if (isPooled === true) return endWhenSilent({ limitMs: PATIENCE_WITH_POOLERS * silenceMs, log });
-  return endWhenSilent({ limitMs: silenceMs, log, findBusy: (pids) => findBusySessions(databaseUrl, pids) });
+function silenceWatch(options: DataSourceOptions, silenceMs: number): (client: unknown) => void {
+  const { databaseUrl, isPooled, log, stopping } = options;
+  const watched = { log, ...(stopping && { stopping }) };
+  if (isPooled === true) return endWhenSilent({ ...watched, limitMs: PATIENCE_WITH_POOLERS * silenceMs });
+  return endWhenSilent({ ...watched, limitMs: silenceMs, findBusy: (pids) => findBusySessions(databaseUrl, pids) });
 }
 
 /** A data source that is not connected yet. TypeORM logs nothing: one failed bulk insert would print all its values. */

@@ -21,6 +21,8 @@ export async function withBootLock<T>(databaseUrl: string, signal: AbortSignal, 
     keepAlive: true,
     lock_timeout: LOCK_TRY_MS,
   });
+  // Its loss is told by the next statement, if there is one: without a listener it would end the process.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     while (!(await tryLock(client))) {

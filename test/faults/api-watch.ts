@@ -24,13 +24,15 @@ export class ApiWatch {
   readonly improper: string[] = [];
   readonly #fleet: Fleet;
   readonly #webhookId: string | undefined;
+  readonly #answerLimitMs: number;
   #isOver = false;
   #asked = 0;
   readonly #loop: Promise<void>;
 
-  constructor(fleet: Fleet, webhookId?: string) {
+  constructor(fleet: Fleet, webhookId?: string, answerLimitMs = ANSWER_LIMIT_MS) {
     this.#fleet = fleet;
     this.#webhookId = webhookId;
+    this.#answerLimitMs = answerLimitMs;
     this.#loop = this.#repeat();
   }
 
@@ -64,7 +66,7 @@ export class ApiWatch {
     const response = await fetch((apis[this.#asked % apis.length] ?? '') + path, {
       method: isWrite ? 'POST' : 'GET',
       headers: { authorization: `Bearer ${API_KEY}`, 'x-api-key': API_KEY },
-      signal: AbortSignal.timeout(ANSWER_LIMIT_MS),
+      signal: AbortSignal.timeout(this.#answerLimitMs),
     });
     const body = JSON.parse(await response.text()) as { success?: boolean; error?: { code?: string }; meta?: unknown };
     const { code } = body.error ?? {};

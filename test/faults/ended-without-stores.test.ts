@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
 import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis.ts';
 import { WEBHOOK_SECRET } from '../support/system.ts';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
 
 /** How long a store has been away when they are told: some have noticed, some are in the middle of asking. */
@@ -11,12 +12,15 @@ const AWAY_MS = [0, 2_000];
 
 let postgres: OwnPostgres | undefined;
 let redis: RedisServer | undefined;
+let network: TcpProxy | undefined;
 let fleet: Fleet | undefined;
 afterEach(async () => {
   await fleet?.stop();
+  await network?.close();
   await postgres?.stop();
   await redis?.stop();
   fleet = undefined;
+  network = undefined;
   postgres = undefined;
   redis = undefined;
 });
@@ -37,6 +41,17 @@ describe('processes told to end', () => {
     postgres = await startOwnPostgres();
     fleet = await start(postgres);
     await postgres.server.kill();
+    await delay(awayMs);
+    expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  it.each(AWAY_MS)('end while the network to Postgres is silent, for %i ms', async (awayMs) => {
+    postgres = await startOwnPostgres();
+    const url = new URL(postgres.database.url);
+    network = await startTcpProxy(Number(url.port));
+    url.port = String(network.port);
+    fleet = await start({ ...postgres, database: { ...postgres.database, url: url.href } });
+    network.hold();
     await delay(awayMs);
     expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
   });

@@ -20,6 +20,7 @@ export function guard(script: string, ...args: readonly string[]): Guard {
   child.unref();
   return {
     async dismiss() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       const gone = once(child, 'exit');
       // Else nothing may keep this process alive for the clean-up that follows.
       child.ref();

@@ -1,0 +1,212 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type BusySessions, endWhenSilent } from '../../../src/observe/silent-connections.ts';
+
+const LIMIT_MS = 3_000;
+const LOOK_MS = LIMIT_MS / 15;
+
+class FakeSocket extends EventEmitter {
+  bytesRead = 0;
+  destroyed: Error | undefined;
+
+  destroy(error: Error): void {
+    this.destroyed = error;
+    this.emit('close');
+  }
+}
+
+class FakeClient {
+  readyForQuery = true;
+  readonly processID: number;
+  readonly stream = new FakeSocket();
+  readonly connection = { stream: this.stream };
+
+  constructor(processID: number) {
+    this.processID = processID;
+  }
+
+  ask(): void {
+    this.readyForQuery = false;
+  }
+
+  answer(): void {
+    this.stream.bytesRead += 10;
+    this.readyForQuery = true;
+  }
+}
+
+let clockMs: number;
+let lines: object[];
+const log = { warn: (fields: object, msg: string) => lines.push({ ...fields, msg }) };
+
+beforeEach(() => {
+  clockMs = 1_000;
+  lines = [];
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  vi.spyOn(performance, 'now').mockImplementation(() => clockMs);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Lets time pass as it does for a process that runs. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += LOOK_MS) {
+    clockMs += LOOK_MS;
+    await vi.advanceTimersByTimeAsync(LOOK_MS);
+  }
+}
+
+type Options = Partial<Parameters<typeof endWhenSilent>[0]>;
+
+function watch(count: number, options: Options = {}): FakeClient[] {
+  const onConnect = endWhenSilent({ limitMs: LIMIT_MS, log: log as never, ...options });
+  const clients = Array.from({ length: count }, (_, index) => new FakeClient(index + 1));
+  for (const client of clients) onConnect(client);
+  return clients;
+}
+
+const ended = (clients: FakeClient[]) =>
+  clients.filter(({ stream }) => stream.destroyed).map(({ processID }) => processID);
+
+describe('endWhenSilent', () => {
+  it('ends what waits too long and all that were not heard since, and nothing else', async () => {
+    const clients = watch(4);
+    const [silent, , answering, late] = clients;
+    await pass(LIMIT_MS);
+    silent?.ask();
+    await pass(LIMIT_MS / 2);
+    answering?.ask();
+    await pass(LOOK_MS);
+    answering?.answer();
+    await pass(LIMIT_MS / 2 - LOOK_MS);
+    late?.ask();
+    await pass(3 * LOOK_MS);
+    expect(ended(clients)).toEqual([1, 2, 4]);
+    expect(silent?.stream.destroyed).toMatchObject({ code: 'ETIMEDOUT' });
+    expect(lines).toMatchObject([{ connections: 3, limitMs: LIMIT_MS }]);
+  });
+
+  it('counts from the last word of an answer that stops half-way', async () => {
+    const clients = watch(1);
+    clients[0]?.ask();
+    await pass(LIMIT_MS / 2);
+    if (clients[0]) clients[0].stream.bytesRead += 5;
+    await pass(LIMIT_MS - LOOK_MS);
+    expect(ended(clients)).toEqual([]);
+    await pass(3 * LOOK_MS);
+    expect(ended(clients)).toEqual([1]);
+  });
+
+  it('ends nothing that the server is working for, however long, and asks about all that wait', async () => {
+    const asked: number[][] = [];
+    const findBusy = async (pids: readonly number[]) => {
+      asked.push([...pids]);
+      return new Set(pids);
+    };
+    const clients = watch(3, { findBusy });
+    clients[0]?.ask();
+    await pass(LIMIT_MS / 2);
+    clients[1]?.ask();
+    await pass(3 * LIMIT_MS);
+    expect(ended(clients)).toEqual([]);
+    expect(asked[0]).toEqual([1, 2]);
+    // Whom it works for is heard, in a way: not asked about again until another limit has passed.
+    expect(asked.length).toBeLessThanOrEqual(4);
+  });
+
+  it('ends nothing when the server does not say', async () => {
+    let answer: BusySessions = 'unknown';
+    const clients = watch(2, { findBusy: async () => answer });
+    clients[0]?.ask();
+    await pass(2 * LIMIT_MS);
+    expect(ended(clients)).toEqual([]);
+    expect(lines).toEqual([]);
+    answer = new Set();
+    await pass(2 * LOOK_MS);
+    expect(ended(clients)).toEqual([1, 2]);
+  });
+
+  it('goes on asking when asking fails', async () => {
+    let isBroken = true;
+    const findBusy = async () => {
+      if (isBroken) throw new Error('broken');
+      return new Set<number>();
+    };
+    const clients = watch(1, { findBusy });
+    clients[0]?.ask();
+    await pass(LIMIT_MS + 2 * LOOK_MS);
+    expect(lines.length).toBeGreaterThan(0);
+    isBroken = false;
+    await pass(2 * LOOK_MS);
+    expect(ended(clients)).toEqual([1]);
+  });
+
+  it('leaves a statement alone that began while the server was asked', async () => {
+    let answer: (busy: BusySessions) => void = () => undefined;
+    const findBusy = () =>
+      new Promise<BusySessions>((resolve) => {
+        answer = resolve;
+      });
+    const clients = watch(3, { findBusy });
+    const [silent, idle, begins] = clients;
+    silent?.ask();
+    await pass(LIMIT_MS + 2 * LOOK_MS);
+    begins?.ask();
+    await pass(5 * LOOK_MS);
+    answer(new Set());
+    await pass(LOOK_MS);
+    expect(ended([silent, idle, begins] as FakeClient[])).toEqual([1, 2]);
+  });
+
+  it('does not count the time this process stood still', async () => {
+    const clients = watch(1);
+    clients[0]?.ask();
+    await pass(LIMIT_MS / 2);
+    // Stopped and continued: the answer came, and is not read yet.
+    clockMs += 10 * LIMIT_MS;
+    await vi.advanceTimersByTimeAsync(LOOK_MS);
+    expect(ended(clients)).toEqual([]);
+    clients[0]?.answer();
+    await pass(2 * LIMIT_MS);
+    expect(ended(clients)).toEqual([]);
+    expect(lines).toEqual([]);
+  });
+
+  it('finds silence out although it stands still now and then', async () => {
+    const clients = watch(1);
+    clients[0]?.ask();
+    for (let turn = 0; turn < 6; turn++) {
+      await pass(LIMIT_MS / 4);
+      clockMs += LIMIT_MS;
+      await vi.advanceTimersByTimeAsync(LOOK_MS);
+    }
+    expect(ended(clients)).toEqual([1]);
+  });
+
+  it('has less patience once the process is told to end', async () => {
+    const stopping = new AbortController();
+    const clients = watch(1, { limitMs: 60_000, stopping: stopping.signal });
+    clients[0]?.ask();
+    await pass(10_000);
+    expect(ended(clients)).toEqual([]);
+    stopping.abort();
+    await pass(1_000);
+    expect(ended(clients)).toEqual([1]);
+  });
+
+  it('keeps no timer when nothing is connected, and looks again when something is', async () => {
+    const onConnect = endWhenSilent({ limitMs: LIMIT_MS, log: log as never });
+    const [first, second] = [new FakeClient(1), new FakeClient(2)];
+    onConnect(first);
+    expect(vi.getTimerCount()).toBe(1);
+    first.stream.emit('close');
+    expect(vi.getTimerCount()).toBe(0);
+    await pass(LIMIT_MS);
+    onConnect(second);
+    second.ask();
+    await pass(LIMIT_MS + 2 * LOOK_MS);
+    expect(ended([second])).toEqual([2]);
+  });
+});
