@@ -36,6 +36,8 @@ interface SilenceOptions {
 }
 
 const STOPPING_LIMIT_MS = 2_000;
+/** A server that refuses the question is not asked all the time. */
+const PAUSE_MS = 1_000;
 const LOOKS_PER_LIMIT = 15;
 /** With so many looks missed this process stood still, and what came meanwhile is unread: nothing is known of anybody. */
 const MISSED_LOOKS = 3;
@@ -53,6 +55,7 @@ export function endWhenSilent(options: SilenceOptions): (client: unknown) => voi
   let timer: NodeJS.Timeout | undefined;
   let lookedMs = 0;
   let isAsking = false;
+  let toldMs = Number.NEGATIVE_INFINITY;
 
   /** Notes who was heard. False when this process stood still meanwhile: that time counts for nobody, and what came in it is unread. */
   function listen(): boolean {
@@ -106,12 +109,13 @@ export function endWhenSilent(options: SilenceOptions): (client: unknown) => voi
   }
 
   function look(): void {
-    if (!listen() || isAsking || silentSince() === undefined) return;
+    if (!listen() || isAsking || lookedMs - toldMs < PAUSE_MS || silentSince() === undefined) return;
     isAsking = true;
     void endSilent()
       .catch((error: unknown) => log.warn({ err: error }, 'could not ask whether the database is at work'))
       .finally(() => {
         isAsking = false;
+        toldMs = lookedMs;
       });
   }
 

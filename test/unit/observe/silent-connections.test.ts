@@ -116,15 +116,18 @@ describe('endWhenSilent', () => {
     expect(asked.length).toBeLessThanOrEqual(4);
   });
 
-  it('ends nothing when the server does not say', async () => {
+  it('ends nothing when the server does not say, and asks again after a pause', async () => {
     let answer: BusySessions = 'unknown';
-    const clients = watch(2, { findBusy: async () => answer });
+    const findBusy = vi.fn(async () => answer);
+    const clients = watch(2, { findBusy });
     clients[0]?.ask();
     await pass(2 * LIMIT_MS);
     expect(ended(clients)).toEqual([]);
     expect(lines).toEqual([]);
+    expect(findBusy.mock.calls.length).toBeGreaterThan(1);
+    expect(findBusy.mock.calls.length).toBeLessThanOrEqual(1 + LIMIT_MS / 1_000);
     answer = new Set();
-    await pass(2 * LOOK_MS);
+    await pass(1_000 + 2 * LOOK_MS);
     expect(ended(clients)).toEqual([1, 2]);
   });
 
@@ -139,7 +142,7 @@ describe('endWhenSilent', () => {
     await pass(LIMIT_MS + 2 * LOOK_MS);
     expect(lines.length).toBeGreaterThan(0);
     isBroken = false;
-    await pass(2 * LOOK_MS);
+    await pass(1_000 + 2 * LOOK_MS);
     expect(ended(clients)).toEqual([1]);
   });
 
