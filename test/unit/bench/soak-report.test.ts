@@ -66,6 +66,22 @@ describe('judge', () => {
 });
 
 describe('ruleOf', () => {
+  it('judges what hangs on pooled connections over minutes, and what does not from the first moment', () => {
+    const toothOf = (name: string) => (ruleOf(name).expectation as { toothSeconds?: number }).toothSeconds;
+    const pooled = [
+      'deliverer: sockets',
+      'api: descriptors',
+      'poller: handles',
+      'postgres: connections of oddswire-api',
+    ];
+    expect([...pooled, 'postgres: memory of backends'].map(toothOf)).toEqual([60, 60, 60, 60, 60]);
+    expect(['api: live heap', 'api: threads', 'deliveries pending'].map(toothOf)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
   it('knows tables of history from others, and nothing by default', () => {
     expect(ruleOf('table candle').expectation.kind).toBe('kept');
     expect(ruleOf('indexes latest_price').expectation.kind).toBe('flat');
