@@ -21,3 +21,6 @@ export const DATABASE_SILENCE_MS = {
   alerter: 30_000,
   deliverer: 30_000,
 } as const satisfies Record<keyof typeof DATABASE_POOL_SIZE, number>;
+
+/** After so long without a word the network is asked whether an idle connection is still there; the system's default is two hours. */
+export const KEEP_ALIVE_DELAY_MS = 10_000;

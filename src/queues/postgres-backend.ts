@@ -7,6 +7,7 @@ import {
   withBackend,
 } from 'bullmq';
 import pg from 'pg';
+import { KEEP_ALIVE_DELAY_MS } from '../config/pools.ts';
 import { endWhenSilent } from '../observe/silent-connections.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { JOB_RETENTION, SILENCE_MS, WORKER_SETTINGS } from './settings.ts';
@@ -16,8 +17,6 @@ const QUEUE_SCHEMA = 'bullmq';
 
 /** Queries beside the LISTEN connections: with no slot left over, every Worker would wait for ever. */
 const SPARE_CONNECTIONS = 6;
-
-const KEEP_ALIVE_DELAY_MS = 10_000;
 
 /** SQLSTATEs of a schema, or a table in it, that is gone: somebody dropped it between two statements of its migration. */
 const MEANWHILE_DROPPED: ReadonlySet<string> = new Set(['3F000', '42P01']);

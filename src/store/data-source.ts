@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { DataSource } from 'typeorm';
+import { KEEP_ALIVE_DELAY_MS } from '../config/pools.ts';
 import type { Logger } from '../observe/logger.ts';
 import { endWhenSilent } from '../observe/silent-connections.ts';
 import { findBusySessions } from './busy-sessions.ts';
@@ -35,9 +36,6 @@ const MIGRATIONS = [
  */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
-/** After so long without a word the network is asked whether an idle connection is still there; the system's default is two hours. */
-const KEEP_ALIVE_DELAY_MS = 10_000;
-
 interface DataSourceOptions {
   databaseUrl: string;
   /** Connections of the pool. */
@@ -60,14 +58,14 @@ interface DataSourceOptions {
   log: Logger;
 }
 
-/** A pooler does not say for which of its sessions the server works: statements get so many times the time there. */
+/** A pooler does not say for which of its sessions the server works: statements get so many times the time there, also at the end. */
 const PATIENCE_WITH_POOLERS = 4;
 
 function silenceWatch(options: DataSourceOptions, silenceMs: number): (client: unknown) => void {
   const { databaseUrl, isPooled, log, stopping } = options;
-  const watched = { log, ...(stopping && { stopping }) };
-  if (isPooled === true) return endWhenSilent({ ...watched, limitMs: PATIENCE_WITH_POOLERS * silenceMs });
-  return endWhenSilent({ ...watched, limitMs: silenceMs, findBusy: (pids) => findBusySessions(databaseUrl, pids) });
+  if (isPooled === true) return endWhenSilent({ limitMs: PATIENCE_WITH_POOLERS * silenceMs, log });
+  const findBusy = (pids: readonly number[]) => findBusySessions(databaseUrl, pids);
+  return endWhenSilent({ limitMs: silenceMs, log, findBusy, ...(stopping && { stopping }) });
 }
 
 /** A data source that is not connected yet. TypeORM logs nothing: one failed bulk insert would print all its values. */

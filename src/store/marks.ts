@@ -47,9 +47,9 @@ export function shardsOf(keys: Iterable<bigint>): number[] {
 }
 
 /**
- * Marks are looked for by their index alone: the statistics of a table that is filled and emptied all day say that a shard has a mark or two,
- * and a bitmap of those two would be of all that wait, and of all that were claimed since the last vacuum, at each look. An
- * index scan stops at its limit, and remembers in the index what it found dead.
+ * Marks are looked for by their index alone: the statistics of a table that is filled and emptied all day say that a shard has a
+ * mark or two, and a bitmap of those two would be of all that wait, and of all that were claimed since the last vacuum, at each
+ * look. An index scan stops at its limit, and remembers in the index what it found dead.
  */
 const BY_INDEX = `set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`;
 

@@ -25,9 +25,9 @@ afterEach(async () => {
   redis = undefined;
 });
 
-async function start(own: OwnPostgres, redisUrl?: string): Promise<Fleet> {
+async function start(databaseUrl: string, redisUrl?: string): Promise<Fleet> {
   return startFleet({
-    databaseUrl: own.database.url,
+    databaseUrl,
     ...(redisUrl !== undefined && { redisUrl }),
     queuePrefix: `end${randomBytes(5).toString('hex')}`,
     counts: ofEach(1),
@@ -39,7 +39,7 @@ async function start(own: OwnPostgres, redisUrl?: string): Promise<Fleet> {
 describe('processes told to end', () => {
   it.each(AWAY_MS)('end while Postgres is away, for %i ms', async (awayMs) => {
     postgres = await startOwnPostgres();
-    fleet = await start(postgres);
+    fleet = await start(postgres.database.url);
     await postgres.server.kill();
     await delay(awayMs);
     expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
@@ -47,10 +47,8 @@ describe('processes told to end', () => {
 
   it.each(AWAY_MS)('end while the network to Postgres is silent, for %i ms', async (awayMs) => {
     postgres = await startOwnPostgres();
-    const url = new URL(postgres.database.url);
-    network = await startTcpProxy(Number(url.port));
-    url.port = String(network.port);
-    fleet = await start({ ...postgres, database: { ...postgres.database, url: url.href } });
+    network = await startTcpProxy(postgres.database.url);
+    fleet = await start(network.url);
     network.hold();
     await delay(awayMs);
     expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
@@ -61,7 +59,7 @@ describe('processes told to end', () => {
     async (awayMs) => {
       postgres = await startOwnPostgres();
       redis = await spawnRedisServer();
-      fleet = await start(postgres, `redis://127.0.0.1:${redis.port}`);
+      fleet = await start(postgres.database.url, `redis://127.0.0.1:${redis.port}`);
       const webhook = await fleet.call<{ id: string }>('POST', '/v1/webhooks', {
         url: `${fleet.receiver.url}/hook`,
         events: ['price_alert'],

@@ -45,10 +45,8 @@ async function strike(running: Campaign, proxy: TcpProxy): Promise<void> {
 describe.each(BACKENDS)('the network to Postgres silent, queues on %s', (backend) => {
   it.skipIf(!isAvailable(backend))('everybody gives its connections up and goes on', async () => {
     postgres = await startOwnPostgres();
-    const url = new URL(postgres.database.url);
-    network = await startTcpProxy(Number(url.port));
-    url.port = String(network.port);
-    const database = { ...postgres.database, url: url.href };
+    network = await startTcpProxy(postgres.database.url);
+    const database = { ...postgres.database, url: network.url };
     campaign = await startCampaign({ name: 'Postgres silent', backend, database });
     const watch = new ApiWatch(campaign.fleet, undefined, ANSWER_LIMIT_MS);
     await strike(campaign, network);
@@ -62,9 +60,8 @@ describe.each(BACKENDS)('the network to Postgres silent, queues on %s', (backend
 describe.skipIf(!hasRedisServer('a silent network to Redis is'))('the network to Redis silent', () => {
   it('everybody gives its connections up and goes on, and no client sees it', async () => {
     redis = await spawnRedisServer();
-    network = await startTcpProxy(redis.port);
-    const redisUrl = `redis://127.0.0.1:${network.port}`;
-    campaign = await startCampaign({ name: 'Redis silent', backend: 'redis', redisUrl });
+    network = await startTcpProxy(`redis://127.0.0.1:${redis.port}`);
+    campaign = await startCampaign({ name: 'Redis silent', backend: 'redis', redisUrl: network.url });
     const watch = new ApiWatch(campaign.fleet, campaign.load.webhookIds[0]);
     await strike(campaign, network);
     await watch.stop();

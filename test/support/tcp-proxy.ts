@@ -4,7 +4,8 @@ import { steadyPort } from './steady-port.ts';
 
 /** A network between clients and one server on loopback, that can go silent: nothing is refused or closed, nothing comes through. */
 export interface TcpProxy {
-  readonly port: number;
+  /** The address that was given, by way of this network. */
+  readonly url: string;
   /** From here on nothing comes through, connections made from now on included, until `resume`. */
   hold(): void;
   /** Lets through what was held, in order. */
@@ -24,8 +25,12 @@ interface Pair {
   isForsaken: boolean;
 }
 
-export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+/** A network to the server on 127.0.0.1 that this address names. */
+export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const port = await steadyPort();
+  const url = new URL(target);
+  const targetPort = Number(url.port);
+  url.port = String(port);
   const pairs = new Set<Pair>();
   let isHeld = false;
   const server = createServer({ allowHalfOpen: true }, (client) => {
@@ -48,7 +53,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
-    port,
+    url: url.href,
     hold() {
       isHeld = true;
       for (const pair of pairs) silence(pair);

@@ -22,16 +22,14 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 beforeEach(async () => {
   lines = [];
-  const url = new URL(test.url);
-  network = await startTcpProxy(Number(url.port));
-  url.port = String(network.port);
+  network = await startTcpProxy(test.url);
   const log = createLogger({
     process: 'test',
     level: 'warn',
     destination: { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) },
   });
   const source = createDataSource({
-    databaseUrl: url.href,
+    databaseUrl: network.url,
     poolSize: 4,
     silenceMs: SILENCE_MS,
     applicationName: 'silent',
