@@ -8,11 +8,12 @@ const BREAKER_VALUE: Record<BreakerState, number> = { closed: 0, half_open: 1, o
 export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
   const hosts = new Set<string>();
   return {
-    onRequest({ venue, host, route, outcome, statusCode, durationMs }) {
+    onRequest({ venue, host, route, outcome, statusCode, durationMs, ageMs }) {
       // Breakers begin closed and tell of changes only.
       if (!hosts.has(host)) metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE.closed);
       hosts.add(host);
       metrics.venueRequests.observe({ venue, host, route, outcome }, durationMs / 1000);
+      if (ageMs !== undefined) metrics.venueResponseAge.observe({ venue, host, route }, ageMs / 1000);
       metrics.venueResponses.inc({ venue, host, status: statusClass(statusCode) });
     },
     onTurn({ venue, host, waitedMs, isRefused }) {
@@ -27,6 +28,9 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
     onUnknown({ venue, field, value }) {
       metrics.venueUnknownValues.inc({ venue, field });
       log.debug({ venue, field, value }, 'unknown venue value');
+    },
+    onSkipped({ venue, kind, reason, count }) {
+      metrics.skippedRecords.inc({ venue, kind, reason }, count);
     },
     onTruncated({ venue, kind, detail }) {
       metrics.venueTruncations.inc({ venue, kind });

@@ -79,4 +79,6 @@ export interface TradeRecord {
   price: Decimal;
   size: Decimal;
   side?: 'buy' | 'sell';
+  /** The venue's own order among trades of one instant, rising; absent where the venue gives none. */
+  ordinal?: number;
 }

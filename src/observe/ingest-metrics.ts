@@ -17,6 +17,12 @@ export function ingestMetrics(registry: Registry) {
       labelNames: ['venue', 'kind', 'reason'],
       registers,
     }),
+    skippedRecords: new Counter({
+      name: 'ingest_skipped_total',
+      help: 'Sound records that are not stored, by the reasons of docs/venues.md',
+      labelNames: ['venue', 'kind', 'reason'],
+      registers,
+    }),
     sinceSuccess: new Gauge({
       name: 'ingest_since_success_seconds',
       help: 'Since a poll last stored a page; before the first success since this process started',
@@ -65,6 +71,13 @@ export function ingestMetrics(registry: Registry) {
       help: 'HTTP attempts at venues',
       labelNames: ['venue', 'host', 'route', 'outcome'],
       buckets: DURATION_BUCKETS,
+      registers,
+    }),
+    venueResponseAge: new Histogram({
+      name: 'venue_response_age_seconds',
+      help: 'Age of answers that came from a cache of the venue, by their Age header',
+      labelNames: ['venue', 'host', 'route'],
+      buckets: [0, 1, 2, 5, 10, 30, 60, 120, 300, 600],
       registers,
     }),
     venueResponses: new Counter({

@@ -19,6 +19,8 @@ interface AttemptOptions {
 
 interface AttemptResult {
   statusCode: number;
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string | string[] | undefined>>;
   json: unknown;
 }
 
@@ -51,7 +53,7 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
     throw new VenueError(options.venue, 'invalid_payload', why, { retryable: true, statusCode });
   }
   try {
-    return { statusCode, json: JSON.parse(text) };
+    return { statusCode, headers: response.headers, json: JSON.parse(text) };
   } catch {
     // Not the parser's words, which quote the answer: it may repeat the key that we sent.
     throw new VenueError(options.venue, 'invalid_payload', `the answer is not JSON (${text.length} characters)`, {

@@ -11,6 +11,7 @@ import {
 } from 'cockatiel';
 import { Pool } from 'undici';
 import { asError } from '../domain/errors.ts';
+import { parseAgeMs } from './age.ts';
 import { openDeadline } from './deadline.ts';
 import { VenueError, type VenueErrorCode } from './errors.ts';
 import { attemptJson } from './http-attempt.ts';
@@ -53,10 +54,21 @@ interface VenueRequest {
   signal: AbortSignal;
 }
 
-/** The client of one venue host. Both calls return the parsed JSON and throw VenueError only. */
+/** A successful answer. */
+export interface VenueAnswer {
+  json: unknown;
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** How long the answer lay in a cache (RFC 9111 section 5.1), milliseconds; 0 without a valid `Age` header. */
+  ageMs: number;
+}
+
+/** The client of one venue host. All calls throw VenueError only. */
 export interface VenueHttp {
   readonly host: string;
   breakerState(): BreakerState;
+  get(request: VenueRequest): Promise<VenueAnswer>;
+  /** The body of `get`. */
   getJson(request: VenueRequest): Promise<unknown>;
   /** For reads that a venue serves by POST: they are retried like GETs. */
   postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
@@ -104,10 +116,10 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   });
   breaker.onStateChange((state) => observer?.onBreaker?.({ venue, host: url.host, state: BREAKER_STATES[state] }));
 
-  async function attempt(request: VenueRequest, body: string | undefined, signal: AbortSignal): Promise<unknown> {
+  async function attempt(request: VenueRequest, body: string | undefined, signal: AbortSignal): Promise<VenueAnswer> {
     const query = request.query?.toString();
     const started = performance.now();
-    const report = (outcome: RequestEvent['outcome'], statusCode?: number) =>
+    const report = (outcome: RequestEvent['outcome'], statusCode?: number, ageMs?: number) =>
       observer?.onRequest?.({
         venue,
         host: url.host,
@@ -115,6 +127,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         outcome,
         durationMs: performance.now() - started,
         ...(statusCode !== undefined && { statusCode }),
+        ...(ageMs !== undefined && { ageMs }),
       });
     const deadline = openDeadline(signal, attemptTimeoutMs);
     try {
@@ -135,8 +148,9 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
-      report('ok', result.statusCode);
-      return result.json;
+      const ageMs = parseAgeMs(result.headers.age);
+      report('ok', result.statusCode, ageMs);
+      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0 };
     } catch (thrown) {
       const error = toVenueError(venue, thrown, request.signal, deadline.signal);
       // Some venues repeat the key they refuse.
@@ -176,7 +190,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     }
   }
 
-  async function call(request: VenueRequest, body?: string): Promise<unknown> {
+  async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
     const deadline = openDeadline(request.signal, callTimeoutMs);
     let backoff: IBackoff<unknown> | undefined;
     try {
@@ -202,8 +216,9 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   return {
     host: url.host,
     breakerState: () => BREAKER_STATES[breaker.state],
-    getJson: (request) => call(request),
-    postJson: (request) => call(request, JSON.stringify(request.body)),
+    get: (request) => call(request),
+    getJson: async (request) => (await call(request)).json,
+    postJson: async (request) => (await call(request, JSON.stringify(request.body))).json,
     close: () => pool.destroy(),
   };
 }

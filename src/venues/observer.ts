@@ -11,6 +11,8 @@ export interface RequestEvent {
   outcome: 'ok' | VenueErrorCode;
   statusCode?: number;
   durationMs: number;
+  /** The `Age` of the answer, milliseconds; absent when the answer names none. */
+  ageMs?: number;
 }
 
 /** A request that got its turn in the rate budget of its host after this wait, or was refused one: it would have come too late. */
@@ -41,6 +43,14 @@ export interface TruncationEvent {
   detail: string;
 }
 
+/** Sound records that are not stored, by reason (docs/venues.md). */
+export interface SkipEvent {
+  venue: string;
+  kind: RecordKind;
+  reason: string;
+  count: number;
+}
+
 /** What metrics and venue health listen to. Listeners must not throw. */
 export interface VenueObserver {
   onRequest?(event: RequestEvent): void;
@@ -48,4 +58,5 @@ export interface VenueObserver {
   onBreaker?(event: BreakerEvent): void;
   onUnknown?(event: UnknownValueEvent): void;
   onTruncated?(event: TruncationEvent): void;
+  onSkipped?(event: SkipEvent): void;
 }

@@ -6,7 +6,19 @@ export interface UnknownValue {
   value: string;
 }
 
-/** What a pure parser makes of a payload: records, refusals, and the unknown values for whoever counts them. */
+/**
+ * The result of a pure parser. Every record of the payload ends as a record, a rejection or a skip, so the three add up to the
+ * length of the payload wherever one raw record makes at most one record.
+ */
 export interface ParsedBatch<R> extends Batch<R> {
   unknowns: UnknownValue[];
+  /**
+   * One reason per sound record that oddswire does not store, such as a poll among markets or an unfilled order among trades.
+   * docs/venues.md lists the reasons of each venue.
+   */
+  skipped: string[];
+}
+
+export function emptyBatch<R>(): ParsedBatch<R> {
+  return { records: [], rejected: [], unknowns: [], skipped: [] };
 }

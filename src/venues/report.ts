@@ -10,6 +10,8 @@ interface Report {
   unknowns(values: readonly { field: string; value: string }[]): void;
   /** A walk that could not see everything it should have; undefined when it did. */
   truncated(kind: RecordKind, detail: string | undefined): void;
+  /** Sound records that are not stored: one reason each. */
+  skipped(kind: RecordKind, reasons: readonly string[]): void;
 }
 
 export function createReport(venue: string, observer: VenueObserver | undefined): Report {
@@ -21,6 +23,11 @@ export function createReport(venue: string, observer: VenueObserver | undefined)
     },
     truncated(kind, detail) {
       if (detail !== undefined) observer?.onTruncated?.({ venue, kind, detail });
+    },
+    skipped(kind, reasons) {
+      const counts = new Map<string, number>();
+      for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+      for (const [reason, count] of counts) observer?.onSkipped?.({ venue, kind, reason, count });
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { MarketRecord } from '../../domain/market.ts';
 import { pastTimes } from '../market-times.ts';
-import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { unstorableField } from '../unstorable-field.ts';
@@ -16,7 +16,7 @@ const ZERO_TIME = /^0001-01-01/;
 
 /** Market objects, each with the event it belongs to where that is known; pure. */
 export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_INFINITY): ParsedBatch<MarketRecord> {
-  const batch: ParsedBatch<MarketRecord> = { records: [], rejected: [], unknowns: [] };
+  const batch = emptyBatch<MarketRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
     const unknowns: UnknownValue[] = [];

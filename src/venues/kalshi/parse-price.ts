@@ -1,7 +1,7 @@
 import { compareDecimals, type Decimal, midpoint, ONE, ZERO } from '../../domain/decimal.ts';
 import type { PriceRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
-import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { kalshiLife } from './life.ts';
@@ -18,7 +18,7 @@ export function parsePrices(
   nowMs: number,
   requested?: ReadonlySet<string>,
 ): ParsedBatch<PriceRecord> {
-  const batch: ParsedBatch<PriceRecord> = { records: [], rejected: [], unknowns: [] };
+  const batch = emptyBatch<PriceRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
     const unknowns: UnknownValue[] = [];

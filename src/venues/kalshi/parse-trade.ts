@@ -1,7 +1,7 @@
 import { addDecimals, type Decimal, ONE, parseDecimal } from '../../domain/decimal.ts';
 import type { TradeRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
-import type { ParsedBatch } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
@@ -98,7 +98,7 @@ function readTime(text: unknown, nowMs: number): Reading<number> {
 
 /** The records of feed rows; a trade that is there twice counts once. */
 export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord> {
-  const batch: ParsedBatch<TradeRecord> = { records: [], rejected: [], unknowns: [] };
+  const batch = emptyBatch<TradeRecord>();
   const seen = new Set<string>();
   for (const { trade, rejected, unknownSide } of rows) {
     if (rejected) batch.rejected.push(rejected);

@@ -81,8 +81,9 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     at: MarketPosition,
     nowMs: number,
   ): MarketPage {
-    const { records, rejected, unknowns } = parseMarkets(rows, nowMs);
+    const { records, rejected, unknowns, skipped } = parseMarkets(rows, nowMs);
     report.unknowns(unknowns);
+    report.skipped('markets', skipped);
     const { position, sweep } = closeSweep(at);
     const page = { records, rejected: [...rejected, ...failed], position, more: hasMore(position) };
     if (sweep === undefined) return page;
@@ -117,19 +118,21 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const contractIds = [...new Set(marketIds)].filter((id) => VENUE_ID.test(id));
       const { rows, failed } = await readMarketPages(client, contractIds, context.signal);
-      const { records, rejected, unknowns } = parseMarkets(rows, context.now());
+      const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
       report.unknowns(unknowns);
+      report.skipped('markets', skipped);
       return { records, rejected: [...rejected, ...failed] };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
       const nowMs = context.now();
       const page = await readBetPage(position, nowMs, tradeSettings, (query) => client.listBets(query, context.signal));
-      const { records, rejected, unknowns } = parseBets(page.rows, nowMs);
+      const { records, rejected, unknowns, skipped } = parseBets(page.rows, nowMs);
       refuseFormat(page.rows, rejected);
       report.truncated('trades', page.truncated);
       const firstSeen = freshRefusals(page.rows, page.reportedMs, nowMs, rejected);
       report.unknowns(unknowns);
+      report.skipped('trades', skipped);
       return { records, rejected: firstSeen, position: page.position, more: page.more };
     },
 
@@ -139,10 +142,11 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
         await takeHistoryTurn(context.signal);
         return client.listBets(query, context.signal);
       });
-      const { records, rejected, unknowns } = parseBets(rows, nowMs);
+      const { records, rejected, unknowns, skipped } = parseBets(rows, nowMs);
       refuseFormat(rows, rejected);
       report.truncated('trades', page.truncated);
       report.unknowns(unknowns);
+      report.skipped('trades', skipped);
       return { records, rejected, ...page };
     },
 

@@ -1,9 +1,8 @@
 import { addDecimals, type Decimal, decimal, ONE, parseDecimal, subtractDecimals, ZERO } from '../../domain/decimal.ts';
 import type { TradeRecord } from '../../domain/market.ts';
-import type { UnknownValue } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
-import { emptyBatch, type SiftedBatch } from './left-out.ts';
 import { type ManifoldBet, manifoldBet } from './models.ts';
 import { outcomeIdOf } from './outcome-ids.ts';
 
@@ -20,10 +19,10 @@ const MAX_AHEAD_MS = 300_000;
  * but also in theirs, so counting it would double the volume and change a print after the fact. The venue computes the fills
  * of a new bet and then stamps the bet, so a bet's own fills are never later than its `createdTime` and others' always are.
  *
- * Left out: redemptions (pairs of YES and NO turned back into mana), antes, orders that took nothing, bets on old markets
+ * Skipped: redemptions (pairs of YES and NO turned back into mana), antes, orders that took nothing, bets on old markets
  * whose outcomes are numbers.
  */
-export function parseBets(rows: readonly unknown[], nowMs: number): SiftedBatch<TradeRecord> {
+export function parseBets(rows: readonly unknown[], nowMs: number): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
@@ -35,7 +34,7 @@ export function parseBets(rows: readonly unknown[], nowMs: number): SiftedBatch<
     }
     batch.unknowns.push(...unknowns);
     if (typeof reading.value === 'string') {
-      batch.leftOut.push(reading.value);
+      batch.skipped.push(reading.value);
     } else if (seen.has(reading.value.tradeId)) {
       const refusal = { reason: 'duplicate_record', detail: 'the same bet id twice in one page' };
       batch.rejected.push(rejectRecord('trades', row, refusal, reading.value.tradeId));

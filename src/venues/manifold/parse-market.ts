@@ -1,11 +1,10 @@
 import type { MarketRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
 import { pastTimes } from '../market-times.ts';
-import type { UnknownValue } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { unstorableField } from '../unstorable-field.ts';
-import { emptyBatch, type SiftedBatch } from './left-out.ts';
 import { manifoldLife } from './life.ts';
 import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
 
@@ -19,7 +18,7 @@ const NEVER_MS = Date.UTC(2200, 0, 1);
  * kind is left out and named among the unknowns, and so is a multiple-choice market without its answers (`needs_answers`),
  * which only its own page has.
  */
-export function parseMarkets(rows: readonly unknown[], nowMs: number): SiftedBatch<MarketRecord> {
+export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBatch<MarketRecord> {
   const batch = emptyBatch<MarketRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
@@ -31,7 +30,7 @@ export function parseMarkets(rows: readonly unknown[], nowMs: number): SiftedBat
     }
     batch.unknowns.push(...unknowns);
     if (typeof reading.value === 'string') {
-      batch.leftOut.push(reading.value);
+      batch.skipped.push(reading.value);
     } else if (seen.has(reading.value.marketId)) {
       const refusal = { reason: 'duplicate_record', detail: 'the same contract id twice in one page' };
       batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));

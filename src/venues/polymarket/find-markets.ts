@@ -1,6 +1,6 @@
 import type { MarketRecord } from '../../domain/market.ts';
 import { VenueError } from '../errors.ts';
-import type { ParsedBatch } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { POLYMARKET, type PolymarketClient } from './client.ts';
 import { isConditionId } from './history-walk.ts';
 import { parseMarkets } from './parse-market.ts';
@@ -18,7 +18,7 @@ export async function findMarkets(
   marketIds: readonly string[],
   context: { signal: AbortSignal; now(): number },
 ): Promise<ParsedBatch<MarketRecord>> {
-  const found: ParsedBatch<MarketRecord> = { records: [], rejected: [], unknowns: [] };
+  const found = emptyBatch<MarketRecord>();
   const asked = [...new Set(marketIds)].filter(isConditionId);
   for (let start = 0; start < asked.length; start += MAX_CONDITION_IDS) {
     const wanted = new Map(asked.slice(start, start + MAX_CONDITION_IDS).map((id) => [id.toLowerCase(), id]));
@@ -30,6 +30,7 @@ export async function findMarkets(
       found.records.push(...batch.records);
       found.rejected.push(...batch.rejected);
       found.unknowns.push(...batch.unknowns);
+      found.skipped.push(...batch.skipped);
     }
   }
   return found;

@@ -1,7 +1,7 @@
 import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
 import type { MarketRecord, OutcomeRecord } from '../../domain/market.ts';
 import { pastTimes } from '../market-times.ts';
-import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { unstorableField } from '../unstorable-field.ts';
@@ -17,7 +17,7 @@ const TOKEN_ID = /^\d{1,100}$/;
  * stays readable under made-up outcome ids `<conditionId>:<index>` that have no book.
  */
 export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBatch<MarketRecord> {
-  const batch: ParsedBatch<MarketRecord> = { records: [], rejected: [], unknowns: [] };
+  const batch = emptyBatch<MarketRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
     const unknowns: UnknownValue[] = [];

@@ -1,7 +1,7 @@
 import { parseDecimal } from '../../domain/decimal.ts';
 import type { TradeRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
-import type { ParsedBatch } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
@@ -94,7 +94,7 @@ export function readSecond(stamp: unknown, nowMs: number): Reading<number> {
 
 /** Gives rows their ids, oldest first; every second among them must be complete, and no row may be there twice. */
 export function identifyTrades(newestFirst: readonly FeedRow[]): ParsedBatch<TradeRecord> {
-  const batch: ParsedBatch<TradeRecord> = { records: [], rejected: [], unknowns: [] };
+  const batch = emptyBatch<TradeRecord>();
   const ordinalOf = createOrdinals();
   for (const row of [...newestFirst].reverse()) {
     if (row.rejected) batch.rejected.push(row.rejected);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Decimal, negateDecimal, parseDecimal, ZERO } from '../../domain/decimal.ts';
 import { isStorableText } from '../../domain/text.ts';
-import type { ParsedBatch, UnknownValue } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import type { WalletTransaction, WalletTransfer } from '../wallet-port.ts';
@@ -55,7 +55,7 @@ export function secondOf(raw: unknown, nowMs: number): number | undefined {
  * are numbered, so `rows` must hold each second that it holds whole.
  */
 export function parseActivity(rows: readonly unknown[], nowMs: number): ParsedBatch<WalletTransaction> {
-  const batch: ParsedBatch<WalletTransaction> = { records: [], rejected: [], unknowns: [] };
+  const batch = emptyBatch<WalletTransaction>();
   const ordinalOf = createOrdinals();
   for (const raw of rows) {
     const named = underOurNames(raw, ['size', 'size']);

@@ -55,7 +55,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
       'outcomeType PSEUDO_NUMERIC': 11,
       'mechanism MULTIPLE_CHOICE dpm-2': 1,
     });
-    expect(lists.leftOut.length).toBe(301);
+    expect(lists.skipped.length).toBe(301);
   });
 
   it('a close in the year 9999 is none, and its market is open', () => {
@@ -93,7 +93,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     expect(bets.length).toBe(135);
     const counts: Record<string, number> = {};
     const batch = parseBets(bets, RECORDED_AT_MS);
-    for (const reason of batch.leftOut) counts[reason] = (counts[reason] ?? 0) + 1;
+    for (const reason of batch.skipped) counts[reason] = (counts[reason] ?? 0) + 1;
     expect(counts).toEqual({ redemption: 8, ante: 4, outcome: 23, nothing_taken: 5 });
     expect(batch.rejected).toEqual([]);
     expect(batch.records.length).toBe(95);
@@ -104,7 +104,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
       const { limitProb, amount } = row as { limitProb?: number; amount: number };
       return limitProb !== undefined && amount > 0;
     });
-    expect(parseBets([maker], RECORDED_AT_MS).leftOut).toEqual(['nothing_taken']);
+    expect(parseBets([maker], RECORDED_AT_MS).skipped).toEqual(['nothing_taken']);
   });
 
   it('a trade lies between the probabilities before and after it, fees and rounding apart', () => {

@@ -5,7 +5,7 @@ interface Total {
   records: number;
   normalized: number;
   rejected: Map<string, number>;
-  leftOut: Map<string, number>;
+  skipped: Map<string, number>;
 }
 
 /** What became of the recorded payloads, by recording and kind of record; `npm run recorded` prints it. */
@@ -20,7 +20,7 @@ export class RecordedTotals {
     total.records += records.length;
     total.normalized += batch.records.length;
     for (const { reason } of batch.rejected) count(total.rejected, reason);
-    for (const reason of batch.leftOut ?? []) count(total.leftOut, reason);
+    for (const reason of batch.skipped ?? []) count(total.skipped, reason);
   }
 
   /** A table in Markdown, and below it the recorded files that hold nothing that is read. */
@@ -31,8 +31,8 @@ export class RecordedTotals {
     return [
       `| ${venue}: recording | kind | files | records in | normalized | rejected | left out |`,
       '| --- | --- | --- | --- | --- | --- | --- |',
-      ...rows.map(([group, { files, records, normalized, rejected, leftOut }]) => {
-        const cells = [group, files.size, records, normalized, listed(rejected), listed(leftOut)];
+      ...rows.map(([group, { files, records, normalized, rejected, skipped }]) => {
+        const cells = [group, files.size, records, normalized, listed(rejected), listed(skipped)];
         return `| ${cells.join(' | ')} |`;
       }),
       '',
@@ -43,7 +43,7 @@ export class RecordedTotals {
 }
 
 function newTotal(): Total {
-  return { files: new Set(), records: 0, normalized: 0, rejected: new Map(), leftOut: new Map() };
+  return { files: new Set(), records: 0, normalized: 0, rejected: new Map(), skipped: new Map() };
 }
 
 function count(counts: Map<string, number>, reason: string): void {

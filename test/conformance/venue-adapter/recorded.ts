@@ -139,8 +139,8 @@ type Accounts = (batch: ParsedRecords, rows: number) => boolean;
 
 /** Whether a batch accounts for so many rows: each is refused, left out, or yields as many records as its kind may. */
 function accountsFor([least, most]: readonly [number, number]): Accounts {
-  return ({ records, rejected, leftOut = [] }, rows) => {
-    const accepted = rows - rejected.length - leftOut.length;
+  return ({ records, rejected, skipped = [] }, rows) => {
+    const accepted = rows - rejected.length - skipped.length;
     return accepted >= 0 && records.length >= least * accepted && records.length <= most * accepted;
   };
 }
@@ -152,7 +152,7 @@ function tableRow(recorded: RecordedFile, batch: ParsedRecords): Record<string, 
     records: recorded.records.length,
     normalized: batch.records.length,
     rejected: tally(batch.rejected.map(({ reason }) => reason)),
-    ...(batch.leftOut && { 'left out': tally(batch.leftOut) }),
+    ...(batch.skipped && { skipped: tally(batch.skipped) }),
   };
 }
 

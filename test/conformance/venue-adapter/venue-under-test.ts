@@ -52,8 +52,8 @@ export interface LiveVenue {
   close(): Promise<void>;
 }
 
-/** What a parser makes of records. `leftOut` has a reason for each that is sound and yet not read, where a venue has such. */
-export type ParsedRecords = Batch<unknown> & { leftOut?: readonly string[] };
+/** What a parser makes of records. `skipped` has a reason for each that is sound and yet not read, where a venue has such. */
+export type ParsedRecords = Batch<unknown> & { skipped?: readonly string[] };
 
 /** What a venue brings to the conformance suite. */
 export interface VenueUnderTest {

@@ -51,6 +51,21 @@ afterEach(async () => {
 });
 
 describe('createVenueHttp', () => {
+  it('get returns the headers and the Age of a cached answer, and reports the age', async () => {
+    server.script(json(200, { ok: 1 }, { age: '219', 'x-cache': 'Hit' }));
+    const signal = new AbortController().signal;
+    const answer = await http.get({ route: 'things', path: '/things', signal });
+    expect(answer).toMatchObject({ json: { ok: 1 }, ageMs: 219_000, headers: { 'x-cache': 'Hit' } });
+    expect(requests.map(({ ageMs }) => ageMs)).toEqual([219_000]);
+  });
+
+  it('get returns an age of 0 and reports none when the answer has no Age header', async () => {
+    server.script(json(200, { ok: 1 }));
+    const answer = await http.get({ route: 'things', path: '/things', signal: new AbortController().signal });
+    expect(answer.ageMs).toBe(0);
+    expect(requests[0]).not.toHaveProperty('ageMs');
+  });
+
   it('gets and posts JSON under the base path', async () => {
     await http.close();
     http = open({ baseUrl: `${baseUrl}/proxy/` });

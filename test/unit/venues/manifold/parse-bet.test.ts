@@ -24,11 +24,11 @@ function one(more: object) {
   return batch.records[0];
 }
 
-function leftOut(more: object): string[] {
+function skipped(more: object): string[] {
   const batch = parseBets([bet(more)], NOW);
   expect(batch.records).toEqual([]);
   expect(batch.rejected).toEqual([]);
-  return batch.leftOut;
+  return batch.skipped;
 }
 
 describe('bets as trades', () => {
@@ -56,17 +56,17 @@ describe('bets as trades', () => {
   });
 
   it('redemptions, antes, empty orders and numbered outcomes are left out', () => {
-    expect(leftOut({ isRedemption: true })).toEqual(['redemption']);
-    expect(leftOut({ isAnte: true })).toEqual(['ante']);
-    expect(leftOut({ amount: 0, shares: 0, limitProb: 0.4, fills: [], isCancelled: true })).toEqual(['nothing_taken']);
-    expect(leftOut({ outcome: '5' })).toEqual(['outcome']);
+    expect(skipped({ isRedemption: true })).toEqual(['redemption']);
+    expect(skipped({ isAnte: true })).toEqual(['ante']);
+    expect(skipped({ amount: 0, shares: 0, limitProb: 0.4, fills: [], isCancelled: true })).toEqual(['nothing_taken']);
+    expect(skipped({ outcome: '5' })).toEqual(['outcome']);
   });
 
   it('of a limit order counts what it took when it was placed, whatever filled it later', () => {
     const taken = { matchedBetId: null, amount: 2, shares: 4, timestamp: NOW - 12 };
     const later = { matchedBetId: 'b2', amount: 8, shares: 12, timestamp: NOW - 9 };
     expect(one({ limitProb: 0.7, fills: [taken, later] })).toMatchObject({ price: '0.5', size: '4' });
-    expect(leftOut({ limitProb: 0.7, fills: [later] })).toEqual(['nothing_taken']);
+    expect(skipped({ limitProb: 0.7, fills: [later] })).toEqual(['nothing_taken']);
     expect(one({ limitProb: 0.7, fills: [taken], amount: 2, shares: 4 })).toMatchObject({ price: '0.5', size: '4' });
     // A cancelled order keeps what it took.
     expect(one({ limitProb: 0.7, fills: [taken, later], isCancelled: true })).toMatchObject({ size: '4' });

@@ -39,7 +39,7 @@ function one(row: unknown) {
   const batch = parseMarkets([row], NOW);
   expect(batch.rejected).toEqual([]);
   const [record] = batch.records;
-  if (!record) throw new Error(`no record: ${batch.leftOut.join()}`);
+  if (!record) throw new Error(`no record: ${batch.skipped.join()}`);
   return record;
 }
 
@@ -164,7 +164,7 @@ describe('multiple-choice markets', () => {
     expect(parseMarkets([multiple({ answers: undefined })], NOW)).toMatchObject({
       records: [],
       rejected: [],
-      leftOut: ['needs_answers'],
+      skipped: ['needs_answers'],
     });
     expect(reasonOf(multiple({ answers: [] }))).toBe('invalid_field');
     const twice = { id: 'a1', text: 'Red' };
@@ -180,7 +180,7 @@ describe('what is not read', () => {
     [{ token: 'CASH' }, 'token', 'CASH'],
   ])('%o is left out and named, not refused', (more, field, value) => {
     const batch = parseMarkets([binary(more)], NOW);
-    expect(batch).toEqual({ records: [], rejected: [], unknowns: [{ field, value }], leftOut: [field] });
+    expect(batch).toEqual({ records: [], rejected: [], unknowns: [{ field, value }], skipped: [field] });
   });
 
   it.each([

@@ -50,6 +50,7 @@ describe('parseMarkets', () => {
     expect(parseMarkets([open], NOW)).toEqual({
       rejected: [],
       unknowns: [],
+      skipped: [],
       records: [
         {
           marketId: CONDITION,

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { parseAgeMs } from '../../../src/venues/age.ts';
+
+describe('parseAgeMs', () => {
+  it.each([
+    ['0', 0],
+    ['219', 219_000],
+    [' 7 ', 7_000],
+    [['3', '9'], 3_000],
+    ['86400', 86_400_000],
+  ])('reads %j', (header, ms) => {
+    expect(parseAgeMs(header)).toBe(ms);
+  });
+
+  it.each([undefined, '', '-1', '1.5', 'old', '86401'])('returns undefined for %j', (header) => {
+    expect(parseAgeMs(header)).toBeUndefined();
+  });
+});
