@@ -42,6 +42,13 @@ export interface MarketRecord {
    * The listing it comes from leaves out description, resolution criteria, category and tags: what is stored of these stays.
    */
   isSummary?: true;
+  /** The answer has no list of tags, not even an empty one: what is stored of category and tags stays. */
+  isUntagged?: true;
+  /**
+   * How long the answer lay in a cache of the venue, milliseconds; absent when it is fresh. What the store changed within this
+   * time is newer than the answer, and stays.
+   */
+  ageMs?: number;
   /** Whether the venue serves an orderbook for this market. */
   hasBook: boolean;
 }

@@ -18,7 +18,8 @@ const READ_LEFT_OUT = sql(
 
 const LOCK_MARKETS = sql(
   'lock_markets',
-  `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash
+  `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash,
+     (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS unchanged_ms
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[]) ORDER BY venue_market_id FOR NO KEY UPDATE`,
 );
 
@@ -53,6 +54,11 @@ interface KnownMarket {
   id: string;
   venue_market_id: string;
   content_hash: string;
+}
+
+interface LockedMarket extends KnownMarket {
+  /** Time since the last change of the row. */
+  unchanged_ms: number;
 }
 
 interface LeftOut {
@@ -100,12 +106,20 @@ function toRow(market: MarketRecord) {
   return { ...row, content_hash };
 }
 
-/** A market with the fields that a summary leaves out, from the full one. */
+function leavesFieldsOut(market: MarketRecord): boolean {
+  return market.isSummary === true || market.isUntagged === true;
+}
+
+/** A market with the fields that its listing leaves out, from the full one. */
 function withLeftOut(
   market: MarketRecord,
   full: Pick<MarketRecord, 'description' | 'resolutionCriteria' | 'category' | 'tags'>,
 ): MarketRecord {
-  const { resolutionCriteria: _criteria, category: _category, ...rest } = market;
+  const { resolutionCriteria: _criteria, category, ...rest } = market;
+  if (!market.isSummary) {
+    const kept = full.category ?? category;
+    return { ...market, tags: full.tags, ...(kept !== undefined && { category: kept }) };
+  }
   return {
     ...rest,
     description: full.description,
@@ -115,30 +129,32 @@ function withLeftOut(
   };
 }
 
+/** The later of two records of a market, with the fields from the earlier one that its own listing leaves out. */
+function merged(earlier: MarketRecord, later: MarketRecord): MarketRecord {
+  const { isSummary: _isSummary, isUntagged: _isUntagged, ...market } = withLeftOut(later, earlier);
+  if (later.isSummary && earlier.isSummary) return { ...market, isSummary: true };
+  return leavesFieldsOut(earlier) ? { ...market, isUntagged: true } : market;
+}
+
 /** One record per market: the later of two counts, but a summary does not hide what the fuller one says. */
 export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
   const byId = new Map<string, MarketRecord>();
   for (const market of page) {
     const earlier = byId.get(market.marketId);
-    if (!market.isSummary || !earlier) byId.set(market.marketId, market);
-    else if (earlier.isSummary) byId.set(market.marketId, withLeftOut(market, earlier));
-    else {
-      const { isSummary: _isSummary, ...full } = withLeftOut(market, earlier);
-      byId.set(market.marketId, full);
-    }
+    byId.set(market.marketId, earlier && leavesFieldsOut(market) ? merged(earlier, market) : market);
   }
   return [...byId.values()];
 }
 
-/** Summaries with what is stored of the fields they leave out; only their rows are read. */
+/** Records with what is stored of the fields that they leave out; only their rows are read. */
 async function completed(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
-  const summaries = markets.filter((market) => market.isSummary).map((market) => market.marketId);
-  if (summaries.length === 0) return [...markets];
-  const rows = await tx.query<LeftOut>(READ_LEFT_OUT, [venue, summaries]);
+  const partial = markets.filter(leavesFieldsOut).map((market) => market.marketId);
+  if (partial.length === 0) return [...markets];
+  const rows = await tx.query<LeftOut>(READ_LEFT_OUT, [venue, partial]);
   const storedOf = new Map(rows.map((row) => [row.venue_market_id, row]));
   return markets.map((market) => {
-    const stored = market.isSummary && storedOf.get(market.marketId);
-    if (!stored) return market;
+    const stored = storedOf.get(market.marketId);
+    if (!stored || !leavesFieldsOut(market)) return market;
     return withLeftOut(market, {
       description: stored.description,
       tags: stored.tags,
@@ -177,22 +193,25 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
   return { pkOf, changed: [...created, ...updated] };
 }
 
-/** Locks, then reads again what was compared without a lock. Returns those that really differ, and adds their keys. */
+/**
+ * Locks, then reads again what was compared without a lock. Returns those that really differ, and adds their keys. A record
+ * from a cache does not replace a row that changed after the cache had it.
+ */
 async function updateMarkets(
   tx: Tx,
   venue: string,
   markets: readonly MarketRecord[],
   pkOf: Map<string, string>,
 ): Promise<MarketRecord[]> {
-  const locked = await tx.query<KnownMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
+  const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
   for (const row of locked) pkOf.set(row.venue_market_id, row.id);
   const lockedOf = new Map(locked.map((row) => [row.venue_market_id, row]));
   const changes = (await completed(tx, venue, markets)).flatMap((market) => {
     const before = lockedOf.get(market.marketId);
     const row = toRow(market);
-    return before === undefined || before.content_hash === row.content_hash
-      ? []
-      : [{ market, row: { ...row, id: before.id } }];
+    if (before === undefined || before.content_hash === row.content_hash) return [];
+    if (market.ageMs !== undefined && before.unchanged_ms < market.ageMs) return [];
+    return [{ market, row: { ...row, id: before.id } }];
   });
   if (changes.length === 0) return [];
   const rows = changes.map(({ row }) => row);

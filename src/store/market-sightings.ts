@@ -7,42 +7,49 @@ const TRADABLE = `('created', 'open', 'halted')`;
 
 /**
  * Filtered before it is written, for ON CONFLICT would lock, and so write, every row it meets. OFFSET 0 keeps the
- * look-ups single: a hash join would read the whole table for each page.
+ * look-ups single: a hash join would read the whole table for each page. A cached record does not replace the volumes of a
+ * sighting after the cache had it.
  */
 const UPSERT_STATS = sql(
   'upsert_market_stats',
   `INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity, seen_at)
-   SELECT r.market_id, r.volume, r.volume_24h, r.liquidity, $5::timestamptz
-   FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[])
-     AS r (market_id, volume, volume_24h, liquidity)
+   SELECT r.market_id, CASE WHEN c.is_older THEN k.volume ELSE r.volume END,
+     CASE WHEN c.is_older THEN k.volume_24h ELSE r.volume_24h END,
+     CASE WHEN c.is_older THEN k.liquidity ELSE r.liquidity END, r.seen_at
+   FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[])
+     AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at)
    LEFT JOIN LATERAL (SELECT * FROM market_stats k WHERE k.market_id = r.market_id OFFSET 0) k ON true
+   CROSS JOIN LATERAL (SELECT coalesce(r.made_at < k.seen_at, false) AS is_older) c
    WHERE k.market_id IS NULL OR k.missing_since IS NOT NULL
-     OR (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity)
-     OR ($6::boolean AND (k.seen_at IS NULL OR k.seen_at < $5::timestamptz))
+     OR (NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity))
+     OR ($6::boolean AND (k.seen_at IS NULL OR k.seen_at < r.seen_at))
    ORDER BY r.market_id
    ON CONFLICT (market_id) DO UPDATE SET volume = excluded.volume, volume_24h = excluded.volume_24h,
      liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at), missing_since = NULL`,
 );
 
 /**
- * Notes that the venue named these markets, with their volumes; a missing one is found again. `seenAtMs`, epoch
- * milliseconds of the poller's clock, is the start of the sweep on its pages, so that a market is stamped once a sweep
- * and one clock is compared with itself; on other pages it is now, and kept only where a row is written anyway.
+ * Notes that the venue named these markets, with their volumes; a missing one is found again. The stamp, in epoch
+ * milliseconds of the poller's clock, is `sweepStartedAtMs` on the pages of a sweep, so that a market is stamped once a sweep
+ * and one clock is compared with itself; on other pages it is the moment when the venue made the record, and kept only where a
+ * row is written anyway.
  */
 export async function writeSightings(
   tx: Tx,
   markets: readonly MarketRecord[],
   pkOf: ReadonlyMap<string, string>,
-  seen: { atMs: number; isSweep: boolean },
+  seen: { nowMs: number; sweepStartedAtMs?: number | undefined },
 ): Promise<void> {
+  const { nowMs, sweepStartedAtMs } = seen;
   const named = markets.filter((market) => pkOf.has(market.marketId));
   await tx.query(UPSERT_STATS, [
     named.map((market) => pkOf.get(market.marketId)),
     named.map((market) => market.volume ?? null),
     named.map((market) => market.volume24h ?? null),
     named.map((market) => market.liquidity ?? null),
-    new Date(seen.atMs).toISOString(),
-    seen.isSweep,
+    named.map(({ ageMs = 0 }) => new Date(sweepStartedAtMs ?? nowMs - ageMs).toISOString()),
+    sweepStartedAtMs !== undefined,
+    named.map(({ ageMs }) => (ageMs === undefined ? null : new Date(nowMs - ageMs).toISOString())),
   ]);
 }
 
@@ -77,11 +84,12 @@ const MARK_MISSING = sql(
 );
 
 /**
- * At the end of a sweep, in the transaction of its last page: notes which tradable markets no page named since it
- * started. Returns how many. That a market is missing says nothing yet: the venue is asked for it by its id.
+ * At the end of a sweep, in the transaction of its last page: notes which tradable markets no page named since `sinceMs`, the
+ * start of the sweep or the making of its oldest page. Returns how many. That a market is missing says nothing yet: the venue
+ * is asked for it by its id.
  */
-export async function markMissing(tx: Tx, venue: string, sweepStartedAtMs: number): Promise<number> {
-  return (await tx.query(MARK_MISSING, [venue, new Date(sweepStartedAtMs).toISOString()])).length;
+export async function markMissing(tx: Tx, venue: string, sinceMs: number): Promise<number> {
+  return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString()])).length;
 }
 
 const MISSING_MARKETS = sql(

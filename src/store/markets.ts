@@ -70,8 +70,7 @@ export async function writeMarkets(
   const markets = oncePerMarket(page);
   if (markets.length === 0) return { changed: 0, finalTokenIds: [] };
   const { pkOf, changed } = await writeMarketRows(tx, venue, markets);
-  const isSweep = sweepStartedAtMs !== undefined;
-  await writeSightings(tx, markets, pkOf, { atMs: sweepStartedAtMs ?? nowMs, isSweep });
+  await writeSightings(tx, markets, pkOf, { nowMs, sweepStartedAtMs });
   if (changed.length === 0) return { changed: 0, finalTokenIds: [] };
 
   const named = changed.flatMap((market) =>

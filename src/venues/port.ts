@@ -42,6 +42,11 @@ export interface MarketPage extends Page<MarketRecord> {
   sweep?: {
     startedAtMs: number;
     ended: boolean;
+    /**
+     * Set where a cache answered with a page from before the start: when its oldest page was made, epoch milliseconds. A market
+     * seen since then is not missing.
+     */
+    madeSinceMs?: number;
     /** Markets that this page lists and has no record of: nothing of theirs changed, or they were refused. */
     alsoListed?: readonly string[];
   };

@@ -86,7 +86,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       if (step.answer === undefined) {
         return { records: [], rejected: [], position: step.walk, more: step.walk.phases.length > 0 };
       }
-      const { records, rejected, unknowns } = parseMarkets(step.answer.rows, nowMs);
+      const { records, rejected, unknowns } = parseMarkets(step.answer.rows, nowMs, step.answer.ageMs);
       report.unknowns(unknowns);
       const next = advance(step.walk, step.answer, nowMs, marketSettings);
       report.truncated('markets', next.cutShort);

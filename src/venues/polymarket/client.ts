@@ -1,5 +1,5 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../http.ts';
+import { createVenueHttp, type VenueAnswer, type VenueHttp, type VenueHttpOptions } from '../http.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 
 export const POLYMARKET = 'polymarket';
@@ -29,6 +29,15 @@ export interface MarketsQuery {
 export interface MarketsAnswer {
   rows: unknown[];
   nextCursor?: string;
+  /** How long the answer lay in a cache, milliseconds; absent when it is fresh. */
+  ageMs?: number;
+}
+
+export interface LookUp {
+  conditionIds: readonly string[];
+  closed: boolean;
+  /** At least the number of ids; another value is another address to a cache. */
+  limit: number;
 }
 
 export interface TradesQuery {
@@ -46,9 +55,10 @@ export interface TradesQuery {
 export interface PolymarketClient {
   listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<MarketsAnswer>;
   /**
-   * Markets of these condition ids that are closed, or that are not; those it does not have are left out of the answer.
+   * Markets of these condition ids that are closed, or that are not; those it does not have are left out of the answer. An
+   * answer in several pages is read whole.
    */
-  findMarkets(conditionIds: readonly string[], closed: boolean, signal: AbortSignal): Promise<unknown[]>;
+  findMarkets(lookUp: LookUp, signal: AbortSignal): Promise<MarketsAnswer>;
   /** Taker prints of all markets or of one, newest first. */
   listTrades(query: TradesQuery, signal: AbortSignal): Promise<unknown[]>;
   /** Unknown and closed tokens are left out of the answer. */
@@ -87,23 +97,11 @@ export function createPolymarketClient(options: {
     async listMarkets(query, signal) {
       const request = { query: marketsParameters(query), signal };
       if (query.listing === 'keyset') {
-        return readKeyset(await gamma.getJson({ route: 'markets_keyset', path: '/markets/keyset', ...request }));
+        return readKeyset(await gamma.get({ route: 'markets_keyset', path: '/markets/keyset', ...request }));
       }
-      return { rows: readArray(await gamma.getJson({ route: 'markets', path: '/markets', ...request }), 'markets') };
+      return readPlain(await gamma.get({ route: 'markets', path: '/markets', ...request }));
     },
-    async findMarkets(conditionIds, closed, signal) {
-      // Named by itself: the listing's own page size is 20.
-      const query = new URLSearchParams({ limit: String(conditionIds.length), closed: String(closed) });
-      for (const conditionId of conditionIds) query.append('condition_ids', conditionId);
-      try {
-        const json = await gamma.getJson({ route: 'markets_by_id', path: '/markets', query, signal });
-        return readArray(json, 'markets');
-      } catch (error) {
-        if (!isHttpStatus(error, [404, 405, 410])) throw error;
-        const json = await gamma.getJson({ route: 'markets_by_id', path: '/markets/keyset', query, signal });
-        return readKeyset(json).rows;
-      }
-    },
+    findMarkets: (lookUp, signal) => lookUpMarkets(gamma, lookUp, signal),
     async listTrades(query, signal) {
       const parameters = new URLSearchParams({ limit: String(query.limit), takerOnly: 'true' });
       if (query.market !== undefined) parameters.set('market', query.market);
@@ -138,7 +136,7 @@ function tokens(tokenIds: readonly string[]): { token_id: string }[] {
 }
 
 function marketsParameters(query: MarketsQuery): URLSearchParams {
-  const parameters = new URLSearchParams({ limit: String(query.limit), closed: String(query.closed) });
+  const parameters = gammaParameters(query);
   if (query.recentFirst) {
     parameters.set('order', 'updatedAt');
     parameters.set('ascending', 'false');
@@ -153,16 +151,87 @@ function marketsParameters(query: MarketsQuery): URLSearchParams {
   return parameters;
 }
 
-function readKeyset(json: unknown): MarketsAnswer {
-  if (Array.isArray(json)) return { rows: json };
+/** Without `include_tag` the markets come without tags. */
+function gammaParameters({ limit, closed }: { limit: number; closed: boolean }): URLSearchParams {
+  return new URLSearchParams({ limit: String(limit), closed: String(closed), include_tag: 'true' });
+}
+
+/**
+ * By the keyset listing; by the older, deprecated one where the keyset listing refuses the look-up or ignores its ids.
+ * @throws VenueError of the keyset listing when the older one is gone
+ */
+async function lookUpMarkets(gamma: VenueHttp, lookUp: LookUp, signal: AbortSignal): Promise<MarketsAnswer> {
+  const query = gammaParameters(lookUp);
+  for (const conditionId of lookUp.conditionIds) query.append('condition_ids', conditionId);
+  let unfiltered: MarketsAnswer | undefined;
+  let refusal: unknown;
+  try {
+    const answer = await readWholeLookUp(gamma, query, lookUp.conditionIds.length, signal);
+    if (isOnlyAbout(lookUp.conditionIds, answer.rows)) return answer;
+    unfiltered = answer;
+  } catch (error) {
+    if (!isHttpStatus(error, [400, 404, 405, 410, 422])) throw error;
+    refusal = error;
+  }
+  try {
+    return readPlain(await gamma.get({ route: 'markets_by_id', path: '/markets', query, signal }));
+  } catch (error) {
+    if (!isHttpStatus(error, [404, 405, 410])) throw error;
+    if (unfiltered) return unfiltered;
+    throw refusal;
+  }
+}
+
+/** All pages of a look-up by the keyset listing, which clamps the limit without notice: `next_cursor` shows that. */
+async function readWholeLookUp(
+  gamma: VenueHttp,
+  query: URLSearchParams,
+  most: number,
+  signal: AbortSignal,
+): Promise<MarketsAnswer> {
+  const rows: unknown[] = [];
+  let ageMs = 0;
+  let cursor: string | undefined;
+  do {
+    const page = new URLSearchParams(query);
+    if (cursor !== undefined) page.set('after_cursor', cursor);
+    const answer = readKeyset(
+      await gamma.get({ route: 'markets_by_id', path: '/markets/keyset', query: page, signal }),
+    );
+    rows.push(...answer.rows);
+    ageMs = Math.max(ageMs, answer.ageMs ?? 0);
+    cursor = answer.rows.length > 0 ? answer.nextCursor : undefined;
+  } while (cursor !== undefined && rows.length < most);
+  return aged(rows, ageMs);
+}
+
+/** Whether every row with a condition id has one of these. */
+function isOnlyAbout(conditionIds: readonly string[], rows: readonly unknown[]): boolean {
+  const asked = new Set(conditionIds.map((id) => id.toLowerCase()));
+  return rows.every((row) => {
+    const { conditionId } = (row ?? {}) as { conditionId?: unknown };
+    return typeof conditionId !== 'string' || asked.has(conditionId.toLowerCase());
+  });
+}
+
+function readKeyset({ json, ageMs }: VenueAnswer): MarketsAnswer {
+  if (Array.isArray(json)) return aged(json, ageMs);
   const { markets, next_cursor } = (json ?? {}) as { markets?: unknown; next_cursor?: unknown };
-  const rows = readArray(markets, 'markets');
-  if (next_cursor === undefined || next_cursor === null || next_cursor === '') return { rows };
+  const answer = aged(readArray(markets, 'markets'), ageMs);
+  if (next_cursor === undefined || next_cursor === null || next_cursor === '') return answer;
   // Taken for the end, a cursor that cannot be read would end a walk that says it saw everything.
   if (typeof next_cursor !== 'string') {
     throw new VenueError(POLYMARKET, 'invalid_payload', 'next_cursor: expected a text', { retryable: true });
   }
-  return { rows, nextCursor: next_cursor };
+  return { ...answer, nextCursor: next_cursor };
+}
+
+function readPlain({ json, ageMs }: VenueAnswer): MarketsAnswer {
+  return aged(readArray(json, 'markets'), ageMs);
+}
+
+function aged(rows: unknown[], ageMs: number): MarketsAnswer {
+  return ageMs > 0 ? { rows, ageMs } : { rows };
 }
 
 function readArray(json: unknown, what: string): unknown[] {

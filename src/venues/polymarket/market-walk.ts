@@ -32,6 +32,8 @@ const phase = z.object({
   restarts: z.number().int(),
   firstId: z.string().optional(),
   previousFirstId: z.string().optional(),
+  /** When the oldest of the pages that came from a cache was made. */
+  madeMs: z.number().optional(),
 });
 
 const position = z.object({
@@ -43,6 +45,8 @@ const position = z.object({
   marks: z.object({ open: z.number().optional(), closed: z.number().optional() }),
   /** The same of the walk under way: they count once its phase is through. */
   nextMark: z.number().optional(),
+  /** Counts the walks: each asks by another limit, so that no cache knows its addresses. */
+  turn: z.number().int().nonnegative().optional(),
   phases: z.array(phase),
 });
 
@@ -54,6 +58,10 @@ const MARK_OVERLAP_MS = 10_000;
 const MAX_SKEW_MS = 60_000;
 /** A venue that refuses its own cursors would otherwise keep a phase going round for ever. */
 const MAX_RESTARTS = 2;
+/** How long a cache of the venue keeps a page. */
+const MAX_AGE_MS = 300_000;
+/** So many walks by change ask by different limits: more than there are within the lifetime of a page. */
+const LIMIT_TURNS = 30;
 
 /** Where a stored position stands, beginning a walk when none is under way. Anything unreadable begins anew. */
 export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
@@ -65,8 +73,9 @@ export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSet
     { name: 'open', byChange: !isFull, full: isFull, offset: 0, page: 0, restarts: 0 },
     { name: 'closed', byChange: true, full: isFull, offset: 0, page: 0, restarts: 0 },
   ];
+  const turn = ((at.turn ?? -1) + 1) % LIMIT_TURNS;
   // A full walk also asks again whether the keyset listing is back.
-  return isFull ? { ...at, phases, fullWalkAtMs: nowMs, listing: 'keyset' } : { ...at, phases };
+  return isFull ? { ...at, turn, phases, fullWalkAtMs: nowMs, listing: 'keyset' } : { ...at, turn, phases };
 }
 
 /** The request for the page that is next. */
@@ -76,10 +85,15 @@ export function nextQuery(at: MarketPosition, settings: MarketWalkSettings): Mar
     listing: at.listing,
     closed: current.name === 'closed',
     recentFirst: current.byChange,
-    limit: settings.pageSize,
+    limit: current.byChange ? settings.pageSize - limitTurn(at, settings) : settings.pageSize,
     ...(current.cursor !== undefined && { cursor: current.cursor }),
     ...(at.listing === 'offset' && { offset: current.offset }),
   };
+}
+
+/** By how much the limit of this walk is below the page size: at most a third. */
+function limitTurn(at: MarketPosition, { pageSize }: MarketWalkSettings): number {
+  return (at.turn ?? 0) % Math.max(1, Math.min(LIMIT_TURNS, Math.floor(pageSize / 3)));
 }
 
 /** The same walk on another listing: the phase under way begins again. */
@@ -110,7 +124,7 @@ function restarted(current: Phase): Phase {
 interface Advance {
   position: MarketPosition;
   /** Set on the pages of a full walk's open markets, which are all that are not over. */
-  sweep?: { startedAtMs: number; ended: boolean };
+  sweep?: { startedAtMs: number; ended: boolean; madeSinceMs?: number };
   /** Why the phase ended before its time, when it did. */
   cutShort?: string;
 }
@@ -125,6 +139,7 @@ export function advance(
   const current = currentPhase(at);
   const changes = answer.rows.map(changedAtMs).filter((ms) => ms !== undefined);
   const nextMark = current.page === 0 ? pageMark(current, changes, nowMs) : at.nextMark;
+  const madeMs = oldestMadeMs(current, answer, nowMs);
   const end = phaseEnd(at, current, answer, changes, settings);
   if (end === undefined) {
     const firstId = idOf(answer.rows[0]);
@@ -133,24 +148,41 @@ export function advance(
       offset: current.offset + answer.rows.length,
       page: current.page + 1,
       ...(answer.nextCursor !== undefined && { cursor: answer.nextCursor }),
+      ...(madeMs !== undefined && { madeMs }),
       ...(firstId !== undefined && { firstId: current.firstId ?? firstId, previousFirstId: firstId }),
     };
     const position = withMark({ ...at, phases: [following, ...at.phases.slice(1)] }, nextMark);
-    return { position, ...sweepOf(at, false) };
+    return { position, ...sweepOf(at, false, madeMs) };
   }
   // A walk cut short keeps its old mark, so that the next one goes for the same changes; a full walk gives up on them.
   const isThrough = end === '' || current.full;
-  const mark = isThrough ? Math.max(nextMark ?? 0, at.marks[current.name] ?? 0) : 0;
+  const mark = isThrough ? Math.max(freshMark(nextMark ?? 0, madeMs), at.marks[current.name] ?? 0) : 0;
   const marks = mark > 0 ? { ...at.marks, [current.name]: mark } : at.marks;
   const done = withMark({ ...at, marks, phases: at.phases.slice(1) }, undefined);
-  const advanced = { position: done, ...sweepOf(at, end === '' && isWholeListing(at, current, answer, settings)) };
+  const isWhole = end === '' && isWholeListing(at, current, answer, settings);
+  const advanced = { position: done, ...sweepOf(at, isWhole, madeMs) };
   return end === '' ? advanced : { ...advanced, cutShort: `${current.name} markets: ${end}` };
 }
 
-function sweepOf(at: MarketPosition, ended: boolean): Pick<Advance, 'sweep'> {
+function sweepOf(at: MarketPosition, ended: boolean, madeMs: number | undefined): Pick<Advance, 'sweep'> {
   const { name, full } = currentPhase(at);
-  if (name !== 'open' || !full || at.fullWalkAtMs === undefined) return {};
-  return { sweep: { startedAtMs: at.fullWalkAtMs, ended } };
+  const startedAtMs = at.fullWalkAtMs;
+  if (name !== 'open' || !full || startedAtMs === undefined) return {};
+  const isOlder = madeMs !== undefined && madeMs < startedAtMs;
+  return { sweep: { startedAtMs, ended, ...(isOlder && { madeSinceMs: madeMs }) } };
+}
+
+function oldestMadeMs(current: Phase, { ageMs }: MarketsAnswer, nowMs: number): number | undefined {
+  if (ageMs === undefined) return current.madeMs;
+  return Math.min(nowMs - ageMs, current.madeMs ?? Number.POSITIVE_INFINITY);
+}
+
+/**
+ * How far a mark may go when a page came from a cache. Changes after the making of that page are not on it. Nor does the store
+ * take its rows where it stored something since, itself possibly from a page of the greatest age: those too are read again.
+ */
+function freshMark(nextMark: number, madeMs: number | undefined): number {
+  return madeMs === undefined ? nextMark : Math.min(nextMark, madeMs - MAX_AGE_MS);
 }
 
 /**

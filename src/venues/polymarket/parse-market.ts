@@ -6,17 +6,18 @@ import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
+import { labelsOf } from './labels.ts';
 import { type GammaMarket, gammaMarket } from './models.ts';
-import { gammaLife } from './status.ts';
+import { gammaLife, isTrading } from './status.ts';
 
 const SITE = 'https://polymarket.com';
 const TOKEN_ID = /^\d{1,100}$/;
 
 /**
  * Gamma market objects (bare, or nested in events) as markets; pure. A market without token ids, as the AMM era left them,
- * stays readable under made-up outcome ids `<conditionId>:<index>` that have no book.
+ * stays readable under made-up outcome ids `<conditionId>:<index>` that have no book. `ageMs` is the age of the answer.
  */
-export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBatch<MarketRecord> {
+export function parseMarkets(rows: readonly unknown[], nowMs: number, ageMs = 0): ParsedBatch<MarketRecord> {
   const batch = emptyBatch<MarketRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
@@ -29,7 +30,7 @@ export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBat
       batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
     } else {
       seen.add(reading.value.marketId);
-      batch.records.push(reading.value);
+      batch.records.push(ageMs > 0 ? { ...reading.value, ageMs } : reading.value);
       batch.unknowns.push(...unknowns);
     }
   }
@@ -75,7 +76,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     title: market.question,
     status: life.status,
     outcomes,
-    hasBook: outcomeIds.value.areTokens && market.enableOrderBook === true && !market.closed,
+    hasBook: outcomeIds.value.areTokens && market.enableOrderBook === true && isTrading(market),
     ...describe(market),
     ...(createdAtMs !== undefined && { createdAtMs }),
     ...(openAtMs !== undefined && { openAtMs }),
@@ -94,17 +95,13 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
 /** The texts that describe a market, its place among events, and its page. */
 function describe(market: GammaMarket) {
   const [event] = market.events ?? [];
-  const tags = [...(market.tags ?? []), ...(market.events ?? []).flatMap((each) => each.tags ?? [])];
-  const firstLabel = tags.map((tag) => (typeof tag === 'string' ? tag : tag.label)).find(Boolean);
-  const category = market.category || event?.category || firstLabel || undefined;
   const description = market.description ?? '';
   const criteria = [description, market.resolutionSource].filter(Boolean).join('\n');
   const url = pageUrl(market.slug, event?.slug);
   return {
     description,
-    tags: [...new Set(tags.flatMap((tag) => (typeof tag === 'string' ? tag : tag.slug) || []))],
+    ...labelsOf(market),
     ...(event?.id !== undefined && event.id !== null && { eventId: String(event.id) }),
-    ...(category !== undefined && { category }),
     ...(criteria !== '' && { resolutionCriteria: criteria }),
     ...(url !== undefined && { url }),
   };

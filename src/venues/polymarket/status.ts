@@ -12,6 +12,15 @@ interface GammaLife {
   unknownUmaStatus?: string;
 }
 
+/** Whether the venue takes orders for a market. Its books are empty or left over when it does not. */
+export function isTrading(market: GammaMarket): boolean {
+  return !market.closed && market.archived !== true && isAcceptingOrders(market);
+}
+
+function isAcceptingOrders(market: GammaMarket): boolean {
+  return market.acceptingOrders !== false && market.enableOrderBook !== false && market.active !== false;
+}
+
 /**
  * Gamma's flags as one status, evaluated top-down (venue documentation section 9.3, with the design's words: resolving is
  * `closed` once trading has stopped and `open` before, void and resolved are `resolved`, paused is `halted`, upcoming is
@@ -24,8 +33,7 @@ export function gammaLife(
   nowMs: number,
 ): GammaLife {
   const uma = market.umaResolutionStatus?.toLowerCase() ?? '';
-  const isAccepting = market.acceptingOrders !== false && market.enableOrderBook !== false && market.active !== false;
-  const hasStopped = market.closed || market.archived === true || !isAccepting;
+  const hasStopped = !isTrading(market);
   if (uma === 'proposed' || uma === 'disputed') return { status: hasStopped ? 'closed' : 'open' };
   if (uma !== '' && uma !== 'resolved') return { status: hasStopped ? 'closed' : 'open', unknownUmaStatus: uma };
 
@@ -41,7 +49,7 @@ export function gammaLife(
   }
   if (isUmaResolved) return { status: 'resolved' };
   if (market.closed || market.archived === true) return { status: 'closed' };
-  if (isAccepting) return { status: 'open' };
+  if (!hasStopped) return { status: 'open' };
   return { status: startMs !== undefined && startMs > nowMs ? 'created' : 'halted' };
 }
 

@@ -19,6 +19,11 @@ const MARKET = sql(
      (SELECT array_agg(facts->>'status' ORDER BY known_until) FROM market_version WHERE market_id = m.id) AS were
    FROM market m WHERE venue = $1 AND venue_market_id = 'm'`,
 );
+const VOLUME = sql(
+  'test_volume',
+  `SELECT s.volume::text FROM market_stats s JOIN market m ON m.id = s.market_id
+   WHERE m.venue = $1 AND m.venue_market_id = 'm'`,
+);
 /** Each row version there is, and each lock that was ever written on it. */
 const ROWS = (table: string) =>
   sql(`test_rows_${table}`, `SELECT xmin::text, xmax::text, ctid::text FROM ${table} ORDER BY ctid`);
@@ -79,6 +84,27 @@ describe('sightings', () => {
     await write([market()], { sweepMs: LATER });
     await write([market({ volume: decimal('7') })], { sweepMs: SWEEP });
     expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+  });
+});
+
+describe('the sighting of a record from a cache', () => {
+  const volumeOf = async () => (await test.db.query<{ volume: string | null }>(VOLUME, [venue]))[0]?.volume;
+
+  it('keeps the volumes of a later sighting, and counts in a sweep', async () => {
+    await write([market({ volume: decimal('9') })], { nowMs: LATER });
+    await write([market({ volume: decimal('7'), ageMs: 60_000 })], { nowMs: LATER + 30_000 });
+    expect(await volumeOf()).toBe('9');
+    const sweepMs = LATER + 30_000;
+    await write([market({ volume: decimal('7'), ageMs: 60_000 })], { nowMs: sweepMs, sweepMs });
+    expect(await volumeOf()).toBe('9');
+    expect((await sighting())?.seen_at).toEqual(new Date(sweepMs));
+  });
+
+  it('brings its volumes when it is later than the last one', async () => {
+    await write([market({ volume: decimal('7') })], { nowMs: LATER });
+    await write([market({ volume: decimal('9'), ageMs: 60_000 })], { nowMs: LATER + 90_000 });
+    expect(await volumeOf()).toBe('9');
+    expect((await sighting())?.seen_at).toEqual(new Date(LATER + 30_000));
   });
 });
 

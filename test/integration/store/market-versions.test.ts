@@ -36,6 +36,12 @@ const WAITING = sql(
   `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 );
 
+/** The row changed an hour ago. */
+const AGE_ROW = sql(
+  'test_age_row',
+  `UPDATE market SET updated_at = updated_at - interval '1 hour' WHERE venue_market_id = $1`,
+);
+
 const NOW = Date.UTC(2026, 2, 1);
 
 interface VersionRow {
@@ -311,5 +317,79 @@ describe('a summary', () => {
     await writeDuring([full({ description: 'Longer.', category: 'D' })], summary({ status: 'halted' }));
     expect(await current()).toMatchObject({ ...KEPT, description: 'Longer.', category: 'D', status: 'halted' });
     await expectTiles();
+  });
+});
+
+describe('a record without a list of tags', () => {
+  const tagged = (over: Partial<MarketRecord> = {}) =>
+    market({ category: 'Economy', tags: ['fed', 'economy'], ...over });
+  const untagged = (over: Partial<MarketRecord> = {}): MarketRecord => {
+    const { category: _category, ...rest } = market({ tags: [], isUntagged: true, ...over });
+    return over.category === undefined ? rest : { ...rest, category: over.category };
+  };
+  const KEPT = { category: 'Economy', tags: ['fed', 'economy'] };
+
+  it('keeps the stored tags and category when something else changes', async () => {
+    await write(tagged());
+    expect(await write(untagged())).toMatchObject({ changed: 0 });
+    expect(await write(untagged({ status: 'halted', description: 'New.' }))).toMatchObject({ changed: 1 });
+    expect(await current()).toMatchObject({ ...KEPT, status: 'halted', description: 'New.' });
+  });
+
+  it('keeps the stored category when it has one of its own', async () => {
+    await write(tagged());
+    await write(untagged({ category: 'US-current-affairs', status: 'halted' }));
+    expect(await current()).toMatchObject({ ...KEPT, status: 'halted' });
+  });
+
+  it('brings its own category when none is stored', async () => {
+    await write(untagged());
+    await write(untagged({ category: 'US-current-affairs' }));
+    expect(await current()).toMatchObject({ category: 'US-current-affairs', tags: [] });
+  });
+
+  it('is different from one with an empty list, which clears them', async () => {
+    await write(tagged());
+    const { category: _category, ...empty } = market({ tags: [] });
+    expect(await write(empty)).toMatchObject({ changed: 1 });
+    expect(await current()).toMatchObject({ category: null, tags: [] });
+  });
+
+  it('keeps the tags of an earlier record of the same page', async () => {
+    await write(tagged(), untagged({ status: 'halted' }));
+    expect(await current()).toMatchObject({ ...KEPT, status: 'halted' });
+  });
+});
+
+describe('a record from a cache', () => {
+  it('replaces nothing when the row changed after the cache had it', async () => {
+    await write(market());
+    await write(market({ status: 'closed' }));
+    const before = await current();
+    expect(await write(market({ status: 'open', ageMs: 300_000 }))).toMatchObject({ changed: 0 });
+    expect(await current()).toEqual(before);
+    expect(await versions()).toHaveLength(1);
+  });
+
+  it('replaces a row that is older than itself', async () => {
+    await write(market());
+    await test.db.query(AGE_ROW, [id]);
+    expect(await write(market({ status: 'closed', ageMs: 300_000 }))).toMatchObject({ changed: 1 });
+    expect(await current()).toMatchObject({ status: 'closed' });
+  });
+
+  it('replaces a row of this moment when it is fresh', async () => {
+    await write(market());
+    expect(await write(market({ status: 'closed' }))).toMatchObject({ changed: 1 });
+  });
+
+  it('is stored when the market is new', async () => {
+    expect(await write(market({ ageMs: 300_000 }))).toMatchObject({ changed: 1 });
+  });
+
+  it('makes no final outcome of a market that was reopened since', async () => {
+    await write(market({ status: 'open' }));
+    const late = market({ status: 'resolved', ageMs: 60_000 });
+    expect(await write(late)).toEqual({ changed: 0, finalTokenIds: [] });
   });
 });

@@ -177,6 +177,21 @@ describe('the Polymarket adapter', () => {
     expect(Object.fromEntries(server.requests[0]?.query ?? [])).toEqual({ limit: '1000', takerOnly: 'true' });
   });
 
+  it('asks for tags on every Gamma route', async () => {
+    routes['GET /gamma/markets'] = json(200, []);
+    await adapter.pollMarkets(null, context);
+    await adapter.fetchMarkets([conditionId(1)], context);
+    expect(new Set(paths())).toEqual(new Set(['GET /gamma/markets/keyset', 'GET /gamma/markets']));
+    expect(server.requests.filter((request) => request.query.get('include_tag') !== 'true')).toEqual([]);
+  });
+
+  it('pollMarkets keeps the age of a page with its records and its sweep', async () => {
+    routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(1)] }, { age: '219' });
+    const page = await adapter.pollMarkets(null, context);
+    expect(page.records).toMatchObject([{ marketId: '0x1', ageMs: 219_000 }]);
+    expect(page.sweep).toEqual({ startedAtMs: NOW, ended: true, madeSinceMs: NOW - 219_000, alsoListed: [] });
+  });
+
   it('tells which markets a sweep lists beside its records', async () => {
     routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(1), market(2, { closed: 'no' }), 7] });
     const open = await adapter.pollMarkets(null, context);
@@ -194,19 +209,24 @@ describe('the Polymarket adapter', () => {
           .getAll('condition_ids')
           .filter((id) => (isClosed ? closedIds : openIds).has(id))
           .map((conditionId, index) => market(index, { conditionId, closed: isClosed }));
-        json(200, rows.slice(0, Number(request.query.get('limit') ?? 20)))(request, response);
+        const page = rows.slice(0, Number(request.query.get('limit') ?? 20));
+        json(200, request.path.endsWith('/keyset') ? { markets: page } : page)(request, response);
       };
 
     it('finds open and closed ones, in addresses below 8 KB, and leaves out the others', async () => {
       const ids = Array.from({ length: 250 }, (_, index) => conditionId(index));
-      routes['GET /gamma/markets'] = gammaOf(new Set(ids.slice(0, 100)), new Set(ids.slice(100, 240)));
+      routes['GET /gamma/markets/keyset'] = gammaOf(new Set(ids.slice(0, 100)), new Set(ids.slice(100, 240)));
       const { records, rejected } = await adapter.fetchMarkets([...ids, '0x12', 'no id', ids[0] ?? ''], context);
       expect(rejected).toEqual([]);
       expect(records.map((record) => record.marketId).sort()).toEqual(ids.slice(0, 240));
       expect(records.filter((record) => record.status === 'open')).toHaveLength(140);
       for (const { path, query } of server.requests) {
+        expect(path).toBe('/gamma/markets/keyset');
         expect(path.length + query.toString().length).toBeLessThan(8_000);
-        expect(query.getAll('condition_ids').length).toBeLessThanOrEqual(adapter.maxMarketsPerFetch);
+        const asked = query.getAll('condition_ids').length;
+        expect(asked).toBeLessThanOrEqual(adapter.maxMarketsPerFetch);
+        expect(Number(query.get('limit'))).toBeGreaterThanOrEqual(asked);
+        expect(Number(query.get('limit'))).toBeLessThanOrEqual(100);
       }
       expect(server.requests.map((request) => request.query.get('closed'))).toEqual([
         'false',
@@ -218,11 +238,64 @@ describe('the Polymarket adapter', () => {
       ]);
     });
 
-    it('asks the keyset listing where the older one is gone', async () => {
-      routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(1, { conditionId: conditionId(1) })] });
+    it.each([400, 404, 405, 410, 422])('fetchMarkets asks the older listing when keyset answers %i', async (status) => {
+      routes['GET /gamma/markets/keyset'] = json(status, {});
+      routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(1) })]);
       const { records } = await adapter.fetchMarkets([conditionId(1)], context);
       expect(records).toHaveLength(1);
-      expect(paths()).toEqual(['GET /gamma/markets', 'GET /gamma/markets/keyset']);
+      expect(paths()).toEqual(['GET /gamma/markets/keyset', 'GET /gamma/markets']);
+    });
+
+    it('fetchMarkets asks the older listing when keyset ignores the ids', async () => {
+      routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(7)], next_cursor: 'more' });
+      routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(1) })]);
+      const { records } = await adapter.fetchMarkets([conditionId(1)], context);
+      expect(records.map((record) => record.marketId)).toEqual([conditionId(1)]);
+    });
+
+    it('fetchMarkets reports the refusal of keyset when the older listing is gone', async () => {
+      routes['GET /gamma/markets/keyset'] = json(422, {});
+      routes['GET /gamma/markets'] = json(410, {});
+      await expect(adapter.fetchMarkets([conditionId(1)], context)).rejects.toMatchObject({ statusCode: 422 });
+    });
+
+    it('fetchMarkets reads every page when keyset clamps the limit', async () => {
+      const ids = Array.from({ length: 7 }, (_, index) => conditionId(index));
+      routes['GET /gamma/markets/keyset'] = (request, response) => {
+        const rows = request.query.get('closed') === 'true' ? [] : ids.map((id, at) => market(at, { conditionId: id }));
+        const start = Number(request.query.get('after_cursor') ?? 0);
+        const next = start + 3 < rows.length ? { next_cursor: String(start + 3) } : {};
+        json(200, { markets: rows.slice(start, start + 3), ...next })(request, response);
+      };
+      const { records } = await adapter.fetchMarkets(ids, context);
+      expect(records.map((record) => record.marketId)).toEqual(ids);
+      expect(server.requests).toHaveLength(3);
+    });
+
+    it('fetchMarkets asks under another address when the answer comes from a cache', async () => {
+      const cached = new Set<string>();
+      routes['GET /gamma/markets/keyset'] = (request, response) => {
+        const isCached = cached.size === 0;
+        cached.add(request.query.toString());
+        const row = market(1, { conditionId: conditionId(1), acceptingOrders: isCached });
+        json(200, { markets: [row] }, isCached ? { age: '219' } : {})(request, response);
+      };
+      const { records } = await adapter.fetchMarkets([conditionId(1)], context);
+      expect(records).toMatchObject([{ status: 'halted' }]);
+      expect(records[0]).not.toHaveProperty('ageMs');
+      expect(cached.size).toBe(2);
+    });
+
+    it('fetchMarkets takes nothing as absent when every answer comes from a cache', async () => {
+      const row = market(1, { conditionId: conditionId(1) });
+      routes['GET /gamma/markets/keyset'] = json(200, { markets: [row] }, { age: '12' });
+      const found = await adapter.fetchMarkets([conditionId(1)], context);
+      expect(found.records).toMatchObject([{ marketId: conditionId(1), ageMs: 12_000 }]);
+      routes['GET /gamma/markets/keyset'] = json(200, { markets: [] }, { age: '12' });
+      await expect(adapter.fetchMarkets([conditionId(1)], context)).rejects.toMatchObject({
+        code: 'invalid_payload',
+        retryable: true,
+      });
     });
 
     it('asks nothing about ids that no market can have', async () => {
@@ -231,7 +304,8 @@ describe('the Polymarket adapter', () => {
     });
 
     it('keeps a market that it cannot read apart, and does not look for it elsewhere', async () => {
-      routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(1), outcomes: 7 })]);
+      const row = market(1, { conditionId: conditionId(1), outcomes: 7 });
+      routes['GET /gamma/markets/keyset'] = json(200, { markets: [row] });
       const { records, rejected } = await adapter.fetchMarkets([conditionId(1)], context);
       expect(records).toEqual([]);
       expect(rejected).toMatchObject([{ kind: 'markets', recordId: conditionId(1) }]);

@@ -73,7 +73,7 @@ interface Walked {
   ids: string[];
   cutShort: string[];
   /** Of the pages that were part of a sweep. */
-  swept: { ids: string[]; startedAtMs: number; ended: boolean }[];
+  swept: { ids: string[]; startedAtMs: number; ended: boolean; madeSinceMs?: number }[];
 }
 
 function walk(catalog: Catalog, stored: unknown): Walked {
@@ -291,6 +291,94 @@ describe('the market walk', () => {
       phases: begun.phases.map((phase) => ({ ...phase, offset: 2_500 })),
     };
     expect(afterRefusal(deep)?.phases.map((phase) => phase.name)).toEqual(['closed']);
+  });
+
+  describe('with pages from a cache', () => {
+    /** The catalog as it was `ageMs` ago, for requests that pass the filter. */
+    const cachedPages = (catalog: Catalog, ageMs: number, hits: (query: MarketsQuery) => boolean) => {
+      const then = structuredClone(catalog.markets);
+      const past = new Catalog();
+      past.markets = then;
+      past.nowMs = catalog.nowMs;
+      catalog.nowMs += ageMs;
+      catalog.bend = (answer, query) => (hits(query) ? { ...past.list(query), ageMs } : answer);
+    };
+
+    it('the walk by change sees a change again when a cached page hid it', () => {
+      const catalog = new Catalog();
+      catalog.add(40);
+      catalog.add(15, true);
+      let { position } = walk(catalog, null);
+      catalog.nowMs += 60_000;
+      ({ position } = walk(catalog, position));
+      catalog.nowMs += 60_000;
+      catalog.touch('1001');
+      cachedPages(catalog, 200_000, () => true);
+      catalog.touch('1002', { closed: true });
+      const stale = walk(catalog, position);
+      expect(stale.ids).not.toContain('1002');
+      expect(stale.position.marks).toEqual(position.marks);
+      catalog.bend = (answer) => answer;
+      const fresh = walk(catalog, stale.position).ids;
+      expect(fresh).toContain('1001');
+      expect(fresh).toContain('1002');
+    });
+
+    it('the mark follows at a distance when every page comes from a cache', () => {
+      const catalog = new Catalog();
+      catalog.add(40);
+      catalog.add(15, true);
+      const first = walk(catalog, null);
+      catalog.nowMs += 500_000;
+      catalog.touch('1001');
+      catalog.bend = (answer) => ({ ...answer, ageMs: 120_000 });
+      const { marks } = walk(catalog, first.position).position;
+      expect(marks.open).toBe(catalog.nowMs - 120_000 - 300_000);
+    });
+
+    it('one cached page in the middle of a full walk keeps its changes in reach', () => {
+      const catalog = new Catalog();
+      catalog.add(40);
+      catalog.nowMs += 1_000_000;
+      cachedPages(catalog, 250_000, (query) => query.cursor === '20' && !query.recentFirst);
+      catalog.nowMs -= 100_000;
+      catalog.touch('1025');
+      catalog.nowMs += 100_000;
+      const { position } = walk(catalog, null);
+      catalog.bend = (answer) => answer;
+      expect(walk(catalog, position).ids).toContain('1025');
+    });
+
+    it('a sweep tells from when its oldest page is', () => {
+      const catalog = new Catalog();
+      catalog.add(35);
+      catalog.bend = (answer, query) => (query.cursor === '10' ? { ...answer, ageMs: 90_000 } : answer);
+      const { swept } = walk(catalog, null);
+      expect(swept.map((page) => page.madeSinceMs)).toEqual([
+        undefined,
+        START - 90_000,
+        START - 90_000,
+        START - 90_000,
+      ]);
+      expect(swept.at(-1)?.ended).toBe(true);
+    });
+
+    it('the walks by change within the lifetime of a page have different addresses', () => {
+      const catalog = new Catalog();
+      const settings = { ...SETTINGS, pageSize: 100 };
+      catalog.add(5);
+      let { position } = walk(catalog, null);
+      const limits: number[] = [];
+      for (let minute = 1; minute <= 9; minute += 1) {
+        catalog.nowMs += 60_000;
+        const begun = openWalk(position, catalog.nowMs, settings);
+        limits.push(nextQuery(begun, settings).limit);
+        ({ position } = walk(catalog, begun));
+      }
+      expect(new Set(limits).size).toBe(9);
+      expect(Math.max(...limits)).toBeLessThanOrEqual(100);
+      expect(Math.min(...limits)).toBeGreaterThan(66);
+    });
   });
 
   it('begins anew when the stored position is not its own', () => {

@@ -126,6 +126,18 @@ describe('parseMarkets', () => {
     if (!('winningOutcomeId' in expected)) expect(market).not.toHaveProperty('winningOutcomeId');
   });
 
+  it.each<[string, object]>([
+    ['archived', { archived: true }],
+    ['inactive', { active: false }],
+    ['not accepting orders', { acceptingOrders: false }],
+    ['without its orderbook', { enableOrderBook: false }],
+    ['closed', { closed: true }],
+    ['archived while UMA decides', { archived: true, umaResolutionStatus: 'proposed' }],
+  ])('parseMarkets reports no book when the market is %s', (_, change) => {
+    expect(one(open).hasBook).toBe(true);
+    expect(one({ ...open, ...change }).hasBook).toBe(false);
+  });
+
   it('pays out only what is final', () => {
     const payouts = (raw: object) => one(raw).outcomes.map((outcome) => outcome.payout);
     expect(payouts({ ...resolved, outcomePrices: '["0", "1"]' })).toEqual(['0', '1']);
