@@ -25,8 +25,8 @@ export interface GammaEntry {
   isClosed(): boolean;
   /** The value to sort by; 0 when the market has none. */
   sortValue(field: SortField): number;
-  /** The market object as JSON text. */
-  text(): string;
+  /** The market object as JSON text, with its tags when they are asked for. */
+  text(hasTags: boolean): string;
 }
 
 export interface GammaSource {

@@ -6,7 +6,13 @@ const KEYSET_MAX_LIMIT = 100;
 const LEGACY_MAX_LIMIT = 500;
 const DEFAULT_LIMIT = 20;
 /** Legacy paging refuses to go deeper, and names the keyset route. */
-const LEGACY_MAX_OFFSET = 2500;
+const LEGACY_MAX_OFFSET = 2000;
+/** The legacy listing says that it is deprecated and answers all the same. */
+const DEPRECATED = {
+  deprecation: 'true',
+  sunset: 'Fri, 01 May 2026 00:00:00 GMT',
+  warning: '299 - "use /markets/keyset"',
+};
 const MAX_CONDITION_IDS = 100;
 
 type Route = (request: SimRequest) => Reply | undefined;
@@ -22,19 +28,24 @@ export function gammaRoutes(source: GammaSource): Route {
     if (root === 'markets' && name === 'keyset' && extra === undefined) {
       return keysetPage(listing, source, request.query);
     }
-    if (root === 'markets' && name === 'slug' && extra !== undefined) return one(source.bySlug(extra));
-    if (root === 'markets' && name !== undefined && extra === undefined) return oneById(source, name);
+    const hasTags = wantsTags(request.query);
+    if (root === 'markets' && name === 'slug' && extra !== undefined) return one(source.bySlug(extra), hasTags);
+    if (root === 'markets' && name !== undefined && extra === undefined) return oneById(source, name, hasTags);
     if (root === 'events' && name !== undefined && extra === undefined) return event(source, name);
     return undefined;
   };
 }
 
-function oneById(source: GammaSource, id: string): Reply {
-  return /^\d+$/.test(id) ? one(source.byId(id)) : gammaError(422, 'id is invalid');
+function oneById(source: GammaSource, id: string, hasTags: boolean): Reply {
+  return /^\d+$/.test(id) ? one(source.byId(id), hasTags) : gammaError(422, 'id is invalid');
 }
 
-function one(entry: GammaEntry | undefined): Reply {
-  return entry === undefined ? gammaError(404, 'id not found') : jsonText(entry.text());
+function one(entry: GammaEntry | undefined, hasTags: boolean): Reply {
+  return entry === undefined ? gammaError(404, 'id not found') : jsonText(entry.text(hasTags));
+}
+
+function wantsTags(query: URLSearchParams): boolean {
+  return query.get('include_tag') === 'true';
 }
 
 function event(source: GammaSource, id: string): Reply {
@@ -69,7 +80,7 @@ function keysetPage(listing: GammaListing, source: GammaSource, query: URLSearch
       hasMore = true;
       break;
     }
-    page.push(entry.text());
+    page.push(entry.text(wantsTags(query)));
     last = { ...order, value, rank: entry.rank };
   }
   const next = hasMore && last !== undefined ? `,"next_cursor":${JSON.stringify(cursorText(last))}` : '';
@@ -83,7 +94,7 @@ function legacyPage(listing: GammaListing, source: GammaSource, query: URLSearch
   const offset = wholeNumber(query.get('offset')) ?? (query.get('offset') ? undefined : 0);
   if (limit === undefined) return gammaError(422, 'limit is invalid');
   if (offset === undefined) return gammaError(422, 'offset is invalid');
-  if (offset >= LEGACY_MAX_OFFSET) {
+  if (offset > LEGACY_MAX_OFFSET) {
     return gammaError(422, 'offset too large, use /markets/keyset for deeper pagination');
   }
   const filter = filterOf(source, query);
@@ -94,9 +105,9 @@ function legacyPage(listing: GammaListing, source: GammaSource, query: URLSearch
     if (page.length === limit) break;
     if (!filter(entry)) continue;
     if (skipped < offset) skipped += 1;
-    else page.push(entry.text());
+    else page.push(entry.text(wantsTags(query)));
   }
-  return jsonText(`[${page.join(',')}]`);
+  return { ...jsonText(`[${page.join(',')}]`), headers: DEPRECATED };
 }
 
 /** Unknown parameters are ignored, as the venue does; `cursor` on a keyset route is one of them. */

@@ -3,6 +3,7 @@ import { questionIdOf } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { formatScaled } from './decimal-text.ts';
 import { gammaEventStub, ICON } from './gamma-event.ts';
+import { gammaTags } from './gamma-tags.ts';
 import { outcomePrices, restingMicroUsd } from './prices.ts';
 import { isoDate, isoMicros, isoSeconds, spacedTime } from './time-text.ts';
 
@@ -12,8 +13,14 @@ export type Wire = Record<string, unknown>;
 const HOUR = 3600;
 const DAY = 86_400;
 
-/** A Gamma market object: lists in strings, text next to number twins, fields without a value left out. */
-export function gammaMarket(market: Market, siblings: readonly Market[], seed: number, second: number): Wire {
+/** A Gamma market object: lists in strings, text next to number twins, fields without a value left out. Tags come on request. */
+export function gammaMarket(
+  market: Market,
+  siblings: readonly Market[],
+  seed: number,
+  second: number,
+  hasTags = false,
+): Wire {
   const { spec, event } = market;
   const traded = market.tradeCount > 0;
   const prices = outcomePrices(market);
@@ -35,7 +42,7 @@ export function gammaMarket(market: Market, siblings: readonly Market[], seed: n
     outcomes: listText(spec.outcomes),
     outcomePrices: prices === undefined ? undefined : listText(prices),
     volume: traded ? formatScaled(market.volumeMicroUsd, UNITS) : undefined,
-    active: true,
+    active: market.withdrawn !== 'inactive',
     closed: isResolved,
     marketMakerAddress: '',
     createdAt: isoMicros(spec.createdSecond, micros),
@@ -43,7 +50,7 @@ export function gammaMarket(market: Market, siblings: readonly Market[], seed: n
     closedTime: market.closedSecond === undefined ? undefined : spacedTime(market.closedSecond),
     new: false,
     featured: false,
-    archived: false,
+    archived: market.withdrawn === 'archived',
     restricted: true,
     groupItemTitle: spec.groupItemTitle,
     groupItemThreshold: spec.groupItemThreshold,
@@ -67,11 +74,12 @@ export function gammaMarket(market: Market, siblings: readonly Market[], seed: n
     makerBaseFee: 1000,
     takerBaseFee: 1000,
     customLiveness: 0,
-    acceptingOrders: market.isTrading,
+    acceptingOrders: market.isTrading || market.withdrawn !== undefined,
     negRisk: event.negRiskId !== undefined,
     negRiskMarketID: event.negRiskId,
     negRiskRequestID: event.negRiskId === undefined ? undefined : questionIdOf(seed + 1, spec.no),
     events: [gammaEventStub(event, siblings, second)],
+    tags: hasTags ? gammaTags(event, seed) : undefined,
     ready: false,
     funded: false,
     acceptingOrdersTimestamp: isoSeconds(spec.createdSecond),

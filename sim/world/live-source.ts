@@ -13,6 +13,7 @@ import { dataTrade } from '../wire/data-trade.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { gammaEventStub } from '../wire/gamma-event.ts';
 import { gammaMarket } from '../wire/gamma-market.ts';
+import { gammaTags } from '../wire/gamma-tags.ts';
 import { midpointText, restingMicroUsd, spreadText } from '../wire/prices.ts';
 import { walletOf } from './identity.ts';
 import { type Market, UNITS } from './market.ts';
@@ -80,11 +81,11 @@ class LiveEntry implements GammaEntry {
     }
   }
 
-  text(): string {
+  text(hasTags: boolean): string {
     const { options, second } = this.world;
     const shown = visibleMarket(this.market, options.seed);
     const siblings = this.world.siblingsOf(this.market);
-    return JSON.stringify(gammaMarket(shown, siblings, options.seed, second));
+    return JSON.stringify(gammaMarket(shown, siblings, options.seed, second, hasTags));
   }
 }
 
@@ -153,7 +154,8 @@ class LiveGamma implements GammaSource {
       );
       return rest;
     });
-    return JSON.stringify({ ...gammaEventStub(event, siblings, second), markets });
+    const tags = gammaTags(event, options.seed);
+    return JSON.stringify({ ...gammaEventStub(event, siblings, second), markets, tags });
   }
 
   private index(): void {

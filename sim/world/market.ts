@@ -44,6 +44,8 @@ export class Market {
   resolveSecond: number | undefined;
   /** Trading is suspended by hand; the market is open all the same. */
   isHalted = false;
+  /** Why it is suspended: Gamma shows one of these flags and goes on to say that it takes orders. */
+  withdrawn: 'inactive' | 'archived' | undefined;
   /** When it was last suspended or let go on, epoch seconds. */
   haltSecond: number | undefined;
   /** The venue does not list it and knows nothing of its id; what it printed stays. */

@@ -16,6 +16,7 @@ export function visibleMarket(market: Market, seed: number): Market {
   copy.closedSecond = market.closedSecond;
   copy.stopSecond = market.stopSecond;
   copy.isHalted = market.isHalted;
+  copy.withdrawn = market.withdrawn;
   copy.fundamental = market.fundamental;
   requote(copy, new RandomStream(seed, QUIET_DOMAIN, market.spec.no), (order) => {
     copy.order(order, market.spec.createdSecond);

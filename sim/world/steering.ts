@@ -3,14 +3,26 @@ import { advancePhase } from './lifecycle.ts';
 import type { Market } from './market.ts';
 import type { World } from './world.ts';
 
-export const MARKET_ACTIONS = ['halt', 'unhalt', 'vanish', 'return', 'close', 'resolve'] as const;
+export const MARKET_ACTIONS = [
+  'halt',
+  'deactivate',
+  'archive',
+  'unhalt',
+  'vanish',
+  'return',
+  'close',
+  'resolve',
+] as const;
 
 /**
- * What can be decided about a market by hand. `halt` suspends trading and `unhalt` ends that; `vanish` takes it off the
+ * What can be decided about a market by hand. `halt` suspends trading and `unhalt` ends that; `deactivate` and `archive` suspend
+ * it too, under the flag that Gamma has for each, while `acceptingOrders` stays true; `vanish` takes it off the
  * venue, by every listing and by id, until `return` (its prints stay, and nothing trades meanwhile); `close` ends trading
  * now, whatever was planned, and `resolve` settles it, closing it first when need be. Resolving again corrects the winner.
  */
 export type MarketAction = (typeof MARKET_ACTIONS)[number];
+
+const WITHDRAWN = { halt: undefined, unhalt: undefined, deactivate: 'inactive', archive: 'archived' } as const;
 
 /** Further than any run gets: closed by hand, it waits for a hand to resolve it. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -19,9 +31,12 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 export function steerMarket(world: World, market: Market, action: MarketAction, winner: 0 | 1 | undefined): void {
   switch (action) {
     case 'halt':
+    case 'deactivate':
+    case 'archive':
     case 'unhalt':
       refuseUnless(market.phase === 'open', market, action);
-      market.isHalted = action === 'halt';
+      market.isHalted = action !== 'unhalt';
+      market.withdrawn = WITHDRAWN[action];
       market.haltSecond = world.second;
       market.touchPhase(world.second);
       break;

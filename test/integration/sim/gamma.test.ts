@@ -67,6 +67,33 @@ describe('the Gamma routes', () => {
     expect(await http.get(http.gamma('/markets?offset=3000'), 422)).toMatchObject({ type: 'validation error' });
   });
 
+  it('sends tags only when the request includes them, and with an event always', async () => {
+    type Tagged = GammaMarket & { tags?: { slug: string }[]; events: { id: string; tags?: unknown }[] };
+    const pages = async (query: string) => [
+      (await http.get<{ markets: Tagged[] }>(http.gamma(`/markets/keyset?limit=100${query}`))).markets,
+      await http.get<Tagged[]>(http.gamma(`/markets?limit=100${query}`)),
+    ];
+    for (const markets of await pages('')) expect(markets.filter((market) => 'tags' in market)).toEqual([]);
+    const [first = [], second] = await pages('&include_tag=true');
+    expect(first.every((market) => Array.isArray(market.tags))).toBe(true);
+    expect(second).toEqual(first);
+    expect(first.some((market) => market.tags?.[0]?.slug === 'meta')).toBe(true);
+    const event = await http.get<Tagged>(http.gamma(`/events/${first[0]?.events[0]?.id}`));
+    expect(event.tags?.map((tag) => tag.slug)).toContain('economy');
+  });
+
+  it('says on the legacy list that it is deprecated', async () => {
+    const legacy = await fetch(http.gamma('/markets?limit=1'));
+    expect(Object.fromEntries(legacy.headers)).toMatchObject({
+      deprecation: 'true',
+      warning: expect.stringContaining('keyset'),
+    });
+    const keyset = await fetch(http.gamma('/markets/keyset?limit=1'));
+    expect(keyset.headers.has('deprecation')).toBe(false);
+    await http.get(http.gamma('/markets?offset=2000'));
+    await http.get(http.gamma('/markets?offset=2001'), 422);
+  });
+
   it('serves one market and its event', async () => {
     const [market] = await http.get<(GammaMarket & { events: { id: string }[] })[]>(http.gamma('/markets?limit=1'));
     expect(await http.get<GammaMarket>(http.gamma(`/markets/${market?.id}`))).toEqual(market);
