@@ -29,7 +29,7 @@ const CATEGORIES: readonly (readonly [slug: string, category: string])[] = [
 ];
 
 /** Tags that direct the venue's own pages or its rewards and say nothing of the market. */
-const DISPLAY_TAGS = new Set(['all', 'featured', 'hide-from-new', 'new', 'trending']);
+const DISPLAY_TAGS = new Set(['all', 'featured', 'hide-from-new', 'new', 'parent-for-derivative', 'trending']);
 const REWARD_TAG = /^(?:earn|rewards)-\d/;
 
 type GammaTag = NonNullable<GammaMarket['tags']>[number];

@@ -1,10 +1,22 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isTight, parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';
 import { identifyTrades, readFeed } from '../../../src/venues/polymarket/parse-trade.ts';
+import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
 import { polymarketRecordings } from './polymarket-recordings.ts';
 
 const recordings = polymarketRecordings();
+
+interface RecordedEvent {
+  markets: object[];
+}
+
+function countOf(values: readonly (string | undefined)[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const value of values) counts[value ?? ''] = (counts[value ?? ''] ?? 0) + 1;
+  return counts;
+}
 
 /** What is known of these recordings beyond their being sound (venue documentation sections 9.3 and 10). */
 describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', () => {
@@ -50,6 +62,48 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
         expect(outcomes.find((outcome) => outcome.outcomeId === winningOutcomeId)?.label).toBe(named.get(marketId));
       }
     }
+  });
+
+  it('resolved markets of 2024-25: every one has tags and the category of its top-level tag', () => {
+    for (const { records, nowMs } of file(/gamma_resolved/)) {
+      const markets = parseMarkets(records, nowMs).records;
+      expect(markets.filter((record) => record.tags.length === 0)).toEqual([]);
+      expect(
+        markets.filter((record) => ['all', 'parent-for-derivative'].some((tag) => record.tags.includes(tag))),
+      ).toEqual([]);
+      expect(countOf(markets.map((record) => record.category))).toEqual({
+        Geopolitics: 4_565,
+        Mentions: 671,
+        Elections: 449,
+        Crypto: 3,
+        Sports: 1,
+      });
+    }
+  });
+
+  it('markets of recorded events: the tags of the event give the category', () => {
+    const categories = file(/(gamma-event|gamma-search|gamma_event|search_response)\.json$/).map(({ file: name }) => {
+      const json = readRecordedJson(join(venueDataFolder('polymarket') ?? '', name)) as { events?: RecordedEvent[] };
+      const events = (Array.isArray(json) ? json : (json.events ?? [json])) as RecordedEvent[];
+      const rows = events.flatMap(({ markets, ...event }) => markets.map((row) => ({ ...row, events: [event] })));
+      return [
+        name.split('/').at(-1),
+        ...new Set(parseMarkets(rows, Date.UTC(2026, 9, 1)).records.map((each) => each.category)),
+      ];
+    });
+    expect(categories).toEqual([
+      ['gamma-event.json', 'Economy'],
+      ['gamma-search.json', 'Economy'],
+      ['gamma_event.json', 'Elections'],
+      ['search_response.json', 'Crypto'],
+    ]);
+  });
+
+  it('markets recorded without tags: their tags are unknown, not empty', () => {
+    const rows = file(/polymarket_markets|btc5m/).flatMap(({ records }) => records);
+    const { records } = parseMarkets(rows, Date.UTC(2026, 9, 1));
+    expect(records.length).toBe(297);
+    expect(records.filter((record) => !record.isUntagged)).toEqual([]);
   });
 
   it('exact duplicates of a tape survive: 3 and 9', () => {

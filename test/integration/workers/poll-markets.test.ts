@@ -302,6 +302,19 @@ describe('nothing is called gone wrongly', () => {
     expect(await catalog()).toEqual({ new: 'open' });
   });
 
+  it('when a cache made a page of the sweep before the market was first seen', async () => {
+    const seenAtMs = NOW - 100_000;
+    await poll(adapterOf(sweepOf(NOW - HOUR_MS, [market('old')])), { now: () => NOW - HOUR_MS });
+    const first = async (): Promise<MarketPage> => ({ ...(await quiet()), records: [market('new')] });
+    await poll(adapterOf(first), { now: () => seenAtMs });
+    const cached = async (): Promise<MarketPage> => ({
+      ...(await quiet()),
+      sweep: { startedAtMs: NOW, ended: true, madeSinceMs: seenAtMs - 50_000 },
+    });
+    await poll(adapterOf(cached));
+    expect(await catalog()).toEqual({ new: 'open', old: 'open missing' });
+  });
+
   it('when the process dies before the commit: it is missing still, and asked for again', async () => {
     await missAfter(['a']);
     const db = new LosableDatabase(test.db.dataSource);
