@@ -46,8 +46,11 @@ export interface FaultRequest {
   /** What `status500` answers, 500..599. Default 500. */
   readonly status?: number | undefined;
   readonly field?: { readonly from: string; readonly to: string } | undefined;
-  /** The value that `set_field` gives to this key wherever it occurs: any JSON, a wrong type or a wrong size. */
-  readonly set?: { readonly field: string; readonly value: unknown } | undefined;
+  /**
+   * The value that `set_field` gives to this key: any JSON, a wrong type or a wrong size. Wherever the key occurs, or at every
+   * so many of its places in an answer, so that some records are bad among good ones.
+   */
+  readonly set?: { readonly field: string; readonly value: unknown; readonly every?: number | undefined } | undefined;
   readonly count?: number | undefined;
   readonly probability?: number | undefined;
   /** Truncate only: the length that is announced, that of the cut body or of the full one. Default `cut`. */
@@ -141,9 +144,16 @@ function check(request: FaultRequest): void {
   if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');
 }
 
-/** Gives a key another value wherever it occurs in a JSON text. */
-export function setField(text: string, field: string, value: unknown): string {
-  return JSON.stringify(JSON.parse(text, (key, old: unknown) => (key === field ? value : old)));
+/** Gives a key another value at every so many of its places in a JSON text. */
+export function setField(text: string, field: string, value: unknown, every = 1): string {
+  let places = 0;
+  return JSON.stringify(
+    JSON.parse(text, (key, old: unknown) => {
+      if (key !== field) return old;
+      places += 1;
+      return places % every === 0 ? value : old;
+    }),
+  );
 }
 
 /** Renames a key wherever it occurs in a JSON text. */

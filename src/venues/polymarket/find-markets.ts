@@ -17,8 +17,8 @@ export async function findMarkets(
   client: Pick<PolymarketClient, 'findMarkets'>,
   marketIds: readonly string[],
   context: { signal: AbortSignal; now(): number },
-): Promise<ParsedBatch<MarketRecord>> {
-  const found = emptyBatch<MarketRecord>();
+): Promise<ParsedBatch<MarketRecord> & { received: number }> {
+  const found = { ...emptyBatch<MarketRecord>(), received: 0 };
   const asked = [...new Set(marketIds)].filter(isConditionId);
   for (let start = 0; start < asked.length; start += MAX_CONDITION_IDS) {
     const wanted = new Map(asked.slice(start, start + MAX_CONDITION_IDS).map((id) => [id.toLowerCase(), id]));
@@ -27,6 +27,7 @@ export async function findMarkets(
       const rows = await client.findMarkets([...wanted.values()], closed, context.signal);
       const batch = parseMarkets(rows, context.now());
       takeOff(wanted, batch);
+      found.received += rows.length;
       found.records.push(...batch.records);
       found.rejected.push(...batch.rejected);
       found.unknowns.push(...batch.unknowns);
