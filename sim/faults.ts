@@ -137,6 +137,8 @@ function check(request: FaultRequest): void {
     throw refuse('rename_field needs field {from, to}');
   if (request.kind === 'set_field' && (!set?.field || !('value' in set)))
     throw refuse('set_field needs set {field, value}');
+  if (set?.every !== undefined && !(Number.isInteger(set.every) && set.every > 0))
+    throw refuse('set.every must be a positive integer');
   if (status !== undefined && !(Number.isInteger(status) && status >= 500 && status <= 599))
     throw refuse('status must be 500..599');
   if (count !== undefined && !(Number.isInteger(count) && count > 0)) throw refuse('count must be a positive integer');
