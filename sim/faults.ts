@@ -50,8 +50,11 @@ export interface FaultRequest {
   /** `cdn_cache` only: the lifetime of an answer. Gamma's lists have 300. */
   readonly maxAgeSeconds?: number | undefined;
   readonly field?: { readonly from: string; readonly to: string } | undefined;
-  /** The value that `set_field` gives to this key wherever it occurs: any JSON, a wrong type or a wrong size. */
-  readonly set?: { readonly field: string; readonly value: unknown } | undefined;
+  /**
+   * The value that `set_field` gives to this key: any JSON, a wrong type or a wrong size. Wherever the key occurs, or at every
+   * so many of its places in an answer, so that some records are bad among good ones.
+   */
+  readonly set?: { readonly field: string; readonly value: unknown; readonly every?: number | undefined } | undefined;
   readonly count?: number | undefined;
   readonly probability?: number | undefined;
   /** Truncate only: the length that is announced, that of the cut body or of the full one. Default `cut`. */
@@ -140,6 +143,8 @@ function check(request: FaultRequest): void {
     throw refuse('set_field needs set {field, value}');
   if (request.kind === 'cdn_cache' && !(Number.isInteger(maxAgeSeconds) && Number(maxAgeSeconds) > 0))
     throw refuse('cdn_cache needs maxAgeSeconds, a positive integer');
+  if (set?.every !== undefined && !(Number.isInteger(set.every) && set.every > 0))
+    throw refuse('set.every must be a positive integer');
   if (status !== undefined && !(Number.isInteger(status) && status >= 500 && status <= 599))
     throw refuse('status must be 500..599');
   if (count !== undefined && !(Number.isInteger(count) && count > 0)) throw refuse('count must be a positive integer');
@@ -147,9 +152,16 @@ function check(request: FaultRequest): void {
   if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');
 }
 
-/** Gives a key another value wherever it occurs in a JSON text. */
-export function setField(text: string, field: string, value: unknown): string {
-  return JSON.stringify(JSON.parse(text, (key, old: unknown) => (key === field ? value : old)));
+/** Gives a key another value at every so many of its places in a JSON text. */
+export function setField(text: string, field: string, value: unknown, every = 1): string {
+  let places = 0;
+  return JSON.stringify(
+    JSON.parse(text, (key, old: unknown) => {
+      if (key !== field) return old;
+      places += 1;
+      return places % every === 0 ? value : old;
+    }),
+  );
 }
 
 /** Renames a key wherever it occurs in a JSON text. */

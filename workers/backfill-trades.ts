@@ -48,10 +48,11 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
     fetch: (adapter, _position, call) => turns.nextPage(adapter, call),
     prepare: (records) => prepareForTrades(context, records),
     async write(tx, records, adapter, page) {
-      const { inserted, tokenIds, count } = await writeTradePage(context, tx, records, adapter);
+      const { inserted, quarantined, tokenIds, count } = await writeTradePage(context, tx, records, adapter);
       if (page.walk) await countHistoryTrades(tx, page.walk.marketPk, inserted);
       return {
         written: inserted,
+        quarantined,
         wake: () => {
           count();
           // Alerts look at the present; should one be concerned after all, its mark is found by the timer.

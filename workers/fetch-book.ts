@@ -5,6 +5,7 @@ import { bookOutcomesOfMarket } from '../src/store/watched-outcomes.ts';
 import type { Batch } from '../src/venues/port.ts';
 import { byOutcomeId, prepareForBooks, writeBookPage } from './book-page.ts';
 import { defineJob } from './define.ts';
+import { countPage, countUnstored } from './polling.ts';
 
 /**
  * Fetches the books of one market because a client waits for them (DESIGN "Cold reads"), and says so when it is done, also
@@ -18,23 +19,25 @@ export const fetchBook = defineJob('fetch-book', async ({ venue, marketPk }, con
   const asked = byOutcomeId(await bookOutcomesOfMarket(context.db, venue, BigInt(marketPk)));
   const ids = [...asked.keys()];
   const found: Batch<BookRecord> = { records: [], rejected: [] };
-  for (let start = 0; start < ids.length; start += adapter.maxOutcomesPerFetch) {
-    const part = await adapter.fetchBooks(ids.slice(start, start + adapter.maxOutcomesPerFetch), {
-      signal: context.signal,
-      now: context.now,
+  const counted = { venue, kind: 'books' as const, page: found };
+  const page = await countUnstored(context, counted, async () => {
+    for (let start = 0; start < ids.length; start += adapter.maxOutcomesPerFetch) {
+      const part = await adapter.fetchBooks(ids.slice(start, start + adapter.maxOutcomesPerFetch), {
+        signal: context.signal,
+        now: context.now,
+      });
+      found.records.push(...part.records);
+      found.rejected.push(...part.rejected);
+    }
+    await prepareForBooks(context);
+    return context.db.transaction(async (tx) => {
+      await quarantine(tx, venue, found.rejected);
+      const written = await writeBookPage(tx, found.records, asked, context);
+      await announceArrival(tx, `book:${marketPk}`);
+      return written;
     });
-    found.records.push(...part.records);
-    found.rejected.push(...part.rejected);
-  }
-  await prepareForBooks(context);
-  const { written, wake } = await context.db.transaction(async (tx) => {
-    await quarantine(tx, venue, found.rejected);
-    const page = await writeBookPage(tx, found.records, asked, context);
-    await announceArrival(tx, `book:${marketPk}`);
-    return page;
   });
-  wake();
-  context.metrics.ingestedRows.inc({ venue, kind: 'books' }, written);
-  for (const { reason } of found.rejected) context.metrics.rejectedRecords.inc({ venue, kind: 'books', reason });
+  page.wake();
+  const { written } = countPage(context, { ...counted, parts: [page], refused: [] });
   return { outcomes: ids.length, records: found.records.length, written, rejected: found.rejected.length };
 });

@@ -5,7 +5,7 @@ import { VenueError } from '../src/venues/errors.ts';
 import type { Batch } from '../src/venues/port.ts';
 import type { JobContext } from './define.ts';
 import { type WrittenPage, writePage } from './page-writer.ts';
-import { countPage, type Walk } from './polling.ts';
+import { countPage, countUnstored, type Walk } from './polling.ts';
 
 /** Then the walk gets its turn: however many are missing, the catalog does not stand still. */
 const TURN_MS = 10_000;
@@ -55,24 +55,23 @@ async function settle(
   const { venue } = lease;
   const { unknown, isPlain } = readAnswer(asked, answer);
   let gone = 0;
-  await partitions.ensureAroundNow('price_history');
-  const { parts, refused } = await writePage(
-    {
-      db,
-      lease,
-      kind: 'markets',
-      from: position,
-      write,
-      finish: async (tx) => {
-        gone = await settleMissing(tx, asked, unknown);
-      },
+  const target = {
+    db,
+    lease,
+    kind: 'markets' as const,
+    from: position,
+    write,
+    finish: async (tx: Tx) => {
+      gone = await settleMissing(tx, asked, unknown);
     },
-    { ...answer, position, more: false },
-  );
+  };
+  const counted = { venue, kind: 'markets' as const, page: answer };
+  const { parts, refused } = await countUnstored(context, counted, async () => {
+    await partitions.ensureAroundNow('price_history');
+    return writePage(target, { ...answer, position, more: false });
+  });
   for (const part of parts) part.wake();
-  const written = parts.reduce((sum, part) => sum + part.written, 0);
-  const rejected = [...answer.rejected, ...refused];
-  countPage(context, { venue, kind: 'markets', written, rejected });
+  const { written, rejected } = countPage(context, { ...counted, parts, refused });
   metrics.marketsGone.inc({ venue }, gone);
   const counts = { venue, asked: asked.length, known: answer.records.length, written, rejected: rejected.length, gone };
   if (isPlain) log.info(counts, 'missing markets verified');

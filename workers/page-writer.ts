@@ -8,6 +8,8 @@ import type { Page, PollKind, RejectedRecord } from '../src/venues/port.ts';
 export interface WrittenPage {
   /** Records that changed something. */
   written: number;
+  /** Records that were quarantined while they were written; none when absent. */
+  quarantined?: number;
   /** Wake-ups of the next stages. */
   wake(): void;
 }

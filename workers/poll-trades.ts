@@ -12,9 +12,10 @@ export const pollTrades = defineJob('poll-trades', ({ venue }, context) =>
     fetch: (adapter, position, call) => adapter.pollTrades(position, call),
     prepare: (records) => prepareForTrades(context, records),
     write: async (tx, records, adapter) => {
-      const { inserted, tokenIds, count } = await writeTradePage(context, tx, records, adapter);
+      const { inserted, quarantined, tokenIds, count } = await writeTradePage(context, tx, records, adapter);
       return {
         written: inserted,
+        quarantined,
         wake: () => {
           count();
           if (inserted > 0) noteDelay(context, venue, records);

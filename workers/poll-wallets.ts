@@ -20,6 +20,7 @@ import { VenueError } from '../src/venues/errors.ts';
 import type { RejectedRecord } from '../src/venues/port.ts';
 import type { WalletAdapter, WalletPage, WalletTransaction } from '../src/venues/wallet-port.ts';
 import { defineJob, type JobContext } from './define.ts';
+import { countUnstored } from './polling.ts';
 import { readBalances } from './wallet-balances.ts';
 
 /** Wallets at once in one job. */
@@ -102,7 +103,14 @@ async function followActivity(
   let position = lease.activityPosition;
   for (let pages = 0; pages < MAX_ACTIVITY_PAGES && !context.signal.aborted; pages += 1) {
     const page = await adapter.pollActivity({ address, sinceMs }, position, call);
-    for (const news of await writeActivity(context, lease, page, position)) {
+    const counted = { venue: lease.venue, kind: 'wallets' as const, page };
+    const readable = page.records.length + page.rejected.length;
+    const told = await countUnstored(context, counted, () => writeActivity(context, lease, page, position));
+    const found = told.reduce((sum, news) => sum + news.found, 0);
+    // Rejections that were added by writing are no duplicates.
+    const duplicates = readable - page.rejected.length - found;
+    context.metrics.duplicateRecords.inc({ venue: lease.venue, kind: 'wallets' }, Math.max(0, duplicates));
+    for (const news of told) {
       report.transactions += news.found;
       report.events += news.events;
       context.producer.wakeDeliveries(news.subscriptionPks);
@@ -163,6 +171,8 @@ async function compareBalances(
   const call = { signal: context.signal, now: context.now };
   const { rejected, read } = await readBalances(adapter, lease.address, call);
   countRejected(context, lease.venue, rejected);
+  // Balances are compared as a whole, not stored one by one: only rejected ones count.
+  context.metrics.receivedRecords.inc({ venue: lease.venue, kind: 'wallets' }, rejected.length);
   if (!read) {
     context.log.debug({ venue: lease.venue }, 'balances not compared: they changed while they were read');
     return;

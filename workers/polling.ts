@@ -12,7 +12,15 @@ import {
 } from '../src/store/poll-state.ts';
 import { isDatabaseUnavailable, type Tx } from '../src/store/tx.ts';
 import { VenueError } from '../src/venues/errors.ts';
-import type { CallContext, Page, PollKind, RejectedRecord, VenueAdapter } from '../src/venues/port.ts';
+import type {
+  Batch,
+  CallContext,
+  Page,
+  PollKind,
+  RecordKind,
+  RejectedRecord,
+  VenueAdapter,
+} from '../src/venues/port.ts';
 import type { JobContext, JobReport } from './define.ts';
 import { LeaseLostError, type WrittenPage, writePage } from './page-writer.ts';
 
@@ -100,14 +108,15 @@ async function walk<A, R, P extends Page<R>>(
     const call = { signal: context.signal, now: context.now };
     await poll.beforePage?.({ adapter, lease, position, call });
     const page = await poll.fetch(adapter, position, call);
-    await poll.prepare?.(page.records);
     const write = (tx: Tx, records: readonly R[]) => poll.write(tx, records, adapter, page);
     const finish = async (tx: Tx) => poll.finish?.(tx, page);
-    const { parts, refused } = await writePage({ db: context.db, lease, kind, from: position, write, finish }, page);
+    const target = { db: context.db, lease, kind, from: position, write, finish };
+    const { parts, refused } = await countUnstored(context, { venue, kind, page }, async () => {
+      await poll.prepare?.(page.records);
+      return writePage(target, page);
+    });
     for (const part of parts) part.wake();
-    const written = parts.reduce((sum, part) => sum + part.written, 0);
-    const rejected = [...page.rejected, ...refused];
-    countPage(context, { venue, kind, written, rejected });
+    const { written, rejected } = countPage(context, { venue, kind, page, parts, refused });
     position = page.position;
     report.pages += 1;
     report.records += page.records.length;
@@ -118,14 +127,43 @@ async function walk<A, R, P extends Page<R>>(
   return report;
 }
 
-/** Counts what one page came to. */
+interface CountedPage {
+  venue: string;
+  kind: RecordKind;
+  page: Batch<unknown>;
+}
+
+/** Counts what one page came to: each of its records is written, rejected, or changed nothing. */
 export function countPage(
-  context: JobContext,
-  page: { venue: string; kind: PollKind; written: number; rejected: readonly RejectedRecord[] },
-): void {
-  const { venue, kind, written, rejected } = page;
-  context.metrics.ingestedRows.inc({ venue, kind }, written);
-  for (const record of rejected) context.metrics.rejectedRecords.inc({ venue, kind, reason: record.reason });
+  { metrics }: Pick<JobContext, 'metrics'>,
+  counted: CountedPage & { parts: readonly Pick<WrittenPage, 'written' | 'quarantined'>[]; refused: RejectedRecord[] },
+): { written: number; rejected: readonly RejectedRecord[] } {
+  const { venue, kind, page, parts, refused } = counted;
+  const written = parts.reduce((sum, part) => sum + part.written, 0);
+  const quarantined = parts.reduce((sum, part) => sum + (part.quarantined ?? 0), refused.length);
+  const rejected = [...page.rejected, ...refused];
+  metrics.ingestedRows.inc({ venue, kind }, written);
+  metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, page.records.length - written - quarantined));
+  for (const record of rejected) metrics.rejectedRecords.inc({ venue, kind, reason: record.reason });
+  return { written, rejected };
+}
+
+/**
+ * Runs `store`. When it throws, the page is received again, so its records count as skipped (`not_stored`): otherwise they would
+ * be received twice and counted once.
+ */
+export async function countUnstored<T>(
+  { metrics }: Pick<JobContext, 'metrics'>,
+  { venue, kind, page }: CountedPage,
+  store: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await store();
+  } catch (error) {
+    const lost = page.records.length + page.rejected.length;
+    if (lost > 0) metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, lost);
+    throw error;
+  }
 }
 
 /** A venue that is down is a state, shown by venue health, not a failed job for each tick: the log says it now and then. */

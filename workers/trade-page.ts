@@ -26,6 +26,8 @@ export async function prepareForTrades(context: JobContext, trades: readonly Tra
 }
 
 interface WrittenTradePage extends WrittenTrades {
+  /** Trades out of time. */
+  quarantined: number;
   /** Counts what was quarantined here: once the page is committed. */
   count(): void;
 }
@@ -52,5 +54,5 @@ export async function writeTradePage(
   const count = () => {
     for (const { kind, reason } of untimely) context.metrics.rejectedRecords.inc({ venue, kind, reason });
   };
-  return { ...written, count };
+  return { ...written, quarantined: untimely.length, count };
 }

@@ -32,6 +32,9 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
     onSkipped({ venue, kind, reason, count }) {
       metrics.skippedRecords.inc({ venue, kind, reason }, count);
     },
+    onReceived({ venue, kind, count }) {
+      metrics.receivedRecords.inc({ venue, kind }, count);
+    },
     onTruncated({ venue, kind, detail }) {
       metrics.venueTruncations.inc({ venue, kind });
       log.warn({ venue, kind, detail }, 'venue walk truncated');

@@ -14,10 +14,15 @@ export interface Bet {
 
 /** Every so many fills the taker turns a pair of shares back into mana. */
 const FILLS_PER_REDEMPTION = 10;
+/** Every so many takers place a limit order that takes at once and rests with what is left. */
+const FILLS_PER_LIMIT_TAKER = 5;
+/** Such an order is filled further by a later bet after so many seconds. */
+const FILLED_FURTHER_AFTER = 2;
 
 /**
  * The engine's fills as the venue's bets, oldest first. Each fill is two bets: the maker's limit order, stamped before it is
  * filled, and the taker's, stamped at the fill; redemptions come between. Bets of one second are a millisecond or two apart.
+ * Limit orders of takers have stamps that are cut to the second.
  */
 export class BetFeed {
   private readonly world: World;
@@ -56,18 +61,27 @@ export class BetFeed {
     const fill = fillOf(trade, market, seed, makerMs + 1);
     const place = { ...placeOf(market, seed), isRedemption: false };
     this.push({ ...place, id: fill.makerId, createdMs: makerMs, wire: () => makerBet(fill) });
-    this.push({ ...place, id: fill.takerId, createdMs: makerMs + 1, wire: () => takerBet(fill) });
+    if (isLimitTaker(trade)) {
+      const wire = () => limitTakerBet(fill, this.world.second);
+      this.insert({ ...place, id: fill.takerId, createdMs: trade.second * 1000, wire });
+    } else this.push({ ...place, id: fill.takerId, createdMs: makerMs + 1, wire: () => takerBet(fill) });
     if (trade.index % FILLS_PER_REDEMPTION !== 0) return;
     const id = betIdOf(seed, trade.index, 'redemption');
     this.push({ ...place, isRedemption: true, id, createdMs: makerMs + 1, wire: () => redemption(fill, id) });
   }
 
   private push(bet: Bet): void {
-    this.bets.push(bet);
-    this.byId.set(bet.id, bet);
+    this.insert(bet);
     if (this.bets.length <= 3 * this.world.options.tapeCapacity) return;
     for (const gone of this.bets.slice(0, this.world.options.tapeCapacity)) this.byId.delete(gone.id);
     this.bets = this.bets.slice(this.world.options.tapeCapacity);
+  }
+
+  /** Behind the bets that are not later. */
+  private insert(bet: Bet): void {
+    this.byId.set(bet.id, bet);
+    const at = this.bets.findLastIndex(({ createdMs }) => createdMs <= bet.createdMs);
+    this.bets.splice(at + 1, 0, bet);
   }
 }
 
@@ -125,18 +139,68 @@ function takerBet(fill: Fill): Wire {
   };
 }
 
+/** Only buys have limits. */
+function isLimitTaker({ index, takerIntent }: Trade): boolean {
+  return index % FILLS_PER_LIMIT_TAKER === 2 && takerIntent.side === 'BUY';
+}
+
+/**
+ * A limit order that took at once, at a better price than its limit, and that another bet fills further a little later. Its
+ * stamp is cut to the second, so that all its fills seem to be later. Every other one is of the old form without fees on fills.
+ */
+function limitTakerBet(fill: Fill, nowSecond: number): Wire {
+  const { trade, takenMs } = fill;
+  const { amount, shares } = amounts(fill, trade.takerIntent);
+  const isYes = trade.takerIntent.outcomeIndex === 0;
+  const price = amount / shares;
+  const limit = Math.min(0.999, price + 0.01);
+  const fees = { creatorFee: 0, liquidityFee: 0, platformFee: 0 };
+  const own = {
+    matchedBetId: fill.makerId,
+    amount,
+    shares,
+    timestamp: takenMs,
+    ...(trade.index % 2 === 0 && { fees }),
+  };
+  const isFilledFurther = nowSecond >= trade.second + FILLED_FURTHER_AFTER;
+  const further = {
+    matchedBetId: betIdOf(fill.seed, trade.index, 'arbitrage'),
+    amount: shares * limit,
+    shares,
+    timestamp: takenMs + FILLED_FURTHER_AFTER * 1000,
+  };
+  const fills = isFilledFurther ? [own, further] : [own];
+  return {
+    ...common(fill, trade.takerIntent, trade.taker),
+    id: fill.takerId,
+    createdTime: trade.second * 1000,
+    amount: fills.reduce((sum, each) => sum + each.amount, 0),
+    shares: fills.reduce((sum, each) => sum + each.shares, 0),
+    orderAmount: amount * 3,
+    limitProb: isYes ? limit : 1 - limit,
+    isFilled: false,
+    isCancelled: false,
+    ...(trade.index % 3 === 0 && { expiresAt: takenMs + 86_400_000 }),
+    fills,
+  };
+}
+
 /** A limit order that took nothing when it was placed and was filled a little later. */
 function makerBet(fill: Fill): Wire {
   const { trade, takenMs, market } = fill;
   const { amount, shares } = amounts(fill, trade.makerIntent);
+  const limitProb = trade.ticks / market.spec.ticksPerUnit;
   return {
     ...common(fill, trade.makerIntent, trade.maker),
+    // The market was beyond the order's limit when it was placed.
+    probBefore: trade.makerIntent.outcomeIndex === 0 ? limitProb + 0.01 : limitProb - 0.01,
+    probAfter: trade.makerIntent.outcomeIndex === 0 ? limitProb + 0.01 : limitProb - 0.01,
     id: fill.makerId,
     createdTime: takenMs - 1,
     amount,
     shares,
     orderAmount: amount * 2,
-    limitProb: trade.ticks / market.spec.ticksPerUnit,
+    limitProb,
     isFilled: false,
     isCancelled: trade.index % 3 === 0,
     fills: [{ matchedBetId: fill.takerId, amount, shares, timestamp: takenMs }],

@@ -35,8 +35,10 @@ export function answerIdOf(seed: number, marketNo: number): string {
   return hashHex(2, seed, DOMAIN.answer, marketNo).slice(0, 10);
 }
 
-export function betIdOf(seed: number, index: number, role: 'taker' | 'maker' | 'redemption'): string {
-  return hashHex(2, seed, DOMAIN.bet, index, ['taker', 'maker', 'redemption'].indexOf(role)).slice(0, 14);
+const ROLES = ['taker', 'maker', 'redemption', 'arbitrage'] as const;
+
+export function betIdOf(seed: number, index: number, role: (typeof ROLES)[number]): string {
+  return hashHex(2, seed, DOMAIN.bet, index, ROLES.indexOf(role)).slice(0, 14);
 }
 
 export function userIdOf(seed: number, walletNo: number): string {

@@ -41,7 +41,7 @@ export function send(response: ServerResponse, reply: Reply, contentType = 'appl
 function bend(text: string, hits: readonly FaultRequest[]): string {
   return hits.reduce((body, { kind, field, set }) => {
     if (kind === 'rename_field' && field !== undefined) return renameField(body, field.from, field.to);
-    return kind === 'set_field' && set !== undefined ? setField(body, set.field, set.value) : body;
+    return kind === 'set_field' && set !== undefined ? setField(body, set.field, set.value, set.every) : body;
   }, text);
 }
 

@@ -17,6 +17,18 @@ export function ingestMetrics(registry: Registry) {
       labelNames: ['venue', 'kind', 'reason'],
       registers,
     }),
+    receivedRecords: new Counter({
+      name: 'ingest_received_total',
+      help: 'Records received: each is stored, a duplicate, rejected or skipped',
+      labelNames: ['venue', 'kind'],
+      registers,
+    }),
+    duplicateRecords: new Counter({
+      name: 'ingest_duplicates_total',
+      help: 'Records that changed nothing: stored before, unchanged, or older than the stored one',
+      labelNames: ['venue', 'kind'],
+      registers,
+    }),
     skippedRecords: new Counter({
       name: 'ingest_skipped_total',
       help: 'Sound records that are not stored, by the reasons of docs/venues.md',

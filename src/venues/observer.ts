@@ -51,6 +51,16 @@ export interface SkipEvent {
   count: number;
 }
 
+/**
+ * Raw records that an adapter received and accounts for: each is among its records or its rejections, or was reported as
+ * skipped. A raw record of several outcomes counts once for each record that is made from it.
+ */
+export interface ReceiptEvent {
+  venue: string;
+  kind: RecordKind;
+  count: number;
+}
+
 /** What metrics and venue health listen to. Listeners must not throw. */
 export interface VenueObserver {
   onRequest?(event: RequestEvent): void;
@@ -59,4 +69,5 @@ export interface VenueObserver {
   onUnknown?(event: UnknownValueEvent): void;
   onTruncated?(event: TruncationEvent): void;
   onSkipped?(event: SkipEvent): void;
+  onReceived?(event: ReceiptEvent): void;
 }

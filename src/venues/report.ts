@@ -5,13 +5,24 @@ import type { RecordKind } from './port.ts';
 const MAX_VALUE_LENGTH = 100;
 
 /** What an adapter tells of a walk beside its records, with its own name on it. */
-interface Report {
+export interface Report {
   /** States and forms that are not known and were mapped to the nearest safe ones. */
   unknowns(values: readonly { field: string; value: string }[]): void;
   /** A walk that could not see everything it should have; undefined when it did. */
   truncated(kind: RecordKind, detail: string | undefined): void;
   /** Sound records that are not stored: one reason each. */
   skipped(kind: RecordKind, reasons: readonly string[]): void;
+  /**
+   * So many raw records were received, once their batch is complete; `made` is the batch that they made. Where one raw record
+   * makes several records (a market with the prices of both outcomes), it counts once for each, and a rejected or skipped one
+   * counts once. The count does not come from the batch's records, so a lost record shows as a difference.
+   */
+  received(kind: RecordKind, rows: number, made?: Made, recordsPerRow?: number): void;
+}
+
+interface Made {
+  rejected: readonly unknown[];
+  skipped?: readonly unknown[];
 }
 
 export function createReport(venue: string, observer: VenueObserver | undefined): Report {
@@ -28,6 +39,11 @@ export function createReport(venue: string, observer: VenueObserver | undefined)
       const counts = new Map<string, number>();
       for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
       for (const [reason, count] of counts) observer?.onSkipped?.({ venue, kind, reason, count });
+    },
+    received(kind, rows, made, recordsPerRow = 1) {
+      const accepted = rows - (made?.rejected.length ?? 0) - (made?.skipped?.length ?? 0);
+      const count = rows + (recordsPerRow - 1) * accepted;
+      if (count > 0) observer?.onReceived?.({ venue, kind, count });
     },
   };
 }

@@ -1,75 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { priceOfBook } from '../../src/domain/book-price.ts';
-import { newToken } from '../../src/domain/ids.ts';
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/market.ts';
-import { VENUES, type VenueName } from '../../src/domain/venue.ts';
-import { writeBooks } from '../../src/store/books.ts';
-import { writeMarkets } from '../../src/store/markets.ts';
+import type { MarketRecord } from '../../src/domain/market.ts';
+import type { VenueName } from '../../src/domain/venue.ts';
 import { Partitions } from '../../src/store/partitions.ts';
-import { acquirePollLease, releasePollLease } from '../../src/store/poll-state.ts';
-import { writePrices } from '../../src/store/prices.ts';
 import { summarizeQuarantine } from '../../src/store/quarantine-reads.ts';
-import { ensureTokens } from '../../src/store/tokens.ts';
-import { writeTrades } from '../../src/store/trades.ts';
-import { sql, type Tx } from '../../src/store/tx.ts';
-import * as kalshiBooks from '../../src/venues/kalshi/parse-book.ts';
-import * as kalshiMarkets from '../../src/venues/kalshi/parse-market.ts';
-import * as kalshiPrices from '../../src/venues/kalshi/parse-price.ts';
-import * as kalshiTrades from '../../src/venues/kalshi/parse-trade.ts';
-import { parseBets } from '../../src/venues/manifold/parse-bet.ts';
-import * as manifoldMarkets from '../../src/venues/manifold/parse-market.ts';
-import * as polymarketBooks from '../../src/venues/polymarket/parse-book.ts';
-import * as polymarketMarkets from '../../src/venues/polymarket/parse-market.ts';
-import * as polymarketTrades from '../../src/venues/polymarket/parse-trade.ts';
-import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
-import { writePage } from '../../workers/page-writer.ts';
+import { sql } from '../../src/store/tx.ts';
+import type { PollKind } from '../../src/venues/port.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { kalshiRecordings } from './venue-adapter/kalshi-recordings.ts';
-import { manifoldRecordings } from './venue-adapter/manifold-recordings.ts';
+import { storePage } from './store-page.ts';
 import { mutate, seededRandom } from './venue-adapter/mutations.ts';
-import { polymarketRecordings } from './venue-adapter/polymarket-recordings.ts';
-import type { ParsedRecords, RecordedFile, Recordings } from './venue-adapter/venue-under-test.ts';
+import { type Parse, RECORDED_VENUES } from './venue-adapter/recorded-venues.ts';
+import type { RecordedFile } from './venue-adapter/venue-under-test.ts';
 
 /** The second half of the fuzz: what the parsers yield of mutated payloads goes into the real tables. */
 
-type Parse = (records: readonly unknown[], nowMs: number) => ParsedRecords;
-
-interface Fuzzed {
-  name: VenueName;
-  recordings: () => Recordings | undefined;
-  parse: Readonly<Partial<Record<PollKind, Parse>>>;
-  leastOutcomes: number;
-}
-
-const FUZZED: readonly Fuzzed[] = [
-  {
-    name: 'polymarket',
-    recordings: polymarketRecordings,
-    parse: {
-      markets: polymarketMarkets.parseMarkets,
-      books: (records, nowMs) => polymarketBooks.parseBooks('books', records, nowMs),
-      trades: (records, nowMs) => polymarketTrades.identifyTrades(polymarketTrades.readFeed(records, nowMs)),
-    },
-    leastOutcomes: 1,
-  },
-  {
-    name: 'kalshi',
-    recordings: kalshiRecordings,
-    parse: {
-      markets: kalshiMarkets.parseMarkets,
-      books: kalshiBooks.parseBooks,
-      prices: kalshiPrices.parsePrices,
-      trades: (records, nowMs) => kalshiTrades.collectTrades(kalshiTrades.readFeed(records, nowMs)),
-    },
-    leastOutcomes: 2,
-  },
-  {
-    name: 'manifold',
-    recordings: manifoldRecordings,
-    parse: { markets: manifoldMarkets.parseMarkets, trades: parseBets },
-    leastOutcomes: 1,
-  },
-];
+/** The fewest outcomes of a market. */
+const LEAST_OUTCOMES: Readonly<Partial<Record<VenueName, number>>> = { polymarket: 1, kalshi: 2, manifold: 1 };
 
 const ROWS = 150;
 const ANSWERS_PER_KIND = 10;
@@ -95,70 +40,6 @@ function damagedAnswer(files: readonly RecordedFile[], random: () => number): un
     rows.push(mutate(record, random).record);
   }
   return rows;
-}
-
-type Write = (tx: Tx, records: readonly unknown[], nowMs: number) => Promise<unknown>;
-
-/** As the poll jobs write them, but for every outcome that is named. */
-function writerOf(venue: VenueName, kind: PollKind): Write {
-  const { currency } = VENUES[venue];
-  const tokensOf = (tx: Tx, records: readonly { outcomeId: string }[]) =>
-    ensureTokens(
-      tx,
-      records.map(({ outcomeId }) => outcomeId),
-      currency,
-    );
-  const writers: Readonly<Record<PollKind, Write>> = {
-    markets: (tx, records, nowMs) => writeMarkets(tx, venue, currency, records as MarketRecord[], nowMs),
-    trades: (tx, records) => writeTrades(tx, records as TradeRecord[], currency),
-    async prices(tx, records) {
-      const prices = records as PriceRecord[];
-      const tokens = await tokensOf(tx, prices);
-      await writePrices(
-        tx,
-        prices.map((price) => ({ ...price, tokenId: tokens.get(price.outcomeId) ?? 0n })),
-      );
-    },
-    async books(tx, records) {
-      const books = records as BookRecord[];
-      const tokens = await tokensOf(tx, books);
-      const tokenOf = ({ outcomeId }: { outcomeId: string }) => ({ tokenId: tokens.get(outcomeId) ?? 0n });
-      await writeBooks(
-        tx,
-        books.map((book) => ({ ...book, ...tokenOf(book) })),
-      );
-      const prices = books.flatMap((book) => priceOfBook(book) ?? []);
-      await writePrices(
-        tx,
-        prices.map((price) => ({ ...price, ...tokenOf(price) })),
-      );
-    },
-  };
-  return writers[kind];
-}
-
-async function store(
-  venue: VenueName,
-  kind: PollKind,
-  { records, rejected }: ParsedRecords,
-  nowMs: number,
-): Promise<RejectedRecord[]> {
-  if (kind === 'trades') {
-    await partitions.ensure(
-      'trade',
-      (records as TradeRecord[]).map(({ tsMs }) => tsMs),
-    );
-  }
-  const lease = await acquirePollLease(test.db, venue, kind, newToken());
-  if (!lease) throw new Error(`no lease for ${venue} ${kind}`);
-  const write = async (tx: Tx, some: readonly unknown[]) => {
-    await writerOf(venue, kind)(tx, some, nowMs);
-    return { written: some.length, wake: () => undefined };
-  };
-  const page = { records, rejected, position: { at: newToken() }, more: false };
-  const { refused } = await writePage({ db: test.db, lease, kind, from: lease.position, write }, page);
-  await releasePollLease(test.db, lease, null);
-  return [...rejected, ...refused];
 }
 
 /** Each names the rows of a table that must not be there. */
@@ -220,7 +101,7 @@ const OUTCOMES = sql(
    WHERE m.venue = $1 GROUP BY 1`,
 );
 
-describe.each(FUZZED)('what $name damaged, stored', (venue) => {
+describe.each(RECORDED_VENUES)('what $name damaged, stored', (venue) => {
   const recordings = venue.recordings();
   if (recordings === undefined) {
     it.skip('SKIPPED: the recorded payloads are absent (../shared/venue-data or ODDSWIRE_VENUE_DATA)', () => {
@@ -240,7 +121,8 @@ describe.each(FUZZED)('what $name damaged, stored', (venue) => {
         const batch = parse(damagedAnswer(files, random), nowMs);
         if (kind === 'markets')
           for (const market of batch.records as MarketRecord[]) written.set(market.marketId, market);
-        for (const rejected of await store(venue.name, kind, batch, nowMs)) {
+        for (const rejected of (await storePage(test.db, partitions, { venue: venue.name, kind, nowMs }, batch))
+          .rejected) {
           const key = `${rejected.kind} ${rejected.reason}`;
           seen.set(key, (seen.get(key) ?? 0) + 1);
         }
@@ -267,7 +149,7 @@ describe.each(FUZZED)('what $name damaged, stored', (venue) => {
     expect(stored.map((row) => row.market_id).sort()).toEqual([...written.keys()].sort());
     for (const { market_id, mints } of stored) {
       const outcomes = written.get(market_id)?.outcomes ?? [];
-      expect(outcomes.length).toBeGreaterThanOrEqual(venue.leastOutcomes);
+      expect(outcomes.length).toBeGreaterThanOrEqual(LEAST_OUTCOMES[venue.name] ?? 0);
       // A market whose id was damaged claims the outcomes of the real one, and the later of the two has them.
       const own = outcomes.filter(({ outcomeId }) => claims.get(outcomeId) === 1).map(({ outcomeId }) => outcomeId);
       expect(mints, market_id).toEqual(expect.arrayContaining(own));

@@ -2,7 +2,7 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../d
 import { VENUES } from '../../domain/venue.ts';
 import type { VenueObserver } from '../observer.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, Page, VenueAdapter } from '../port.ts';
-import { createReport } from '../report.ts';
+import { createReport, type Report } from '../report.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
 import { advance, type MarketWalkSettings, openWalk } from './market-walk.ts';
@@ -74,6 +74,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       }
       const { records, rejected, unknowns } = parseMarkets(step.answer.rows, context.now());
       report.unknowns(unknowns);
+      report.received('markets', step.answer.rows.length);
       const next = advance(step.walk, step.answer, marketSettings);
       report.truncated('markets', next.cutShort);
       const page = { records, rejected, position: next.position, more: next.position.phases.length > 0 };
@@ -86,11 +87,10 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       const batch: Batch<MarketRecord> = { records: [], rejected: [] };
       for (let start = 0; start < marketIds.length; start += MAX_TICKERS) {
         const ids = marketIds.slice(start, start + MAX_TICKERS);
-        const { records, rejected, unknowns } = parseMarkets(
-          await findMarkets(client, events, ids, context.signal),
-          context.now(),
-        );
+        const rows = await findMarkets(client, events, ids, context.signal);
+        const { records, rejected, unknowns } = parseMarkets(rows, context.now());
         report.unknowns(unknowns);
+        report.received('markets', rows.length);
         batch.records.push(...records);
         batch.rejected.push(...rejected);
       }
@@ -104,6 +104,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       report.truncated('trades', page.truncated);
       const { records, rejected, unknowns } = collectTrades(page.rows);
       report.unknowns(unknowns);
+      report.received('trades', page.rows.length);
       return { records, rejected, position: page.position, more: page.more };
     },
 
@@ -112,22 +113,27 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       report.truncated('trades', page.truncated);
       const { records, rejected, unknowns } = collectTrades(rows);
       report.unknowns(unknowns);
+      report.received('trades', rows.length);
       return { records, rejected, ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
-      return fetchByTicker(outcomeIds, async (tickers) => {
+      return fetchByTicker('prices', outcomeIds, report, async (tickers) => {
         const rows = await client.listQuotes(tickers, context.signal);
         const { unknowns, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
         report.unknowns(unknowns);
+        report.skipped('prices', batch.skipped);
+        report.received('prices', rows.length, batch, 2);
         return batch;
       });
     },
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
-      return fetchByTicker(outcomeIds, async (tickers) => {
+      return fetchByTicker('books', outcomeIds, report, async (tickers) => {
         const rows = await listBooks(client, tickers, context.signal);
-        return parseBooks(rows, context.now(), new Set(tickers));
+        const batch = parseBooks(rows, context.now(), new Set(tickers));
+        report.received('books', rows.length, batch, 2);
+        return batch;
       });
     },
 
@@ -137,7 +143,9 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
 /** What was asked for of the records that the outcomes' markets give, a hundred markets a request. */
 async function fetchByTicker<R extends { outcomeId: string }>(
+  kind: 'prices' | 'books',
   outcomeIds: readonly string[],
+  report: Report,
   fetch: (tickers: readonly string[]) => Promise<Batch<R>>,
 ): Promise<Batch<R>> {
   const asked = new Set(outcomeIds);
@@ -145,7 +153,9 @@ async function fetchByTicker<R extends { outcomeId: string }>(
   const batch: Batch<R> = { records: [], rejected: [] };
   for (let start = 0; start < tickers.length; start += MAX_TICKERS) {
     const { records, rejected } = await fetch(tickers.slice(start, start + MAX_TICKERS));
-    batch.records.push(...records.filter((record) => asked.has(record.outcomeId)));
+    const wanted = records.filter((record) => asked.has(record.outcomeId));
+    report.skipped(kind, Array(records.length - wanted.length).fill('not_requested'));
+    batch.records.push(...wanted);
     batch.rejected.push(...rejected);
   }
   return batch;

@@ -28,6 +28,7 @@ export function parsePrices(
       continue;
     }
     seen.add(reading.value.ticker);
+    if (reading.value.prices.length === 0) batch.skipped.push('no_price');
     batch.records.push(...reading.value.prices);
     batch.unknowns.push(...unknowns);
   }

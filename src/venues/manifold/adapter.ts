@@ -3,6 +3,7 @@ import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import type { VenueObserver } from '../observer.ts';
+import { emptyBatch } from '../parsed-batch.ts';
 import type {
   Batch,
   CallContext,
@@ -31,7 +32,7 @@ import {
 import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
 import { betTimeMs, parseBets } from './parse-bet.ts';
 import { contractIdOf, parseMarkets } from './parse-market.ts';
-import { parseProbs } from './parse-prob.ts';
+import { countProbs, parseProbs } from './parse-prob.ts';
 import { readMarketPages, unavailable } from './read-pages.ts';
 
 interface ManifoldOptions {
@@ -84,6 +85,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     const { records, rejected, unknowns, skipped } = parseMarkets(rows, nowMs);
     report.unknowns(unknowns);
     report.skipped('markets', skipped);
+    report.received('markets', rows.length + failed.length);
     const { position, sweep } = closeSweep(at);
     const page = { records, rejected: [...rejected, ...failed], position, more: hasMore(position) };
     if (sweep === undefined) return page;
@@ -121,6 +123,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
       report.unknowns(unknowns);
       report.skipped('markets', skipped);
+      report.received('markets', rows.length + failed.length);
       return { records, rejected: [...rejected, ...failed] };
     },
 
@@ -133,6 +136,8 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       const firstSeen = freshRefusals(page.rows, page.reportedMs, nowMs, rejected);
       report.unknowns(unknowns);
       report.skipped('trades', skipped);
+      report.skipped('trades', Array(rejected.length - firstSeen.length).fill('rejected_before'));
+      report.received('trades', page.rows.length);
       return { records, rejected: firstSeen, position: page.position, more: page.more };
     },
 
@@ -147,20 +152,26 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       report.truncated('trades', page.truncated);
       report.unknowns(unknowns);
       report.skipped('trades', skipped);
+      report.received('trades', rows.length);
       return { records, rejected, ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
       const wanted = new Set(outcomeIds);
       const contractIds = [...new Set(outcomeIds.flatMap((id) => partsOfOutcomeId(id)?.contractId ?? []))];
-      const batch: Batch<PriceRecord> = { records: [], rejected: [] };
+      const batch = emptyBatch<PriceRecord>();
+      let received = 0;
       for (let start = 0; start < contractIds.length; start += MAX_PROBS) {
         const probs = await client.listProbs(contractIds.slice(start, start + MAX_PROBS), context.signal);
-        const { records, rejected } = parseProbs(probs, context.now(), wanted);
+        const { records, rejected, skipped } = parseProbs(probs, context.now(), wanted);
         batch.records.push(...records);
         batch.rejected.push(...rejected);
+        batch.skipped.push(...skipped);
+        received += countProbs(probs);
       }
-      return batch;
+      report.skipped('prices', batch.skipped);
+      report.received('prices', received);
+      return { records: batch.records, rejected: batch.rejected };
     },
 
     fetchBooks: async () => ({ records: [], rejected: [] }),

@@ -54,7 +54,15 @@ export const manifoldMarket = z.object({
 });
 export type ManifoldMarket = z.infer<typeof manifoldMarket>;
 
-const fill = z.object({ amount: z.number(), shares: z.number(), timestamp: z.number() });
+const fill = z.object({
+  amount: z.number(),
+  shares: z.number(),
+  timestamp: z.number(),
+  /** The bet on the other side; null for the pool. */
+  matchedBetId: z.string().nullish(),
+  /** Only on fills that the bet took when it was placed; absent on old bets. */
+  fees: z.unknown().optional(),
+});
 
 export const manifoldBet = z.object({
   id,
@@ -68,6 +76,8 @@ export const manifoldBet = z.object({
   isAnte: z.boolean().nullish(),
   /** Present on limit orders only. */
   limitProb: z.number().nullish(),
+  /** Probability of YES. */
+  probBefore: decorativeNumber,
   fills: z.array(fill).nullish(),
 });
 export type ManifoldBet = z.infer<typeof manifoldBet>;

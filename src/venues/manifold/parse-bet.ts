@@ -5,6 +5,7 @@ import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { type ManifoldBet, manifoldBet } from './models.ts';
 import { outcomeIdOf } from './outcome-ids.ts';
+import { ownFills } from './own-fills.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2021, 0, 1);
@@ -15,9 +16,9 @@ const MAX_AHEAD_MS = 300_000;
  * Bets as trades; pure. One print per bet, on the outcome it was made on: YES and NO of a binary market apart, those of a
  * multiple-choice answer both in terms of its YES (a NO bought at p is a YES sold at 1 - p).
  *
- * Only what a bet took when it was placed is a print. What later bets take from a limit order is in its amount and fills too,
- * but also in theirs, so counting it would double the volume and change a print after the fact. The venue computes the fills
- * of a new bet and then stamps the bet, so a bet's own fills are never later than its `createdTime` and others' always are.
+ * Only what a bet took when it was placed is a print (`ownFills`). What later bets take from a limit order is in its amount and
+ * fills too, but also in theirs, so counting it would double the volume and change a print after the fact. The volume that the
+ * venue shows counts the same.
  *
  * Skipped: redemptions (pairs of YES and NO turned back into mana), antes, orders that took nothing, bets on old markets
  * whose outcomes are numbers.
@@ -102,10 +103,8 @@ function readTime(stamp: number, nowMs: number): Reading<number> {
 
 /** Mana and shares that moved when the bet was placed, both negative for a sale. */
 function takenAtOnce(bet: ManifoldBet): Reading<{ amount: Decimal; shares: Decimal }> {
-  const isLimitOrder = bet.limitProb !== undefined && bet.limitProb !== null;
-  const fills = bet.fills ?? [];
-  const own = fills.filter((fill) => fill.timestamp <= bet.createdTime);
-  if (!isLimitOrder || own.length === fills.length) return both(bet);
+  const own = ownFills(bet);
+  if (own.length === (bet.fills ?? []).length) return both(bet);
   let sum = { amount: ZERO, shares: ZERO };
   for (const fill of own) {
     const part = both(fill);

@@ -1,6 +1,6 @@
 import { type Decimal, ONE, parseDecimal, subtractDecimals } from '../../domain/decimal.ts';
 import type { PriceRecord } from '../../domain/market.ts';
-import type { Batch } from '../port.ts';
+import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';
 import { outcomeIdOf, VENUE_ID } from './outcome-ids.ts';
@@ -13,48 +13,58 @@ export function parseProbs(
   probs: Readonly<Record<string, unknown>>,
   nowMs: number,
   wanted: ReadonlySet<string>,
-): Batch<PriceRecord> {
-  const batch: Batch<PriceRecord> = { records: [], rejected: [] };
+): ParsedBatch<PriceRecord> {
+  const batch = emptyBatch<PriceRecord>();
   const put = (outcomeId: string, price: Decimal) => {
     if (wanted.has(outcomeId)) batch.records.push({ outcomeId, asOfMs: nowMs, price });
+    else batch.skipped.push('not_requested');
   };
   for (const [contractId, entry] of Object.entries(probs)) {
-    if (!VENUE_ID.test(contractId)) continue;
-    for (const { part, prob } of readEntry(entry)) {
-      if (prob.ok && part === 'prob') {
+    for (const { answerId, prob } of readEntry(contractId, entry)) {
+      if (!prob.ok) {
+        batch.rejected.push(rejectRecord('prices', { [contractId]: entry }, prob.refusal, contractId));
+      } else if (answerId === undefined) {
         put(outcomeIdOf(contractId, 'YES'), prob.value);
         put(outcomeIdOf(contractId, 'NO'), subtractDecimals(ONE, prob.value));
-      } else if (prob.ok) {
-        put(outcomeIdOf(contractId, part), prob.value);
       } else {
-        batch.rejected.push(rejectRecord('prices', { [contractId]: entry }, prob.refusal, contractId));
+        put(outcomeIdOf(contractId, answerId), prob.value);
       }
     }
   }
   return batch;
 }
 
+/** How many prices an answer holds: two of a binary market, one of each answer, and one of each part that cannot be read. */
+export function countProbs(probs: Readonly<Record<string, unknown>>): number {
+  return Object.entries(probs)
+    .flatMap(([contractId, entry]) => readEntry(contractId, entry))
+    .reduce((sum, { answerId, prob }) => sum + (answerId === undefined && prob.ok ? 2 : 1), 0);
+}
+
 interface Part {
-  /** `prob`, or an answer's id. */
-  part: string;
+  /** Absent for a binary market. */
+  answerId?: string;
   prob: Reading<Decimal>;
 }
 
-function readEntry(entry: unknown): Part[] {
+function readEntry(contractId: string, entry: unknown): Part[] {
   if (entry === null || typeof entry !== 'object' || Array.isArray(entry)) {
-    return [{ part: 'prob', prob: refuse('not_an_object', typeof entry) }];
+    return [{ prob: refuse('not_an_object', typeof entry) }];
   }
   const { prob, answerProbs } = entry as { prob?: unknown; answerProbs?: unknown };
-  if (answerProbs === undefined) return [{ part: 'prob', prob: readProb(prob, 'prob') }];
+  if (answerProbs === undefined) return [{ prob: readProb(prob, 'prob', contractId) }];
   if (answerProbs === null || typeof answerProbs !== 'object' || Array.isArray(answerProbs)) {
-    return [{ part: 'prob', prob: refuse('invalid_field', 'answerProbs: not an object') }];
+    return [{ prob: refuse('invalid_field', 'answerProbs: not an object') }];
   }
-  return Object.entries(answerProbs)
-    .filter(([answerId]) => VENUE_ID.test(answerId))
-    .map(([part, value]) => ({ part, prob: readProb(value, `answerProbs.${part}`) }));
+  return Object.entries(answerProbs).map(([answerId, value]) => ({
+    answerId,
+    prob: readProb(value, `answerProbs.${answerId}`, contractId, answerId),
+  }));
 }
 
-function readProb(value: unknown, path: string): Reading<Decimal> {
+function readProb(value: unknown, path: string, ...ids: string[]): Reading<Decimal> {
+  const badId = ids.find((id) => !VENUE_ID.test(id));
+  if (badId !== undefined) return refuse('invalid_field', `${path}: no id: ${badId.slice(0, 100)}`);
   if (value === undefined || value === null) return refuse('missing_field', path);
   const prob = typeof value === 'number' ? parseDecimal(value) : null;
   if (prob === null) return refuse('invalid_field', `${path}: not a number`);

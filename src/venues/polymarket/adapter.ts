@@ -88,6 +88,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       }
       const { records, rejected, unknowns } = parseMarkets(step.answer.rows, nowMs, step.answer.ageMs);
       report.unknowns(unknowns);
+      report.received('markets', step.answer.rows.length);
       const next = advance(step.walk, step.answer, nowMs, marketSettings);
       report.truncated('markets', next.cutShort);
       return {
@@ -106,6 +107,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       report.truncated('trades', page.truncated);
       const { records, rejected, unknowns } = identifyTrades(page.rows);
       report.unknowns(unknowns);
+      report.received('trades', page.rows.length);
       return { records, rejected, position: page.position, more: page.more };
     },
 
@@ -123,18 +125,20 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       report.truncated('trades', page.truncated);
       const { records, rejected, unknowns } = identifyTrades(rows);
       report.unknowns(unknowns);
+      report.received('trades', rows.length);
       return { records, rejected, ...page };
     },
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
-      const { records, rejected, unknowns } = await findMarkets(client, marketIds, context);
+      const { records, rejected, unknowns, received } = await findMarkets(client, marketIds, context);
       report.unknowns(unknowns);
+      report.received('markets', received);
       return { records, rejected };
     },
 
-    fetchPrices: (outcomeIds, context) => fetchPrices(client, outcomeIds, context),
+    fetchPrices: (outcomeIds, context) => fetchPrices(client, outcomeIds, context, report),
 
-    fetchBooks: (outcomeIds, context) => fetchBooks(client, 'books', outcomeIds, context),
+    fetchBooks: (outcomeIds, context) => fetchBooks(client, 'books', outcomeIds, context, report),
 
     close: () => client.close(),
   };

@@ -1,5 +1,6 @@
 import type { BookRecord, PriceRecord } from '../../domain/market.ts';
 import type { Batch, CallContext } from '../port.ts';
+import type { Report } from '../report.ts';
 import { isHttpStatus, type PolymarketClient } from './client.ts';
 import { isTight, parseBooks, parseLastTrades, priceOfBook } from './parse-book.ts';
 
@@ -14,13 +15,18 @@ export async function fetchPrices(
   client: PolymarketClient,
   outcomeIds: readonly string[],
   context: CallContext,
+  report: Report,
 ): Promise<Batch<PriceRecord>> {
-  const books = await fetchBooks(client, 'prices', outcomeIds, context);
+  const books = await fetchBooks(client, 'prices', outcomeIds, context, report);
   const loose = books.records.filter((book) => !isTight(book)).map((book) => book.outcomeId);
   const last = await fetchLastTrades(client, loose, context.signal);
   const prices = books.records.map((book) => priceOfBook(book, last.prices.get(book.outcomeId)));
+  const records = prices.filter((price) => price !== undefined);
+  report.skipped('prices', Array(prices.length - records.length).fill('no_price'));
+  // Last trades complete the prices of books: only a rejected one counts on its own.
+  report.received('prices', last.rejected.length);
   return {
-    records: prices.filter((price) => price !== undefined),
+    records,
     rejected: [...books.rejected, ...last.rejected],
   };
 }
@@ -31,17 +37,21 @@ export async function fetchBooks(
   kind: 'books' | 'prices',
   outcomeIds: readonly string[],
   context: CallContext,
+  report: Report,
 ): Promise<Batch<BookRecord>> {
   // Made-up ids of markets without tokens have no book, and one bad id would make the venue refuse the whole batch.
   const tokenIds = [...new Set(outcomeIds)].filter((id) => TOKEN_ID.test(id));
   const batch: Batch<BookRecord> = { records: [], rejected: [] };
+  let received = 0;
   for (let start = 0; start < tokenIds.length; start += MAX_BOOKS) {
     const chunk = tokenIds.slice(start, start + MAX_BOOKS);
     const rows = await listBooks(client, chunk, context.signal);
     const parsed = parseBooks(kind, rows, context.now(), new Set(chunk));
     batch.records.push(...parsed.records);
     batch.rejected.push(...parsed.rejected);
+    received += rows.length;
   }
+  report.received(kind, received);
   return batch;
 }
 

@@ -20,8 +20,8 @@ export async function findMarkets(
   client: Pick<PolymarketClient, 'findMarkets'>,
   marketIds: readonly string[],
   context: { signal: AbortSignal; now(): number },
-): Promise<ParsedBatch<MarketRecord>> {
-  const found = emptyBatch<MarketRecord>();
+): Promise<ParsedBatch<MarketRecord> & { received: number }> {
+  const found = { ...emptyBatch<MarketRecord>(), received: 0 };
   const asked = [...new Set(marketIds)].filter(isConditionId);
   for (let start = 0; start < asked.length; start += MAX_CONDITION_IDS) {
     const wanted = new Map(asked.slice(start, start + MAX_CONDITION_IDS).map((id) => [id.toLowerCase(), id]));
@@ -32,6 +32,7 @@ export async function findMarkets(
       oldestMs = Math.max(oldestMs, ageMs);
       const batch = parseMarkets(rows, context.now(), ageMs);
       takeOff(wanted, batch);
+      found.received += rows.length;
       found.records.push(...batch.records);
       found.rejected.push(...batch.rejected);
       found.unknowns.push(...batch.unknowns);

@@ -40,6 +40,7 @@ export function createPolymarketWallets(options: PolymarketWalletOptions): Walle
       report.truncated('wallets', truncated);
       const { records, rejected, unknowns } = parseActivity(rows, nowMs);
       report.unknowns(unknowns);
+      report.received('wallets', rows.length);
       return { records, rejected, ...page };
     },
 

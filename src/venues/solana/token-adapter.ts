@@ -3,6 +3,7 @@ import type { PriceRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
 import { VenueError } from '../errors.ts';
 import type { VenueObserver } from '../observer.ts';
+import { createReport } from '../report.ts';
 import type { TokenAdapter } from '../token-port.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 import { createJupiterClient } from './jupiter-client.ts';
@@ -34,6 +35,7 @@ export function createSolanaTokens(options: {
     ...(observer && { observer }),
   });
   const slots = createSeenSlots();
+  const report = createReport(SOLANA, observer);
   return {
     venue: SOLANA,
     currency: VENUES.solana.currency,
@@ -53,6 +55,8 @@ export function createSolanaTokens(options: {
       const records = quotes
         .filter(({ mint, slot }) => slot === undefined || slots.isCurrent(mint, slot, nowMs))
         .map(({ mint, price }): PriceRecord => ({ outcomeId: mint, asOfMs: nowMs, price }));
+      report.skipped('prices', Array(quotes.length - records.length).fill('stale_slot'));
+      report.received('prices', quotes.length + rejected.length);
       return { records, rejected };
     },
 

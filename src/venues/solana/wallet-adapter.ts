@@ -22,6 +22,7 @@ export function createSolanaWallets(options: {
     async pollActivity(wallet, position, context) {
       const { truncated, ...page } = await readActivityPage(client, wallet, position, settings, context);
       report.truncated('wallets', truncated);
+      report.received('wallets', page.records.length + page.rejected.length);
       return page;
     },
     pollBalances: (address, _position, context) => readBalances(client, address, context.signal),

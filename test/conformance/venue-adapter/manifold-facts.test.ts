@@ -107,6 +107,43 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     expect(parseBets([maker], RECORDED_AT_MS).skipped).toEqual(['nothing_taken']);
   });
 
+  it('yields the fills of each bet, also when all stamps are cut to whole seconds and all bets are limit orders', () => {
+    const rows = recordings?.files.filter(({ kind }) => kind === 'trades').flatMap(({ records }) => records) ?? [];
+    interface Filled {
+      id: string;
+      outcome: string;
+      createdTime: number;
+      shares: number;
+      limitProb?: number;
+      fills: { matchedBetId: string | null; timestamp: number }[];
+    }
+    const bets = new Map(
+      (rows as Partial<Filled>[])
+        .filter((bet): bet is Filled => (bet.fills?.length ?? 0) > 0)
+        .map((bet) => [bet.id, bet]),
+    );
+    const filledLater = [...bets.values()].filter((bet) => bet.fills.every((fill) => fill.timestamp > bet.createdTime));
+    expect([bets.size, filledLater.length]).toEqual([51, 1]);
+    for (const bet of bets.values()) {
+      const cut = { ...bet, createdTime: Math.floor(bet.createdTime / 1000) * 1000 };
+      const certain = bet.outcome === 'YES' ? 0.99 : 0.01;
+      for (const each of [cut, { ...cut, limitProb: bet.limitProb ?? certain }]) {
+        const isTaken = !filledLater.includes(bet);
+        expect(parseBets([each], RECORDED_AT_MS).records.map(({ size }) => Number(size))).toEqual(
+          isTaken ? [Math.abs(bet.shares)] : [],
+        );
+      }
+    }
+  });
+
+  it('adds up to the volume that a market shows', () => {
+    const [market] = rowsOf(/market_by_id/, 'markets') as { volume: number }[];
+    const { records, rejected, skipped } = parseBets(rowsOf(/market_by_id/, 'trades'), RECORDED_AT_MS);
+    expect([rejected, skipped]).toEqual([[], []]);
+    const volume = records.reduce((sum, { price, size }) => sum + Number(price) * Number(size), 0);
+    expect(volume).toBeCloseTo(market?.volume ?? 0, 6);
+  });
+
   it('a trade lies between the probabilities before and after it, fees and rounding apart', () => {
     const bets = ['none', 'market', 'username'].flatMap((name) => rowsOf(new RegExp(`list_bet__${name}`), 'trades'));
     const byId = new Map((bets as { id: string; probBefore: number; probAfter: number }[]).map((bet) => [bet.id, bet]));

@@ -41,6 +41,7 @@ describe('FaultBoard', () => {
     ['field', { host: '*', kind: 'rename_field' }],
     ['drip without a time', { host: '*', kind: 'drip' }],
     ['set', { host: '*', kind: 'set_field', set: { field: 'a' } }],
+    ['set.every', { host: '*', kind: 'set_field', set: { field: 'a', value: 1, every: 0 } }],
     ['status', { host: '*', kind: 'status500', status: 404 }],
     ['maxAgeSeconds', { host: '*', kind: 'cdn_cache' }],
     ['maxAgeSeconds of zero', { host: '*', kind: 'cdn_cache', maxAgeSeconds: 0 }],
@@ -57,4 +58,8 @@ it('renameField renames a key at every depth, in its place', () => {
 
 it('setField gives a key a value at every depth', () => {
   expect(setField('[{"a":1,"b":{"a":[{"a":2}]}}]', 'a', null)).toBe('[{"a":null,"b":{"a":null}}]');
+});
+
+it('setField gives every second place of a key a value when told so', () => {
+  expect(setField('[{"a":1},{"a":2},{"a":3},{"a":4}]', 'a', null, 2)).toBe('[{"a":1},{"a":null},{"a":3},{"a":null}]');
 });

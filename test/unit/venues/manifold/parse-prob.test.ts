@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addDecimals, decimal } from '../../../../src/domain/decimal.ts';
-import { parseProbs } from '../../../../src/venues/manifold/parse-prob.ts';
+import { countProbs, parseProbs } from '../../../../src/venues/manifold/parse-prob.ts';
 
 const NOW = 1_790_000_000_000;
 
@@ -14,6 +14,8 @@ describe('probabilities as prices', () => {
         { outcomeId: 'c1:NO', asOfMs: NOW, price: '0.79999999999999996' },
       ],
       rejected: [],
+      skipped: [],
+      unknowns: [],
     });
   });
 
@@ -44,6 +46,31 @@ describe('probabilities as prices', () => {
     const { records, rejected } = parseProbs(probs, NOW, wanted);
     expect(records.map((record) => record.outcomeId)).toEqual(['good:YES', 'multi:a2']);
     expect(rejected.map((each) => `${each.recordId} ${each.reason}`)).toEqual([`bad ${reason}`, `multi ${reason}`]);
+  });
+
+  it('rejects ids that no contract and no answer has', () => {
+    const probs = { 'a:b': { prob: 0.5 }, c: { answerProbs: { 'x y': 0.5, a: 0.5 } } };
+    const { records, rejected } = parseProbs(probs, NOW, new Set(['c:a']));
+    expect(records.map(({ outcomeId }) => outcomeId)).toEqual(['c:a']);
+    expect(rejected.map(({ recordId, reason }) => [recordId, reason])).toEqual([
+      ['a:b', 'invalid_field'],
+      ['c', 'invalid_field'],
+    ]);
+  });
+
+  it('accounts for every price of any answer', () => {
+    const prob = fc.oneof(fc.double(), fc.constantFrom(0, 1, null, '0.5', undefined));
+    const entry = fc.oneof(
+      fc.record({ prob }),
+      fc.record({ answerProbs: fc.dictionary(fc.constantFrom('a', 'b', 'prob', 'x y'), prob) }),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom('c1', 'c2', 'a:b', ''), entry), (probs) => {
+        const { records, rejected, skipped } = parseProbs(probs, NOW, new Set(['c1:YES', 'c2:a']));
+        expect(records.length + rejected.length + skipped.length).toBe(countProbs(probs));
+      }),
+    );
   });
 
   it.each([null, 5, [], { answerProbs: null }, { answerProbs: [] }, {}])('%o is no probability', (entry) => {

@@ -1,0 +1,84 @@
+import { priceOfBook } from '../../src/domain/book-price.ts';
+import { newToken } from '../../src/domain/ids.ts';
+import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/market.ts';
+import { VENUES, type VenueName } from '../../src/domain/venue.ts';
+import { writeBooks } from '../../src/store/books.ts';
+import { writeMarkets } from '../../src/store/markets.ts';
+import type { Partitions } from '../../src/store/partitions.ts';
+import { acquirePollLease, releasePollLease } from '../../src/store/poll-state.ts';
+import { writePrices } from '../../src/store/prices.ts';
+import { ensureTokens } from '../../src/store/tokens.ts';
+import { writeTrades } from '../../src/store/trades.ts';
+import type { Database, Tx } from '../../src/store/tx.ts';
+import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
+import { writePage } from '../../workers/page-writer.ts';
+import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
+
+/** Returns how many records changed something. */
+type Write = (tx: Tx, records: readonly unknown[], nowMs: number) => Promise<number>;
+
+/** As the poll jobs write them, but for every outcome that is named. */
+function writerOf(venue: VenueName, kind: PollKind): Write {
+  const { currency } = VENUES[venue];
+  const tokensOf = (tx: Tx, records: readonly { outcomeId: string }[]) =>
+    ensureTokens(
+      tx,
+      records.map(({ outcomeId }) => outcomeId),
+      currency,
+    );
+  const writers: Readonly<Record<PollKind, Write>> = {
+    markets: async (tx, records, nowMs) =>
+      (await writeMarkets(tx, venue, currency, records as MarketRecord[], nowMs)).changed,
+    trades: async (tx, records) => (await writeTrades(tx, records as TradeRecord[], currency)).inserted,
+    async prices(tx, records) {
+      const prices = records as PriceRecord[];
+      const tokens = await tokensOf(tx, prices);
+      const written = await writePrices(
+        tx,
+        prices.map((price) => ({ ...price, tokenId: tokens.get(price.outcomeId) ?? 0n })),
+      );
+      return written.newer;
+    },
+    async books(tx, records) {
+      const books = records as BookRecord[];
+      const tokens = await tokensOf(tx, books);
+      const tokenOf = ({ outcomeId }: { outcomeId: string }) => ({ tokenId: tokens.get(outcomeId) ?? 0n });
+      const written = await writeBooks(
+        tx,
+        books.map((book) => ({ ...book, ...tokenOf(book) })),
+      );
+      const prices = books.flatMap((book) => priceOfBook(book) ?? []);
+      await writePrices(
+        tx,
+        prices.map((price) => ({ ...price, ...tokenOf(price) })),
+      );
+      return written;
+    },
+  };
+  return writers[kind];
+}
+
+/** Stores an answer as the poll jobs do, in one page. The partitions around now must exist. */
+export async function storePage(
+  db: Database,
+  partitions: Partitions,
+  { venue, kind, nowMs }: { venue: VenueName; kind: PollKind; nowMs: number },
+  { records, rejected }: ParsedRecords,
+): Promise<{ written: number; rejected: RejectedRecord[] }> {
+  if (kind === 'trades') {
+    await partitions.ensure(
+      'trade',
+      (records as TradeRecord[]).map(({ tsMs }) => tsMs),
+    );
+  }
+  const lease = await acquirePollLease(db, venue, kind, newToken());
+  if (!lease) throw new Error(`no lease for ${venue} ${kind}`);
+  const write = async (tx: Tx, some: readonly unknown[]) => {
+    const written = await writerOf(venue, kind)(tx, some, nowMs);
+    return { written, wake: () => undefined };
+  };
+  const page = { records, rejected, position: { at: newToken() }, more: false };
+  const { parts, refused } = await writePage({ db, lease, kind, from: lease.position, write }, page);
+  await releasePollLease(db, lease, null);
+  return { written: parts.reduce((sum, part) => sum + part.written, 0), rejected: [...rejected, ...refused] };
+}

@@ -1,0 +1,55 @@
+import type { VenueName } from '../../../src/domain/venue.ts';
+import * as kalshiBooks from '../../../src/venues/kalshi/parse-book.ts';
+import * as kalshiMarkets from '../../../src/venues/kalshi/parse-market.ts';
+import * as kalshiPrices from '../../../src/venues/kalshi/parse-price.ts';
+import * as kalshiTrades from '../../../src/venues/kalshi/parse-trade.ts';
+import { parseBets } from '../../../src/venues/manifold/parse-bet.ts';
+import * as manifoldMarkets from '../../../src/venues/manifold/parse-market.ts';
+import * as polymarketBooks from '../../../src/venues/polymarket/parse-book.ts';
+import * as polymarketMarkets from '../../../src/venues/polymarket/parse-market.ts';
+import * as polymarketTrades from '../../../src/venues/polymarket/parse-trade.ts';
+import type { PollKind } from '../../../src/venues/port.ts';
+import { kalshiRecordings } from './kalshi-recordings.ts';
+import { manifoldRecordings } from './manifold-recordings.ts';
+import { polymarketRecordings } from './polymarket-recordings.ts';
+import type { ParsedRecords, Recordings } from './venue-under-test.ts';
+
+export type Parse = (records: readonly unknown[], nowMs: number) => ParsedRecords;
+
+/** The recordings of a venue with the parsers of what is stored of them. */
+export interface RecordedVenue {
+  name: VenueName;
+  recordings: () => Recordings | undefined;
+  parse: Readonly<Partial<Record<PollKind, Parse>>>;
+  /** How many records one accepted row makes, where it is not one. */
+  recordsPerRow?: Readonly<Partial<Record<PollKind, number>>>;
+}
+
+export const RECORDED_VENUES: readonly RecordedVenue[] = [
+  {
+    name: 'polymarket',
+    recordings: polymarketRecordings,
+    parse: {
+      markets: polymarketMarkets.parseMarkets,
+      books: (records, nowMs) => polymarketBooks.parseBooks('books', records, nowMs),
+      trades: (records, nowMs) => polymarketTrades.identifyTrades(polymarketTrades.readFeed(records, nowMs)),
+    },
+  },
+  {
+    name: 'kalshi',
+    recordings: kalshiRecordings,
+    parse: {
+      markets: kalshiMarkets.parseMarkets,
+      books: kalshiBooks.parseBooks,
+      prices: kalshiPrices.parsePrices,
+      trades: (records, nowMs) => kalshiTrades.collectTrades(kalshiTrades.readFeed(records, nowMs)),
+    },
+    // A market object holds the prices and books of both outcomes.
+    recordsPerRow: { books: 2, prices: 2 },
+  },
+  {
+    name: 'manifold',
+    recordings: manifoldRecordings,
+    parse: { markets: manifoldMarkets.parseMarkets, trades: parseBets },
+  },
+];
