@@ -11,6 +11,8 @@ export interface TransferRequest {
   readonly mint?: string | undefined;
   readonly units: string;
   readonly fails?: boolean | undefined;
+  /** Closes the sender's token account after it: all that it holds must be sent. */
+  readonly closes?: boolean | undefined;
   /** Default `legacy`. */
   readonly version?: TransactionVersion | undefined;
   /** Total lamports, whole-number text; only from version 1 on. */
@@ -142,6 +144,7 @@ export class SolanaNetwork implements SolanaControl {
         if (!from) throw new SimControlError(409, 'insufficient_funds', 'nothing of this mint');
         const [to = steps.create(request.from, request.to, token)] = this.accountsOf(request.to, token);
         steps.token(from, to, units);
+        if (request.closes) steps.close(from, request.from);
       },
     };
     if (this.finalitySeconds === 0) {

@@ -16,6 +16,8 @@ export function createSolanaWallets(options: {
   http?: SolanaHttpSettings;
   activity?: Partial<ActivityWalkSettings>;
   observer?: VenueObserver;
+  /** Milliseconds without requests after a node answered 403. */
+  blockedPauseMs?: number;
 }): WalletAdapter {
   const client = createRpcClient(options);
   const settings = { ...ACTIVITY_SETTINGS, ...options.activity };
