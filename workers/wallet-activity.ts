@@ -19,7 +19,7 @@ const MAX_ACTIVITY_PAGES = 20;
 /** Re-reads that failed, by venue. */
 const streaks = new FailureStreaks();
 
-/** What a poll did, for its log line. */
+/** Counts of one poll, for its log line. */
 export interface WalletReport {
   wallets: number;
   transactions: number;
@@ -50,8 +50,8 @@ export async function followActivity(
 }
 
 /**
- * Reads again what earlier releases rejected for its version, page by page in the transactions of a poll. What fails here
- * is not charged to the wallet: its live walk is over, and the re-read goes on at the next poll.
+ * Reads the transactions again that earlier releases rejected for their version, page by page. A failure is not charged to
+ * the wallet: its live walk is over, and the re-read continues at the next poll.
  */
 export async function rereadActivity(
   context: JobContext,
@@ -99,8 +99,9 @@ async function takeActivity(
     report.recovered += recovered;
     context.producer.wakeDeliveries(news.subscriptionPks);
     context.metrics.ingestedRows.inc({ venue, kind: 'wallet_transactions' }, news.found);
+    if (recovered === 0) continue;
     context.metrics.recoveredRecords.inc({ venue, kind: 'wallets', reason: REJECTED_FOR_VERSION }, recovered);
-    if (recovered > 0) context.log.info({ venue, recovered, events: news.events }, 'rejected transactions recovered');
+    context.log.info({ venue, recovered, events: news.events }, 'rejected transactions recovered');
   }
   countRejected(context, venue, page.rejected);
 }

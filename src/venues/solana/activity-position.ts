@@ -23,7 +23,7 @@ const round = z.object({
 const position = z.object({
   /**
    * Every page since the watch began was read with at least this transaction version. Releases that know no versions
-   * drop the key when they advance a position, so whatever they reject is read again.
+   * drop the key when they advance a position, so the records that they reject are read again.
    */
   version: z.number().int().nonnegative().exactOptional(),
   /** The second read of everything since the watch began, at a version above that one. */
@@ -48,7 +48,7 @@ export const START: ActivityPosition = { version: TRANSACTION_VERSION, known: []
 
 /**
  * A stored position as a release sees it that reads transactions up to `version`; anything else begins anew. A position of
- * a newer release loses its claim: what this release rejects, the newer one reads again.
+ * a newer release loses its higher version: the newer release reads the rejections of this one again.
  */
 export function readPosition(stored: unknown, version = TRANSACTION_VERSION): ActivityPosition {
   const read = position.safeParse(stored);

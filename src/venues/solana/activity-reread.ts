@@ -36,9 +36,9 @@ export function isRereadDue(stored: unknown, { version }: ActivityWalkSettings):
 
 /**
  * The next page of the re-read: one round over the owner and every token account, back to `sinceMs`. A rejected signature
- * does not say its wallet, and the quarantine keeps a bounded number of them, so the walk does not depend on it. Of the
- * owner's signatures all are read, because a stored transaction may name a token account that is closed by now; of the
- * token accounts' only those that are not stored. Call it when `isRereadDue`.
+ * does not name its wallet, and the quarantine keeps a bounded number of them, so the walk does not depend on it. It reads
+ * every transaction that names the owner, because a stored one may name a token account that is closed by now, and skips
+ * the stored ones that name a token account only. Call it when `isRereadDue`.
  */
 export async function readRereadPage(
   reader: { client: RpcClient; spare: SpareRequests; settings: ActivityWalkSettings },

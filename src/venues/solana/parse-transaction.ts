@@ -50,7 +50,7 @@ interface SeenTransaction {
  *
  * Version 1 differs from version 0 in its message only: it has no lookup tables, and `transactionConfig` holds the
  * priority fee and the limits. Nothing is read from `transactionConfig`, because `meta.fee` contains the priority fee. A
- * version above `version` is refused by a reason of its own, whatever form the rest has.
+ * version above `version` is refused by a reason of its own, before its form is checked.
  */
 export function parseTransaction(
   raw: unknown,
@@ -98,8 +98,8 @@ export function parseTransaction(
 const NOTHING: readonly number[] = [];
 
 /**
- * With `jsonParsed` the list holds the loaded addresses already; with `json` they follow it, writable ones first. From
- * version 1 on there are none.
+ * With `jsonParsed` the list holds the loaded addresses already; with `json` they follow it, writable ones first. Version 1
+ * loads none.
  */
 function accountKeys({ transaction: { message }, meta, version }: Raw): string[] {
   const keys = message.accountKeys.map((key) => (typeof key === 'string' ? key : key.pubkey));

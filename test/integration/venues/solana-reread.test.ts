@@ -64,7 +64,7 @@ async function chain(): Promise<Chain> {
   };
 }
 
-/** What a release without versions leaves. */
+/** The position that a release without versions leaves. */
 function withoutVersion({ version: _version, ...position }: Record<string, unknown>): Record<string, unknown> {
   return position;
 }

@@ -243,7 +243,7 @@ describe('the version of a transaction', () => {
     expect(read(transaction({}, { version })).ok).toBe(true);
   });
 
-  it.each([[2], [3], [255]])('%s is refused by a reason of its own, whatever the rest looks like', (version) => {
+  it.each([[2], [3], [255]])('%s is refused by a reason of its own, in any form of the rest', (version) => {
     expect(read(transaction({}, { version }))).toMatchObject({ refusal: { reason: 'unsupported_version' } });
     expect(read({ version, somethingElse: [] })).toMatchObject({ refusal: { reason: 'unsupported_version' } });
   });
