@@ -3,6 +3,7 @@ import type { ExchangeOptions } from './options.ts';
 
 export const USAGE = `sim [--port N] [--seed N] [--markets N] [--live-markets N] [--history-hours N] [--speed N]
     [--rolling-seconds N] [--deep-markets N] [--deep-days N] [--deep-prints N] [--kalshi-live-hours N]
+    [--solana-v1-share N]
     [--host ADDRESS] [--recorded DIR]
 SIM_PORT is the port when --port is absent; 0 or neither takes a free one.`;
 
@@ -29,6 +30,7 @@ export function parseCommandLine(args: readonly string[], simPort: string | unde
     deepDays: numeric('deep-days', values['deep-days'], 365),
     deepPrints: numeric('deep-prints', values['deep-prints'], 20_000),
     kalshiLiveHours: numeric('kalshi-live-hours', values['kalshi-live-hours'], 24 * 365),
+    solanaV1Share: numeric('solana-v1-share', values['solana-v1-share'], 1),
   };
 }
 
@@ -50,6 +52,7 @@ function parse(args: readonly string[]) {
         'deep-days': text,
         'deep-prints': text,
         'kalshi-live-hours': text,
+        'solana-v1-share': text,
         recorded: text,
       },
     });
@@ -59,7 +62,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-const FRACTIONS = new Set(['speed', 'history-hours', 'deep-days', 'kalshi-live-hours']);
+const FRACTIONS = new Set(['speed', 'history-hours', 'deep-days', 'kalshi-live-hours', 'solana-v1-share']);
 
 function numeric(name: string, text: string | undefined, most: number): number | undefined {
   if (text === undefined || text === '') return undefined;

@@ -94,7 +94,12 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   };
   const trades = dataRoutes(backend.source.trades, options.offsetCap ?? 'empty');
   const wallets = walletRoutes(backend.wallets);
-  const solana = new SolanaNetwork({ seed, nowSecond: control.second, hasTraffic: options.solanaTraffic });
+  const solana = new SolanaNetwork({
+    seed,
+    nowSecond: control.second,
+    hasTraffic: options.solanaTraffic,
+    v1Share: options.solanaV1Share,
+  });
   const controlSolana = solanaControlRoute(solana);
   const controlMarkets = controlRoutes(control);
   const routes = {

@@ -42,6 +42,8 @@ export interface ExchangeOptions {
   readonly offsetCap?: OffsetCap | undefined;
   /** Whether anything happens on the simulated Solana by itself. Default true. */
   readonly solanaTraffic?: boolean | undefined;
+  /** The share of version 1 transactions among them, 0 to 1. Default 0.4. */
+  readonly solanaV1Share?: number | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */
   readonly recorded?: string | undefined;
   /** Hears of each request to a venue host when it is over, answered or not. */

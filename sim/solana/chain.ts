@@ -16,6 +16,9 @@ export interface TokenBalance {
   readonly amount: bigint;
 }
 
+/** Version 2 does not exist yet: it stands for the next one that clients do not know. */
+export type TransactionVersion = 'legacy' | 0 | 1 | 2;
+
 /** One transaction as it was executed; balances go by the index of `accounts`. */
 export interface Transaction {
   readonly index: number;
@@ -24,7 +27,9 @@ export interface Transaction {
   readonly second: number;
   readonly error: string | undefined;
   readonly fee: bigint;
-  readonly version: 'legacy' | 0;
+  readonly version: TransactionVersion;
+  /** Total lamports, from version 1 on a field of the message; 0 before. */
+  readonly priorityFee: bigint;
   readonly accounts: readonly string[];
   /** How many of the accounts came from a lookup table: the last ones. */
   readonly loaded: number;
@@ -38,7 +43,9 @@ export interface Execution {
   readonly second: number;
   /** Signs and pays the fee. */
   readonly payer: string;
-  readonly version?: 'legacy' | 0;
+  readonly version?: TransactionVersion;
+  /** Total lamports; only from version 1 on. Default 0. */
+  readonly priorityFee?: bigint;
   /** Named and not touched. */
   readonly names?: readonly string[];
   /** Fails after the work was done: only the fee stays. */
@@ -58,12 +65,18 @@ export interface Steps {
   close(account: TokenAccount, to: string): void;
 }
 
+/** For the one signature. */
 const FEE_LAMPORTS = 5_000n;
 const SLOTS_PER_SECOND = 2.5;
 const FIRST_SECOND = 1_600_000_000;
 
 export function slotOf(second: number): number {
   return Math.floor((second - FIRST_SECOND) * SLOTS_PER_SECOND);
+}
+
+/** Whether messages of this version have a `transactionConfig`, and no lookup tables. */
+export function isConfigured(version: TransactionVersion): version is 1 | 2 {
+  return version === 1 || version === 2;
 }
 
 /** Lamports, token accounts and every transaction: balances move by transactions only. */
@@ -110,7 +123,9 @@ export class Chain {
   }
 
   /** @throws SimControlError when somebody would be left with less than nothing: nothing has changed then. */
-  execute({ second, payer, version = 'legacy', names = [], fails = false, work }: Execution): Transaction {
+  execute({ second, payer, version = 'legacy', names = [], fails = false, work, ...rest }: Execution): Transaction {
+    const priorityFee = isConfigured(version) ? (rest.priorityFee ?? 0n) : 0n;
+    const fee = FEE_LAMPORTS + priorityFee;
     const lamportsBefore = new Map(this.lamports);
     const tokensBefore = new Map([...this.tokenAccounts].map(([address, account]) => [address, { ...account }]));
     const index = this.transactions.length;
@@ -125,11 +140,11 @@ export class Chain {
     } catch (error) {
       refusal = error;
     }
-    const isShort = [...touched].some((address) => this.balanceOf(address) < (address === payer ? FEE_LAMPORTS : 0n));
+    const isShort = [...touched].some((address) => this.balanceOf(address) < (address === payer ? fee : 0n));
     if (refusal !== undefined || isShort || fails) this.restore(lamportsBefore, tokensBefore);
     if (refusal !== undefined) throw refusal;
     if (isShort) throw new SimControlError(409, 'insufficient_funds', 'somebody has not enough lamports');
-    take(payer, FEE_LAMPORTS);
+    take(payer, fee);
     for (const name of [...names, SYSTEM_PROGRAM]) touched.add(name);
     const accounts = [...touched];
     const rows = (source: ReadonlyMap<string, TokenAccount>): TokenBalance[] =>
@@ -143,8 +158,9 @@ export class Chain {
       slot: Math.max(slotOf(second), this.transactions.at(-1)?.slot ?? 0),
       second,
       error: fails ? 'Custom' : undefined,
-      fee: FEE_LAMPORTS,
+      fee,
       version,
+      priorityFee,
       accounts,
       loaded: version === 0 ? Math.min(2, accounts.length - 1) : 0,
       before: accounts.map((address) => lamportsBefore.get(address) ?? 0n),

@@ -1,8 +1,8 @@
 import { SimControlError } from '../errors.ts';
 import { hashWord } from '../random.ts';
-import { Chain, type Execution, slotOf, type Transaction } from './chain.ts';
+import { Chain, type Execution, slotOf, type Transaction, type TransactionVersion } from './chain.ts';
 import { type SimToken, SOL_MINT, tokensOf } from './tokens.ts';
-import { type Population, playSecond, populate } from './traffic.ts';
+import { NEWEST_VERSION, type NewestVersion, type Population, playSecond, populate } from './traffic.ts';
 
 /** Somebody moves something now. Without `mint` native SOL; `units` in the smallest unit, as whole-number text. */
 export interface TransferRequest {
@@ -11,14 +11,21 @@ export interface TransferRequest {
   readonly mint?: string | undefined;
   readonly units: string;
   readonly fails?: boolean | undefined;
-  readonly version?: 'legacy' | 0 | undefined;
+  /** Closes the sender's token account after it: all that it holds must be sent. */
+  readonly closes?: boolean | undefined;
+  /** Default `legacy`. */
+  readonly version?: TransactionVersion | undefined;
+  /** Total lamports, whole-number text; only from version 1 on. */
+  readonly priorityFee?: string | undefined;
 }
 
-/** How the next calls of a JSON-RPC method fail: by an error in an answer of status 200. */
+/** How the next calls of a JSON-RPC method fail: by an error in an answer of status 200, or of another status. */
 export interface RpcFailure {
   readonly method: string;
   readonly code: number;
   readonly message: string;
+  /** HTTP status of the answer: 403 blocks the client. Default 200. */
+  readonly status?: number | undefined;
   /** Default 1. */
   readonly count?: number | undefined;
 }
@@ -41,6 +48,8 @@ export interface SolanaControl {
   /** The next so many `getTransaction` calls find nothing. */
   hideTransactions(calls: number): void;
   failRpc(failure: RpcFailure): void;
+  /** The newest version of the chain's own traffic from now on, in this share (0 to 1) of it. */
+  setNewestVersion(version: 1 | 2, share: number): void;
   setPrice(override: PriceOverride): void;
   /** Raw amount by mint, native lamports and wrapped SOL together, of everything that this owner owns. */
   holdings(owner: string): ReadonlyMap<string, bigint>;
@@ -68,9 +77,16 @@ export class SolanaNetwork implements SolanaControl {
   private hidden = 0;
   private playedSecond: number;
   private readonly hasTraffic: boolean;
+  private newest: NewestVersion = NEWEST_VERSION;
 
-  constructor(options: { seed: number; nowSecond: () => number; hasTraffic?: boolean | undefined }) {
-    const { seed, nowSecond, hasTraffic = true } = options;
+  constructor(options: {
+    seed: number;
+    nowSecond: () => number;
+    hasTraffic?: boolean | undefined;
+    v1Share?: number | undefined;
+  }) {
+    const { seed, nowSecond, hasTraffic = true, v1Share } = options;
+    if (v1Share !== undefined) this.newest = newestOf(1, v1Share);
     this.seed = seed;
     this.nowSecond = nowSecond;
     this.hasTraffic = hasTraffic;
@@ -87,7 +103,8 @@ export class SolanaNetwork implements SolanaControl {
     this.playedSecond = Math.max(this.playedSecond, target - MAX_CATCH_UP_SECONDS);
     for (; this.playedSecond < target; this.playedSecond += 1) {
       this.executeDue(this.playedSecond);
-      if (this.hasTraffic) playSecond(this.chain, this.population, this.all, this.seed, this.playedSecond);
+      if (!this.hasTraffic) continue;
+      playSecond(this.chain, this.population, this.all, this.seed, this.playedSecond, this.newest);
     }
     this.executeDue(target);
     return this.playedSecond;
@@ -109,8 +126,9 @@ export class SolanaNetwork implements SolanaControl {
   transfer(request: TransferRequest): { signature: string } {
     const second = this.nowSecond();
     this.catchUp();
-    if (!/^\d{1,20}$/.test(request.units))
-      throw new SimControlError(400, 'invalid_units', 'units: a whole number as text');
+    const { priorityFee = '0' } = request;
+    if (!/^\d{1,20}$/.test(request.units) || !/^\d{1,20}$/.test(priorityFee))
+      throw new SimControlError(400, 'invalid_units', 'units and priorityFee: whole numbers as text');
     const token = this.all.find(({ mint }) => mint === request.mint);
     if (request.mint !== undefined && !token) throw new SimControlError(404, 'mint_not_found', 'no such mint');
     const units = BigInt(request.units);
@@ -119,12 +137,14 @@ export class SolanaNetwork implements SolanaControl {
       payer: request.from,
       ...(request.fails !== undefined && { fails: request.fails }),
       ...(request.version !== undefined && { version: request.version }),
+      priorityFee: BigInt(priorityFee),
       work: (steps) => {
         if (!token) return steps.sol(request.from, request.to, units);
         const [from] = this.accountsOf(request.from, token);
         if (!from) throw new SimControlError(409, 'insufficient_funds', 'nothing of this mint');
         const [to = steps.create(request.from, request.to, token)] = this.accountsOf(request.to, token);
         steps.token(from, to, units);
+        if (request.closes) steps.close(from, request.from);
       },
     };
     if (this.finalitySeconds === 0) {
@@ -148,6 +168,11 @@ export class SolanaNetwork implements SolanaControl {
 
   failRpc(failure: RpcFailure): void {
     this.failures.push({ failure, left: failure.count ?? 1 });
+  }
+
+  setNewestVersion(version: 1 | 2, share: number): void {
+    this.catchUp();
+    this.newest = newestOf(version, share);
   }
 
   setPrice(override: PriceOverride): void {
@@ -210,4 +235,9 @@ export class SolanaNetwork implements SolanaControl {
       due?.execute(due.second);
     }
   }
+}
+
+function newestOf(version: 1 | 2, share: number): NewestVersion {
+  if (!(share >= 0 && share <= 1)) throw new SimControlError(400, 'invalid_share', 'share: a number from 0 to 1');
+  return { version, perMillion: Math.round(share * 1_000_000) };
 }

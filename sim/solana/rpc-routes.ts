@@ -7,13 +7,15 @@ import { parsedTransaction, signatureRow, tokenAccountRow } from './wire.ts';
 const MAX_SIGNATURES = 1_000;
 const MAX_BATCH = 10;
 
-/** A call that the node refuses; the answer's status is 200 all the same. */
+/** A call that the node refuses; the answer's status is 200 all the same, unless a failure sets another one. */
 class RpcRefusal extends Error {
   readonly code: number;
+  readonly status: number;
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, status = 200) {
     super(message);
     this.code = code;
+    this.status = status;
   }
 }
 
@@ -36,9 +38,12 @@ export function rpcRoutes(network: SolanaNetwork): (request: SimRequest) => Repl
     network.catchUp();
     const parsed = parse(body);
     if (parsed === undefined) return json(errorAnswer(null, new RpcRefusal(-32700, 'Parse error')));
-    if (!Array.isArray(parsed)) return json(answer(network, parsed));
+    if (!Array.isArray(parsed)) {
+      const { status, body: answered } = answer(network, parsed);
+      return json(answered, status);
+    }
     if (parsed.length > MAX_BATCH) return json(errorAnswer(null, new RpcRefusal(-32600, 'Batch size too large')));
-    return json(parsed.map((each) => answer(network, each)));
+    return json(parsed.map((each) => answer(network, each).body));
   };
 }
 
@@ -51,17 +56,18 @@ function parse(body: string): unknown {
   }
 }
 
-function answer(network: SolanaNetwork, call: unknown): unknown {
+function answer(network: SolanaNetwork, call: unknown): { status: number; body: unknown } {
   const { id = null, method, params } = Object(call) as { id?: unknown; method?: unknown; params?: unknown };
   try {
     const name = String(method);
     const failure = network.takeFailure(name);
-    if (failure) throw new RpcRefusal(failure.code, failure.message);
+    if (failure) throw new RpcRefusal(failure.code, failure.message, failure.status);
     const run = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
     if (!run) throw new RpcRefusal(-32601, 'Method not found');
-    return { jsonrpc: '2.0', result: run(network, Array.isArray(params) ? params : []), id };
+    const result = run(network, Array.isArray(params) ? params : []);
+    return { status: 200, body: { jsonrpc: '2.0', result, id } };
   } catch (error) {
-    if (error instanceof RpcRefusal) return errorAnswer(id, error);
+    if (error instanceof RpcRefusal) return { status: error.status, body: errorAnswer(id, error) };
     throw error;
   }
 }
@@ -109,15 +115,23 @@ function indexOf(network: SolanaNetwork, signature: string): number | undefined 
 function getTransaction(network: SolanaNetwork, [signature, config]: readonly unknown[]): unknown {
   const { encoding, maxSupportedTransactionVersion } = configOf(network, config);
   if (encoding !== 'jsonParsed') throw new RpcRefusal(-32602, 'only jsonParsed is simulated');
+  const highest = versionOf(maxSupportedTransactionVersion);
   const found = network.chain.bySignature.get(String(signature));
   if (!found || network.takeHidden()) return null;
-  if (found.version === 0 && maxSupportedTransactionVersion !== 0) {
+  if (found.version !== 'legacy' && (highest === undefined || highest < found.version)) {
     const message =
-      'Transaction version (0) is not supported by the requesting client. Please try the request again with the ' +
-      'following configuration parameter: "maxSupportedTransactionVersion": 0';
+      `Transaction version (${found.version}) is not supported by the requesting client. Please try the request again ` +
+      `with the following configuration parameter: "maxSupportedTransactionVersion": ${found.version}`;
     throw new RpcRefusal(-32015, message);
   }
-  return parsedTransaction(found);
+  return parsedTransaction(found, highest !== undefined);
+}
+
+/** The node reads it as a byte. */
+function versionOf(value: unknown): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 255) return value;
+  throw new RpcRefusal(-32602, 'Invalid params: invalid type: maxSupportedTransactionVersion, expected u8.');
 }
 
 function listTokenAccounts(network: SolanaNetwork, [owner, filter, config]: readonly unknown[]): unknown {

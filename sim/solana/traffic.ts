@@ -1,5 +1,5 @@
 import { RandomStream } from '../random.ts';
-import type { Chain, TokenAccount } from './chain.ts';
+import type { Chain, TokenAccount, TransactionVersion } from './chain.ts';
 import { addressOf, type SimToken, SOL_MINT } from './tokens.ts';
 
 const TRAFFIC_DOMAIN = 73;
@@ -44,6 +44,16 @@ const KINDS: readonly Kind[] = [
   'mention',
 ];
 
+/** The newest version that traffic uses, and how many transactions in a million have it. */
+export interface NewestVersion {
+  readonly version: 1 | 2;
+  readonly perMillion: number;
+}
+
+/** About the share on mainnet in autumn 2026. */
+export const NEWEST_VERSION: NewestVersion = { version: 1, perMillion: 400_000 };
+const MAX_PRIORITY_FEE = 10;
+
 /** What happens in one second: a pure function of the seed, the second and the balances. At most one transaction. */
 export function playSecond(
   chain: Chain,
@@ -51,10 +61,17 @@ export function playSecond(
   tokens: readonly SimToken[],
   seed: number,
   second: number,
+  newest: NewestVersion = NEWEST_VERSION,
 ): void {
   const random = new RandomStream(seed, TRAFFIC_DOMAIN, second);
   if (random.below(SECONDS_PER_TRANSACTION) !== 0) return;
-  play(chain, { people, pool }, tokens, random, second);
+  play(chain, { people, pool }, tokens, random, second, newest);
+}
+
+/** One draw decides the version and the priority fee. */
+function versionBy(draw: number, { version, perMillion }: NewestVersion): TransactionVersion {
+  if (draw < perMillion) return version;
+  return draw % 2 === 0 ? 0 : 'legacy';
 }
 
 /** One random transaction; none where the person it falls to has nothing left for it. */
@@ -64,12 +81,13 @@ export function play(
   tokens: readonly SimToken[],
   random: RandomStream,
   second: number,
+  newest: NewestVersion = NEWEST_VERSION,
 ): void {
   const person = random.pick(people);
   const other = random.pick(people.filter((each) => each !== person));
   const token = random.pick(tokens.filter(({ mint }) => mint !== SOL_MINT));
   const kind = random.pick(KINDS);
-  const version = random.chance(500_000) ? 0 : 'legacy';
+  const draw = random.below(1_000_000);
   const lamports = BigInt(random.between(1, 400_000_000));
   if (chain.balanceOf(person) < SOL) return;
   const own = (owner: string, mint = token.mint) => accountOf(chain, owner, mint);
@@ -80,7 +98,8 @@ export function play(
   chain.execute({
     second,
     payer: person,
-    version,
+    version: versionBy(draw, newest),
+    priorityFee: BigInt(draw % MAX_PRIORITY_FEE),
     fails: kind === 'failed',
     names: kind === 'mention' ? [other] : [],
     work(steps) {

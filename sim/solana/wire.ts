@@ -1,4 +1,4 @@
-import type { TokenAccount, TokenBalance, Transaction } from './chain.ts';
+import { isConfigured, type TokenAccount, type TokenBalance, type Transaction } from './chain.ts';
 import { RENT_LAMPORTS, SOL_MINT, TOKEN_PROGRAM } from './tokens.ts';
 
 type Wire = Record<string, unknown>;
@@ -37,15 +37,18 @@ export function signatureRow(transaction: Transaction): Wire {
   };
 }
 
-/** `getTransaction` in `jsonParsed`: the account list holds what lookup tables loaded. */
-export function parsedTransaction(transaction: Transaction): Wire {
-  const { accounts, loaded, version } = transaction;
+/**
+ * `getTransaction` in `jsonParsed`: the account list holds what lookup tables loaded. The answer names its version only to
+ * clients that declare the highest one they know.
+ */
+export function parsedTransaction(transaction: Transaction, showsVersion = true): Wire {
+  const { accounts, loaded, version, priorityFee } = transaction;
   const own = accounts.length - loaded;
   const error = errorOf(transaction);
   return {
     blockTime: transaction.second,
     slot: transaction.slot,
-    version,
+    ...(showsVersion && { version }),
     meta: {
       computeUnitsConsumed: 450,
       err: error,
@@ -71,6 +74,14 @@ export function parsedTransaction(transaction: Transaction): Wire {
         instructions: [],
         recentBlockhash: transaction.signature.slice(0, 44),
         ...(version === 0 && { addressTableLookups: [] }),
+        ...(isConfigured(version) && {
+          transactionConfig: {
+            computeUnitLimit: 450,
+            heapSize: null,
+            loadedAccountsDataSizeLimit: 256_000,
+            priorityFee: Number(priorityFee),
+          },
+        }),
       },
       signatures: [transaction.signature],
     },

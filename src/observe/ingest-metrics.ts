@@ -29,6 +29,12 @@ export function ingestMetrics(registry: Registry) {
       labelNames: ['venue', 'kind'],
       registers,
     }),
+    recoveredRecords: new Counter({
+      name: 'ingest_recovered_total',
+      help: 'Rejected records that a later read could store, and that left the quarantine',
+      labelNames: ['venue', 'kind', 'reason'],
+      registers,
+    }),
     skippedRecords: new Counter({
       name: 'ingest_skipped_total',
       help: 'Sound records that are not stored, by the reasons of docs/venues.md',

@@ -1,5 +1,5 @@
 import { scrubText } from '../domain/text.ts';
-import { type Database, type Queryable, sql } from './tx.ts';
+import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
 /** Rows of a reason that are kept: a venue that garbles everything must not fill the disk. */
 const MAX_ROWS_PER_REASON = 1_000;
@@ -36,6 +36,33 @@ export async function quarantine(db: Queryable, venue: string, records: readonly
     records.map((record) => scrubText(record.detail.slice(0, 500))),
     records.map((record) => scrubText(record.sample.slice(0, 4_096))),
   ]);
+}
+
+/** Locked in the order of the key, as UPSERT writes, so that two polls cannot deadlock. */
+const DELETE_RECOVERED = sql(
+  'delete_recovered_quarantine',
+  `WITH found AS (
+     SELECT venue, kind, reason, record_id FROM quarantine
+     WHERE venue = $1 AND kind = $2 AND reason = $3 AND record_id = ANY ($4::text[])
+     ORDER BY venue, kind, reason, record_id FOR UPDATE),
+   gone AS (DELETE FROM quarantine q USING found WHERE (q.venue, q.kind, q.reason, q.record_id)
+     = (found.venue, found.kind, found.reason, found.record_id) RETURNING 1)
+   SELECT count(*)::int AS rows FROM gone`,
+);
+
+/**
+ * Removes records that were rejected for this reason and were read now, in the transaction that stores them. Returns how
+ * many there were.
+ */
+export async function removeRecovered(
+  tx: Tx,
+  group: { venue: string; kind: string; reason: string },
+  recordIds: readonly string[],
+): Promise<number> {
+  if (recordIds.length === 0) return 0;
+  const values = [group.venue, group.kind, group.reason, recordIds.map((id) => scrubText(id.slice(0, 200)))];
+  const [removed] = await tx.query<{ rows: number }>(DELETE_RECOVERED, values);
+  return removed?.rows ?? 0;
 }
 
 const DELETE_UNSEEN = sql(

@@ -3,7 +3,7 @@ import { newId } from '../domain/ids.ts';
 import { type BalanceChange, type BalanceRead, compareBalances, type KnownBalance } from '../domain/wallet-balance.ts';
 import { balanceChangeBody, type TransactionEvent, transactionBody } from '../domain/wallet-event.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from './events.ts';
-import { sql, type Tx } from './tx.ts';
+import { type Queryable, sql, type Tx } from './tx.ts';
 import type { WalletLease } from './wallet-watch.ts';
 
 /** What came of a page: told after its commit. */
@@ -24,6 +24,22 @@ const INSERT_TRANSACTIONS = sql(
    SELECT $1, id, at FROM unnest($2::text[], $3::timestamptz[]) AS t (id, at) ORDER BY id COLLATE "C"
    ON CONFLICT DO NOTHING RETURNING transaction_id`,
 );
+
+const STORED_TRANSACTIONS = sql(
+  'stored_wallet_transactions',
+  `SELECT transaction_id FROM wallet_transaction WHERE watched_pk = $1 AND transaction_id = ANY ($2::text[])`,
+);
+
+/** Those of the ids that are transactions of this wallet already. */
+export async function storedTransactions(
+  db: Queryable,
+  lease: Pick<WalletLease, 'pk'>,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db.query<{ transaction_id: string }>(STORED_TRANSACTIONS, [lease.pk, ids]);
+  return new Set(rows.map((row) => row.transaction_id));
+}
 
 const WATCHERS = sql(
   'wallet_watchers',

@@ -27,6 +27,12 @@ export interface WalletTransaction {
   value?: Decimal;
 }
 
+/**
+ * The reason of a record whose format version no release could read when it was received. `rereadActivity` reads it again
+ * once one can.
+ */
+export const REJECTED_FOR_VERSION = 'unsupported_version';
+
 /** What a wallet holds of one token. */
 export interface WalletBalance {
   tokenMint: string;
@@ -54,6 +60,18 @@ export interface WalletAdapter {
     position: unknown,
     context: CallContext,
   ): Promise<WalletPage<WalletTransaction>>;
+
+  /**
+   * The next page of a second walk over everything since `sinceMs`, of a venue whose adapter reads formats now that an
+   * earlier release rejected as REJECTED_FOR_VERSION; undefined when nothing is left to read again, or the host's budget
+   * has no room for it at present. `position` is that of `pollActivity`: store the new one in the transaction that stores
+   * the records. `areStored` names those of the ids that the store has for this wallet.
+   */
+  rereadActivity?(
+    wallet: { address: string; sinceMs: number; areStored(ids: readonly string[]): Promise<ReadonlySet<string>> },
+    position: unknown,
+    context: CallContext,
+  ): Promise<WalletPage<WalletTransaction> | undefined>;
 
   /** The next page of a wallet's balances; a walk is complete when `more` is false, and only complete ones are compared. */
   pollBalances(address: string, position: unknown, context: CallContext): Promise<WalletPage<WalletBalance>>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TRANSACTION_VERSION } from './hosts.ts';
 
 const signature = z.string().min(1).max(100);
 const slot = z.number().int().nonnegative();
@@ -6,7 +7,27 @@ const slot = z.number().int().nonnegative();
 /** A transaction that a node lists and does not serve yet. */
 const waiting = z.object({ signature, slot, atMs: z.number(), sinceMs: z.number() });
 
+/** A round over the owner and its token accounts. */
+const round = z.object({
+  slot,
+  /** Absent when there are too many token accounts to read. */
+  amounts: z.record(z.string(), z.string()).exactOptional(),
+  /** Accounts whose signatures are to be read, the one under way first, and those that are done. */
+  queue: z.array(z.string()),
+  done: z.array(z.string()),
+  /** The last page's second to last signature and its last: the next page must begin with the latter. */
+  before: signature.exactOptional(),
+  anchor: signature.exactOptional(),
+});
+
 const position = z.object({
+  /**
+   * Every page since the watch began was read with at least this transaction version. Releases that know no versions
+   * drop the key when they advance a position, so the records that they reject are read again.
+   */
+  version: z.number().int().nonnegative().exactOptional(),
+  /** The second read of everything since the watch began, at a version above that one. */
+  reread: z.object({ version: z.number().int().nonnegative(), round }).exactOptional(),
   /** Everything up to this slot has been read; absent before the first round is over. */
   slot: slot.exactOptional(),
   /** Raw amounts of the token accounts at that slot; absent when there are too many to keep. */
@@ -15,18 +36,7 @@ const position = z.object({
   known: z.array(z.tuple([signature, slot])),
   waiting: z.array(waiting),
   /** The round under way. */
-  round: z
-    .object({
-      slot,
-      amounts: z.record(z.string(), z.string()).exactOptional(),
-      /** Accounts whose signatures are to be read, the one under way first, and those that are done. */
-      queue: z.array(z.string()),
-      done: z.array(z.string()),
-      /** The last page's second to last signature and its last: the next page must begin with the latter. */
-      before: signature.exactOptional(),
-      anchor: signature.exactOptional(),
-    })
-    .exactOptional(),
+  round: round.exactOptional(),
 });
 
 /** Where the walk over a wallet's transactions stands. Private to this folder. */
@@ -34,10 +44,16 @@ export type ActivityPosition = z.infer<typeof position>;
 export type Round = NonNullable<ActivityPosition['round']>;
 export type Waiting = z.infer<typeof waiting>;
 
-export const START: ActivityPosition = { known: [], waiting: [] };
+export const START: ActivityPosition = { version: TRANSACTION_VERSION, known: [], waiting: [] };
 
-/** A stored position; what is no (longer a) position begins anew. */
-export function readPosition(stored: unknown): ActivityPosition {
+/**
+ * A stored position as a release sees it that reads transactions up to `version`; anything else begins anew. A position of
+ * a newer release loses its higher version: the newer release reads the rejections of this one again.
+ */
+export function readPosition(stored: unknown, version = TRANSACTION_VERSION): ActivityPosition {
   const read = position.safeParse(stored);
-  return read.success ? read.data : START;
+  if (!read.success) return { ...START, version };
+  const { reread, ...rest } = read.data;
+  if (rest.version !== undefined) rest.version = Math.min(rest.version, version);
+  return reread?.version === version ? { ...rest, reread } : rest;
 }

@@ -2,22 +2,19 @@ import { VenueError } from '../errors.ts';
 import type { CallContext, RejectedRecord } from '../port.ts';
 import type { WalletPage, WalletTransaction } from '../wallet-port.ts';
 import { type ActivityPosition, type Round, readPosition, type Waiting } from './activity-position.ts';
-import { SOLANA } from './hosts.ts';
-import { parseSignatures, type SignatureRow } from './parse-signatures.ts';
-import { readTokenAccounts } from './read-token-accounts.ts';
+import {
+  type ActivityWalkSettings,
+  afterAccount,
+  beginRound,
+  goOn,
+  isBefore,
+  listPage,
+  SINCE_MARGIN_MS,
+  withTouched,
+} from './activity-round.ts';
+import { SOLANA, TRANSACTION_VERSION } from './hosts.ts';
 import { type ListedTransaction, readTransactions } from './read-transactions.ts';
 import type { RpcClient } from './rpc-client.ts';
-
-export interface ActivityWalkSettings {
-  /** Signatures of one page, and at most so many transactions of it. */
-  pageSize: number;
-  /** Slots below the last round's end that are listed again: what a node took long to index is found there. */
-  overlapSlots: number;
-  /** How long a transaction that is listed but not served is asked for. */
-  waitForMs: number;
-  /** With more token accounts their own signatures are not read: what came to them shows as changed balances only. */
-  maxTokenAccounts: number;
-}
 
 export const ACTIVITY_SETTINGS: ActivityWalkSettings = {
   pageSize: 20,
@@ -25,9 +22,8 @@ export const ACTIVITY_SETTINGS: ActivityWalkSettings = {
   overlapSlots: 150,
   waitForMs: 24 * 3_600_000,
   maxTokenAccounts: 2_000,
+  version: TRANSACTION_VERSION,
 };
-/** Read before `sinceMs`, which is our clock's word and not the chain's. */
-const SINCE_MARGIN_MS = 60_000;
 const MAX_KNOWN = 1_000;
 /** Token accounts of the first round: nobody knows yet which of them has changed since `sinceMs`. */
 const MAX_FIRST_ACCOUNTS = 50;
@@ -39,7 +35,7 @@ interface Wallet {
   sinceMs: number;
 }
 
-interface ActivityPage extends WalletPage<WalletTransaction> {
+export interface ActivityPage extends WalletPage<WalletTransaction> {
   position: ActivityPosition;
   truncated?: string;
 }
@@ -57,8 +53,11 @@ export async function readActivityPage(
   settings: ActivityWalkSettings,
   context: CallContext,
 ): Promise<ActivityPage> {
-  const from = readPosition(stored);
-  const begun = from.round ? { round: from.round } : await beginRound(client, wallet, from, settings, context);
+  const from = readPosition(stored, settings.version);
+  const choose = (amounts: Readonly<Record<string, string>>) => changedAccounts(from, amounts);
+  const begun = from.round
+    ? { round: from.round }
+    : await beginRound(client, wallet.address, choose, settings, context);
   const retried = from.round ? [] : from.waiting.slice(0, settings.pageSize);
   const [account = wallet.address] = begun.round.queue;
   const page = await listPage(client, account, begun.round, settings, context);
@@ -71,7 +70,8 @@ export async function readActivityPage(
   const nowMs = context.now();
   const wanted = fresh.filter(({ signature }) => !known.has(signature));
   const listed: ListedTransaction[] = wanted.map((row) => ({ ...row, atMs: row.atMs ?? nowMs, sinceMs: nowMs }));
-  const read = await readTransactions(client, wallet.address, [...retried, ...listed], context.signal);
+  const all = [...retried, ...listed];
+  const read = await readTransactions(client, wallet.address, all, settings.version, context.signal);
 
   const { missing, givenUp } = stillMissing(read.missing, nowMs - settings.waitForMs);
   const waiting = [...from.waiting.slice(retried.length), ...missing];
@@ -91,89 +91,11 @@ export async function readActivityPage(
   };
 }
 
-function isBefore({ atMs }: SignatureRow, sinceMs: number | undefined): boolean {
-  return sinceMs !== undefined && atMs !== undefined && atMs < sinceMs;
-}
-
-/** Looks at the token accounts: those whose amount is not what it was come after the owner. */
-async function beginRound(
-  client: RpcClient,
-  { address }: Wallet,
-  from: ActivityPosition,
-  { maxTokenAccounts }: ActivityWalkSettings,
-  { signal }: CallContext,
-): Promise<{ round: Round; truncated?: string }> {
-  const { slot, accounts } = await readTokenAccounts(client, address, signal);
-  const begun = { slot, queue: [address], done: [] };
-  if (accounts.length > maxTokenAccounts) {
-    const truncated = `${accounts.length} token accounts: what does not name their owner shows in balances only`;
-    return { round: begun, truncated };
-  }
-  const amounts = Object.fromEntries(accounts.map(({ account, raw }) => [account, String(raw)]));
-  const before = from.amounts;
-  // An account that is gone was closed by its owner: that transaction names both and is found with the owner's.
-  const changed =
-    before === undefined
-      ? Object.keys(amounts).slice(0, MAX_FIRST_ACCOUNTS)
-      : Object.keys(amounts).filter((account) => amounts[account] !== before[account]);
-  return { round: { ...begun, queue: [address, ...changed], amounts } };
-}
-
-interface ListedPage {
-  rows: SignatureRow[];
-  rejected: RejectedRecord[];
-  isEnd: boolean;
-}
-
-/**
- * One page of an account's signatures. Every page but the first begins with the last row of the page before: a node
- * that does not know that one answers with nothing, which would otherwise look like the end.
- */
-async function listPage(
-  client: RpcClient,
-  account: string,
-  { slot, before, anchor }: Round,
-  { pageSize }: ActivityWalkSettings,
-  { signal }: CallContext,
-): Promise<ListedPage> {
-  const query = { limit: pageSize, minContextSlot: slot, ...(before !== undefined && { before }) };
-  const raw = await client.listSignatures(account, query, signal);
-  const { listed, rejected } = parseSignatures(raw);
-  if (raw.length > 0 && listed.length === 0) {
-    const message = `no signature of ${raw.length} is readable: ${rejected[0]?.reason}, ${rejected[0]?.detail}`;
-    throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
-  }
-  if (anchor !== undefined && !listed.some(({ signature }) => signature === anchor)) {
-    throw new VenueError(SOLANA, 'invalid_payload', 'the node does not know the page before', { retryable: true });
-  }
-  const rows = listed.filter(({ signature }) => signature !== anchor);
-  // With one row there is none before it to begin the next page with.
-  return { rows, rejected, isEnd: rows.length === 0 || listed.length < 2 };
-}
-
-function goOn(round: Round, rows: readonly SignatureRow[]): Round {
-  const last = rows.at(-1);
-  const beforeLast = rows.at(-2)?.signature ?? round.anchor;
-  if (last === undefined || beforeLast === undefined) throw new TypeError('a page that goes on has two rows');
-  return { ...round, before: beforeLast, anchor: last.signature };
-}
-
-/** The round with this account done; undefined when it was the last. */
-function afterAccount(round: Round, account: string): Round | undefined {
-  const { before: _before, anchor: _anchor, ...rest } = round;
-  const queue = round.queue.slice(1);
-  return queue.length === 0 ? undefined : { ...rest, queue, done: [...round.done, account] };
-}
-
-/**
- * The round with the accounts that transactions of this page have touched, as far as it would not look at them
- * otherwise.
- */
-function withTouched(round: Round, accounts: readonly string[], { maxTokenAccounts }: ActivityWalkSettings): Round {
-  if (round.amounts === undefined) return round;
-  const planned = new Set([...round.queue, ...round.done]);
-  const added = [...new Set(accounts)].filter((each) => !planned.has(each)).slice(0, maxTokenAccounts);
-  return { ...round, queue: [...round.queue, ...added] };
+/** An account that is gone was closed by its owner: that transaction names both and is found with the owner's. */
+function changedAccounts({ amounts: before }: ActivityPosition, amounts: Readonly<Record<string, string>>): string[] {
+  const accounts = Object.keys(amounts);
+  if (before === undefined) return accounts.slice(0, MAX_FIRST_ACCOUNTS);
+  return accounts.filter((account) => amounts[account] !== before[account]);
 }
 
 function stillMissing(
@@ -204,7 +126,15 @@ function advance(
   const known = [...from.known, ...done];
   if (next !== undefined) return { ...from, known: newest(known, 0), waiting, round: next };
   const { slot, amounts } = begun;
-  return { slot, ...(amounts && { amounts }), known: newest(known, slot - overlapSlots), waiting };
+  const { version, reread } = from;
+  return {
+    ...(version !== undefined && { version }),
+    ...(reread && { reread }),
+    slot,
+    ...(amounts && { amounts }),
+    known: newest(known, slot - overlapSlots),
+    waiting,
+  };
 }
 
 /** What is forgotten here is read again, which the store notices. */

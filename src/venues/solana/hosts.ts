@@ -6,6 +6,12 @@ export const SOLANA = 'solana';
 export const SOL_MINT = 'So11111111111111111111111111111111111111112';
 export const SOL_DECIMALS = 9;
 
+/**
+ * The highest transaction version that is requested and parsed. A node refuses a transaction above it. When this grows,
+ * every watched wallet is read again from the start of its watch.
+ */
+export const TRANSACTION_VERSION = 1;
+
 /** Where the two sources of this venue are. */
 export interface SolanaHosts {
   /** Prices and symbols: `https://api.jup.ag`. */

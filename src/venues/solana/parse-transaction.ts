@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { accept, type Reading, readModel, refuse } from '../rejection.ts';
-import type { WalletTransaction, WalletTransfer } from '../wallet-port.ts';
+import { REJECTED_FOR_VERSION, type WalletTransaction, type WalletTransfer } from '../wallet-port.ts';
 import { isDecimals, MintSums, parseLamports, parseRawAmount } from './amount.ts';
-import { SOL_DECIMALS, SOL_MINT } from './hosts.ts';
+import { SOL_DECIMALS, SOL_MINT, TRANSACTION_VERSION } from './hosts.ts';
 
 const tokenBalances = z.array(z.unknown()).nullish();
 const transaction = z.object({
   slot: z.number().int().nonnegative(),
   blockTime: z.number().int().positive().max(1e11).nullish(),
+  version: z.union([z.literal('legacy'), z.number().int().nonnegative()]).nullish(),
   meta: z.object({
     err: z.unknown(),
     fee: z.number().int().nonnegative(),
@@ -46,11 +47,20 @@ interface SeenTransaction {
  * part of its change, and changes are those of everything that the owner owns, in either token program: what moved
  * through accounts that were made or closed within the transaction is counted too. `fallbackMs` is its time when the
  * node has none.
+ *
+ * Version 1 differs from version 0 in its message only: it has no lookup tables, and `transactionConfig` holds the
+ * priority fee and the limits. Nothing is read from `transactionConfig`, because `meta.fee` contains the priority fee. A
+ * version above `version` is refused by a reason of its own, before its form is checked.
  */
 export function parseTransaction(
   raw: unknown,
-  wallet: { address: string; signature: string; fallbackMs: number },
+  wallet: { address: string; signature: string; fallbackMs: number; version?: number },
 ): Reading<SeenTransaction> {
+  const { version: highest = TRANSACTION_VERSION } = wallet;
+  const { version } = Object(raw) as { version?: unknown };
+  if (Number.isInteger(version) && Number(version) > highest) {
+    return refuse(REJECTED_FOR_VERSION, `version ${version}: the highest that is read is ${highest}`);
+  }
   const read = readModel(transaction, raw);
   if (!read.ok) return read;
   const tx = read.value;
@@ -87,11 +97,14 @@ export function parseTransaction(
 
 const NOTHING: readonly number[] = [];
 
-/** With `jsonParsed` the list holds the loaded addresses already; with `json` they follow it, writable ones first. */
-function accountKeys({ transaction: { message }, meta }: Raw): string[] {
+/**
+ * With `jsonParsed` the list holds the loaded addresses already; with `json` they follow it, writable ones first. Version 1
+ * loads none.
+ */
+function accountKeys({ transaction: { message }, meta, version }: Raw): string[] {
   const keys = message.accountKeys.map((key) => (typeof key === 'string' ? key : key.pubkey));
-  const hasLoaded = keys.length === meta.preBalances.length;
-  return hasLoaded
+  const isComplete = keys.length === meta.preBalances.length || (typeof version === 'number' && version >= 1);
+  return isComplete
     ? keys
     : [...keys, ...(meta.loadedAddresses?.writable ?? []), ...(meta.loadedAddresses?.readonly ?? [])];
 }

@@ -1,6 +1,6 @@
 import type { RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
-import type { WalletTransaction } from '../wallet-port.ts';
+import { REJECTED_FOR_VERSION, type WalletTransaction } from '../wallet-port.ts';
 import type { Waiting } from './activity-position.ts';
 import { parseTransaction } from './parse-transaction.ts';
 import type { RpcClient } from './rpc-client.ts';
@@ -24,25 +24,29 @@ const AT_ONCE = 4;
 
 type Answer = { raw: unknown } | { refused: RpcError } | null;
 
-/** Reads these transactions as their owner sees them. One that the node refuses for itself holds nobody up. */
+/**
+ * Reads these transactions as their owner sees them, up to this transaction version. One that the node refuses for itself
+ * is rejected; the others are read.
+ */
 export async function readTransactions(
   client: RpcClient,
   owner: string,
   listed: readonly ListedTransaction[],
+  version: number,
   signal: AbortSignal,
 ): Promise<ReadTransactions> {
   const read: ReadTransactions = { records: [], rejected: [], missing: [], done: [], touched: [] };
   for (let start = 0; start < listed.length; start += AT_ONCE) {
     const part = listed.slice(start, start + AT_ONCE);
-    const answers = await Promise.all(part.map(({ signature }) => fetchOne(client, signature, signal)));
-    for (const [index, each] of part.entries()) add(read, owner, each, answers[index] ?? null);
+    const answers = await Promise.all(part.map(({ signature }) => fetchOne(client, signature, version, signal)));
+    for (const [index, each] of part.entries()) add(read, { address: owner, version }, each, answers[index] ?? null);
   }
   return read;
 }
 
-async function fetchOne(client: RpcClient, signature: string, signal: AbortSignal): Promise<Answer> {
+async function fetchOne(client: RpcClient, signature: string, version: number, signal: AbortSignal): Promise<Answer> {
   try {
-    const raw = await client.getTransaction(signature, signal);
+    const raw = await client.getTransaction(signature, version, signal);
     return raw === null ? null : { raw };
   } catch (error) {
     if (error instanceof RpcError && error.rpcCode === UNSUPPORTED_VERSION) return { refused: error };
@@ -51,7 +55,12 @@ async function fetchOne(client: RpcClient, signature: string, signal: AbortSigna
   }
 }
 
-function add(read: ReadTransactions, owner: string, listed: ListedTransaction, answer: Answer): void {
+function add(
+  read: ReadTransactions,
+  reader: { address: string; version: number },
+  listed: ListedTransaction,
+  answer: Answer,
+): void {
   const { signature, slot, atMs } = listed;
   if (answer === null) {
     read.missing.push(listed);
@@ -59,11 +68,11 @@ function add(read: ReadTransactions, owner: string, listed: ListedTransaction, a
   }
   read.done.push([signature, slot]);
   if ('refused' in answer) {
-    const refusal = { reason: 'unsupported_version', detail: answer.refused.message };
+    const refusal = { reason: REJECTED_FOR_VERSION, detail: answer.refused.message };
     read.rejected.push(rejectRecord('wallets', listed, refusal, signature));
     return;
   }
-  const parsed = parseTransaction(answer.raw, { address: owner, signature, fallbackMs: atMs });
+  const parsed = parseTransaction(answer.raw, { ...reader, signature, fallbackMs: atMs });
   if (!parsed.ok) {
     read.rejected.push(rejectRecord('wallets', answer.raw, parsed.refusal, signature));
     return;

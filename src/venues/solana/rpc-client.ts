@@ -2,7 +2,7 @@ import { VenueError } from '../errors.ts';
 import { createVenueHttp } from '../http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
-import { failureIn } from './rpc-error.ts';
+import { FORBIDDEN, failureIn } from './rpc-error.ts';
 
 /** Tokens of an owner lie with one of the two token programs. */
 export const TOKEN_PROGRAMS = [
@@ -31,8 +31,8 @@ interface AtSlot {
 export interface RpcClient {
   /** Signatures of transactions that name this account, newest first. */
   listSignatures(account: string, query: SignaturesQuery, signal: AbortSignal): Promise<unknown[]>;
-  /** Null while the node does not have it. */
-  getTransaction(signature: string, signal: AbortSignal): Promise<unknown>;
+  /** Null while the node does not have it. A transaction above `maxVersion` is an `RpcError` UNSUPPORTED_VERSION. */
+  getTransaction(signature: string, maxVersion: number, signal: AbortSignal): Promise<unknown>;
   /** Lamports. */
   getBalance(owner: string, signal: AbortSignal): Promise<AtSlot>;
   /** The owner's accounts with one of the token programs. */
@@ -41,14 +41,18 @@ export interface RpcClient {
 }
 
 /** The public endpoint allows 40 calls of one method in 10 seconds. */
-const PER_SECOND = 4;
+export const PER_SECOND = 4;
 const COMMITMENT = { commitment: 'finalized' } as const;
+/** How long a node that blocks this client is left alone: each further request may prolong the block. */
+const BLOCKED_PAUSE_MS = 60_000;
 
 /** `url` may hold a key, in its path or its query: it is not in any error, log or metric. */
 export function createRpcClient(options: {
   url: string;
   http?: SolanaHttpSettings;
   observer?: VenueObserver;
+  /** Milliseconds without requests after a 403. */
+  blockedPauseMs?: number;
 }): RpcClient {
   const url = new URL(options.url);
   const http = createVenueHttp({
@@ -60,18 +64,28 @@ export function createRpcClient(options: {
     ...(options.observer && { observer: options.observer }),
   });
   const path = url.pathname === '/' ? '/' : '';
+  let blockedUntilMs = 0;
   async function call(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown> {
+    const leftMs = Math.ceil(blockedUntilMs - performance.now());
+    if (leftMs > 0) throw blocked(leftMs);
     const body = { jsonrpc: '2.0', id: 1, method, params };
-    const answer = await http.postJson({ route: method, path, query: url.searchParams, body, signal });
-    return (answer as { result: unknown }).result;
+    try {
+      const answer = await http.postJson({ route: method, path, query: url.searchParams, body, signal });
+      return (answer as { result: unknown }).result;
+    } catch (error) {
+      if (!(error instanceof VenueError) || error.statusCode !== FORBIDDEN) throw error;
+      const pauseMs = Math.max(options.blockedPauseMs ?? BLOCKED_PAUSE_MS, error.retryAfterMs ?? 0);
+      blockedUntilMs = performance.now() + pauseMs;
+      throw blocked(pauseMs, error);
+    }
   }
   return {
     async listSignatures(account, query, signal) {
       const rows = await call('getSignaturesForAddress', [account, { ...COMMITMENT, ...query }], signal);
       return Array.isArray(rows) ? rows : refuse('getSignaturesForAddress: expected a list');
     },
-    getTransaction(signature, signal) {
-      const config = { ...COMMITMENT, encoding: 'jsonParsed', maxSupportedTransactionVersion: 0 };
+    getTransaction(signature, maxVersion, signal) {
+      const config = { ...COMMITMENT, encoding: 'jsonParsed', maxSupportedTransactionVersion: maxVersion };
       return call('getTransaction', [signature, config], signal);
     },
     async getBalance(owner, signal) {
@@ -93,6 +107,17 @@ function readAtSlot(method: string, result: unknown): AtSlot {
   const slot = context?.slot;
   if (!Number.isSafeInteger(slot) || value === undefined) return refuse(`${method}: expected context.slot and value`);
   return { slot: slot as number, value };
+}
+
+/** The node refuses every request of this client: its address is blocked, or its key is not valid. */
+function blocked(retryAfterMs: number, cause?: VenueError): VenueError {
+  const message = `the node refuses this client (HTTP ${FORBIDDEN}): its address is blocked or its key is not valid`;
+  return new VenueError(SOLANA, 'http_status', message, {
+    retryable: false,
+    statusCode: FORBIDDEN,
+    retryAfterMs,
+    ...(cause && { cause }),
+  });
 }
 
 function refuse(message: string): never {

@@ -10,9 +10,14 @@ export const UNSUPPORTED_VERSION = -32015;
 export const NOT_AVAILABLE: ReadonlySet<number> = new Set([-32004, -32007, -32009, -32014]);
 /** The node is behind or unwell, behind `minContextSlot`, or (by several providers) asked too often. */
 const NOT_NOW: ReadonlySet<number> = new Set([-32005, -32016, -32429, 429]);
-/** What providers say, by codes of their own, to who asks too often. */
-const TOO_OFTEN = /rate.?limit|too many|request limit|limit reached|quota/i;
+/** Texts of rate limits that providers send with codes of their own. */
+const TOO_OFTEN = /rate.?limit|too many|request limit|limit reached|limit exceeded|capacity|throttl|quota/i;
+/** `retry in 10s`, `try again in 900ms`, `retry after 2 seconds`. */
+const RETRY_IN = /(?:retry|again) (?:in|after) (\d{1,6}(?:\.\d{1,3})?) ?(ms|milliseconds?|s|sec|seconds?)\b/i;
 const PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 60_000;
+/** The status, and the code inside an answer of status 200, by which a node refuses a client as such. */
+export const FORBIDDEN = 403;
 const MAX_MESSAGE = 200;
 
 /** An error that a node tells in an answer of status 200. */
@@ -22,12 +27,24 @@ export class RpcError extends VenueError {
   constructor(rpcCode: number, text: string) {
     const message = `JSON-RPC ${rpcCode}: ${scrubText(text.slice(0, MAX_MESSAGE))}`;
     if (NOT_NOW.has(rpcCode) || TOO_OFTEN.test(text)) {
-      super(SOLANA, 'rate_limited', message, { retryable: true, retryAfterMs: PAUSE_MS });
+      super(SOLANA, 'rate_limited', message, { retryable: true, retryAfterMs: pauseIn(text) });
     } else {
-      super(SOLANA, 'http_status', message, { retryable: rpcCode === -32603 });
+      const isForbidden = rpcCode === FORBIDDEN;
+      super(SOLANA, 'http_status', message, {
+        retryable: rpcCode === -32603,
+        ...(isForbidden && { statusCode: FORBIDDEN }),
+      });
     }
     this.rpcCode = rpcCode;
   }
+}
+
+/** The pause that the text of a rate limit asks for, milliseconds. */
+function pauseIn(text: string): number {
+  const [, amount, unit = ''] = RETRY_IN.exec(text) ?? [];
+  if (amount === undefined) return PAUSE_MS;
+  const ms = Number(amount) * (/^m/i.test(unit) ? 1 : 1_000);
+  return Math.min(MAX_PAUSE_MS, Math.max(PAUSE_MS, Math.ceil(ms)));
 }
 
 /** What an answer says of a failure; undefined when it holds a result, `null` included. */

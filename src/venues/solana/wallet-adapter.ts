@@ -1,10 +1,13 @@
 import type { VenueObserver } from '../observer.ts';
 import { createReport } from '../report.ts';
 import type { WalletAdapter } from '../wallet-port.ts';
-import { ACTIVITY_SETTINGS, type ActivityWalkSettings, readActivityPage } from './activity-walk.ts';
+import { isRereadDue, readRereadPage } from './activity-reread.ts';
+import type { ActivityWalkSettings } from './activity-round.ts';
+import { ACTIVITY_SETTINGS, readActivityPage } from './activity-walk.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 import { readBalances } from './read-balances.ts';
-import { createRpcClient } from './rpc-client.ts';
+import { createRpcClient, PER_SECOND } from './rpc-client.ts';
+import { createSpareRequests } from './spare-requests.ts';
 
 /** Wallets by a Solana JSON-RPC node. The identity of a transaction is its signature. */
 export function createSolanaWallets(options: {
@@ -13,16 +16,25 @@ export function createSolanaWallets(options: {
   http?: SolanaHttpSettings;
   activity?: Partial<ActivityWalkSettings>;
   observer?: VenueObserver;
+  /** Milliseconds without requests after a node answered 403. */
+  blockedPauseMs?: number;
 }): WalletAdapter {
   const client = createRpcClient(options);
   const settings = { ...ACTIVITY_SETTINGS, ...options.activity };
   const report = createReport(SOLANA, options.observer);
+  const spare = createSpareRequests(options.http?.requestsPerSecond ?? PER_SECOND, settings.pageSize);
   return {
     venue: SOLANA,
     async pollActivity(wallet, position, context) {
       const { truncated, ...page } = await readActivityPage(client, wallet, position, settings, context);
       report.truncated('wallets', truncated);
       report.received('wallets', page.records.length + page.rejected.length);
+      return page;
+    },
+    async rereadActivity(wallet, position, context) {
+      if (!isRereadDue(position, settings) || !spare.areLeft()) return undefined;
+      const { truncated, ...page } = await readRereadPage({ client, spare, settings }, wallet, position, context);
+      report.truncated('wallets', truncated);
       return page;
     },
     pollBalances: (address, _position, context) => readBalances(client, address, context.signal),

@@ -54,6 +54,38 @@ describe('the node', () => {
     expect((await rpc('getTransaction', to, config)).result).toBeNull();
   });
 
+  it('refuses a version above the one that a request declares, and names the version when one is declared', async () => {
+    const [from = '', to = ''] = exchange.solana.people();
+    const send = (version: 'legacy' | 0 | 1 | 2) =>
+      exchange.solana.transfer({ from, to, units: '1', version, priorityFee: '3' }).signature;
+    const ask = (signature: string, max?: unknown) =>
+      rpc('getTransaction', signature, { encoding: 'jsonParsed', maxSupportedTransactionVersion: max });
+    const one = send(1);
+    const two = send(2);
+    const legacy = send('legacy');
+    for (const max of [undefined, null, 0]) expect((await ask(one, max)).error?.code).toBe(-32015);
+    for (const max of [undefined, 0, 1]) expect((await ask(two, max)).error?.code).toBe(-32015);
+    for (const max of ['1', 1.5, -1, 256]) expect((await ask(one, max)).error?.code).toBe(-32602);
+    const { result } = await ask(one, 1);
+    expect(result).toMatchObject({
+      version: 1,
+      meta: { fee: 5003, loadedAddresses: { writable: [], readonly: [] } },
+      transaction: { message: { transactionConfig: { priorityFee: 3, heapSize: null } } },
+    });
+    expect(JSON.stringify(result)).not.toMatch(/addressTableLookups|lookupTable/);
+    expect(await ask(two, 2)).toMatchObject({ result: { version: 2 } });
+    expect(await ask(legacy, 1)).toMatchObject({ result: { version: 'legacy', meta: { fee: 5000 } } });
+    expect((await ask(legacy)).result).not.toHaveProperty('version');
+  });
+
+  it('answers a failure by its own HTTP status, 403 for a client that it blocks', async () => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getSlot', params: [] });
+    exchange.solana.failRpc({ method: 'getSlot', code: 403, message: 'blocked', status: 403 });
+    const answer = await fetch(exchange.solanaUrl, { method: 'POST', body });
+    expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 403 } }]);
+    expect((await rpc('getSlot')).result).toBeGreaterThan(0);
+  });
+
   it('pages back through signatures, newest first', async () => {
     const [me] = exchange.solana.people();
     const all = (await rpc('getSignaturesForAddress', me)).result as { signature: string; slot: number }[];
@@ -70,6 +102,51 @@ describe('the node', () => {
       (await fetch(exchange.solanaUrl, { method: 'POST', body: JSON.stringify(body) })).json();
     expect(await post([call, call])).toHaveLength(2);
     expect(await post(Array.from({ length: 11 }, () => call))).toMatchObject({ error: { code: -32600 } });
+  });
+});
+
+describe('the traffic', () => {
+  async function shares(from: Exchange): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    const signatures = new Set<string>();
+    const ask = async (method: string, ...params: unknown[]) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+      return ((await (await fetch(from.solanaUrl, { method: 'POST', body })).json()) as Answer).result;
+    };
+    for (const person of from.solana.people()) {
+      const rows = (await ask('getSignaturesForAddress', person)) as { signature: string }[];
+      for (const { signature } of rows) signatures.add(signature);
+    }
+    for (const signature of signatures) {
+      const config = { encoding: 'jsonParsed', maxSupportedTransactionVersion: 2 };
+      const { version } = (await ask('getTransaction', signature, config)) as { version: string | number };
+      counts[version] = (counts[version] ?? 0) + 1 / signatures.size;
+    }
+    return counts;
+  }
+
+  it('has version 1 in about 40 % of its transactions, and an older version in the others', async () => {
+    const fresh = await startExchange({ ...QUIET, seed: 3 });
+    const counts = await shares(fresh);
+    await fresh.close();
+    expect(Object.keys(counts).sort()).toEqual(['0', '1', 'legacy']);
+    expect(counts['1']).toBeGreaterThan(0.3);
+    expect(counts['1']).toBeLessThan(0.5);
+  });
+
+  it('has the share of version 1 that an option sets, and a later version when a control says so', async () => {
+    const none = await startExchange({ ...QUIET, seed: 3, solanaV1Share: 0 });
+    expect(Object.keys(await shares(none)).sort()).toEqual(['0', 'legacy']);
+    const all = await startExchange({ ...QUIET, seed: 3, solanaV1Share: 1 });
+    expect(Object.keys(await shares(all))).toEqual(['1']);
+    const answer = await fetch(`${all.url}/_sim/solana/versions`, {
+      method: 'POST',
+      body: JSON.stringify({ version: 2, share: 1 }),
+    });
+    expect(answer.status).toBe(200);
+    all.idle(120);
+    expect(Object.keys(await shares(all)).sort()).toEqual(['1', '2']);
+    for (const each of [none, all]) await each.close();
   });
 });
 
@@ -133,6 +210,14 @@ describe('the control route', () => {
       body: { signature: expect.stringMatching(/^\w{80,}$/) },
     });
     expect(await post('/price', { mint: tokens[1]?.mint, usd: 2 })).toMatchObject({ status: 200 });
+    expect(await post('/failure', { method: 'getSlot', code: -32005, message: 'behind' })).toMatchObject({
+      status: 200,
+    });
+    expect((await rpc('getSlot')).error?.code).toBe(-32005);
+    expect(await post('/versions', { version: 1, share: 2 })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_share' } },
+    });
     expect((await get(`/jupiter/price/v3?ids=${tokens[1]?.mint}`)).body).toMatchObject({
       [tokens[1]?.mint ?? '']: { usdPrice: 2 },
     });
@@ -144,6 +229,12 @@ describe('the control route', () => {
     ['/price', { mint: 7 }],
     ['/price', { mint: 'x', usd: '1' }],
     ['/price', 'x'],
+    ['/transfer', { from: 'x', to: 'y', units: '5', version: 3 }],
+    ['/transfer', { from: 'x', to: 'y', units: '5', priorityFee: 3 }],
+    ['/versions', { version: 3, share: 1 }],
+    ['/versions', { version: 2 }],
+    ['/failure', { method: 'getSlot', code: '1', message: 'x' }],
+    ['/failure', { method: 'getSlot', code: 1, message: 'x', status: 42 }],
   ])('%s refuses %j', async (path, body) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
   });

@@ -328,7 +328,7 @@ describe('a node', () => {
     expect(bodies[3]?.params[1]).toEqual({
       commitment: 'finalized',
       encoding: 'jsonParsed',
-      maxSupportedTransactionVersion: 0,
+      maxSupportedTransactionVersion: 1,
     });
   });
 

@@ -23,6 +23,11 @@ it('reads the flags about the past', () => {
   });
 });
 
+it('reads the share of version 1 transactions on Solana, a fraction up to 1', () => {
+  expect(parseCommandLine(['--solana-v1-share', '0.25'], undefined)).toMatchObject({ solanaV1Share: 0.25 });
+  expect(() => parseCommandLine(['--solana-v1-share', '1.5'], undefined)).toThrow(UsageError);
+});
+
 it('takes SIM_PORT when there is no flag', () => {
   expect(parseCommandLine([], '7000').port).toBe(7000);
   expect(parseCommandLine([], undefined).port).toBeUndefined();

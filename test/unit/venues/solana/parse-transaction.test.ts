@@ -183,13 +183,88 @@ describe('a transaction', () => {
   });
 });
 
-describe('mutated transactions', () => {
-  it('are read or refused, never a crash', () => {
-    const good = transaction({
+/** Of version 1, in the form of the `json` encoding: keys as text, and the configuration in the message. */
+function versionOne(config: unknown, over: object = {}): object {
+  return transaction(
+    {
+      fee: 5003,
+      postBalances: [999_994_997, 5, 2_039_280],
       preTokenBalances: [tokens(2, USDC, ME, '9')],
       postTokenBalances: [tokens(2, USDC, ME, '8')],
       loadedAddresses: { writable: [], readonly: [] },
-    });
+    },
+    {
+      version: 1,
+      transaction: {
+        signatures: [SIGNATURE],
+        message: {
+          accountKeys: [ME, OTHER, MY_TOKENS],
+          ...(config !== undefined && { transactionConfig: config }),
+        },
+      },
+      ...over,
+    },
+  );
+}
+
+describe('a transaction of version 1', () => {
+  const config = { computeUnitLimit: 19, heapSize: null, loadedAccountsDataSizeLimit: 32000, priorityFee: 3 };
+
+  it.each([
+    ['a configuration', config],
+    ['a configuration of nulls', Object.fromEntries(Object.keys(config).map((key) => [key, null]))],
+    ['an empty configuration', {}],
+    ['no configuration', undefined],
+    ['a null for a configuration', null],
+    ['a configuration of other types', { ...config, priorityFee: '3', heapSize: 2 ** 60 }],
+  ])('changes balances by meta alone when it has %s', (_, each) => {
+    expect(transfersOf(versionOne(each))).toEqual(['EPjF -0.000001', 'So11 -0.000005003']);
+  });
+
+  it('has the type of its transfers beside the whole fee, the priority fee included', () => {
+    const meta = { fee: 5003, postBalances: [999_994_997, 5, 2_039_280] };
+    const parsed = read(transaction(meta, { version: 1 }));
+    expect(parsed.ok && parsed.value.record).toMatchObject({ type: 'other', transfers: [{ change: '-0.000005003' }] });
+  });
+
+  it('is refused when it names fewer accounts than balances: it has no lookup tables to load others from', () => {
+    const meta = {
+      preBalances: [9, 8, 7, 6],
+      postBalances: [9, 8, 7, 7],
+      loadedAddresses: { writable: ['x'], readonly: [] },
+    };
+    expect(read(transaction(meta, { version: 0 }))).toMatchObject({ ok: true });
+    expect(read(transaction(meta, { version: 1 }))).toMatchObject({ ok: false, refusal: { reason: 'invalid_field' } });
+  });
+});
+
+describe('the version of a transaction', () => {
+  it.each([['legacy'], [0], [1], [null], [undefined]])('%s is read', (version) => {
+    expect(read(transaction({}, { version })).ok).toBe(true);
+  });
+
+  it.each([[2], [3], [255]])('%s is refused by a reason of its own, in any form of the rest', (version) => {
+    expect(read(transaction({}, { version }))).toMatchObject({ refusal: { reason: 'unsupported_version' } });
+    expect(read({ version, somethingElse: [] })).toMatchObject({ refusal: { reason: 'unsupported_version' } });
+  });
+
+  it.each([[1.5], [-1], ['1'], ['v1'], [{}], [true]])('%j is refused as an invalid field', (version) => {
+    expect(read(transaction({}, { version }))).toMatchObject({ refusal: { reason: 'invalid_field' } });
+  });
+});
+
+describe('mutated transactions', () => {
+  it.each([
+    [
+      'version 0',
+      transaction({
+        preTokenBalances: [tokens(2, USDC, ME, '9')],
+        postTokenBalances: [tokens(2, USDC, ME, '8')],
+        loadedAddresses: { writable: [], readonly: [] },
+      }),
+    ],
+    ['version 1', versionOne({ computeUnitLimit: 19, heapSize: null, priorityFee: 3 })],
+  ])('of %s are read or refused, never a crash', (_, good) => {
     const paths = pathsOf(good);
     fc.assert(
       fc.property(fc.constantFrom(...paths), fc.jsonValue(), (path, value) => {

@@ -89,6 +89,28 @@ describe('a stored position', () => {
   });
 });
 
+describe('the version of a stored position', () => {
+  const old = { slot: 5, known: [], waiting: [] };
+  const round = { slot: 9, queue: ['a'], done: [], amounts: {} };
+
+  it('is absent when a release without versions wrote the position, and present from the first page of a new walk', () => {
+    expect(readPosition(old, 1)).toEqual(old);
+    expect(readPosition(null, 1)).toMatchObject({ version: 1 });
+  });
+
+  it('falls to that of the reading release, which may reject more, and never rises', () => {
+    expect(readPosition({ ...old, version: 2 }, 1)).toEqual({ ...old, version: 1 });
+    expect(readPosition({ ...old, version: 0 }, 1)).toEqual({ ...old, version: 0 });
+  });
+
+  it('ends a re-read for another version: its pages prove nothing for this release', () => {
+    const reread = { version: 1, round };
+    expect(readPosition({ ...old, reread }, 1)).toEqual({ ...old, reread });
+    expect(readPosition({ ...old, reread }, 2)).toEqual(old);
+    expect(readPosition({ ...old, reread: { version: 2, round } }, 1)).toEqual(old);
+  });
+});
+
 describe('an answer of a node', () => {
   it('is a result, null included, or a failure', () => {
     expect(failureIn({ jsonrpc: '2.0', result: null, id: 1 })).toBeUndefined();
@@ -99,6 +121,23 @@ describe('an answer of a node', () => {
         else expect(failure?.venue).toBe('solana');
       }),
     );
+  });
+
+  it.each([
+    ['Too many requests, retry in 10s', 10_000],
+    ['rate limit exhausted, try again in 2.5 seconds', 2_500],
+    ['Too many requests: retry after 1500ms', 1_500],
+    ['Too many requests: retry after 5 ms', 1_000],
+    ['Too many requests, retry in 86400 s', 60_000],
+    ['request limit reached', 1_000],
+    ['compute units per second capacity exceeded', 1_000],
+  ])('of a provider limit, %j, pauses for the time that it asks for, in bounds', (text, retryAfterMs) => {
+    expect(new RpcError(-32099, text)).toMatchObject({ code: 'rate_limited', retryable: true, retryAfterMs });
+  });
+
+  it('with code 403 refuses the client, with no retry', () => {
+    const refusal = new RpcError(403, 'Your IP or provider is blocked from this endpoint');
+    expect(refusal).toMatchObject({ code: 'http_status', statusCode: 403, retryable: false });
   });
 
   it('whose message is hostile is cut and storable', () => {
