@@ -69,7 +69,6 @@ export function marketObject(market: Market, shown: Market): Wire {
     event_ticker: eventTickerOf(event),
     expiration_value: '',
     last_price_dollars: price(market.lastYesTicks ?? 0),
-    liquidity_dollars: '0.0000',
     market_type: 'binary',
     no_ask_dollars: price(grid - (bid ?? 0)),
     no_bid_dollars: price(grid - (ask ?? grid)),
@@ -98,10 +97,10 @@ function settlement({ closedSecond, winner }: Market): Wire {
   return { settlement_ts: isoSeconds(closedSecond), settlement_value_dollars: winner === 0 ? '1.0000' : '0.0000' };
 }
 
-/** An event without its markets. */
-export function eventObject(event: EventSpec): Wire {
+/** An event without its markets. Its category is deprecated: the series has one too. */
+export function eventObject(event: EventSpec, hasCategory: boolean): Wire {
   return {
-    category: 'Simulated',
+    ...(hasCategory && { category: 'Simulated' }),
     collateral_return_type: event.negRiskId === undefined ? '' : 'MECNET',
     event_ticker: eventTickerOf(event),
     mutually_exclusive: event.negRiskId !== undefined,
@@ -113,7 +112,7 @@ export function eventObject(event: EventSpec): Wire {
   };
 }
 
-/** Two lists of bids, the best one last. An ask of the engine is a bid of NO at one minus its price. */
+/** Two lists of bids, the best one last; null where there are none any more. An ask of the engine is a bid of NO at one minus its price. */
 export function bookObject(shown: Market): Wire {
   const grid = shown.spec.ticksPerUnit;
   const side = (of: 'bid' | 'ask', outcomeIndex: 0 | 1) =>
@@ -126,7 +125,7 @@ export function bookObject(shown: Market): Wire {
       .reverse();
   return shown.isTrading
     ? { yes_dollars: side('bid', 0), no_dollars: side('ask', 1) }
-    : { yes_dollars: [], no_dollars: [] };
+    : { yes_dollars: null, no_dollars: null };
 }
 
 /** One print. Who sells NO takes the side of YES. */
@@ -143,13 +142,13 @@ export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
     taker_outcome_side: taker,
     taker_side: taker,
     ticker: tickerOf(market.spec),
-    trade_id: uuidOf(seed, trade.index),
+    trade_id: uuidOf(seed, TRADE_DOMAIN, trade.index),
     yes_price_dollars: fixed(formatScaled(trade.ticks, grid), 4),
   };
 }
 
-function uuidOf(seed: number, index: number): string {
-  const hex = hashHex(4, seed, TRADE_DOMAIN, index);
+export function uuidOf(seed: number, domain: number, index: number): string {
+  const hex = hashHex(4, seed, domain, index);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 

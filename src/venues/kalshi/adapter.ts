@@ -7,13 +7,13 @@ import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECON
 import { createEventDirectory } from './event-directory.ts';
 import { advance, type MarketWalkSettings, openWalk } from './market-walk.ts';
 import { tickersOf } from './outcome-ids.ts';
-import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
 import { collectTrades } from './parse-trade.ts';
-import { listBooks } from './read-books.ts';
+import { createBookReader } from './read-books.ts';
 import { createHistoryReader } from './read-history.ts';
 import { findMarkets, listMarkets } from './read-markets.ts';
+import { createSeriesDirectory } from './series-directory.ts';
 import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
 
 interface KalshiOptions {
@@ -49,7 +49,6 @@ const MAX_TICKERS = 100;
 export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const { observer } = options;
   const client = createKalshiClient(options);
-  const events = createEventDirectory(client);
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
   const readHistory = createHistoryReader(client, {
@@ -57,6 +56,11 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     hostRequestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
   });
   const report = createReport(KALSHI, observer);
+  const readBooks = createBookReader(client);
+  const directories = {
+    events: createEventDirectory(client),
+    series: createSeriesDirectory(client, (detail) => report.truncated('markets', detail)),
+  };
 
   return {
     venue: KALSHI,
@@ -67,13 +71,14 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async pollMarkets(position: unknown, context: CallContext): Promise<MarketPage> {
       const walk = openWalk(position, context.now(), marketSettings);
-      const step = await listMarkets(client, events, walk, marketSettings, context.signal);
+      const step = await listMarkets(client, directories, walk, marketSettings, context);
       report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
         return { records: [], rejected: [], position: step.walk, more: step.walk.phases.length > 0 };
       }
-      const { records, rejected, unknowns } = parseMarkets(step.answer.rows, context.now());
+      const { records, rejected, unknowns, skipped } = parseMarkets(step.answer.rows, context.now());
       report.unknowns(unknowns);
+      report.skipped('markets', skipped);
       const next = advance(step.walk, step.answer, marketSettings);
       report.truncated('markets', next.cutShort);
       const page = { records, rejected, position: next.position, more: next.position.phases.length > 0 };
@@ -86,11 +91,10 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       const batch: Batch<MarketRecord> = { records: [], rejected: [] };
       for (let start = 0; start < marketIds.length; start += MAX_TICKERS) {
         const ids = marketIds.slice(start, start + MAX_TICKERS);
-        const { records, rejected, unknowns } = parseMarkets(
-          await findMarkets(client, events, ids, context.signal),
-          context.now(),
-        );
+        const rows = await findMarkets(client, directories, ids, context);
+        const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
         report.unknowns(unknowns);
+        report.skipped('markets', skipped);
         batch.records.push(...records);
         batch.rejected.push(...rejected);
       }
@@ -102,32 +106,36 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
         client.listTrades(parameters, context.signal),
       );
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns } = collectTrades(page.rows);
+      const { records, rejected, unknowns, skipped } = collectTrades(page.rows);
       report.unknowns(unknowns);
+      report.skipped('trades', skipped);
       return { records, rejected, position: page.position, more: page.more };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
       const { rows, ...page } = await readHistory(request, position, context);
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns } = collectTrades(rows);
+      const { records, rejected, unknowns, skipped } = collectTrades(rows);
       report.unknowns(unknowns);
+      report.skipped('trades', skipped);
       return { records, rejected, ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
       return fetchByTicker(outcomeIds, async (tickers) => {
         const rows = await client.listQuotes(tickers, context.signal);
-        const { unknowns, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
+        const { unknowns, skipped, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
         report.unknowns(unknowns);
+        report.skipped('prices', skipped);
         return batch;
       });
     },
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       return fetchByTicker(outcomeIds, async (tickers) => {
-        const rows = await listBooks(client, tickers, context.signal);
-        return parseBooks(rows, context.now(), new Set(tickers));
+        const { skipped, ...batch } = await readBooks(tickers, context.now(), context.signal);
+        report.skipped('books', skipped);
+        return batch;
       });
     },
 
