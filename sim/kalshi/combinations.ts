@@ -2,7 +2,7 @@ import { hashHex, hashWord } from '../random.ts';
 import { isoMicros, isoSeconds } from '../wire/time-text.ts';
 import type { Trade } from '../world/trade-tape.ts';
 import type { World } from '../world/world.ts';
-import { tickerOf, uuidOf } from './wire.ts';
+import { tickerOf } from './wire.ts';
 
 type Wire = Record<string, unknown>;
 
@@ -80,19 +80,19 @@ export function combinationAfter(trade: Trade, combinations: readonly Combinatio
     : undefined;
 }
 
-/** Its print: nothing in it but the ticker tells it from any other. */
-export function combinationPrint({ ticker }: Combination, trade: Trade, seed: number): Wire {
-  const cents = 1 + (hashWord(seed, TRADE_DOMAIN, trade.index) % 98);
+/** Its print, of the instant of the fill: nothing in it but the ticker tells it from any other. */
+export function combinationPrint({ ticker }: Combination, fill: Wire, { index }: Trade, seed: number): Wire {
+  const cents = 1 + (hashWord(seed, TRADE_DOMAIN, index) % 98);
   return {
     count_fp: '2.00',
-    created_time: isoMicros(trade.second, trade.index % 1_000_000),
+    created_time: fill['created_time'],
     is_block_trade: false,
     no_price_dollars: ((100 - cents) / 100).toFixed(4),
     taker_book_side: 'bid',
     taker_outcome_side: 'yes',
     taker_side: 'yes',
     ticker,
-    trade_id: uuidOf(seed, TRADE_DOMAIN, trade.index),
+    trade_id: hashHex(4, seed, TRADE_DOMAIN, index).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
     yes_price_dollars: (cents / 100).toFixed(4),
   };
 }

@@ -29,15 +29,15 @@ export function listTrades(directory: Directory, query: URLSearchParams, tier: T
     if (trade.second < first) break;
     const market = world.markets[trade.marketNo];
     if (market === undefined) continue;
+    const fill = tradeObject(trade, market, world.options.seed);
     const printed = only === undefined ? combinationAfter(trade, directory.combinations) : undefined;
-    const { seed } = world.options;
+    const isAsked = printed !== undefined && (combination ?? printed) === printed;
     const rows = [
-      { at: 2 * trade.index + 1, row: printed && combinationPrint(printed, trade, seed), of: printed },
-      { at: 2 * trade.index, row: tradeObject(trade, market, seed), of: undefined },
+      { at: 2 * trade.index + 1, row: isAsked && combinationPrint(printed, fill, trade, world.options.seed) },
+      { at: 2 * trade.index, row: combination === undefined && fill },
     ];
-    for (const { at, row, of } of rows) {
-      if (row === undefined || at >= (page.after ?? at + 1) || (combination !== undefined && of !== combination))
-        continue;
+    for (const { at, row } of rows) {
+      if (row === false || (page.after !== undefined && at >= page.after)) continue;
       trades.push(row);
       if (trades.length === page.limit) return json({ cursor: cursorOf(at), trades });
     }

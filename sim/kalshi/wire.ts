@@ -142,13 +142,13 @@ export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
     taker_outcome_side: taker,
     taker_side: taker,
     ticker: tickerOf(market.spec),
-    trade_id: uuidOf(seed, TRADE_DOMAIN, trade.index),
+    trade_id: uuidOf(seed, trade.index),
     yes_price_dollars: fixed(formatScaled(trade.ticks, grid), 4),
   };
 }
 
-export function uuidOf(seed: number, domain: number, index: number): string {
-  const hex = hashHex(4, seed, domain, index);
+function uuidOf(seed: number, index: number): string {
+  const hex = hashHex(4, seed, TRADE_DOMAIN, index);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 

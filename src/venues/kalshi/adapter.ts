@@ -7,14 +7,16 @@ import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECON
 import { createEventDirectory } from './event-directory.ts';
 import { advance, type MarketWalkSettings, openWalk } from './market-walk.ts';
 import { tickersOf } from './outcome-ids.ts';
+import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
 import { collectTrades } from './parse-trade.ts';
-import { createBookReader } from './read-books.ts';
+import { listBooks } from './read-books.ts';
 import { createHistoryReader } from './read-history.ts';
 import { findMarkets, listMarkets } from './read-markets.ts';
 import { createSeriesDirectory } from './series-directory.ts';
 import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
+import { createUnknownMarketFilter } from './unknown-markets.ts';
 
 interface KalshiOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
@@ -56,7 +58,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     hostRequestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
   });
   const report = createReport(KALSHI, observer);
-  const readBooks = createBookReader(client);
+  const skipUnknown = createUnknownMarketFilter(client);
   const directories = {
     events: createEventDirectory(client),
     series: createSeriesDirectory(client, (detail) => report.truncated('markets', detail)),
@@ -133,7 +135,9 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       return fetchByTicker(outcomeIds, async (tickers) => {
-        const { skipped, ...batch } = await readBooks(tickers, context.now(), context.signal);
+        const rows = await listBooks(client, tickers, context.signal);
+        const parsed = parseBooks(rows, context.now(), new Set(tickers));
+        const { skipped, ...batch } = await skipUnknown(parsed, context.signal);
         report.skipped('books', skipped);
         return batch;
       });
