@@ -203,14 +203,14 @@ describe('Kalshi combinations', () => {
   });
 
   it('are printed on the tape of all markets, whatever the size of a page, and on their own', async () => {
-    const tape = await all('/markets/trades?limit=7', 'trades');
+    const tape = await all('/markets/trades?limit=211', 'trades');
     expect(await all('/markets/trades?limit=1000', 'trades')).toEqual(tape);
     expect(new Set(tape.map((trade) => trade.trade_id)).size).toBe(tape.length);
     const printed = tape.filter((trade) => trade.ticker.startsWith('KXMVESIM-'));
     expect(printed.length).toBeGreaterThan(3);
     expect(tape.length - printed.length).toBe(ledger.filter((row) => row.timestamp >= CUTOFF).length);
     const [first] = printed;
-    const own = await all(`/markets/trades?ticker=${first?.ticker}&limit=2`, 'trades');
+    const own = await all(`/markets/trades?ticker=${first?.ticker}&limit=97`, 'trades');
     expect(own).toEqual(printed.filter((trade) => trade.ticker === first?.ticker));
   });
 });
