@@ -151,6 +151,9 @@ function liveBackend(options: ExchangeOptions): Backend {
     kalshi: kalshiRoutes(world, {
       cutoffSecond: world.options.nowSecond - Math.round((options.kalshiLiveHours ?? KALSHI_LIVE_HOURS) * 3600),
       showsUnopened: options.kalshiUnopened ?? false,
+      combinations: options.kalshiCombinations ?? 3,
+      hasEventCategory: options.kalshiEventCategory ?? true,
+      eventTickers: options.kalshiEventTickers ?? 'served',
     }),
     control: engineControl(world, clock),
     start: () => clock.start(),

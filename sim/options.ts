@@ -38,6 +38,12 @@ export interface ExchangeOptions {
   readonly kalshiLiveHours?: number | undefined;
   /** Kalshi lists planned markets before they open, as `initialized`. Default false. */
   readonly kalshiUnopened?: boolean | undefined;
+  /** Combinations of markets on Kalshi, with prints of their own on the tape. Default 3. */
+  readonly kalshiCombinations?: number | undefined;
+  /** Whether Kalshi's events carry the deprecated `category`. Default true. */
+  readonly kalshiEventCategory?: boolean | undefined;
+  /** What Kalshi's `/events` makes of `tickers`. Default `served`. */
+  readonly kalshiEventTickers?: 'served' | 'ignored' | 'refused' | undefined;
   /** What a too deep `offset` on the Data API does. Default `empty`. */
   readonly offsetCap?: OffsetCap | undefined;
   /** Whether anything happens on the simulated Solana by itself. Default true. */

@@ -2,6 +2,7 @@ import type { EventSpec } from '../world/catalog.ts';
 import type { Market } from '../world/market.ts';
 import { visibleMarket } from '../world/quiet-market.ts';
 import type { World } from '../world/world.ts';
+import { type Combination, combinationObject, combinationsOf } from './combinations.ts';
 import { marketObject, SERIES_TICKER } from './wire.ts';
 
 export interface KalshiSettings {
@@ -9,6 +10,12 @@ export interface KalshiSettings {
   readonly cutoffSecond: number;
   /** Whether planned markets are listed before they open. */
   readonly showsUnopened: boolean;
+  /** How many combinations of markets there are. */
+  readonly combinations: number;
+  /** Whether events carry the deprecated `category`. */
+  readonly hasEventCategory: boolean;
+  /** Before June 2026 `/events` did not know `tickers`: it ignored the parameter or refused it. */
+  readonly eventTickers: 'served' | 'ignored' | 'refused';
 }
 
 /** Where a market is found: on the live routes or, settled long ago, on the historical ones. */
@@ -18,12 +25,14 @@ export type Tier = 'live' | 'historical';
 export class Directory {
   readonly world: World;
   readonly settings: KalshiSettings;
+  readonly combinations: readonly Combination[];
   private readonly byId = new Map<string, Market>();
   private known = 0;
 
   constructor(world: World, settings: KalshiSettings) {
     this.world = world;
     this.settings = settings;
+    this.combinations = combinationsOf(world, settings.combinations);
   }
 
   /** A market by its ticker, listed or not. */
@@ -34,6 +43,14 @@ export class Directory {
     }
     const prefix = `${SERIES_TICKER}-`;
     return ticker.startsWith(prefix) ? this.byId.get(ticker.slice(prefix.length)) : undefined;
+  }
+
+  findCombination(ticker: string): Combination | undefined {
+    return this.combinations.find((each) => each.ticker === ticker);
+  }
+
+  combinationObject(combination: Combination): Record<string, unknown> {
+    return combinationObject(combination, this.world.options.nowSecond);
   }
 
   /** Which routes have the market now; undefined when none has. */

@@ -2,9 +2,12 @@ import { json, type Reply, type SimRequest } from '../server/reply.ts';
 import type { Market } from '../world/market.ts';
 import type { World } from '../world/world.ts';
 import { historicalCandlesticks, liveCandlesticks } from './candlesticks.ts';
+import { combinationBook } from './combinations.ts';
 import { Directory, type KalshiSettings } from './directory.ts';
 import { listEvents, listHistoricalMarkets, listMarkets, oneEvent } from './listings.ts';
+import { unknownParameter } from './parameters.ts';
 import { badRequest, notFound } from './query.ts';
+import { listSeries, oneSeries } from './series.ts';
 import { cutoff, listTrades } from './trades.ts';
 import { bookObject } from './wire.ts';
 
@@ -20,6 +23,8 @@ export function kalshiRoutes(world: World, settings: KalshiSettings): (request: 
       .slice(PREFIX.length + 1)
       .split('/')
       .map(decodeURIComponent);
+    const unknown = unknownParameter(kind, rest, query);
+    if (unknown !== undefined) return badRequest(`unknown parameter: ${unknown}`);
     switch (kind) {
       case 'events':
         return events(directory, rest, query);
@@ -47,6 +52,11 @@ function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSea
   if (id === undefined) return listMarkets(directory, query);
   if (id === 'trades' && part === undefined) return listTrades(directory, query, 'live');
   if (id === 'orderbooks' && part === undefined) return listBooks(directory, query);
+  const combination = directory.findCombination(id);
+  if (combination !== undefined) {
+    if (part === undefined) return json({ market: directory.combinationObject(combination) });
+    return part === 'orderbook' ? json({ orderbook_fp: combinationBook() }) : notFound();
+  }
   const market = directory.findOn('live', id);
   if (market === undefined) return notFound();
   if (part === undefined) return json({ market: directory.object(market) });
@@ -55,7 +65,9 @@ function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSea
 
 function series(directory: Directory, parts: Parts, query: URLSearchParams): Reply {
   const [name, kind, ticker, what, ...rest] = parts;
-  if (name === undefined || kind !== 'markets' || ticker === undefined || what !== 'candlesticks') return notFound();
+  if (name === undefined) return listSeries(directory, query);
+  if (kind === undefined) return oneSeries(directory, name);
+  if (kind !== 'markets' || ticker === undefined || what !== 'candlesticks') return notFound();
   return rest.length > 0 ? notFound() : liveCandlesticks(directory, name, ticker, query);
 }
 
@@ -77,6 +89,7 @@ function listBooks(directory: Directory, query: URLSearchParams): Reply {
   const tickers = query.getAll('tickers');
   if (tickers.length === 0 || tickers.length > MAX_BOOKS) return badRequest('invalid tickers');
   const orderbooks = tickers.map((ticker) => {
+    if (directory.findCombination(ticker) !== undefined) return { ticker, orderbook_fp: combinationBook() };
     const market = directory.findOn('live', ticker);
     const book = market === undefined ? { yes_dollars: [], no_dollars: [] } : bookOf(directory, market);
     return { ticker, orderbook_fp: book };

@@ -1,5 +1,6 @@
 import { json, type Reply, wholeNumber } from '../server/reply.ts';
 import { isoSeconds } from '../wire/time-text.ts';
+import { combinationAfter, combinationPrint } from './combinations.ts';
 import type { Directory, Tier } from './directory.ts';
 import { badRequest, cursorOf, pageOf } from './query.ts';
 import { tradeObject } from './wire.ts';
@@ -15,20 +16,31 @@ export function listTrades(directory: Directory, query: URLSearchParams, tier: T
   const maxSecond = wholeNumber(query.get('max_ts'));
   if (page === undefined || minSecond === null || maxSecond === null) return badRequest('invalid parameters');
   const ticker = query.get('ticker') || undefined;
+  const combination = ticker === undefined ? undefined : directory.findCombination(ticker);
   const only = ticker === undefined ? undefined : directory.find(ticker)?.spec.no;
-  if (ticker !== undefined && only === undefined) return json({ cursor: '', trades: [] });
+  if (ticker !== undefined && only === undefined && combination === undefined) return json({ cursor: '', trades: [] });
   const first = tier === 'live' ? Math.max(minSecond ?? 0, settings.cutoffSecond) : (minSecond ?? 0);
   const last = tier === 'live' ? maxSecond : Math.min(maxSecond ?? Number.MAX_SAFE_INTEGER, settings.cutoffSecond - 1);
   const trades: Record<string, unknown>[] = [];
   for (const trade of world.tape.newestFirst(only)) {
-    if (page.after !== undefined && trade.index >= page.after) continue;
+    if (page.after !== undefined && trade.index > page.after / 2) continue;
     if (last !== undefined && trade.second > last) continue;
     // Newest first: nothing behind this row can be in the range.
     if (trade.second < first) break;
     const market = world.markets[trade.marketNo];
     if (market === undefined) continue;
-    trades.push(tradeObject(trade, market, world.options.seed));
-    if (trades.length === page.limit) return json({ cursor: cursorOf(trade.index), trades });
+    const fill = tradeObject(trade, market, world.options.seed);
+    const printed = only === undefined ? combinationAfter(trade, directory.combinations) : undefined;
+    const isAsked = printed !== undefined && (combination ?? printed) === printed;
+    const rows = [
+      { at: 2 * trade.index + 1, row: isAsked && combinationPrint(printed, fill, trade, world.options.seed) },
+      { at: 2 * trade.index, row: combination === undefined && fill },
+    ];
+    for (const { at, row } of rows) {
+      if (row === false || (page.after !== undefined && at >= page.after)) continue;
+      trades.push(row);
+      if (trades.length === page.limit) return json({ cursor: cursorOf(at), trades });
+    }
   }
   return json({ cursor: '', trades });
 }

@@ -69,7 +69,6 @@ export function marketObject(market: Market, shown: Market): Wire {
     event_ticker: eventTickerOf(event),
     expiration_value: '',
     last_price_dollars: price(market.lastYesTicks ?? 0),
-    liquidity_dollars: '0.0000',
     market_type: 'binary',
     no_ask_dollars: price(grid - (bid ?? 0)),
     no_bid_dollars: price(grid - (ask ?? grid)),
@@ -98,10 +97,10 @@ function settlement({ closedSecond, winner }: Market): Wire {
   return { settlement_ts: isoSeconds(closedSecond), settlement_value_dollars: winner === 0 ? '1.0000' : '0.0000' };
 }
 
-/** An event without its markets. */
-export function eventObject(event: EventSpec): Wire {
+/** An event without its markets. Its category is deprecated: the series has one too. */
+export function eventObject(event: EventSpec, hasCategory: boolean): Wire {
   return {
-    category: 'Simulated',
+    ...(hasCategory && { category: 'Simulated' }),
     collateral_return_type: event.negRiskId === undefined ? '' : 'MECNET',
     event_ticker: eventTickerOf(event),
     mutually_exclusive: event.negRiskId !== undefined,
@@ -113,7 +112,7 @@ export function eventObject(event: EventSpec): Wire {
   };
 }
 
-/** Two lists of bids, the best one last. An ask of the engine is a bid of NO at one minus its price. */
+/** Two lists of bids, the best one last; null where there are none any more. An ask of the engine is a bid of NO at one minus its price. */
 export function bookObject(shown: Market): Wire {
   const grid = shown.spec.ticksPerUnit;
   const side = (of: 'bid' | 'ask', outcomeIndex: 0 | 1) =>
@@ -126,7 +125,7 @@ export function bookObject(shown: Market): Wire {
       .reverse();
   return shown.isTrading
     ? { yes_dollars: side('bid', 0), no_dollars: side('ask', 1) }
-    : { yes_dollars: [], no_dollars: [] };
+    : { yes_dollars: null, no_dollars: null };
 }
 
 /** One print. Who sells NO takes the side of YES. */

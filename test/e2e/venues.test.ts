@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultRequest, MarketState } from '../../sim/exchange.ts';
+import { findTokens } from '../../src/store/tokens.ts';
 import type { Database } from '../../src/store/tx.ts';
+import { outcomeIdsOf } from '../../src/venues/kalshi/outcome-ids.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type System, startSystem } from '../support/system.ts';
@@ -219,6 +221,28 @@ describe('three venues', () => {
       (wrong) => wrong.length === 0,
     );
   }, 90_000);
+
+  it('kalshi answers market_not_found for a combination, and stores none of its prints', async () => {
+    const answer = await fetch(`${system.exchange.kalshiUrl}/markets?mve_filter=only`);
+    const { markets } = (await answer.json()) as { markets: { ticker: string }[] };
+    expect(markets.length).toBeGreaterThan(0);
+    for (const { ticker } of markets) {
+      const printed = await fetch(`${system.exchange.kalshiUrl}/markets/trades?ticker=${ticker}`);
+      expect(((await printed.json()) as { trades: unknown[] }).trades.length).toBeGreaterThan(0);
+      for (const rest of ['', '/prices', '/trades', '/orderbook']) {
+        const path = `/v1/kalshi/markets/${ticker}${rest}`;
+        await expect(system.read(path), path).rejects.toThrow(/404 .*market_not_found/);
+      }
+    }
+    const isCombination = ({ market_id: id }: Market) => markets.some(({ ticker }) => ticker === id);
+    const listed = await system.read<Market[]>('/v1/kalshi/markets?limit=100');
+    expect(listed.filter(isCombination)).toEqual([]);
+    const tokens = await findTokens(
+      db,
+      markets.flatMap(({ ticker }) => Object.values(outcomeIdsOf(ticker))),
+    );
+    expect(tokens.size).toBe(0);
+  });
 
   /** One that stands alone and trades still. */
   function plainMarket(): MarketState {

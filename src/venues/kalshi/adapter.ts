@@ -14,7 +14,9 @@ import { collectTrades } from './parse-trade.ts';
 import { listBooks } from './read-books.ts';
 import { createHistoryReader } from './read-history.ts';
 import { findMarkets, listMarkets } from './read-markets.ts';
+import { createSeriesDirectory } from './series-directory.ts';
 import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
+import { createUnknownMarketFilter } from './unknown-markets.ts';
 
 interface KalshiOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
@@ -49,7 +51,6 @@ const MAX_TICKERS = 100;
 export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const { observer } = options;
   const client = createKalshiClient(options);
-  const events = createEventDirectory(client);
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
   const readHistory = createHistoryReader(client, {
@@ -57,6 +58,11 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     hostRequestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
   });
   const report = createReport(KALSHI, observer);
+  const skipUnknown = createUnknownMarketFilter(client);
+  const directories = {
+    events: createEventDirectory(client),
+    series: createSeriesDirectory(client, (detail) => report.truncated('markets', detail)),
+  };
 
   return {
     venue: KALSHI,
@@ -67,14 +73,15 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async pollMarkets(position: unknown, context: CallContext): Promise<MarketPage> {
       const walk = openWalk(position, context.now(), marketSettings);
-      const step = await listMarkets(client, events, walk, marketSettings, context.signal);
+      const step = await listMarkets(client, directories, walk, marketSettings, context);
       report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
         return { records: [], rejected: [], position: step.walk, more: step.walk.phases.length > 0 };
       }
-      const { records, rejected, unknowns } = parseMarkets(step.answer.rows, context.now());
+      const { records, rejected, unknowns, skipped } = parseMarkets(step.answer.rows, context.now());
       report.unknowns(unknowns);
       report.received('markets', step.answer.rows.length);
+      report.skipped('markets', skipped);
       const next = advance(step.walk, step.answer, marketSettings);
       report.truncated('markets', next.cutShort);
       const page = { records, rejected, position: next.position, more: next.position.phases.length > 0 };
@@ -87,10 +94,11 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       const batch: Batch<MarketRecord> = { records: [], rejected: [] };
       for (let start = 0; start < marketIds.length; start += MAX_TICKERS) {
         const ids = marketIds.slice(start, start + MAX_TICKERS);
-        const rows = await findMarkets(client, events, ids, context.signal);
-        const { records, rejected, unknowns } = parseMarkets(rows, context.now());
+        const rows = await findMarkets(client, directories, ids, context);
+        const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
         report.unknowns(unknowns);
         report.received('markets', rows.length);
+        report.skipped('markets', skipped);
         batch.records.push(...records);
         batch.rejected.push(...rejected);
       }
@@ -102,28 +110,30 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
         client.listTrades(parameters, context.signal),
       );
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns } = collectTrades(page.rows);
+      const { records, rejected, unknowns, skipped } = collectTrades(page.rows);
       report.unknowns(unknowns);
       report.received('trades', page.rows.length);
+      report.skipped('trades', skipped);
       return { records, rejected, position: page.position, more: page.more };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
       const { rows, ...page } = await readHistory(request, position, context);
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns } = collectTrades(rows);
+      const { records, rejected, unknowns, skipped } = collectTrades(rows);
       report.unknowns(unknowns);
       report.received('trades', rows.length);
+      report.skipped('trades', skipped);
       return { records, rejected, ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
       return fetchByTicker('prices', outcomeIds, report, async (tickers) => {
         const rows = await client.listQuotes(tickers, context.signal);
-        const { unknowns, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
+        const { unknowns, skipped, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
         report.unknowns(unknowns);
-        report.skipped('prices', batch.skipped);
-        report.received('prices', rows.length, batch, 2);
+        report.received('prices', rows.length, { ...batch, skipped }, 2);
+        report.skipped('prices', skipped);
         return batch;
       });
     },
@@ -131,8 +141,10 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       return fetchByTicker('books', outcomeIds, report, async (tickers) => {
         const rows = await listBooks(client, tickers, context.signal);
-        const batch = parseBooks(rows, context.now(), new Set(tickers));
-        report.received('books', rows.length, batch, 2);
+        const parsed = parseBooks(rows, context.now(), new Set(tickers));
+        const { skipped, ...batch } = await skipUnknown(parsed, context.signal);
+        report.received('books', rows.length, { ...batch, skipped }, 2);
+        report.skipped('books', skipped);
         return batch;
       });
     },

@@ -24,8 +24,12 @@ export interface CandlesticksOf {
 export interface KalshiClient {
   /** `GET /events` with its markets: a row is a market that carries its event. */
   listEvents(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
-  /** `GET /markets`, without combination markets: a row is a market that only names its event. */
+  /** `GET /markets`, asked for without combinations: a row is a market that only names its event. */
   listMarkets(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  /** `GET /events` by ticker, without markets. Before June 2026 the filter did not exist: the answer may be about other events. */
+  listEventsByTicker(eventTickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  /** `GET /series`: all, or those that changed since `min_updated_ts`. */
+  listSeries(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** The facts of an event; undefined when the venue does not know it (any more). */
   getEvent(eventTicker: string, signal: AbortSignal): Promise<unknown>;
   /** `GET /markets` by ticker; unknown tickers, and markets that only the archive has, are left out. At most 100 tickers. */
@@ -76,6 +80,13 @@ export function createKalshiClient(options: {
     },
     async listMarkets(parameters, signal) {
       return readList(await get('markets', '/markets', { ...NO_COMBINATIONS, ...parameters }, signal), 'markets');
+    },
+    async listEventsByTicker(eventTickers, signal) {
+      const parameters = { tickers: eventTickers.join(','), limit: eventTickers.length };
+      return readList(await get('events_by_ticker', '/events', parameters, signal), 'events').rows;
+    },
+    async listSeries(parameters, signal) {
+      return readList(await get('series', '/series', parameters, signal), 'series');
     },
     async getEvent(eventTicker, signal) {
       try {
@@ -137,7 +148,7 @@ function queryOf(parameters: Parameters): URLSearchParams {
   return query;
 }
 
-/** The end of a list is a cursor of ''. */
+/** The end of a list is a cursor of '' or null, or none. */
 function readList(json: unknown, field: string): ListAnswer {
   const rows = (json as Record<string, unknown> | null)?.[field];
   const cursor = (json as { cursor?: unknown } | null)?.cursor;

@@ -1,11 +1,18 @@
 import { LRUCache } from 'lru-cache';
-import { type KalshiClient, withEvent } from './client.ts';
+import { isHttpStatus, type KalshiClient, withEvent } from './client.ts';
+import { isCombination } from './combination.ts';
 import { fieldOf } from './parse-market.ts';
 
-/** Event requests under way at once. */
+/** Single event requests under way at once. */
 const AT_ONCE = 8;
+/** Event tickers of one request: its address stays below five kilobytes. */
+const BATCH_SIZE = 100;
+/** How long single requests replace the batch after the venue did not understand one. */
+const BATCH_RETRY_MS = 3_600_000;
 const MAX_EVENTS = 50_000;
 const MAX_AGE_MS = 6 * 3_600_000;
+/** Fit for a comma list. */
+const LISTABLE = /^[^\s,:]{1,200}$/;
 
 /**
  * The facts of events by ticker. `GET /markets` names a market's event and says nothing of it, and a market must not lose its
@@ -18,10 +25,40 @@ export interface EventDirectory {
   complete(rows: readonly unknown[], signal: AbortSignal): Promise<unknown[]>;
 }
 
-export function createEventDirectory(client: Pick<KalshiClient, 'getEvent'>): EventDirectory {
+export function createEventDirectory(client: Pick<KalshiClient, 'getEvent' | 'listEventsByTicker'>): EventDirectory {
   const known = new LRUCache<string, { facts: unknown }>({ max: MAX_EVENTS, ttl: MAX_AGE_MS });
+  let batchesFromMs = 0;
 
-  async function fetchMissing(waiting: string[], signal: AbortSignal): Promise<void> {
+  async function fetchBatches(tickers: readonly string[], signal: AbortSignal): Promise<void> {
+    const listable = tickers.filter((ticker) => LISTABLE.test(ticker));
+    for (let start = 0; start < listable.length; start += BATCH_SIZE) {
+      const asked = listable.slice(start, start + BATCH_SIZE);
+      // One event gains nothing from a batch, and its own route is the older one.
+      if (asked.length === 1 || performance.now() < batchesFromMs) return;
+      if (await fetchBatch(asked, signal)) continue;
+      batchesFromMs = performance.now() + BATCH_RETRY_MS;
+    }
+  }
+
+  /** Whether the venue understands a list of tickers. */
+  async function fetchBatch(asked: readonly string[], signal: AbortSignal): Promise<boolean> {
+    let events: unknown[];
+    try {
+      events = await client.listEventsByTicker(asked, signal);
+    } catch (error) {
+      if (isHttpStatus(error, [400, 404, 405, 414, 422])) return false;
+      throw error;
+    }
+    let isAnswer = true;
+    for (const event of events) {
+      const ticker = eventTickerOf(event);
+      if (ticker !== undefined && asked.includes(ticker)) known.set(ticker, { facts: factsOf(event) });
+      else isAnswer = false;
+    }
+    return isAnswer;
+  }
+
+  async function fetchSingles(waiting: string[], signal: AbortSignal): Promise<void> {
     for (let ticker = waiting.shift(); ticker !== undefined; ticker = waiting.shift()) {
       try {
         known.set(ticker, { facts: factsOf(await client.getEvent(ticker, signal)) });
@@ -41,9 +78,14 @@ export function createEventDirectory(client: Pick<KalshiClient, 'getEvent'>): Ev
       }
     },
     async complete(rows, signal) {
-      const tickers = new Set(rows.map(eventTickerOf).filter((ticker) => ticker !== undefined));
-      const waiting = [...tickers].filter((ticker) => !known.has(ticker));
-      await Promise.all(Array.from({ length: AT_ONCE }, () => fetchMissing(waiting, signal)));
+      // The events of combinations are on a route of their own, and combinations are not stored.
+      const tickers = rows.filter((row) => !isCombination(row)).map(eventTickerOf);
+      const missing = () =>
+        [...new Set(tickers.filter((ticker) => ticker !== undefined && !known.has(ticker)))] as string[];
+      await fetchBatches(missing(), signal);
+      // Events that a batch does not have may still have a route of their own.
+      const waiting = missing();
+      await Promise.all(Array.from({ length: AT_ONCE }, () => fetchSingles(waiting, signal)));
       return rows.map((row) => withEvent(row, known.get(eventTickerOf(row) ?? '')?.facts));
     },
   };

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { ListAnswer, Parameters } from './client.ts';
-import { fieldOf } from './parse-market.ts';
 
 /**
  * The walk over Kalshi's catalog as a state machine without I/O: which page is next, and what a page means for the rest. A
@@ -169,9 +168,4 @@ function currentPhase(at: MarketPosition): Phase {
   const [current] = at.phases;
   if (!current) throw new RangeError('no walk under way');
   return current;
-}
-
-/** Rows without combinations of other markets: `/events` has none, and a filter may be ignored. */
-export function withoutCombinations(rows: readonly unknown[]): unknown[] {
-  return rows.filter((row) => typeof fieldOf(row, 'mve_collection_ticker') !== 'string');
 }

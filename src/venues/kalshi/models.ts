@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isStorableText } from '../../domain/text.ts';
 
 /**
  * The parts of Kalshi's payloads that we read (venue documentation section 2). Unknown fields are ignored. Fields that
@@ -13,6 +14,20 @@ const amount = z.union([z.string(), z.number()]);
 const optionalAmount = amount.nullish();
 /** A ticker goes into comma lists and into `TICKER:yes`, so it holds neither a comma nor a colon nor white space. */
 const ticker = id.regex(/^[^\s,:]+$/);
+
+const texts = z
+  .array(z.unknown())
+  .transform((items) =>
+    items.filter((item): item is string => typeof item === 'string' && item !== '' && isStorableText(item)),
+  );
+
+/** A series of events, which has the category and the tags of their markets. */
+export const kalshiSeries = z.object({
+  ticker: id,
+  category: z.string().refine(isStorableText).nullish().catch(undefined),
+  tags: texts.nullish().catch(undefined),
+});
+export type KalshiSeries = z.infer<typeof kalshiSeries>;
 
 /** The event of a market, without its markets. */
 const kalshiEvent = z.object({
@@ -50,6 +65,9 @@ export const kalshiMarket = z.object({
   volume_24h: decorativeAmount,
   /** Put there by the client: the venue nests markets in events, or names the event by its ticker only. */
   event: kalshiEvent.nullish().catch(undefined),
+  /** Put there by the series directory, like the mark of a row whose category and tags could not be read. */
+  series: kalshiSeries.nullish().catch(undefined),
+  is_summary: z.boolean().nullish().catch(undefined),
 });
 export type KalshiMarket = z.infer<typeof kalshiMarket>;
 
@@ -64,11 +82,14 @@ export const kalshiQuotes = z.object({
 });
 
 const levels = z.array(z.tuple([amount, amount])).nullish();
-const sides = z.object({ yes_dollars: levels, no_dollars: levels, yes: levels, no: levels });
+/** Keys that are not known stay: they tell a renamed book from an empty one. */
+const sides = z.looseObject({ yes_dollars: levels, no_dollars: levels, yes: levels, no: levels });
 export type KalshiSides = z.infer<typeof sides>;
 
 export const kalshiBook = z.object({
   ticker,
+  /** Empty for a market that the venue does not know. */
+  market_id: decorativeText,
   orderbook_fp: sides.nullish(),
   orderbook: sides.nullish(),
 });

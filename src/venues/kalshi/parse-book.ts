@@ -1,13 +1,17 @@
 import { addDecimals, compareDecimals, parseDecimal } from '../../domain/decimal.ts';
 import type { BookRecord, PriceLevel } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
-import type { Batch } from '../port.ts';
+import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isPlausibleQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { COMBINATION, isCombinationTicker } from './combination.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { type KalshiBook, type KalshiSides, kalshiBook } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
+
+/** Why an empty book is not stored: the venue answers like this for any ticker (docs/venues.md). */
+export const UNKNOWN_MARKET = 'unknown_market';
 
 /**
  * The books of both outcomes from Kalshi's two lists of bids (venue documentation section 2.5): an ask at p is a bid of the
@@ -18,17 +22,20 @@ export function parseBooks(
   rows: readonly unknown[],
   nowMs: number,
   requested?: ReadonlySet<string>,
-): Batch<BookRecord> {
-  const batch: Batch<BookRecord> = { records: [], rejected: [] };
+): ParsedBatch<BookRecord> {
+  const batch = emptyBatch<BookRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
     const reading = parseBook(row, nowMs, seen, requested);
-    if (reading.ok) {
-      seen.add(reading.value.ticker);
-      batch.records.push(...reading.value.books);
-    } else {
+    if (!reading.ok) {
       batch.rejected.push(rejectRecord('books', row, reading.refusal, fieldOf(row, 'ticker')));
+      continue;
     }
+    const { ticker, books } = reading.value;
+    seen.add(ticker);
+    if (isCombinationTicker(ticker)) batch.skipped.push(COMBINATION);
+    else if (books.every(isEmpty) && fieldOf(row, 'market_id') === '') batch.skipped.push(UNKNOWN_MARKET);
+    else batch.records.push(...books);
   }
   return batch;
 }
@@ -66,12 +73,19 @@ function parseBook(
   });
 }
 
+/** A book without any order, which is all that an unknown market has too. */
+export function isEmpty({ bids, asks }: BookRecord): boolean {
+  return bids.length === 0 && asks.length === 0;
+}
+
 /** An answer whose keys are not known must not pass for an empty book: that is how the rename of 2026 went unnoticed. */
 function readSides({ orderbook_fp, orderbook }: KalshiBook): Reading<KalshiSides> {
   const sides = orderbook_fp ?? orderbook;
   if (!sides) return refuse('missing_field', 'orderbook_fp: absent, and orderbook too');
-  const isKnown = Object.values(sides).some((side) => side !== undefined);
-  return isKnown ? accept(sides) : refuse('missing_field', 'orderbook_fp: neither side is there');
+  const { yes_dollars, no_dollars, yes, no } = sides;
+  const isKnown = [yes_dollars, no_dollars, yes, no].some((side) => side !== undefined);
+  const isBare = Object.keys(sides).length === 0;
+  return isKnown || isBare ? accept(sides) : refuse('missing_field', 'orderbook_fp: neither side is there');
 }
 
 /** Bids of one side, best first. */

@@ -5,6 +5,7 @@ import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
+import { COMBINATION, isCombination } from './combination.ts';
 import { kalshiLife } from './life.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
@@ -26,6 +27,9 @@ export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_I
     } else if (seen.has(reading.value.marketId)) {
       const refusal = { reason: 'duplicate_record', detail: 'the same ticker twice in one page' };
       batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+    } else if (isCombination(row)) {
+      seen.add(reading.value.marketId);
+      batch.skipped.push(COMBINATION);
     } else {
       seen.add(reading.value.marketId);
       batch.records.push(reading.value);
@@ -92,13 +96,18 @@ function titleOf({ title, event, yes_sub_title }: KalshiMarket): string {
 function describe(market: KalshiMarket) {
   const { event } = market;
   const metadata = Object.values(event?.product_metadata ?? {});
-  const tags = metadata.filter((value) => typeof value === 'string' && value !== '');
+  const tags = [...(market.series?.tags ?? []), ...metadata].filter(
+    (value) => typeof value === 'string' && value !== '',
+  );
+  // The event's own is deprecated and may be absent.
+  const category = market.series?.category || event?.category;
   const criteria = [market.rules_primary, market.rules_secondary].filter(Boolean).join('\n');
   const series = event?.series_ticker;
   return {
     description: market.rules_primary ?? '',
     tags: [...new Set(tags)] as string[],
-    ...(event?.category && { category: event.category }),
+    ...(category && { category }),
+    ...(market.is_summary && { isSummary: true as const }),
     ...(criteria !== '' && { resolutionCriteria: criteria }),
     ...(series && PLAIN_TICKER.test(series) && { url: `${SITE}/${series.toLowerCase()}` }),
   };

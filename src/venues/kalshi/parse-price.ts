@@ -3,6 +3,7 @@ import type { PriceRecord } from '../../domain/market.ts';
 import { isStorableText } from '../../domain/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { COMBINATION, isCombination } from './combination.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { kalshiLife } from './life.ts';
 import { kalshiQuotes } from './models.ts';
@@ -28,6 +29,10 @@ export function parsePrices(
       continue;
     }
     seen.add(reading.value.ticker);
+    if (isCombination(row)) {
+      batch.skipped.push(COMBINATION);
+      continue;
+    }
     if (reading.value.prices.length === 0) batch.skipped.push('no_price');
     batch.records.push(...reading.value.prices);
     batch.unknowns.push(...unknowns);

@@ -6,6 +6,7 @@ import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { parsePreciseVenueTimeMs } from '../venue-time.ts';
+import { COMBINATION, isCombinationTicker } from './combination.ts';
 import { isAbsent, otherSide, readPrice } from './dollars.ts';
 import { type KalshiTrade, kalshiTrade } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
@@ -22,6 +23,8 @@ export interface FeedRow {
   second?: number;
   trade?: TradeRecord;
   unknownSide?: string;
+  /** Why the trade is not stored. */
+  skipped?: string;
   rejected?: RejectedRecord;
 }
 
@@ -40,7 +43,7 @@ export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
  * One print as one record, in the words of YES: its price, and `buy` when the taker bought YES (venue documentation section
  * 9.6). A block trade was agreed on outside the book and has no taker.
  */
-function parseRow(raw: unknown, time: Reading<number>): Reading<Pick<FeedRow, 'trade' | 'unknownSide'>> {
+function parseRow(raw: unknown, time: Reading<number>): Reading<Pick<FeedRow, 'trade' | 'unknownSide' | 'skipped'>> {
   const reading = readModel(kalshiTrade, raw);
   if (!reading.ok) return reading;
   if (!time.ok) return time;
@@ -68,6 +71,7 @@ function parseRow(raw: unknown, time: Reading<number>): Reading<Pick<FeedRow, 't
       ...(side !== undefined && { side }),
     },
     ...(taker !== undefined && side === undefined && { unknownSide: taker }),
+    ...(isCombinationTicker(row.ticker) && { skipped: COMBINATION }),
   });
 }
 
@@ -100,7 +104,7 @@ function readTime(text: unknown, nowMs: number): Reading<number> {
 export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();
   const seen = new Set<string>();
-  for (const { trade, rejected, unknownSide } of rows) {
+  for (const { trade, rejected, unknownSide, skipped } of rows) {
     if (rejected) batch.rejected.push(rejected);
     if (unknownSide !== undefined) batch.unknowns.push({ field: 'taker_side', value: unknownSide.slice(0, 100) });
     if (trade === undefined) continue;
@@ -110,7 +114,8 @@ export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord
       continue;
     }
     seen.add(trade.tradeId);
-    batch.records.push(trade);
+    if (skipped === undefined) batch.records.push(trade);
+    else batch.skipped.push(skipped);
   }
   return batch;
 }

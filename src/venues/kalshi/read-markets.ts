@@ -1,17 +1,19 @@
 import { VenueError } from '../errors.ts';
+import type { CallContext } from '../port.ts';
 import { isHttpStatus, type KalshiClient, type ListAnswer } from './client.ts';
 import type { EventDirectory } from './event-directory.ts';
-import {
-  afterRefusal,
-  type MarketPosition,
-  type MarketWalkSettings,
-  nextQuery,
-  withoutCombinations,
-} from './market-walk.ts';
+import { afterRefusal, type MarketPosition, type MarketWalkSettings, nextQuery } from './market-walk.ts';
 import { fieldOf } from './parse-market.ts';
+import type { SeriesDirectory } from './series-directory.ts';
 
 /** What the venue makes market ids of; anything else would break the comma list that asks for them. */
 const TICKER = /^[^\s,:]{1,200}$/;
+
+/** The facts of markets that their own rows do not carry. */
+export interface Directories {
+  events: EventDirectory;
+  series: SeriesDirectory;
+}
 
 interface MarketStep {
   walk: MarketPosition;
@@ -19,13 +21,13 @@ interface MarketStep {
   skipped?: string;
 }
 
-/** One page with the events of its markets, and a way around a cursor that expired and a filter that is not known. */
+/** One page with the events and series of its markets, and a way around a cursor that expired and a filter that is not known. */
 export async function listMarkets(
   client: KalshiClient,
-  events: EventDirectory,
+  { events, series }: Directories,
   walk: MarketPosition,
   settings: MarketWalkSettings,
-  signal: AbortSignal,
+  { signal, now }: CallContext,
 ): Promise<MarketStep> {
   const { listing, parameters } = nextQuery(walk, settings);
   let answer: ListAnswer;
@@ -42,22 +44,21 @@ export async function listMarkets(
       skipped: `the venue refused a page of the ${walk.phases[0]?.name} markets: HTTP ${statusCode}`,
     };
   }
-  if (listing === 'events') {
-    events.learn(answer.rows);
-    return { walk, answer };
-  }
-  return { walk, answer: { ...answer, rows: await events.complete(withoutCombinations(answer.rows), signal) } };
+  let { rows } = answer;
+  if (listing === 'events') events.learn(rows);
+  else rows = await events.complete(rows, signal);
+  return { walk, answer: { ...answer, rows: await series.complete(rows, now(), signal) } };
 }
 
 /**
- * Market objects by ticker with their events, from the live route or else from the archive; unknown ones are left out. Rows
+ * Market objects by ticker with their events and series, from the live route or else from the archive; unknown ones are left out. Rows
  * that are no market of those asked for are left out too, and rows that are no market at all stay, so that they are counted.
  */
 export async function findMarkets(
   client: KalshiClient,
-  events: EventDirectory,
+  { events, series }: Directories,
   marketIds: readonly string[],
-  signal: AbortSignal,
+  { signal, now }: CallContext,
 ): Promise<unknown[]> {
   const tickers = [...new Set(marketIds)].filter((id) => id.isWellFormed() && TICKER.test(id));
   if (tickers.length === 0) return [];
@@ -70,7 +71,7 @@ export async function findMarkets(
   const missing = tickers.filter((ticker) => !found.has(ticker));
   const archived = missing.length === 0 ? [] : await listArchived(client, missing, signal);
   const rows = [...live, ...archived.filter(isAsked)];
-  return events.complete(withoutCombinations(rows), signal);
+  return series.complete(await events.complete(rows, signal), now(), signal);
 }
 
 /** Where the archive is not served, what it would hold is as good as unknown. */

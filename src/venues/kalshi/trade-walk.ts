@@ -91,8 +91,9 @@ type Walk = NonNullable<TradePosition['walk']>;
 async function walkOn(at: TradePosition, walk: Walk, pager: Pager): Promise<TradePage> {
   const read = await readStretch(walk, pager);
   const { left, truncated } = read;
-  // Refused rows below the watermark were reported when they were first read.
-  const rows = read.rows.filter((row) => !row.rejected || (row.second ?? Number.POSITIVE_INFINITY) > at.watermark);
+  // Rejected and skipped rows below the watermark were reported when they were first read.
+  const isStored = (row: FeedRow) => !row.rejected && row.skipped === undefined;
+  const rows = read.rows.filter((row) => isStored(row) || (row.second ?? Number.POSITIVE_INFINITY) > at.watermark);
   // A print dated ahead of our clock must not let the watermark pass what is yet to come.
   const now = Math.floor(pager.nowMs / 1000);
   const top = Math.max(walk.top, ...read.rows.map((row) => Math.min(row.second ?? 0, now)));

@@ -35,6 +35,7 @@ export function createSolanaWallets(options: {
       if (!isRereadDue(position, settings) || !spare.areLeft()) return undefined;
       const { truncated, ...page } = await readRereadPage({ client, spare, settings }, wallet, position, context);
       report.truncated('wallets', truncated);
+      report.received('wallets', page.records.length + page.rejected.length);
       return page;
     },
     pollBalances: (address, _position, context) => readBalances(client, address, context.signal),

@@ -1,5 +1,6 @@
 import { startExchange } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
+import type { ExchangeOptions } from '../../../sim/options.ts';
 import { decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
 import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
@@ -12,13 +13,14 @@ type Exchange = Awaited<ReturnType<typeof startExchange>>;
 type Row = ReturnType<Exchange['ledger']>['trades'][number];
 
 /** The simulated exchange in Kalshi's words, on a clock that only moves when told to. */
-export async function startSimulatedKalshi(): Promise<LiveVenue & { exchange: Exchange }> {
+export async function startSimulatedKalshi(options: ExchangeOptions = {}): Promise<LiveVenue & { exchange: Exchange }> {
   const exchange = await startExchange({
     seed: 7,
     markets: 40,
     historyHours: 0.1,
     nowSecond: START_SECOND,
     paused: true,
+    ...options,
   });
   let restMs = 0;
   return {

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { compareDecimals, decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
+import { isCombinationTicker } from '../../../src/venues/kalshi/combination.ts';
 import { parseBooks } from '../../../src/venues/kalshi/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/kalshi/parse-market.ts';
 import { parsePrices } from '../../../src/venues/kalshi/parse-price.ts';
 import { collectTrades, readFeed } from '../../../src/venues/kalshi/parse-trade.ts';
+import { createSeriesDirectory } from '../../../src/venues/kalshi/series-directory.ts';
 import type { PollKind } from '../../../src/venues/port.ts';
 import { kalshiRecordings } from './kalshi-recordings.ts';
 
@@ -22,16 +24,48 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     return counts;
   };
 
-  // The venue documentation counts 684 and 639 open: three open ones were in recordings that are not part of the folder.
-  it('market objects: 681, of which 636 open, 43 settled, 2 closed, and no time or word left unread', () => {
+  it('market objects: 681, of which 613 open, 43 settled, 2 closed, 23 combinations, and no time or word left unread', () => {
     const statuses: string[] = [];
+    const skipped: string[] = [];
     for (const { records } of files('markets')) {
       const batch = parseMarkets(records);
       expect(batch.unknowns).toEqual([]);
       expect(batch.rejected).toEqual([]);
+      skipped.push(...batch.skipped);
       statuses.push(...batch.records.map((record) => record.status));
     }
-    expect(tally(statuses)).toEqual({ open: 636, settled: 43, closed: 2 });
+    expect(tally(statuses)).toEqual({ open: 613, settled: 43, closed: 2 });
+    expect(tally(skipped)).toEqual({ combination: 23 });
+  });
+
+  it('combinations: 23 markets and 21 books, all with the prefix and no other record with it', () => {
+    const isPrefixed = (row: unknown) => isCombinationTicker((row as { ticker?: unknown }).ticker);
+    const rows = files('markets').flatMap(({ records }) => records) as Record<string, unknown>[];
+    const combinations = rows.filter((row) => 'mve_collection_ticker' in row);
+    expect(combinations.length).toBe(23);
+    expect(combinations.every((row) => Array.isArray(row['mve_selected_legs']))).toBe(true);
+    expect(rows.filter(isPrefixed)).toEqual(combinations);
+    expect(files('books').flatMap(({ records }) => records.filter(isPrefixed)).length).toBe(21);
+    expect(files('trades').flatMap(({ records }) => records.filter(isPrefixed)).length).toBe(0);
+  });
+
+  it('series: 246, all readable, 195 of them with tags', async () => {
+    const tagged: boolean[] = [];
+    for (const series of recordings?.series ?? []) {
+      const directory = createSeriesDirectory({ listSeries: async () => ({ rows: [...series] }) }, expect.fail);
+      const rows = series.map(({ ticker }) => ({
+        ...{ ticker: `${ticker}-1`, event_ticker: `${ticker}-1`, title: 'Title', status: 'active' },
+        event: { series_ticker: ticker },
+      }));
+      const batch = parseMarkets(await directory.complete(rows, 0, new AbortController().signal));
+      expect(batch.rejected).toEqual([]);
+      expect(batch.records.map(({ category, tags }) => ({ category, tags }))).toEqual(
+        series.map(({ category, tags }) => ({ category, tags: tags ?? [] })),
+      );
+      expect(batch.records.some((record) => record.isSummary)).toBe(false);
+      tagged.push(...batch.records.map(({ tags }) => tags.length > 0));
+    }
+    expect(tally(tagged.map(String))).toEqual({ true: 195, false: 51 });
   });
 
   it('settled markets: the winner is the side that the recording names, and pays 1', () => {
@@ -68,6 +102,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
       expect(batch.rejected).toEqual([]);
       const prices = new Map(batch.records.map((record) => [record.outcomeId, record]));
       for (const row of records as Record<string, string>[]) {
+        if (isCombinationTicker(row['ticker'])) continue;
         const yes = prices.get(`${row['ticker']}:yes`);
         if (yes?.bid !== undefined) expect(decimal(row['no_ask_dollars'] ?? '')).toBe(subtractDecimals(ONE, yes.bid));
         if (yes?.ask !== undefined) expect(decimal(row['no_bid_dollars'] ?? '')).toBe(subtractDecimals(ONE, yes.ask));
@@ -77,7 +112,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
       }
     }
     // A one-sided quote alone, or an unquoted market that never traded, is no price.
-    expect(tally(sources)).toEqual({ middle: 572, last: 40, payout: 43, none: 26 });
+    expect(tally(sources)).toEqual({ middle: 572, last: 39, payout: 43, none: 4 });
   });
 
   it('polled books: 3,938, of which 995 without a yes bid and 994 without a no bid; none crossed', () => {

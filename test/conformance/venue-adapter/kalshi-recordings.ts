@@ -91,14 +91,36 @@ const UNREAD: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /portfolio_/, reason: 'an account of its own' },
   { pattern: /candlesticks/, reason: 'candles: ours are made of trades' },
   { pattern: /events_(multivariate_)?list_response\.json$/, reason: 'events without markets' },
+  { pattern: /\/series_(list|single|fee_fields)/, reason: 'series, which have the categories and tags of markets' },
   { pattern: /(event_metadata|series_|tags_by_categories|structured_targets|milestones)/, reason: 'no market data' },
   { pattern: /(exchange_|incentive_programs|price_grids|fee)/, reason: 'no market data' },
   { pattern: /(combo_collections|multivariate_event_collections)/, reason: 'what combinations may be made of' },
   { pattern: /occurrence_datetime_probe\.json$/, reason: 'a comparison of dates' },
 ];
 
+interface RecordedSeries {
+  ticker: string;
+  category: string;
+  tags: string[] | null;
+}
+
+export interface KalshiRecordings extends Recordings {
+  /** The lists of series: no records, but the source of two fields of markets. */
+  series: RecordedSeries[][];
+}
+
+function readSeries(folder: string): RecordedSeries[][] {
+  const read = <T>(file: string) => readRecordedJson(join(folder, file)) as T;
+  const list = read<{ response: { series: RecordedSeries[] } }>('2026-01_golden/series_list_response.json');
+  const single = read<{ response: { series: RecordedSeries } }>('2026-01_golden/series_single_response.json');
+  const several = read<{ payloads: Record<string, { series: RecordedSeries }> }>(
+    '2026-08_cockpit/series_fee_fields.json',
+  );
+  return [list.response.series, [single.response.series], Object.values(several.payloads).map(({ series }) => series)];
+}
+
 /** Everything recorded of Kalshi, or undefined when the folder is absent. Market objects hold prices too. */
-export function kalshiRecordings(): Recordings | undefined {
+export function kalshiRecordings(): KalshiRecordings | undefined {
   const folder = venueDataFolder('kalshi');
   if (folder === undefined) return undefined;
   const files: RecordedFile[] = [];
@@ -115,7 +137,7 @@ export function kalshiRecordings(): Recordings | undefined {
       }
     }
   }
-  return { files, unread };
+  return { files, unread, series: readSeries(folder) };
 }
 
 function plain(rowsOf: (json: Json) => unknown[][]): (path: string) => unknown[][] {

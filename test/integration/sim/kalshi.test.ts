@@ -112,7 +112,7 @@ describe('Kalshi trades of one market', () => {
 
 describe('Kalshi markets', () => {
   it('settled before the cutoff are on the historical route only', async () => {
-    const live = await all('/markets?limit=7', 'markets');
+    const live = await all('/markets?limit=7&mve_filter=exclude', 'markets');
     const old = await all('/historical/markets?limit=2', 'markets');
     expect(old.length).toBeGreaterThan(0);
     for (const market of old) expect(Date.parse(market.settlement_ts ?? '') / 1000).toBeLessThan(CUTOFF);
@@ -156,6 +156,109 @@ describe('Kalshi markets', () => {
   it('refuse words of the field as a filter', async () => {
     await http.get(http.kalshi('/markets?status=finalized'), 400);
     await http.get(http.kalshi('/events?status=paused'), 400);
+  });
+
+  it.each([
+    '/markets?min_updated_ts=1',
+    '/markets?min_updated_ts=1&mve_filter=exclude&status=open',
+    '/markets?min_close_ts=1&min_settled_ts=1',
+    '/markets?min_close_ts=1&status=settled',
+    '/markets?min_settled_ts=1&status=open',
+    '/markets?mve_filter=none',
+    '/markets?ticker=A',
+    '/markets/orderbooks?tickers=A&depth=1',
+    '/markets/trades?tickers=A',
+    '/historical/markets?status=settled',
+    '/historical/trades?status=open',
+    '/series?limit=1',
+    '/events/KXSIMEVENT-1?status=open',
+  ])('refuse filters that do not go together and parameters that are not documented: %s', async (path) => {
+    await http.get(http.kalshi(path), 400);
+  });
+});
+
+describe('Kalshi combinations', () => {
+  it('are among the markets unless excluded, with their legs', async () => {
+    const every = await all('/markets?limit=7', 'markets');
+    const plain = await all('/markets?limit=7&mve_filter=exclude', 'markets');
+    const combinations = await all('/markets?mve_filter=only', 'markets');
+    expect(combinations.length).toBe(3);
+    expect(every).toEqual([...plain, ...combinations]);
+    const known = new Set(plain.map((market) => market.ticker));
+    for (const market of combinations as (KalshiMarket & { mve_selected_legs: { market_ticker: string }[] })[]) {
+      expect(market.ticker).toMatch(/^KXMVESIM-/);
+      expect(known.has(market.ticker)).toBe(false);
+      expect(market.mve_selected_legs.length).toBe(2);
+    }
+    const [first] = combinations;
+    expect(await all(`/markets?tickers=${first?.ticker}`, 'markets')).toEqual([first]);
+    expect(await http.get(http.kalshi(`/markets/${first?.ticker}`))).toEqual({ market: first });
+    const book = { no_dollars: [['0.8120', '369.00']], yes_dollars: [] };
+    expect(await http.get(http.kalshi(`/markets/orderbooks?tickers=${first?.ticker}&tickers=KX-NONE`))).toEqual({
+      orderbooks: [
+        { ticker: first?.ticker, orderbook_fp: book },
+        { ticker: 'KX-NONE', orderbook_fp: { yes_dollars: [], no_dollars: [] } },
+      ],
+    });
+  });
+
+  it('are printed on the tape of all markets, whatever the size of a page, and on their own', async () => {
+    const tape = await all('/markets/trades?limit=211', 'trades');
+    expect(await all('/markets/trades?limit=1000', 'trades')).toEqual(tape);
+    expect(new Set(tape.map((trade) => trade.trade_id)).size).toBe(tape.length);
+    const printed = tape.filter((trade) => trade.ticker.startsWith('KXMVESIM-'));
+    expect(printed.length).toBeGreaterThan(3);
+    expect(tape.length - printed.length).toBe(ledger.filter((row) => row.timestamp >= CUTOFF).length);
+    const [first] = printed;
+    const own = await all(`/markets/trades?ticker=${first?.ticker}&limit=97`, 'trades');
+    expect(own).toEqual(printed.filter((trade) => trade.ticker === first?.ticker));
+  });
+});
+
+describe('Kalshi events and series', () => {
+  it('are found by their tickers, several at once', async () => {
+    const [a, b, c] = await all('/events?limit=3', 'events');
+    expect(await all(`/events?tickers=${c?.event_ticker},KX-NONE,${a?.event_ticker}`, 'events')).toEqual([a, c]);
+    expect(b).toBeDefined();
+  });
+
+  it('an event has each status that one of its markets has', async () => {
+    const statuses = ['unopened', 'open', 'closed', 'settled'];
+    const words: Record<string, string> = {
+      initialized: 'unopened',
+      active: 'open',
+      inactive: 'open',
+      determined: 'closed',
+      disputed: 'closed',
+      finalized: 'settled',
+    };
+    const listed = new Map<string, Set<string>>();
+    for (const status of statuses) {
+      for (const { event_ticker } of await all(`/events?status=${status}`, 'events')) {
+        listed.set(event_ticker, (listed.get(event_ticker) ?? new Set()).add(status));
+      }
+    }
+    const events = await all('/events?with_nested_markets=true', 'events');
+    expect([...listed.values()].some((each) => each.size > 1)).toBe(true);
+    for (const { event_ticker, markets } of events) {
+      const own = new Set(markets.map((market) => words[market.status]));
+      expect([...(listed.get(event_ticker) ?? [])]).toEqual(expect.arrayContaining([...own]));
+    }
+  });
+
+  it('a series has a category and tags, null when it has none', async () => {
+    const { series } = await http.get<{ series: { ticker: string; category: string; tags: string[] | null }[] }>(
+      http.kalshi('/series'),
+    );
+    expect(series.map(({ ticker, category, tags }) => [ticker, category, tags])).toEqual([
+      ['KXSIM', 'Simulated', ['Simulation']],
+      ['KXSIMUNTAGGED', 'Climate and Weather', null],
+      ['KXSIMTWOTAGS', 'Sports', ['Baseball', 'Tennis']],
+    ]);
+    expect(await http.get(http.kalshi('/series/KXSIM'))).toEqual({ series: series[0] });
+    expect(await http.get(http.kalshi('/series?category=Sports'))).toEqual({ series: [series[2]] });
+    expect(await http.get(http.kalshi(`/series?min_updated_ts=${NOW}`))).toEqual({ series: [] });
+    await http.get(http.kalshi('/series/KX-NONE'), 404);
   });
 });
 

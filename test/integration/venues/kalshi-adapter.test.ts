@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ExchangeOptions } from '../../../sim/options.ts';
 import type { MarketRecord } from '../../../src/domain/market.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
-import type { TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
+import type { SkipEvent, TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import type { CallContext, VenueAdapter } from '../../../src/venues/port.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
 import { type Answer, json, ScriptedServer } from './scripted-server.ts';
@@ -29,6 +30,7 @@ describe('the Kalshi adapter', () => {
   let adapter: VenueAdapter;
   let unknowns: UnknownValueEvent[];
   let truncations: TruncationEvent[];
+  let skips: SkipEvent[];
   let routes: Record<string, Answer>;
 
   beforeEach(async () => {
@@ -36,13 +38,18 @@ describe('the Kalshi adapter', () => {
     server.requests.length = 0;
     unknowns = [];
     truncations = [];
-    routes = {};
+    skips = [];
+    routes = { '/series': json(200, { series: [{ ticker: 'KX', tags: ['Tag'] }] }) };
     server.answer = (request, response) =>
       (routes[request.path.slice(BASE.length)] ?? json(404, { error: { code: 'not_found' } }))(request, response);
     adapter = createKalshiAdapter({
       url: `${url}${BASE}`,
       http: { requestsPerSecond: 10_000, maxAttempts: 1 },
-      observer: { onUnknown: (event) => unknowns.push(event), onTruncated: (event) => truncations.push(event) },
+      observer: {
+        onUnknown: (event) => unknowns.push(event),
+        onTruncated: (event) => truncations.push(event),
+        onSkipped: (event) => skips.push(event),
+      },
     });
   });
   afterEach(async () => {
@@ -130,7 +137,134 @@ describe('the Kalshi adapter', () => {
     routes['/markets'] = json(200, { markets: [combination, market('A')], cursor: '' });
     const { records } = await walk(null, context);
     expect(records.map((record) => record.marketId)).toEqual(['A']);
+    expect(skips).toEqual([{ venue: 'kalshi', kind: 'markets', reason: 'combination', count: 1 }]);
     expect(server.requests.find(({ path }) => path === `${BASE}/markets`)?.query.get('mve_filter')).toBe('exclude');
+  });
+
+  describe('skips and counts a combination', () => {
+    const ticker = 'KXMVESPORTS-S2026-A1';
+    const combination = market(ticker, { mve_collection_ticker: 'KXMVESPORTS-R', mve_selected_legs: [{}] });
+    const skip = (kind: string, count = 1) => ({ venue: 'kalshi', kind, reason: 'combination', count });
+    const tape = ['t3', 't2', 't1'].map((trade_id, index) => ({
+      trade_id,
+      ticker: index === 1 ? 'A' : ticker,
+      created_time: new Date(NOW - 1_000 * index).toISOString(),
+      count_fp: '2.00',
+      yes_price_dollars: '0.4000',
+    }));
+
+    it('asked for by its id, live or archived, without a request for its event', async () => {
+      routes['/markets'] = json(200, { markets: [combination], cursor: null });
+      routes['/historical/markets'] = json(200, { markets: [market(`${ticker}-OLD`, { status: 'finalized' })] });
+      expect(await adapter.fetchMarkets([ticker, `${ticker}-OLD`], context)).toEqual({ records: [], rejected: [] });
+      expect(skips).toEqual([skip('markets', 2)]);
+      expect(asked().some((path) => path.startsWith('/events'))).toBe(false);
+    });
+
+    it('among prices and books', async () => {
+      routes['/markets'] = json(200, { markets: [combination, market('A')], cursor: '' });
+      const orderbook_fp = { yes_dollars: [['0.1', '1']], no_dollars: null };
+      routes['/markets/orderbooks'] = json(200, {
+        orderbooks: [ticker, 'A'].map((each) => ({ ticker: each, orderbook_fp })),
+      });
+      const ids = [`${ticker}:yes`, 'A:yes'];
+      const prices = await adapter.fetchPrices(ids, context);
+      const books = await adapter.fetchBooks(ids, context);
+      expect([...prices.records, ...books.records].map(({ outcomeId }) => outcomeId)).toEqual(['A:yes', 'A:yes']);
+      expect(skips).toEqual([skip('prices'), skip('books')]);
+    });
+
+    it('on the tape, once however often the overlap brings it again', async () => {
+      routes['/markets/trades'] = json(200, { trades: tape, cursor: '' });
+      const first = await adapter.pollTrades(null, context);
+      expect(first.records.map(({ tradeId }) => tradeId)).toEqual(['t2']);
+      expect(skips).toEqual([skip('trades', 2)]);
+      const again = await adapter.pollTrades(first.position, context);
+      expect(again.records.length).toBe(1);
+      expect(skips.length).toBe(1);
+    });
+
+    it('in the history of its market, live and archived', async () => {
+      const own = tape.filter((row) => row.ticker === ticker);
+      routes['/markets/trades'] = json(200, { trades: own, cursor: '' });
+      routes['/historical/cutoff'] = json(200, { trades_created_ts: new Date(NOW - 500).toISOString() });
+      routes['/historical/trades'] = json(200, { trades: own.slice(1), cursor: '' });
+      const request = { marketId: ticker, outcomeIds: [`${ticker}:yes`], fromMs: NOW - 60_000, toMs: NOW + 1_000 };
+      const live = await adapter.pollHistory(request, null, context);
+      const old = await adapter.pollHistory(request, live.position, context);
+      expect([live, old].map(({ records, rejected }) => [records.length, rejected.length])).toEqual([
+        [0, 0],
+        [0, 0],
+      ]);
+      expect([live.more, old.more]).toEqual([true, false]);
+      expect(skips).toEqual([skip('trades', 2), skip('trades')]);
+    });
+  });
+
+  describe('asked for books', () => {
+    const orderbooks = ['A', 'B', 'C'].map((ticker) => ({
+      ticker,
+      orderbook_fp:
+        ticker === 'C' ? { yes_dollars: [['0.1', '1']], no_dollars: null } : { yes_dollars: null, no_dollars: [] },
+    }));
+
+    beforeEach(() => {
+      routes['/markets/orderbooks'] = json(200, { orderbooks });
+      routes['/markets'] = json(200, { markets: [market('A')], cursor: '' });
+    });
+
+    it('keeps an empty book of a listed market, skips one of an unknown market, and asks about each once', async () => {
+      const ids = ['A:yes', 'B:yes', 'C:yes'];
+      const { records, rejected } = await adapter.fetchBooks(ids, context);
+      expect(rejected).toEqual([]);
+      expect(records.map(({ outcomeId, bids }) => [outcomeId, bids.length])).toEqual([
+        ['A:yes', 0],
+        ['C:yes', 1],
+      ]);
+      expect(skips).toEqual([{ venue: 'kalshi', kind: 'books', reason: 'unknown_market', count: 1 }]);
+      await adapter.fetchBooks(ids, context);
+      expect(asked().filter((path) => path.startsWith('/markets?'))).toEqual([
+        '/markets?tickers=A%2CB&limit=2',
+        '/markets?tickers=B&limit=1',
+      ]);
+    });
+
+    it('passes on that it could not tell an empty book from an unknown market', async () => {
+      routes['/markets'] = json(503, {});
+      await expect(adapter.fetchBooks(['A:yes'], context)).rejects.toMatchObject({ statusCode: 503 });
+    });
+
+    it('asks about no market that has orders', async () => {
+      routes['/markets/orderbooks'] = json(200, { orderbooks: orderbooks.slice(2) });
+      await adapter.fetchBooks(['C:yes'], context);
+      expect(asked()).toEqual(['/markets/orderbooks?tickers=C']);
+    });
+  });
+
+  it('takes the category and tags of a series, and goes on with summaries while series cannot be listed', async () => {
+    const facts = { event_ticker: 'KXE', series_ticker: 'KX', title: 'Event', product_metadata: { scope: 'Day' } };
+    routes['/events'] = json(200, { events: [{ ...facts, markets: [market('A')] }], cursor: null });
+    routes['/series'] = json(500, {});
+    const [summary] = (await adapter.pollMarkets(null, context)).records;
+    expect(summary).toMatchObject({ marketId: 'A', tags: ['Day'], isSummary: true });
+    expect(truncations).toEqual([{ venue: 'kalshi', kind: 'markets', detail: expect.stringMatching(/^series: /) }]);
+    routes['/series'] = json(200, { series: [{ ticker: 'KX', category: 'Sports', tags: ['Baseball'] }] });
+    const later = { ...context, now: () => NOW + 60_000 };
+    const [market1] = (await adapter.pollMarkets(null, later)).records;
+    expect(market1).toMatchObject({ category: 'Sports', tags: ['Baseball', 'Day'] });
+    expect(market1).not.toHaveProperty('isSummary');
+  });
+
+  it('asks for several events at once', async () => {
+    const markets = ['A', 'B'].map((each) => market(each, { event_ticker: `KX${each}` }));
+    routes['/markets'] = json(200, { markets, cursor: '' });
+    routes['/events'] = json(200, {
+      events: ['KXB', 'KXA'].map((event_ticker) => ({ event_ticker, series_ticker: 'KX', category: event_ticker })),
+      cursor: '',
+    });
+    const { records } = await adapter.fetchMarkets(['A', 'B'], context);
+    expect(records.map(({ category }) => category)).toEqual(['KXA', 'KXB']);
+    expect(asked()).toEqual(['/markets?tickers=A%2CB&limit=2', '/events?tickers=KXA%2CKXB&limit=2', '/series?']);
   });
 
   it('counts an event that has no list of markets, and refuses a cursor that is no text', async () => {
@@ -219,6 +353,7 @@ describe('the Kalshi adapter', () => {
         '/markets?tickers=LIVE-1%2COLD-1%2CGONE%2CLIVE-2&limit=4',
         '/historical/markets?tickers=OLD-1%2CGONE&limit=2',
         '/events/KXE?',
+        '/series?',
       ]);
     });
 
@@ -327,6 +462,28 @@ describe('the Kalshi adapter', () => {
   it('throws what a changed envelope is: an invalid payload', async () => {
     routes['/markets/trades'] = json(200, { prints: [] });
     await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
+  });
+});
+
+describe('the Kalshi adapter and an exchange of another age', () => {
+  const catalog = async (options: ExchangeOptions) => {
+    const venue = await startSimulatedKalshi(options);
+    const adapter = venue.createAdapter();
+    const context: CallContext = { signal: new AbortController().signal, now: () => venue.now() };
+    const tickers = (await venue.marketIds()).slice(0, 30);
+    const { records, rejected } = await adapter.fetchMarkets(tickers, context);
+    await adapter.close();
+    await venue.close();
+    expect([records.length, rejected]).toEqual([30, []]);
+    return records;
+  };
+
+  it('reads the same markets with and without batches of events and categories of events', async () => {
+    const now = await catalog({});
+    expect(now[0]).toMatchObject({ category: 'Simulated', tags: ['Simulation', 'Simulator'] });
+    expect(now.some((record) => record.isSummary)).toBe(false);
+    expect(await catalog({ kalshiEventTickers: 'ignored' })).toEqual(now);
+    expect(await catalog({ kalshiEventTickers: 'refused', kalshiEventCategory: false })).toEqual(now);
   });
 });
 

@@ -59,6 +59,23 @@ describe('Kalshi books', () => {
     expect(books(nulls)).toMatchObject({ count: 2, yes: { bids: [], asks: [] }, no: { bids: [], asks: [] } });
   });
 
+  it('are empty when the answer has no side at all', () => {
+    expect(books({ orderbook_fp: {} })).toMatchObject({
+      count: 2,
+      yes: { bids: [], asks: [] },
+      no: { bids: [], asks: [] },
+    });
+    expect(books({ orderbook_fp: { yes_levels: [['0.4', '5']] } }).reason).toBe('missing_field');
+  });
+
+  it('are skipped when they are empty and have an empty market id, which is how the venue names an unknown market', () => {
+    const empty = { ticker: 'KXA', orderbook_fp: { yes_dollars: [], no_dollars: null } };
+    const batch = parseBooks([{ ...empty, market_id: '' }], NOW);
+    expect(batch).toMatchObject({ records: [], rejected: [], skipped: ['unknown_market'] });
+    expect(books({ ...empty, market_id: 'a1' }).count).toBe(2);
+    expect(books({ orderbook_fp: { yes_dollars: [['0.4', '5']] }, market_id: '' }).count).toBe(2);
+  });
+
   it('are read from the older key, by dollars before cents', () => {
     const { yes } = books({ orderbook: { yes: [[8, 10]], no: [[90, 20]], no_dollars: [['0.9050', '20']] } });
     expect(yes).toMatchObject({ bids: [{ price: '0.08', size: '10' }], asks: [{ price: '0.095', size: '20' }] });

@@ -1,0 +1,98 @@
+import { hashHex, hashWord } from '../random.ts';
+import { isoMicros, isoSeconds } from '../wire/time-text.ts';
+import type { Trade } from '../world/trade-tape.ts';
+import type { World } from '../world/world.ts';
+import { tickerOf } from './wire.ts';
+
+type Wire = Record<string, unknown>;
+
+/** A market that pays when both of its legs come true. The venue lists and prints it like any other market. */
+export interface Combination {
+  readonly ticker: string;
+  readonly legs: readonly [string, string];
+}
+
+const COLLECTION = 'KXMVESIM-R';
+const TICKER_DOMAIN = 72;
+const TRADE_DOMAIN = 73;
+/** One print of a combination per so many fills of the engine. */
+const FILLS_PER_PRINT = 3;
+const OPEN_DAYS = 30;
+const DAY = 86_400;
+
+/** At most so many combinations, each of two neighbouring markets. */
+export function combinationsOf(world: World, count: number): Combination[] {
+  return world.markets.slice(0, count).flatMap((market, no) => {
+    const other = world.markets[no + 1];
+    if (other === undefined) return [];
+    const id = hashHex(3, world.options.seed, TICKER_DOMAIN, no).toUpperCase();
+    const ticker = `KXMVESIM-S${id.slice(0, 13)}-${id.slice(13)}`;
+    return [{ ticker, legs: [tickerOf(market.spec), tickerOf(other.spec)] }];
+  });
+}
+
+/** A market object of the same shape as others, with its collection and its legs. */
+export function combinationObject({ ticker, legs }: Combination, nowSecond: number): Wire {
+  return {
+    can_close_early: true,
+    close_time: isoSeconds(nowSecond + OPEN_DAYS * DAY),
+    created_time: isoMicros(nowSecond, 0),
+    event_ticker: ticker.slice(0, ticker.lastIndexOf('-')),
+    expiration_value: '',
+    last_price_dollars: '0.1880',
+    market_type: 'binary',
+    mve_collection_ticker: COLLECTION,
+    mve_selected_legs: legs.map((leg) => ({
+      event_ticker: leg.slice(0, leg.lastIndexOf('-')),
+      market_ticker: leg,
+      side: 'yes',
+    })),
+    no_ask_dollars: '1.0000',
+    no_bid_dollars: '0.8120',
+    no_sub_title: legs.map((leg) => `yes ${leg}`).join(','),
+    notional_value_dollars: '1.0000',
+    open_time: isoSeconds(nowSecond),
+    result: '',
+    rules_primary: 'The market resolves to Yes when all of its legs do.',
+    rules_secondary: '',
+    status: 'active',
+    strike_type: 'custom',
+    ticker,
+    title: legs.map((leg) => `yes ${leg}`).join(','),
+    updated_time: isoSeconds(nowSecond),
+    volume_24h_fp: '0.00',
+    volume_fp: '369.00',
+    yes_ask_dollars: '0.1880',
+    yes_bid_dollars: '0.0000',
+    yes_sub_title: legs.map((leg) => `yes ${leg}`).join(','),
+  };
+}
+
+/** Makers quote combinations on request: on the book there is one side at most. */
+export function combinationBook(): Wire {
+  return { no_dollars: [['0.8120', '369.00']], yes_dollars: [] };
+}
+
+/** The combination that is printed right after this fill; undefined after most. */
+export function combinationAfter(trade: Trade, combinations: readonly Combination[]): Combination | undefined {
+  return trade.index % FILLS_PER_PRINT === 0
+    ? combinations[(trade.index / FILLS_PER_PRINT) % combinations.length]
+    : undefined;
+}
+
+/** Its print, of the instant of the fill: nothing in it but the ticker tells it from any other. */
+export function combinationPrint({ ticker }: Combination, fill: Wire, { index }: Trade, seed: number): Wire {
+  const cents = 1 + (hashWord(seed, TRADE_DOMAIN, index) % 98);
+  return {
+    count_fp: '2.00',
+    created_time: fill['created_time'],
+    is_block_trade: false,
+    no_price_dollars: ((100 - cents) / 100).toFixed(4),
+    taker_book_side: 'bid',
+    taker_outcome_side: 'yes',
+    taker_side: 'yes',
+    ticker,
+    trade_id: hashHex(4, seed, TRADE_DOMAIN, index).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
+    yes_price_dollars: (cents / 100).toFixed(4),
+  };
+}

@@ -1,0 +1,55 @@
+const PAGE = ['limit', 'cursor'];
+const TRADES = [...PAGE, 'ticker', 'min_ts', 'max_ts', 'is_block_trade'];
+const ARCHIVED_MARKETS = [...PAGE, 'tickers', 'event_ticker', 'series_ticker', 'mve_filter'];
+const CANDLESTICKS = ['start_ts', 'end_ts', 'period_interval', 'include_latest_before_start'];
+
+/** The parameters that each route documents; of a path with ids, by what comes last in it. */
+const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
+  events: [
+    ...PAGE,
+    ...[
+      'status',
+      'series_ticker',
+      'tickers',
+      'with_nested_markets',
+      'with_milestones',
+      'min_close_ts',
+      'min_updated_ts',
+    ],
+  ],
+  'events/*': ['with_nested_markets'],
+  markets: [
+    ...ARCHIVED_MARKETS,
+    ...['status', 'min_created_ts', 'max_created_ts', 'min_updated_ts', 'min_close_ts', 'max_close_ts'],
+    ...['min_settled_ts', 'max_settled_ts'],
+  ],
+  'markets/trades': TRADES,
+  'markets/orderbooks': ['tickers'],
+  'markets/*': [],
+  'markets/*/orderbook': ['depth'],
+  series: ['category', 'tags', 'include_product_metadata', 'include_volume', 'min_updated_ts'],
+  'series/*': ['include_volume'],
+  'series/*/markets/*/candlesticks': CANDLESTICKS,
+  'historical/cutoff': [],
+  'historical/markets': ARCHIVED_MARKETS,
+  'historical/markets/*': [],
+  'historical/markets/*/candlesticks': CANDLESTICKS,
+  'historical/trades': TRADES,
+};
+
+/** The first parameter that a route does not document: sent by mistake, it would change nothing and go unnoticed. */
+export function unknownParameter(
+  kind: string | undefined,
+  rest: readonly string[],
+  query: URLSearchParams,
+): string | undefined {
+  const parts = [kind ?? '', ...rest];
+  const exact = PARAMETERS[parts.join('/')];
+  const allowed = exact ?? PARAMETERS[withoutIds(parts)];
+  return allowed && [...query.keys()].find((name) => !allowed.includes(name));
+}
+
+function withoutIds([kind = '', ...rest]: readonly string[]): string {
+  const isId = (at: number) => (kind === 'historical' ? at % 2 === 1 : at % 2 === 0);
+  return [kind, ...rest.map((part, at) => (isId(at) ? '*' : part))].join('/');
+}

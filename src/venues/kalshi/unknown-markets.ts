@@ -1,0 +1,35 @@
+import { LRUCache } from 'lru-cache';
+import type { BookRecord } from '../../domain/market.ts';
+import type { ParsedBatch } from '../parsed-batch.ts';
+import type { KalshiClient } from './client.ts';
+import { tickersOf } from './outcome-ids.ts';
+import { isEmpty, UNKNOWN_MARKET } from './parse-book.ts';
+import { fieldOf } from './parse-market.ts';
+
+const MAX_KNOWN = 100_000;
+/** Markets leave the live routes months after they settle: an hour is soon enough to notice. */
+const KNOWN_FOR_MS = 3_600_000;
+
+/** Skips the books of unknown markets in a batch of at most 100 markets. Throws VenueError. */
+type SkipUnknown = (batch: ParsedBatch<BookRecord>, signal: AbortSignal) => Promise<ParsedBatch<BookRecord>>;
+
+/**
+ * The venue answers with an empty book for any ticker, and nothing in that answer tells an unknown market from one without
+ * orders. A market with an empty book counts as known while it is on the market route, which is asked once an hour.
+ */
+export function createUnknownMarketFilter(client: Pick<KalshiClient, 'listQuotes'>): SkipUnknown {
+  const known = new LRUCache<string, true>({ max: MAX_KNOWN, ttl: KNOWN_FOR_MS });
+  return async (batch, signal) => {
+    const empty = tickersOf(batch.records.filter(isEmpty).map((book) => book.outcomeId));
+    const doubtful = empty.filter((ticker) => !known.has(ticker));
+    if (doubtful.length === 0) return batch;
+    for (const row of await client.listQuotes(doubtful, signal)) {
+      const ticker = fieldOf(row, 'ticker');
+      if (typeof ticker === 'string') known.set(ticker, true);
+    }
+    const unknown = new Set(doubtful.filter((ticker) => !known.has(ticker)));
+    const isKnown = ({ outcomeId }: BookRecord) => !tickersOf([outcomeId]).some((ticker) => unknown.has(ticker));
+    const skipped = [...batch.skipped, ...Array.from(unknown, () => UNKNOWN_MARKET)];
+    return { ...batch, records: batch.records.filter(isKnown), skipped };
+  };
+}

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { VenueError } from '../../../../src/venues/errors.ts';
+import { createEventDirectory } from '../../../../src/venues/kalshi/event-directory.ts';
+
+const signal = new AbortController().signal;
+const row = (ticker: string, event: string) => ({ ticker, event_ticker: event });
+const httpError = (statusCode: number) =>
+  new VenueError('kalshi', 'http_status', `HTTP ${statusCode}`, { retryable: false, statusCode });
+
+/** A venue that has the events E1 to E300. */
+function setup() {
+  const asked: string[] = [];
+  const factsOf = (ticker: string) => ({ event_ticker: ticker, title: `Title of ${ticker}` });
+  const isKnown = (ticker: string) => /^E([1-9]|[1-9]\d|[12]\d\d|300)$/.test(ticker);
+  const venue = {
+    batch: async (tickers: readonly string[]): Promise<unknown[]> => tickers.filter(isKnown).map(factsOf),
+  };
+  const directory = createEventDirectory({
+    listEventsByTicker: (tickers) => {
+      asked.push(`batch of ${tickers.length}`);
+      return venue.batch(tickers);
+    },
+    getEvent: async (ticker) => {
+      asked.push(ticker);
+      return isKnown(ticker) ? factsOf(ticker) : undefined;
+    },
+  });
+  const titles = async (...events: string[]) => {
+    const rows = await directory.complete(
+      events.map((event, at) => row(`M${at}`, event)),
+      signal,
+    );
+    return rows.map((each) => (each as { event?: { title?: string } }).event?.title);
+  };
+  return { asked, venue, directory, titles };
+}
+
+describe('the event directory', () => {
+  it('asks for a hundred events at a time and remembers them', async () => {
+    const { asked, titles } = setup();
+    const events = Array.from({ length: 250 }, (_, at) => `E${at + 1}`);
+    expect(await titles(...events)).toEqual(events.map((event) => `Title of ${event}`));
+    expect(asked).toEqual(['batch of 100', 'batch of 100', 'batch of 50']);
+    await titles(...events);
+    expect(asked.length).toBe(3);
+  });
+
+  it('asks for a single event by its own route', async () => {
+    const { asked, titles } = setup();
+    expect(await titles('E1', 'E1')).toEqual(['Title of E1', 'Title of E1']);
+    expect(asked).toEqual(['E1']);
+  });
+
+  it('asks once more by its own route for an event that the batch does not have', async () => {
+    const { asked, titles } = setup();
+    expect(await titles('E1', 'GONE', 'E2')).toEqual(['Title of E1', undefined, 'Title of E2']);
+    expect(asked).toEqual(['batch of 3', 'GONE']);
+    await titles('E1', 'GONE', 'E2');
+    expect(asked.length).toBe(2);
+  });
+
+  it.each([400, 404, 414, 422])(
+    'asks for each event alone after HTTP %i to a batch, and for no other batch',
+    async (status) => {
+      const { asked, venue, titles } = setup();
+      venue.batch = async () => {
+        throw httpError(status);
+      };
+      expect(await titles('E1', 'E2')).toEqual(['Title of E1', 'Title of E2']);
+      expect(await titles('E3', 'E4')).toEqual(['Title of E3', 'Title of E4']);
+      expect(asked).toEqual(['batch of 2', 'E1', 'E2', 'E3', 'E4']);
+    },
+  );
+
+  it('asks for each event alone when the answer is about other events', async () => {
+    const { asked, venue, titles } = setup();
+    venue.batch = async () => ['E7', 'E1'].map((event_ticker) => ({ event_ticker, title: `Title of ${event_ticker}` }));
+    expect(await titles('E1', 'E2')).toEqual(['Title of E1', 'Title of E2']);
+    expect(await titles('E3', 'E4')).toEqual(['Title of E3', 'Title of E4']);
+    expect(asked).toEqual(['batch of 2', 'E2', 'E3', 'E4']);
+  });
+
+  it('passes on a failure and remembers the batch before it', async () => {
+    const { asked, venue, titles } = setup();
+    const { batch } = venue;
+    venue.batch = async (tickers) => {
+      if (tickers.includes('E101')) throw httpError(503);
+      return batch(tickers);
+    };
+    const events = Array.from({ length: 102 }, (_, at) => `E${at + 1}`);
+    await expect(titles(...events)).rejects.toMatchObject({ statusCode: 503 });
+    venue.batch = batch;
+    await titles(...events);
+    expect(asked).toEqual(['batch of 100', 'batch of 2', 'batch of 2']);
+  });
+
+  it('asks for no event of a combination', async () => {
+    const { asked, directory } = setup();
+    const rows = [{ ...row('KXMVE-1', 'KXMVE-S1') }, { ...row('A', 'E1'), mve_collection_ticker: 'KXMVE-R' }];
+    expect(await directory.complete(rows, signal)).toEqual(rows);
+    expect(asked).toEqual([]);
+  });
+
+  it('keeps a ticker that does not fit into a list out of it', async () => {
+    const { asked, titles } = setup();
+    await titles('E1', 'E2', 'E3,E4');
+    expect(asked).toEqual(['batch of 2', 'E3,E4']);
+  });
+});
