@@ -1,5 +1,6 @@
-import { compareDecimals, type Decimal, midpoint, ONE, ZERO } from '../../domain/decimal.ts';
+import { compareDecimals, type Decimal, ONE, ZERO } from '../../domain/decimal.ts';
 import type { PriceRecord } from '../../domain/market.ts';
+import { type Quotes, quotedPrice } from '../../domain/quoted-price.ts';
 import { isStorableText } from '../../domain/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
@@ -10,8 +11,8 @@ import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
 
 /**
- * Prices of both outcomes from market objects (venue documentation sections 2.4 and 9.4): what a determined market pays, else
- * the middle of two real quotes, else the last trade, else none. The venue gives no time, so it is that of the fetch; pure.
+ * Prices of both outcomes from market objects: the payout of a determined market, else `quotedPrice` of the YES side, where a
+ * last price of 0 stands for "never traded". The venue gives no time, so it is that of the fetch; pure.
  */
 export function parsePrices(
   rows: readonly unknown[],
@@ -65,23 +66,13 @@ function parseQuotes(
   }
   const payout = life.value.payouts?.yes;
   if (payout !== undefined) return accept({ ticker, prices: bothSides(ticker, nowMs, payout, {}) });
-  const price = priceOf(quotes, last.value);
+  const price = quotedPrice(quotes, last.value === ZERO ? undefined : last.value);
   return accept({ ticker, prices: price === undefined ? [] : bothSides(ticker, nowMs, price, quotes) });
-}
-
-interface Quotes {
-  bid?: Decimal | undefined;
-  ask?: Decimal | undefined;
 }
 
 /** 0 and 1 stand for "no order" on either side: nobody bids nothing or asks for the whole payout. */
 function realQuote(quote: Decimal | undefined): Decimal | undefined {
   return quote === ZERO || quote === ONE ? undefined : quote;
-}
-
-function priceOf({ bid, ask }: Quotes, last: Decimal | undefined): Decimal | undefined {
-  if (bid !== undefined && ask !== undefined) return midpoint(bid, ask);
-  return last === ZERO ? undefined : last;
 }
 
 /** The NO side is the mirror image: its bid is one minus the YES ask. */

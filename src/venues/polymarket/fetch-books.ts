@@ -1,7 +1,9 @@
+import { quotesOf } from '../../domain/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../domain/market.ts';
+import { isTight } from '../../domain/quoted-price.ts';
 import type { Batch, CallContext } from '../port.ts';
 import { isHttpStatus, type PolymarketClient } from './client.ts';
-import { isTight, parseBooks, parseLastTrades, priceOfBook } from './parse-book.ts';
+import { parseBooks, parseLastTrades, priceWithLast } from './parse-book.ts';
 
 /** The most tokens `POST /books` takes. */
 export const MAX_BOOKS = 500;
@@ -16,9 +18,9 @@ export async function fetchPrices(
   context: CallContext,
 ): Promise<Batch<PriceRecord>> {
   const books = await fetchBooks(client, 'prices', outcomeIds, context);
-  const loose = books.records.filter((book) => !isTight(book)).map((book) => book.outcomeId);
+  const loose = books.records.filter((book) => !isTight(quotesOf(book))).map((book) => book.outcomeId);
   const last = await fetchLastTrades(client, loose, context.signal);
-  const prices = books.records.map((book) => priceOfBook(book, last.prices.get(book.outcomeId)));
+  const prices = books.records.map((book) => priceWithLast(book, last.prices.get(book.outcomeId)));
   return {
     records: prices.filter((price) => price !== undefined),
     rejected: [...books.rejected, ...last.rejected],
