@@ -11,7 +11,7 @@ import {
 } from 'cockatiel';
 import { Pool } from 'undici';
 import { asError } from '../domain/errors.ts';
-import { parseAgeMs } from './age.ts';
+import { cachedForMs, parseAgeMs } from './age.ts';
 import { openDeadline } from './deadline.ts';
 import { VenueError, type VenueErrorCode } from './errors.ts';
 import { attemptJson } from './http-attempt.ts';
@@ -61,6 +61,11 @@ export interface VenueAnswer {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   /** How long the answer lay in a cache (RFC 9111 section 5.1), milliseconds; 0 without a valid `Age` header. */
   ageMs: number;
+  /**
+   * The venue made the answer at this moment or later, on the clock of `performance.now()`: the start of the request less the
+   * time in caches. `observedAtMs` turns it into the time of a price.
+   */
+  observedAt: number;
 }
 
 /** The client of one venue host. All calls throw VenueError only. */
@@ -71,6 +76,8 @@ export interface VenueHttp {
   /** The body of `get`. */
   getJson(request: VenueRequest): Promise<unknown>;
   /** For reads that a venue serves by POST: they are retried like GETs. */
+  post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer>;
+  /** The body of `post`. */
   postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -150,7 +157,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       if (failure) throw failure;
       const ageMs = parseAgeMs(result.headers.age);
       report('ok', result.statusCode, ageMs);
-      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0 };
+      const observedAt = started - cachedForMs(ageMs);
+      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, observedAt };
     } catch (thrown) {
       const error = toVenueError(venue, thrown, request.signal, deadline.signal);
       // Some venues repeat the key they refuse.
@@ -190,6 +198,10 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     }
   }
 
+  function post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer> {
+    return call(request, JSON.stringify(request.body));
+  }
+
   async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
     const deadline = openDeadline(request.signal, callTimeoutMs);
     let backoff: IBackoff<unknown> | undefined;
@@ -218,7 +230,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     breakerState: () => BREAKER_STATES[breaker.state],
     get: (request) => call(request),
     getJson: async (request) => (await call(request)).json,
-    postJson: async (request) => (await call(request, JSON.stringify(request.body))).json,
+    post,
+    postJson: async (request) => (await post(request)).json,
     close: () => pool.destroy(),
   };
 }

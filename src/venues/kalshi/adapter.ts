@@ -1,5 +1,6 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
+import { observedAtMs } from '../age.ts';
 import type { VenueObserver } from '../observer.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, Page, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
@@ -117,8 +118,9 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
       return fetchByTicker(outcomeIds, async (tickers) => {
-        const rows = await client.listQuotes(tickers, context.signal);
-        const { unknowns, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
+        const answer = await client.listQuotes(tickers, context.signal);
+        const asOfMs = observedAtMs(answer, context.now());
+        const { unknowns, ...batch } = parsePrices(answer.rows, asOfMs, new Set(tickers));
         report.unknowns(unknowns);
         return batch;
       });
@@ -126,8 +128,11 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       return fetchByTicker(outcomeIds, async (tickers) => {
-        const rows = await listBooks(client, tickers, context.signal);
-        return parseBooks(rows, context.now(), new Set(tickers));
+        const answers = await listBooks(client, tickers, context.signal);
+        const nowMs = context.now();
+        const requested = new Set(tickers);
+        const parts = answers.map((answer) => parseBooks(answer.rows, observedAtMs(answer, nowMs), requested));
+        return { records: parts.flatMap((part) => part.records), rejected: parts.flatMap((part) => part.rejected) };
       });
     },
 

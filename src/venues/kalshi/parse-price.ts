@@ -12,18 +12,18 @@ import { fieldOf } from './parse-market.ts';
 
 /**
  * Prices of both outcomes from market objects: the payout of a determined market, else `quotedPrice` of the YES side, where a
- * last price of 0 stands for "never traded". The venue gives no time, so it is that of the fetch; pure.
+ * last price of 0 stands for "never traded". The venue gives no time: `asOfMs` is that of the answer; pure.
  */
 export function parsePrices(
   rows: readonly unknown[],
-  nowMs: number,
+  asOfMs: number,
   requested?: ReadonlySet<string>,
 ): ParsedBatch<PriceRecord> {
   const batch = emptyBatch<PriceRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
     const unknowns: UnknownValue[] = [];
-    const reading = parseQuotes(row, nowMs, seen, requested, unknowns);
+    const reading = parseQuotes(row, asOfMs, seen, requested, unknowns);
     if (!reading.ok) {
       batch.rejected.push(rejectRecord('prices', row, reading.refusal, fieldOf(row, 'ticker')));
       continue;
@@ -37,7 +37,7 @@ export function parsePrices(
 
 function parseQuotes(
   row: unknown,
-  nowMs: number,
+  asOfMs: number,
   seen: ReadonlySet<string>,
   requested: ReadonlySet<string> | undefined,
   unknowns: UnknownValue[],
@@ -65,9 +65,9 @@ function parseQuotes(
     return refuse('crossed_quote', `bid ${quotes.bid} above ask ${quotes.ask}`);
   }
   const payout = life.value.payouts?.yes;
-  if (payout !== undefined) return accept({ ticker, prices: bothSides(ticker, nowMs, payout, {}) });
+  if (payout !== undefined) return accept({ ticker, prices: bothSides(ticker, asOfMs, payout, {}) });
   const price = quotedPrice(quotes, last.value === ZERO ? undefined : last.value);
-  return accept({ ticker, prices: price === undefined ? [] : bothSides(ticker, nowMs, price, quotes) });
+  return accept({ ticker, prices: price === undefined ? [] : bothSides(ticker, asOfMs, price, quotes) });
 }
 
 /** 0 and 1 stand for "no order" on either side: nobody bids nothing or asks for the whole payout. */

@@ -1,5 +1,6 @@
 import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
+import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import type { VenueObserver } from '../observer.ts';
@@ -155,8 +156,8 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       const contractIds = [...new Set(outcomeIds.flatMap((id) => partsOfOutcomeId(id)?.contractId ?? []))];
       const batch: Batch<PriceRecord> = { records: [], rejected: [] };
       for (let start = 0; start < contractIds.length; start += MAX_PROBS) {
-        const probs = await client.listProbs(contractIds.slice(start, start + MAX_PROBS), context.signal);
-        const { records, rejected } = parseProbs(probs, context.now(), wanted);
+        const answer = await client.listProbs(contractIds.slice(start, start + MAX_PROBS), context.signal);
+        const { records, rejected } = parseProbs(answer.probs, observedAtMs(answer, context.now()), wanted);
         batch.records.push(...records);
         batch.rejected.push(...rejected);
       }

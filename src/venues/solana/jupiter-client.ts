@@ -3,10 +3,16 @@ import { createVenueHttp } from '../http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 
+/** Price entries by mint, with the moment they are of: see `VenueAnswer.observedAt`. */
+interface ObservedPrices {
+  entries: Readonly<Record<string, unknown>>;
+  observedAt: number;
+}
+
 /** Jupiter's two reads (venue documentation section 6a). Both calls throw VenueError only. */
 interface JupiterClient {
   /** Price v3: entries by mint, those without a reliable price left out. At most 50 mints. */
-  getPrices(mints: readonly string[], signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
+  getPrices(mints: readonly string[], signal: AbortSignal): Promise<ObservedPrices>;
   /** Tokens v2: rows with `id` (the mint) and `symbol`. At most 100 mints. */
   searchTokens(mints: readonly string[], signal: AbortSignal): Promise<unknown[]>;
   close(): Promise<void>;
@@ -34,8 +40,10 @@ export function createJupiterClient(options: {
   return {
     async getPrices(mints, signal) {
       const query = new URLSearchParams({ ids: mints.join(',') });
-      const json = await http.getJson({ route: 'token_prices', path: '/price/v3', query, signal });
-      if (json !== null && typeof json === 'object' && !Array.isArray(json)) return json as Record<string, unknown>;
+      const { json, observedAt } = await http.get({ route: 'token_prices', path: '/price/v3', query, signal });
+      if (json !== null && typeof json === 'object' && !Array.isArray(json)) {
+        return { entries: json as Record<string, unknown>, observedAt };
+      }
       throw new VenueError(SOLANA, 'invalid_payload', 'token prices: expected an object', { retryable: true });
     },
     async searchTokens(mints, signal) {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../src/venues/token-port.ts';
@@ -14,11 +14,14 @@ const server = new ScriptedServer();
 let url = '';
 let adapter: TokenAdapter;
 beforeEach(async () => {
+  // Requests take no time, so that times can be compared exactly.
+  vi.useFakeTimers({ toFake: ['performance'] });
   url = await server.start();
   server.requests.length = 0;
   adapter = tokens(KEY);
 });
 afterEach(async () => {
+  vi.useRealTimers();
   await adapter.close();
   await server.close();
 });
