@@ -22,7 +22,7 @@ export interface VenueHttpOptions {
   venue: string;
   /** Scheme, host and, behind a proxy, a path that goes before every request's own. */
   baseUrl: string;
-  /** The rate budget of this host. */
+  /** The rate budget of this host: refusals slow it down, to a tenth at most, and successes bring it back. */
   requestsPerSecond: number;
   /** Requests that may go out at once after a quiet time; default one second's worth. */
   burst?: number;
@@ -93,7 +93,7 @@ const BREAKER_STATES: Record<CircuitState, BreakerState> = {
 
 /**
  * The one way to talk to a venue (DESIGN section 5): pooled connections, a deadline, jittered retry on 5xx, network faults
- * and unreadable answers, `Retry-After` on 429, a circuit breaker and a rate budget, each per host.
+ * and unreadable answers, `Retry-After`, a circuit breaker and a rate budget that follows 429 answers, each per host.
  * Retries are ours and not cockatiel's: its waits cannot be aborted and cannot be refused when they outlast the deadline.
  */
 export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
@@ -105,7 +105,11 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const maxAttempts = options.maxAttempts ?? 3;
   const keys = [...Object.values(options.headers ?? {}), ...keysOfUrl(url)];
   const burst = options.burst ?? Math.max(1, Math.round(options.requestsPerSecond));
-  const budget = createRequestBudget({ perSecond: options.requestsPerSecond, burst });
+  const budget = createRequestBudget({
+    perSecond: options.requestsPerSecond,
+    burst,
+    onRate: (perSecond, previous) => observer?.onRate?.({ venue, host: url.host, perSecond, previous }),
+  });
   const pool = new Pool(url.origin, {
     connections: options.connections ?? 8,
     connect: { timeout: attemptTimeoutMs },
@@ -155,6 +159,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
+      budget.succeeded(started);
       const ageMs = parseAgeMs(result.headers.age);
       report('ok', result.statusCode, ageMs);
       const observedAt = started - cachedForMs(ageMs);
@@ -163,7 +168,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       const error = toVenueError(venue, thrown, request.signal, deadline.signal);
       // Some venues repeat the key they refuse.
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
-      if (error.code === 'rate_limited' && error.retryAfterMs) budget.pause(error.retryAfterMs);
+      if (error.code === 'rate_limited' && !error.keepsRate) budget.limited(started);
+      if (error.retryAfterMs) budget.pause(error.retryAfterMs);
       report(error.code as VenueErrorCode, error.statusCode);
       throw error;
     } finally {
