@@ -23,13 +23,15 @@ const SYSTEMIC_ENTRIES = 20;
 export function createSolanaTokens(options: {
   jupiter: string;
   jupiterKey?: string;
+  jupiterPerSecond?: number;
   http?: SolanaHttpSettings;
   observer?: VenueObserver;
 }): TokenAdapter {
-  const { jupiter, jupiterKey, http, observer } = options;
+  const { jupiter, jupiterKey, jupiterPerSecond, http, observer } = options;
   const client = createJupiterClient({
     url: jupiter,
     ...(jupiterKey !== undefined && { key: jupiterKey }),
+    ...(jupiterPerSecond !== undefined && { requestsPerSecond: jupiterPerSecond }),
     ...(http && { http }),
     ...(observer && { observer }),
   });

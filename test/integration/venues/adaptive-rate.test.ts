@@ -88,8 +88,8 @@ describe('a host that allows less than is configured', () => {
     }
     over.abort();
     await Promise.all(callers);
-    const after = (second: number) => (at: number) => at > second && at <= SECONDS;
-    return { served: served.filter(after(30)).length, refused: refused.filter(after(30)).length };
+    const isSettled = (at: number) => at > 30 && at <= SECONDS;
+    return { served: served.filter(isSettled).length, refused: refused.filter(isSettled).length };
   }
 
   it.each([
