@@ -32,7 +32,7 @@ export async function writeBookPage(
   );
   const prices = known.flatMap(({ book, tokenId }) => {
     const price = priceOfBook(book);
-    return price === null ? [] : [{ ...price, tokenId }];
+    return price === undefined ? [] : [{ ...price, tokenId }];
   });
   const { movedTokenIds } = await writePrices(tx, prices);
   return { written, wake: () => producer.wakeStage('evaluate-alerts', shardsOf(movedTokenIds)) };

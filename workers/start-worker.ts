@@ -124,7 +124,10 @@ function sayWhatIsOff(venues: readonly VenueName[], { venueUrls }: Config, log: 
   if (rpc === undefined)
     log.warn({ venue: 'solana' }, 'SOLANA_RPC_URL is not set: wallets are off, token prices are on');
   if (jupiterKey === undefined)
-    log.warn({ venue: 'solana' }, 'JUPITER_API_KEY is not set: Jupiter may refuse to price');
+    log.warn(
+      { venue: 'solana' },
+      'JUPITER_API_KEY is not set: Jupiter allows 0.5 requests per second, or refuses to price',
+    );
 }
 
 async function senderOf(config: Config) {

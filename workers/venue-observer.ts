@@ -20,6 +20,10 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
       if (isRefused) metrics.venueBudgetRefusals.inc({ venue, host });
       else metrics.venueBudgetWait.observe({ venue, host }, waitedMs / 1000);
     },
+    onRate({ venue, host, perSecond, previous }) {
+      // A host may have several clients, such as trades and wallets of one API: the gauge is their sum.
+      metrics.venueRequestRate.inc({ venue, host }, perSecond - previous);
+    },
     onBreaker({ venue, host, state }) {
       hosts.add(host);
       metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE[state]);

@@ -122,6 +122,7 @@ const schema = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,512}$/, 'printable ASCII without spaces')
     .optional(),
+  JUPITER_REQUESTS_PER_SECOND: wholeNumber(1, 1_000).optional(),
   SOLANA_RPC_URL: httpUrl.optional(),
   POLL_MARKETS_MS: milliseconds,
   POLL_PRICES_MS: milliseconds,
@@ -199,7 +200,12 @@ export interface Config {
     readonly polymarket: { readonly gamma: string; readonly clob: string; readonly data: string };
     readonly kalshi: string;
     readonly manifold: string;
-    readonly solana: { readonly jupiter: string; readonly jupiterKey?: string; readonly rpc?: string };
+    readonly solana: {
+      readonly jupiter: string;
+      readonly jupiterKey?: string;
+      readonly jupiterPerSecond?: number;
+      readonly rpc?: string;
+    };
   };
   readonly pollMs: {
     readonly markets: number;
@@ -283,6 +289,9 @@ export function loadConfig(environment: Environment): Config {
       solana: {
         jupiter: value.JUPITER_API_URL,
         ...(value.JUPITER_API_KEY !== undefined && { jupiterKey: value.JUPITER_API_KEY }),
+        ...(value.JUPITER_REQUESTS_PER_SECOND !== undefined && {
+          jupiterPerSecond: value.JUPITER_REQUESTS_PER_SECOND,
+        }),
         ...(value.SOLANA_RPC_URL !== undefined && { rpc: value.SOLANA_RPC_URL }),
       },
     },

@@ -59,7 +59,11 @@ const TABLE = {
   KALSHI_API_URL: { default: 'https://external-api.kalshi.com/trade-api/v2', meaning: 'Kalshi trade API' },
   MANIFOLD_API_URL: { default: 'https://api.manifold.markets/v0', meaning: 'Manifold API' },
   JUPITER_API_URL: { default: 'https://api.jup.ag', meaning: 'Jupiter: prices and symbols of the venue solana' },
-  JUPITER_API_KEY: { meaning: 'key of portal.jup.ag, which the default Jupiter host requires' },
+  JUPITER_API_KEY: { meaning: 'key of portal.jup.ag, which the default Jupiter host may require' },
+  JUPITER_REQUESTS_PER_SECOND: {
+    shownDefault: '0.5 without JUPITER_API_KEY, 1 with it',
+    meaning: 'requests per second that a paid Jupiter key allows',
+  },
   SOLANA_RPC_URL: {
     shownDefault: 'none: wallets of the venue solana off, its token prices on',
     meaning: 'Solana JSON-RPC node for wallets; may hold a key',

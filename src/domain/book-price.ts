@@ -1,14 +1,17 @@
-import { compareDecimals, type Decimal, midpoint, subtractDecimals } from './decimal.ts';
+import type { Decimal } from './decimal.ts';
 import type { BookRecord, PriceRecord } from './market.ts';
+import { type Quotes, quotedPrice } from './quoted-price.ts';
 
-/** Beyond this spread the midpoint says little (venues.md section 9.4). */
-const MAX_MIDPOINT_SPREAD = '0.1' as Decimal;
+/** The best bid and the best ask of a book. */
+export function quotesOf(book: BookRecord): Quotes {
+  return { bid: book.bids[0]?.price, ask: book.asks[0]?.price };
+}
 
-/** The midpoint of a book as a price, or null when a side is empty or the spread too wide for a midpoint to mean anything. */
-export function priceOfBook(book: BookRecord): PriceRecord | null {
-  const bid = book.bids[0]?.price;
-  const ask = book.asks[0]?.price;
-  if (bid === undefined || ask === undefined) return null;
-  if (compareDecimals(subtractDecimals(ask, bid), MAX_MIDPOINT_SPREAD) > 0) return null;
-  return { outcomeId: book.outcomeId, asOfMs: book.asOfMs, price: midpoint(bid, ask), bid, ask };
+/** A book as a price, by `quotedPrice`; undefined where that has none. */
+export function priceOfBook(book: BookRecord, lastPrice?: Decimal): PriceRecord | undefined {
+  const { bid, ask } = quotesOf(book);
+  const price = quotedPrice({ bid, ask }, lastPrice);
+  if (price === undefined) return undefined;
+  const { outcomeId, asOfMs } = book;
+  return { outcomeId, asOfMs, price, ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) };
 }

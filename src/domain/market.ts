@@ -53,7 +53,7 @@ export interface MarketRecord {
   hasBook: boolean;
 }
 
-/** A price snapshot of one outcome (spec section 2.4). `asOfMs` is the venue's time when it has one, else the fetch time. */
+/** A price snapshot of one outcome (spec section 2.4). `asOfMs` is the venue's time, or else the time of the answer (docs/venues.md). */
 export interface PriceRecord {
   outcomeId: string;
   asOfMs: number;

@@ -110,6 +110,12 @@ export function ingestMetrics(registry: Registry) {
       labelNames: ['venue', 'host'],
       registers,
     }),
+    venueRequestRate: new Gauge({
+      name: 'venue_request_rate',
+      help: 'Requests per second that this process may send to a host; refusals lower it, successes raise it again',
+      labelNames: ['venue', 'host'],
+      registers,
+    }),
     venueBudgetWait: new Histogram({
       name: 'venue_budget_wait_seconds',
       help: 'How long requests waited for their turn in the rate budget of a host',

@@ -11,3 +11,25 @@ export function parseAgeMs(header: string | string[] | undefined): number | unde
   const seconds = Number(text);
   return seconds > MAX_AGE_SECONDS ? undefined : seconds * 1000;
 }
+
+/**
+ * The longest time that an answer with this age was in a cache, milliseconds. `Age` counts whole seconds, so up to one more
+ * may have passed.
+ */
+export function cachedForMs(ageMs: number | undefined): number {
+  return ageMs === undefined ? 0 : ageMs + 1_000;
+}
+
+/** The rows of one answer, with the moment that they are of: see `VenueAnswer.observedAt`. */
+export interface ObservedRows {
+  rows: unknown[];
+  observedAt: number;
+}
+
+/**
+ * The `asOfMs` of a price without a time of its own, whole epoch milliseconds. It is never later than the moment at which the
+ * venue had this price: neither the duration of the request nor the time in a cache makes a price look fresher.
+ */
+export function observedAtMs({ observedAt }: { observedAt: number }, nowMs: number): number {
+  return Math.floor(nowMs - (performance.now() - observedAt));
+}

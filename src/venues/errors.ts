@@ -15,15 +15,24 @@ export class VenueError extends OddswireError {
   readonly venue: string;
   readonly statusCode?: number;
   readonly retryAfterMs?: number;
+  /** A `rate_limited` for another reason than the number of requests, such as a node that is behind: it slows no host down. */
+  readonly keepsRate: boolean;
 
   constructor(
     venue: string,
     code: VenueErrorCode,
     message: string,
-    options: { retryable: boolean; statusCode?: number; retryAfterMs?: number; cause?: unknown },
+    options: {
+      retryable: boolean;
+      statusCode?: number;
+      retryAfterMs?: number;
+      keepsRate?: boolean;
+      cause?: unknown;
+    },
   ) {
     super(code, message, { retryable: options.retryable, cause: options.cause });
     this.venue = venue;
+    this.keepsRate = options.keepsRate ?? false;
     if (options.statusCode !== undefined) this.statusCode = options.statusCode;
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }

@@ -11,7 +11,7 @@ import {
 } from 'cockatiel';
 import { Pool } from 'undici';
 import { asError } from '../domain/errors.ts';
-import { parseAgeMs } from './age.ts';
+import { cachedForMs, parseAgeMs } from './age.ts';
 import { openDeadline } from './deadline.ts';
 import { VenueError, type VenueErrorCode } from './errors.ts';
 import { attemptJson } from './http-attempt.ts';
@@ -22,7 +22,7 @@ export interface VenueHttpOptions {
   venue: string;
   /** Scheme, host and, behind a proxy, a path that goes before every request's own. */
   baseUrl: string;
-  /** The rate budget of this host. */
+  /** The rate budget of this host: refusals slow it down, to a tenth at most, and successes bring it back. */
   requestsPerSecond: number;
   /** Requests that may go out at once after a quiet time; default one second's worth. */
   burst?: number;
@@ -61,6 +61,11 @@ export interface VenueAnswer {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   /** How long the answer lay in a cache (RFC 9111 section 5.1), milliseconds; 0 without a valid `Age` header. */
   ageMs: number;
+  /**
+   * The venue made the answer at this moment or later, on the clock of `performance.now()`: the start of the request less the
+   * time in caches. `observedAtMs` turns it into the time of a price.
+   */
+  observedAt: number;
 }
 
 /** The client of one venue host. All calls throw VenueError only. */
@@ -71,6 +76,8 @@ export interface VenueHttp {
   /** The body of `get`. */
   getJson(request: VenueRequest): Promise<unknown>;
   /** For reads that a venue serves by POST: they are retried like GETs. */
+  post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer>;
+  /** The body of `post`. */
   postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -86,7 +93,7 @@ const BREAKER_STATES: Record<CircuitState, BreakerState> = {
 
 /**
  * The one way to talk to a venue (DESIGN section 5): pooled connections, a deadline, jittered retry on 5xx, network faults
- * and unreadable answers, `Retry-After` on 429, a circuit breaker and a rate budget, each per host.
+ * and unreadable answers, `Retry-After`, a circuit breaker and a rate budget that follows 429 answers, each per host.
  * Retries are ours and not cockatiel's: its waits cannot be aborted and cannot be refused when they outlast the deadline.
  */
 export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
@@ -98,7 +105,11 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const maxAttempts = options.maxAttempts ?? 3;
   const keys = [...Object.values(options.headers ?? {}), ...keysOfUrl(url)];
   const burst = options.burst ?? Math.max(1, Math.round(options.requestsPerSecond));
-  const budget = createRequestBudget({ perSecond: options.requestsPerSecond, burst });
+  const budget = createRequestBudget({
+    perSecond: options.requestsPerSecond,
+    burst,
+    onRate: (perSecond, previous) => observer?.onRate?.({ venue, host: url.host, perSecond, previous }),
+  });
   const pool = new Pool(url.origin, {
     connections: options.connections ?? 8,
     connect: { timeout: attemptTimeoutMs },
@@ -148,14 +159,17 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
+      budget.succeeded(started);
       const ageMs = parseAgeMs(result.headers.age);
       report('ok', result.statusCode, ageMs);
-      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0 };
+      const observedAt = started - cachedForMs(ageMs);
+      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, observedAt };
     } catch (thrown) {
       const error = toVenueError(venue, thrown, request.signal, deadline.signal);
       // Some venues repeat the key they refuse.
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
-      if (error.code === 'rate_limited' && error.retryAfterMs) budget.pause(error.retryAfterMs);
+      if (error.code === 'rate_limited' && !error.keepsRate) budget.limited(started);
+      if (error.retryAfterMs) budget.pause(error.retryAfterMs);
       report(error.code as VenueErrorCode, error.statusCode);
       throw error;
     } finally {
@@ -190,6 +204,10 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     }
   }
 
+  function post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer> {
+    return call(request, JSON.stringify(request.body));
+  }
+
   async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
     const deadline = openDeadline(request.signal, callTimeoutMs);
     let backoff: IBackoff<unknown> | undefined;
@@ -218,7 +236,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     breakerState: () => BREAKER_STATES[breaker.state],
     get: (request) => call(request),
     getJson: async (request) => (await call(request)).json,
-    postJson: async (request) => (await call(request, JSON.stringify(request.body))).json,
+    post,
+    postJson: async (request) => (await post(request)).json,
     close: () => pool.destroy(),
   };
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { asError } from '../domain/errors.ts';
 
 /** Thrown when the wait for a turn would be longer than the caller can wait; nothing was taken from the budget. */
 export class BudgetExceededError extends Error {
@@ -11,34 +11,165 @@ export class BudgetExceededError extends Error {
   }
 }
 
-interface RequestBudget {
+export interface RequestBudget {
+  /** Requests per second that the budget gives at this moment. */
+  perSecond(): number;
   /**
    * Waits for a turn, in order of arrival.
-   * @throws BudgetExceededError at once when the wait would be longer than `maxWaitMs`; the signal's AbortError when aborted.
+   * @throws BudgetExceededError when the wait is, or becomes, longer than `maxWaitMs`; the reason of the signal when aborted.
    */
   acquire(signal: AbortSignal, maxWaitMs: number): Promise<void>;
-  /** Nobody gets a turn for this long: the venue asked for a pause. */
+  /** Gives no turn for this long, at most ten minutes: the venue asked for a pause. */
   pause(ms: number): void;
+  /** The venue answered a request that was sent at this moment, on the clock of `performance.now()`. */
+  succeeded(sentAt: number): void;
+  /** The venue refused a request that was sent at this moment, because there were too many. */
+  limited(sentAt: number): void;
 }
 
-/** A token bucket of one host: `perSecond` turns a second on average, at most `burst` at once. */
-export function createRequestBudget(options: { perSecond: number; burst: number }): RequestBudget {
-  const intervalMs = 1000 / options.perSecond;
-  const toleranceMs = (options.burst - 1) * intervalMs;
-  let nextFreeAt = 0;
-  let pausedUntil = 0;
+interface BudgetOptions {
+  /** The ceiling, and the rate at the start. */
+  perSecond: number;
+  /** Turns that may be taken at once after a quiet time; shrinks with the rate. */
+  burst: number;
+  /** Called with the new rate and the one before; at the start with 0 before. */
+  onRate?(perSecond: number, previous: number): void;
+}
+
+interface Waiter {
+  latestAt: number;
+  give(): void;
+  refuse(error: Error): void;
+}
+
+/** A refusal halves the rate: a limit of a tenth of the ceiling is found after four refusals. */
+const DECREASE = 0.5;
+/** Below a tenth of the ceiling, refusals are an outage, and the breaker and the pauses of the venue deal with it. */
+const FLOOR = 0.1;
+/** Requests in a row at the full rate lift it from nothing to the ceiling in this time. */
+const RECOVERY_SECONDS = 60;
+/** A venue that asks for more is asked again after this: a wrong header must not silence it for days. */
+const MAX_PAUSE_MS = 10 * 60_000;
+/** Turns are counted in binary fractions. */
+const ROUNDING = 1e-9;
+
+/**
+ * The request rate of one host: a token bucket whose rate follows the venue's refusals. A refusal halves the rate, and
+ * successes raise it by the same step per second up to the ceiling (additive increase, multiplicative decrease). Only
+ * requests sent after the last decrease say something about the present rate, so a burst of refusals counts once.
+ */
+export function createRequestBudget(options: BudgetOptions): RequestBudget {
+  const { perSecond: ceiling, burst, onRate } = options;
+  const queue: Waiter[] = [];
+  let rate = ceiling;
+  let tokens = burst;
+  let refilledAt = performance.now();
+  let pausedUntil = Number.NEGATIVE_INFINITY;
+  let slowedAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  onRate?.(rate, 0);
+
+  function refill(now: number): void {
+    const from = Math.max(refilledAt, pausedUntil);
+    const capacity = Math.max(1, (burst * rate) / ceiling);
+    if (now > from) tokens = Math.min(capacity, tokens + ((now - from) * rate) / 1000);
+    refilledAt = now;
+  }
+
+  /** The wait of the turn after `ahead` others, right after a refill. */
+  function waitMs(ahead: number, now: number): number {
+    const missing = ahead + 1 - tokens;
+    return Math.max(0, pausedUntil - now) + (missing > ROUNDING ? (missing / rate) * 1000 : 0);
+  }
+
+  function take(): void {
+    tokens = Math.max(0, tokens - 1);
+  }
+
+  function giveTurns(): void {
+    const now = performance.now();
+    refill(now);
+    while (queue.length > 0 && waitMs(0, now) === 0) {
+      take();
+      queue.shift()?.give();
+    }
+    schedule(now);
+  }
+
+  function schedule(now: number): void {
+    clearTimeout(timer);
+    if (queue.length > 0) timer = setTimeout(giveTurns, Math.ceil(waitMs(0, now)));
+  }
+
+  /** After a change for the worse: those that it makes too late are told at once. */
+  function refuseLate(now: number): void {
+    const waiting = queue.splice(0);
+    for (const waiter of waiting) {
+      const wait = waitMs(queue.length, now);
+      if (now + wait <= waiter.latestAt) queue.push(waiter);
+      else waiter.refuse(new BudgetExceededError(wait));
+    }
+    schedule(now);
+  }
+
+  function setRate(perSecond: number): void {
+    const previous = rate;
+    rate = Math.min(ceiling, Math.max(ceiling * FLOOR, perSecond));
+    if (rate !== previous) onRate?.(rate, previous);
+  }
+
   return {
+    perSecond: () => rate,
     async acquire(signal, maxWaitMs) {
       signal.throwIfAborted();
       const now = performance.now();
-      const turn = Math.max(nextFreeAt, now);
-      const waitMs = Math.max(turn - toleranceMs, pausedUntil) - now;
-      if (waitMs > maxWaitMs) throw new BudgetExceededError(waitMs);
-      nextFreeAt = turn + intervalMs;
-      if (waitMs > 0) await sleep(waitMs, undefined, { signal });
+      if (queue.length > 0) giveTurns();
+      else refill(now);
+      const wait = waitMs(queue.length, now);
+      if (wait > maxWaitMs) throw new BudgetExceededError(wait);
+      if (wait === 0) return take();
+      await new Promise<void>((resolve, reject) => {
+        const onAbort = () => {
+          queue.splice(queue.indexOf(waiter), 1);
+          reject(asError(signal.reason));
+        };
+        const waiter: Waiter = {
+          latestAt: now + maxWaitMs,
+          give() {
+            signal.removeEventListener('abort', onAbort);
+            resolve();
+          },
+          refuse(error) {
+            signal.removeEventListener('abort', onAbort);
+            reject(error);
+          },
+        };
+        signal.addEventListener('abort', onAbort, { once: true });
+        queue.push(waiter);
+        schedule(now);
+      });
     },
     pause(ms) {
-      pausedUntil = Math.max(pausedUntil, performance.now() + ms);
+      const now = performance.now();
+      refill(now);
+      pausedUntil = Math.max(pausedUntil, now + Math.min(ms, MAX_PAUSE_MS));
+      // The pause ends with one turn and not with a burst.
+      tokens = Math.min(tokens, 1);
+      refuseLate(now);
+    },
+    succeeded(sentAt) {
+      if (rate === ceiling || sentAt <= slowedAt) return;
+      refill(performance.now());
+      setRate(rate + ceiling / RECOVERY_SECONDS / rate);
+    },
+    limited(sentAt) {
+      if (sentAt <= slowedAt) return;
+      const now = performance.now();
+      slowedAt = now;
+      refill(now);
+      tokens = 0;
+      setRate(rate * DECREASE);
+      refuseLate(now);
     },
   };
 }

@@ -1,6 +1,8 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
+import { observedAtMs } from '../age.ts';
 import type { VenueObserver } from '../observer.ts';
+import { emptyBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, Page, VenueAdapter } from '../port.ts';
 import { createReport, type Report } from '../report.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
@@ -129,10 +131,11 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
       return fetchByTicker('prices', outcomeIds, report, async (tickers) => {
-        const rows = await client.listQuotes(tickers, context.signal);
-        const { unknowns, skipped, ...batch } = parsePrices(rows, context.now(), new Set(tickers));
+        const answer = await client.listQuotes(tickers, context.signal);
+        const asOfMs = observedAtMs(answer, context.now());
+        const { unknowns, skipped, ...batch } = parsePrices(answer.rows, asOfMs, new Set(tickers));
         report.unknowns(unknowns);
-        report.received('prices', rows.length, { ...batch, skipped }, 2);
+        report.received('prices', answer.rows.length, { ...batch, skipped }, 2);
         report.skipped('prices', skipped);
         return batch;
       });
@@ -140,10 +143,19 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       return fetchByTicker('books', outcomeIds, report, async (tickers) => {
-        const rows = await listBooks(client, tickers, context.signal);
-        const parsed = parseBooks(rows, context.now(), new Set(tickers));
+        const answers = await listBooks(client, tickers, context.signal);
+        const nowMs = context.now();
+        const requested = new Set(tickers);
+        const parsed = emptyBatch<BookRecord>();
+        for (const answer of answers) {
+          const part = parseBooks(answer.rows, observedAtMs(answer, nowMs), requested);
+          parsed.records.push(...part.records);
+          parsed.rejected.push(...part.rejected);
+          parsed.skipped.push(...part.skipped);
+        }
+        const received = answers.reduce((sum, { rows }) => sum + rows.length, 0);
         const { skipped, ...batch } = await skipUnknown(parsed, context.signal);
-        report.received('books', rows.length, { ...batch, skipped }, 2);
+        report.received('books', received, { ...batch, skipped }, 2);
         report.skipped('books', skipped);
         return batch;
       });

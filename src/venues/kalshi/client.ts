@@ -1,3 +1,4 @@
+import type { ObservedRows } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createVenueHttp, type VenueHttpOptions } from '../http.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
@@ -33,11 +34,11 @@ export interface KalshiClient {
   /** The facts of an event; undefined when the venue does not know it (any more). */
   getEvent(eventTicker: string, signal: AbortSignal): Promise<unknown>;
   /** `GET /markets` by ticker; unknown tickers, and markets that only the archive has, are left out. At most 100 tickers. */
-  listQuotes(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  listQuotes(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
   /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
-  listBooks(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  listBooks(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
   /** One such row. */
-  getBook(ticker: string, signal: AbortSignal): Promise<unknown>;
+  getBook(ticker: string, signal: AbortSignal): Promise<ObservedRows>;
   /** Prints of all markets, newest first. */
   listTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** Where the live routes end and `GET /historical/*` begins, as the venue says it. */
@@ -99,17 +100,19 @@ export function createKalshiClient(options: {
     },
     async listQuotes(tickers, signal) {
       // This route takes one comma list, and the next one takes the parameter again and again: each misreads the other form.
-      const parameters = { tickers: tickers.join(','), limit: tickers.length };
-      return readList(await get('quotes', '/markets', parameters, signal), 'markets').rows;
+      const query = queryOf({ tickers: tickers.join(','), limit: tickers.length });
+      const { json, observedAt } = await http.get({ route: 'quotes', path: '/markets', query, signal });
+      return { rows: readList(json, 'markets').rows, observedAt };
     },
     async listBooks(tickers, signal) {
       const query = new URLSearchParams(tickers.map((ticker): [string, string] => ['tickers', ticker]));
-      const json = await http.getJson({ route: 'books', path: '/markets/orderbooks', query, signal });
-      return readList(json, 'orderbooks').rows;
+      const { json, observedAt } = await http.get({ route: 'books', path: '/markets/orderbooks', query, signal });
+      return { rows: readList(json, 'orderbooks').rows, observedAt };
     },
     async getBook(ticker, signal) {
-      const json = await get('book', `/markets/${encodeURIComponent(ticker)}/orderbook`, { depth: 0 }, signal);
-      return { ...(json as object), ticker };
+      const path = `/markets/${encodeURIComponent(ticker)}/orderbook`;
+      const { json, observedAt } = await http.get({ route: 'book', path, query: queryOf({ depth: 0 }), signal });
+      return { rows: [{ ...(json as object), ticker }], observedAt };
     },
     async listTrades(parameters, signal) {
       return readList(await get('trades', '/markets/trades', parameters, signal), 'trades');

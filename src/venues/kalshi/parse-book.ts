@@ -16,17 +16,17 @@ export const UNKNOWN_MARKET = 'unknown_market';
 /**
  * The books of both outcomes from Kalshi's two lists of bids (venue documentation section 2.5): an ask at p is a bid of the
  * other side at 1 - p, same size. Sorted, merged and without empty levels, whatever order they came in. The answer carries
- * no time, so it is that of the fetch; pure. `requested` limits tickers to what was asked for.
+ * no time: `asOfMs` is that of the whole answer; pure. `requested` limits tickers to what was asked for.
  */
 export function parseBooks(
   rows: readonly unknown[],
-  nowMs: number,
+  asOfMs: number,
   requested?: ReadonlySet<string>,
 ): ParsedBatch<BookRecord> {
   const batch = emptyBatch<BookRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
-    const reading = parseBook(row, nowMs, seen, requested);
+    const reading = parseBook(row, asOfMs, seen, requested);
     if (!reading.ok) {
       batch.rejected.push(rejectRecord('books', row, reading.refusal, fieldOf(row, 'ticker')));
       continue;

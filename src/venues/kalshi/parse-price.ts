@@ -1,5 +1,6 @@
-import { compareDecimals, type Decimal, midpoint, ONE, ZERO } from '../../domain/decimal.ts';
+import { compareDecimals, type Decimal, ONE, ZERO } from '../../domain/decimal.ts';
 import type { PriceRecord } from '../../domain/market.ts';
+import { type Quotes, quotedPrice } from '../../domain/quoted-price.ts';
 import { isStorableText } from '../../domain/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
@@ -11,19 +12,19 @@ import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
 
 /**
- * Prices of both outcomes from market objects (venue documentation sections 2.4 and 9.4): what a determined market pays, else
- * the middle of two real quotes, else the last trade, else none. The venue gives no time, so it is that of the fetch; pure.
+ * Prices of both outcomes from market objects: the payout of a determined market, else `quotedPrice` of the YES side, where a
+ * last price of 0 stands for "never traded". The venue gives no time: `asOfMs` is that of the answer; pure.
  */
 export function parsePrices(
   rows: readonly unknown[],
-  nowMs: number,
+  asOfMs: number,
   requested?: ReadonlySet<string>,
 ): ParsedBatch<PriceRecord> {
   const batch = emptyBatch<PriceRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
     const unknowns: UnknownValue[] = [];
-    const reading = parseQuotes(row, nowMs, seen, requested, unknowns);
+    const reading = parseQuotes(row, asOfMs, seen, requested, unknowns);
     if (!reading.ok) {
       batch.rejected.push(rejectRecord('prices', row, reading.refusal, fieldOf(row, 'ticker')));
       continue;
@@ -42,7 +43,7 @@ export function parsePrices(
 
 function parseQuotes(
   row: unknown,
-  nowMs: number,
+  asOfMs: number,
   seen: ReadonlySet<string>,
   requested: ReadonlySet<string> | undefined,
   unknowns: UnknownValue[],
@@ -70,24 +71,14 @@ function parseQuotes(
     return refuse('crossed_quote', `bid ${quotes.bid} above ask ${quotes.ask}`);
   }
   const payout = life.value.payouts?.yes;
-  if (payout !== undefined) return accept({ ticker, prices: bothSides(ticker, nowMs, payout, {}) });
-  const price = priceOf(quotes, last.value);
-  return accept({ ticker, prices: price === undefined ? [] : bothSides(ticker, nowMs, price, quotes) });
-}
-
-interface Quotes {
-  bid?: Decimal | undefined;
-  ask?: Decimal | undefined;
+  if (payout !== undefined) return accept({ ticker, prices: bothSides(ticker, asOfMs, payout, {}) });
+  const price = quotedPrice(quotes, last.value === ZERO ? undefined : last.value);
+  return accept({ ticker, prices: price === undefined ? [] : bothSides(ticker, asOfMs, price, quotes) });
 }
 
 /** 0 and 1 stand for "no order" on either side: nobody bids nothing or asks for the whole payout. */
 function realQuote(quote: Decimal | undefined): Decimal | undefined {
   return quote === ZERO || quote === ONE ? undefined : quote;
-}
-
-function priceOf({ bid, ask }: Quotes, last: Decimal | undefined): Decimal | undefined {
-  if (bid !== undefined && ask !== undefined) return midpoint(bid, ask);
-  return last === ZERO ? undefined : last;
 }
 
 /** The NO side is the mirror image: its bid is one minus the YES ask. */

@@ -39,7 +39,7 @@ export function createHistoryReader(
       cutoffSecond: () => cutoffSecond(context),
       async hasBegunBefore(second) {
         await takeTurn(context.signal);
-        const { records } = parseMarkets(await client.listQuotes([request.marketId], context.signal));
+        const { records } = parseMarkets((await client.listQuotes([request.marketId], context.signal)).rows);
         const market = records.find((record) => record.marketId === request.marketId);
         const beganAtMs = market?.openAtMs ?? market?.createdAtMs;
         return beganAtMs === undefined || beganAtMs < second * 1000;

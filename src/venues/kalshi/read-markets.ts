@@ -66,7 +66,7 @@ export async function findMarkets(
     const ticker = fieldOf(row, 'ticker');
     return typeof ticker !== 'string' || tickers.includes(ticker);
   };
-  const live = (await client.listQuotes(tickers, signal)).filter(isAsked);
+  const live = (await client.listQuotes(tickers, signal)).rows.filter(isAsked);
   const found = new Set(live.map((row) => fieldOf(row, 'ticker')));
   const missing = tickers.filter((ticker) => !found.has(ticker));
   const archived = missing.length === 0 ? [] : await listArchived(client, missing, signal);

@@ -23,7 +23,7 @@ export function createUnknownMarketFilter(client: Pick<KalshiClient, 'listQuotes
     const empty = tickersOf(batch.records.filter(isEmpty).map((book) => book.outcomeId));
     const doubtful = empty.filter((ticker) => !known.has(ticker));
     if (doubtful.length === 0) return batch;
-    for (const row of await client.listQuotes(doubtful, signal)) {
+    for (const row of (await client.listQuotes(doubtful, signal)).rows) {
       const ticker = fieldOf(row, 'ticker');
       if (typeof ticker === 'string') known.set(ticker, true);
     }

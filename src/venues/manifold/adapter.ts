@@ -1,5 +1,6 @@
 import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
+import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import type { VenueObserver } from '../observer.ts';
@@ -162,12 +163,12 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       const batch = emptyBatch<PriceRecord>();
       let received = 0;
       for (let start = 0; start < contractIds.length; start += MAX_PROBS) {
-        const probs = await client.listProbs(contractIds.slice(start, start + MAX_PROBS), context.signal);
-        const { records, rejected, skipped } = parseProbs(probs, context.now(), wanted);
+        const answer = await client.listProbs(contractIds.slice(start, start + MAX_PROBS), context.signal);
+        const { records, rejected, skipped } = parseProbs(answer.probs, observedAtMs(answer, context.now()), wanted);
         batch.records.push(...records);
         batch.rejected.push(...rejected);
         batch.skipped.push(...skipped);
-        received += countProbs(probs);
+        received += countProbs(answer.probs);
       }
       report.skipped('prices', batch.skipped);
       report.received('prices', received);

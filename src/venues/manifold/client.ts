@@ -25,6 +25,12 @@ export interface BetsQuery {
   limit: number;
 }
 
+/** Probabilities by contract id, with the moment they are of: see `VenueAnswer.observedAt`. */
+interface ObservedProbs {
+  probs: Record<string, unknown>;
+  observedAt: number;
+}
+
 /** Manifold's v0 read endpoints (venue documentation section 3). Every call throws VenueError only. */
 export interface ManifoldClient {
   /** `LiteMarket`s, newest first by the order asked for. */
@@ -34,7 +40,7 @@ export interface ManifoldClient {
   /** Bets, of all public markets unless one is asked for. */
   listBets(query: BetsQuery, signal: AbortSignal): Promise<unknown[]>;
   /** Probabilities by contract id; unknown contracts are left out. At most 100 ids. */
-  listProbs(contractIds: readonly string[], signal: AbortSignal): Promise<Record<string, unknown>>;
+  listProbs(contractIds: readonly string[], signal: AbortSignal): Promise<ObservedProbs>;
   breakerState(): BreakerState;
   close(): Promise<void>;
 }
@@ -78,7 +84,8 @@ export function createManifoldClient(options: {
     async listProbs(contractIds, signal) {
       const query = new URLSearchParams();
       for (const id of contractIds) query.append('ids', id);
-      return readObject(await http.getJson({ route: 'market_probs', path: '/market-probs', query, signal }));
+      const { json, observedAt } = await http.get({ route: 'market_probs', path: '/market-probs', query, signal });
+      return { probs: readObject(json), observedAt };
     },
     breakerState: () => http.breakerState(),
     close: () => http.close(),

@@ -7,16 +7,16 @@ import { outcomeIdOf, VENUE_ID } from './outcome-ids.ts';
 
 /**
  * The answer of `GET /market-probs` as prices; pure. A binary market's NO is one minus its YES, digit for digit. Only outcomes
- * in `wanted` are yielded. The venue says no time of its own, so `nowMs` is theirs.
+ * in `wanted` are yielded. The venue gives no time: `asOfMs` is that of the answer.
  */
 export function parseProbs(
   probs: Readonly<Record<string, unknown>>,
-  nowMs: number,
+  asOfMs: number,
   wanted: ReadonlySet<string>,
 ): ParsedBatch<PriceRecord> {
   const batch = emptyBatch<PriceRecord>();
   const put = (outcomeId: string, price: Decimal) => {
-    if (wanted.has(outcomeId)) batch.records.push({ outcomeId, asOfMs: nowMs, price });
+    if (wanted.has(outcomeId)) batch.records.push({ outcomeId, asOfMs, price });
     else batch.skipped.push('not_requested');
   };
   for (const [contractId, entry] of Object.entries(probs)) {

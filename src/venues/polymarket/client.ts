@@ -1,3 +1,4 @@
+import type { ObservedRows } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createVenueHttp, type VenueAnswer, type VenueHttp, type VenueHttpOptions } from '../http.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
@@ -62,10 +63,11 @@ export interface PolymarketClient {
   /** Taker prints of all markets or of one, newest first. */
   listTrades(query: TradesQuery, signal: AbortSignal): Promise<unknown[]>;
   /** Unknown and closed tokens are left out of the answer. */
-  listBooks(tokenIds: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  listBooks(tokenIds: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
   /** Tokens that never traded are left out, or have no side. */
-  listLastTrades(tokenIds: readonly string[], signal: AbortSignal): Promise<unknown[]>;
-  getBook(tokenId: string, signal: AbortSignal): Promise<unknown>;
+  listLastTrades(tokenIds: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
+  /** The only row is the book. */
+  getBook(tokenId: string, signal: AbortSignal): Promise<ObservedRows>;
   breakerStates(): Record<string, BreakerState>;
   close(): Promise<void>;
 }
@@ -112,17 +114,19 @@ export function createPolymarketClient(options: {
       return readArray(await data.getJson({ route, path: '/trades', query: parameters, signal }), 'trades');
     },
     async listBooks(tokenIds, signal) {
-      return readArray(
-        await clob.postJson({ route: 'books', path: '/books', body: tokens(tokenIds), signal }),
-        'books',
-      );
+      const request = { route: 'books', path: '/books', body: tokens(tokenIds), signal };
+      const { json, observedAt } = await clob.post(request);
+      return { rows: readArray(json, 'books'), observedAt };
     },
     async listLastTrades(tokenIds, signal) {
       const request = { route: 'last_trades', path: '/last-trades-prices', body: tokens(tokenIds), signal };
-      return readArray(await clob.postJson(request), 'last trades');
+      const { json, observedAt } = await clob.post(request);
+      return { rows: readArray(json, 'last trades'), observedAt };
     },
-    getBook(tokenId, signal) {
-      return clob.getJson({ route: 'book', path: '/book', query: new URLSearchParams({ token_id: tokenId }), signal });
+    async getBook(tokenId, signal) {
+      const query = new URLSearchParams({ token_id: tokenId });
+      const { json, observedAt } = await clob.get({ route: 'book', path: '/book', query, signal });
+      return { rows: [json], observedAt };
     },
     breakerStates: () => Object.fromEntries([gamma, clob, data].map((http) => [http.host, http.breakerState()])),
     async close() {

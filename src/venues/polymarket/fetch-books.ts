@@ -1,8 +1,12 @@
+import { quotesOf } from '../../domain/book-price.ts';
+import type { Decimal } from '../../domain/decimal.ts';
 import type { BookRecord, PriceRecord } from '../../domain/market.ts';
-import type { Batch, CallContext } from '../port.ts';
+import { isTight } from '../../domain/quoted-price.ts';
+import { type ObservedRows, observedAtMs } from '../age.ts';
+import type { Batch, CallContext, RejectedRecord } from '../port.ts';
 import type { Report } from '../report.ts';
 import { isHttpStatus, type PolymarketClient } from './client.ts';
-import { isTight, parseBooks, parseLastTrades, priceOfBook } from './parse-book.ts';
+import { parseBooks, parseLastTrades, priceWithLast } from './parse-book.ts';
 
 /** The most tokens `POST /books` takes. */
 export const MAX_BOOKS = 500;
@@ -18,9 +22,13 @@ export async function fetchPrices(
   report: Report,
 ): Promise<Batch<PriceRecord>> {
   const books = await fetchBooks(client, 'prices', outcomeIds, context, report);
-  const loose = books.records.filter((book) => !isTight(book)).map((book) => book.outcomeId);
-  const last = await fetchLastTrades(client, loose, context.signal);
-  const prices = books.records.map((book) => priceOfBook(book, last.prices.get(book.outcomeId)));
+  const loose = books.records.filter((book) => !isTight(quotesOf(book))).map((book) => book.outcomeId);
+  const last = await fetchLastTrades(client, loose, context);
+  const prices = books.records.map((book) => {
+    const { price, asOfMs = book.asOfMs } = last.trades.get(book.outcomeId) ?? {};
+    // A last trade of an older answer than the book is not the last trade of the book's time.
+    return priceWithLast({ ...book, asOfMs: Math.min(book.asOfMs, asOfMs) }, price);
+  });
   const records = prices.filter((price) => price !== undefined);
   report.skipped('prices', Array(prices.length - records.length).fill('no_price'));
   // Last trades complete the prices of books: only a rejected one counts on its own.
@@ -45,23 +53,36 @@ export async function fetchBooks(
   let received = 0;
   for (let start = 0; start < tokenIds.length; start += MAX_BOOKS) {
     const chunk = tokenIds.slice(start, start + MAX_BOOKS);
-    const rows = await listBooks(client, chunk, context.signal);
-    const parsed = parseBooks(kind, rows, context.now(), new Set(chunk));
-    batch.records.push(...parsed.records);
-    batch.rejected.push(...parsed.rejected);
-    received += rows.length;
+    for (const answer of await listBooks(client, chunk, context.signal)) {
+      const asOfMs = observedAtMs(answer, context.now());
+      const parsed = parseBooks(kind, answer.rows, asOfMs, new Set(answer.tokenIds));
+      batch.records.push(...parsed.records);
+      batch.rejected.push(...parsed.rejected);
+      received += answer.rows.length;
+    }
   }
   report.received(kind, received);
   return batch;
 }
 
-async function fetchLastTrades(client: PolymarketClient, tokenIds: readonly string[], signal: AbortSignal) {
-  const last: ReturnType<typeof parseLastTrades> = { prices: new Map(), rejected: [] };
+interface LastTrades {
+  trades: Map<string, { price: Decimal; asOfMs: number }>;
+  rejected: RejectedRecord[];
+}
+
+async function fetchLastTrades(
+  client: PolymarketClient,
+  tokenIds: readonly string[],
+  context: CallContext,
+): Promise<LastTrades> {
+  const last: LastTrades = { trades: new Map(), rejected: [] };
   for (let start = 0; start < tokenIds.length; start += MAX_BOOKS) {
     const chunk = tokenIds.slice(start, start + MAX_BOOKS);
     try {
-      const { prices, rejected } = parseLastTrades(await client.listLastTrades(chunk, signal), new Set(chunk));
-      for (const [tokenId, price] of prices) last.prices.set(tokenId, price);
+      const answer = await client.listLastTrades(chunk, context.signal);
+      const asOfMs = observedAtMs(answer, context.now());
+      const { prices, rejected } = parseLastTrades(answer.rows, new Set(chunk));
+      for (const [tokenId, price] of prices) last.trades.set(tokenId, { price, asOfMs });
       last.rejected.push(...rejected);
     } catch (error) {
       // Without the route there is no last trade to fall back on; the books' middles still stand.
@@ -71,13 +92,18 @@ async function fetchLastTrades(client: PolymarketClient, tokenIds: readonly stri
   return last;
 }
 
+/** An answer with the tokens that it may hold. */
+interface BooksAnswer extends ObservedRows {
+  tokenIds: readonly string[];
+}
+
 async function listBooks(
   client: PolymarketClient,
   tokenIds: readonly string[],
   signal: AbortSignal,
-): Promise<unknown[]> {
+): Promise<BooksAnswer[]> {
   try {
-    return await client.listBooks(tokenIds, signal);
+    return [{ ...(await client.listBooks(tokenIds, signal)), tokenIds }];
   } catch (error) {
     if (!isHttpStatus(error, [400, 404, 405])) throw error;
     return getBooks(client, tokenIds, signal);
@@ -88,13 +114,13 @@ async function getBooks(
   client: PolymarketClient,
   tokenIds: readonly string[],
   signal: AbortSignal,
-): Promise<unknown[]> {
-  const rows: unknown[] = [];
+): Promise<BooksAnswer[]> {
+  const answers: BooksAnswer[] = [];
   const waiting = [...tokenIds];
   const work = async () => {
     for (let tokenId = waiting.shift(); tokenId !== undefined; tokenId = waiting.shift()) {
       try {
-        rows.push(await client.getBook(tokenId, signal));
+        answers.push({ ...(await client.getBook(tokenId, signal)), tokenIds: [tokenId] });
       } catch (error) {
         // The venue's way to say that a token has no book.
         if (isHttpStatus(error, [400, 404])) continue;
@@ -104,5 +130,5 @@ async function getBooks(
     }
   };
   await Promise.all(Array.from({ length: BOOKS_AT_ONCE }, work));
-  return rows;
+  return answers;
 }

@@ -1,8 +1,8 @@
+import { priceOfBook, quotesOf } from '../../domain/book-price.ts';
 import {
   addDecimals,
   compareDecimals,
   type Decimal,
-  midpoint,
   ONE,
   parseDecimal,
   subtractDecimals,
@@ -15,8 +15,6 @@ import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { type ClobBook, clobBook, clobLastTrade } from './models.ts';
 
-/** A wider spread than this says nothing about the price: the venue's own site shows the last trade then. */
-const MAX_MID_SPREAD = '0.1' as Decimal;
 /** Clocks differ; a book dated further ahead would keep every later one from being stored. */
 const MAX_AHEAD_MS = 5 * 60_000;
 /** 2018: before the venue existed, so a time below it is in seconds or garbage. */
@@ -110,27 +108,11 @@ function mergeEqualPrices(levels: readonly PriceLevel[]): PriceLevel[] {
   return merged;
 }
 
-/** Whether a book says by itself what its outcome is worth: both sides, at most 0.10 apart. */
-export function isTight(book: BookRecord): boolean {
-  const bid = book.bids[0]?.price;
-  const ask = book.asks[0]?.price;
-  return bid !== undefined && ask !== undefined && compareDecimals(subtractDecimals(ask, bid), MAX_MID_SPREAD) <= 0;
-}
-
-/**
- * The price by the venue's own rule (venue documentation section 9.4): the middle while the spread is at most 0.10, else the
- * outcome's last trade, else none.
- */
-export function priceOfBook(book: BookRecord, lastTradePrice: Decimal | undefined): PriceRecord | undefined {
-  const { outcomeId, asOfMs } = book;
-  const bid = book.bids[0]?.price;
-  const ask = book.asks[0]?.price;
-  const quotes = { ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) };
-  if (bid !== undefined && ask !== undefined && isTight(book)) {
-    return { outcomeId, asOfMs, price: midpoint(bid, ask), ...quotes };
-  }
-  if (lastTradePrice === undefined || isOtherOutcomes(lastTradePrice, bid ?? ZERO, ask ?? ONE)) return undefined;
-  return { outcomeId, asOfMs, price: lastTradePrice, ...quotes };
+/** The price of a book; a last trade that is plainly the other outcome's counts as none. */
+export function priceWithLast(book: BookRecord, lastTrade: Decimal | undefined): PriceRecord | undefined {
+  const { bid = ZERO, ask = ONE } = quotesOf(book);
+  const isOwn = lastTrade !== undefined && !isOtherOutcomes(lastTrade, bid, ask);
+  return priceOfBook(book, isOwn ? lastTrade : undefined);
 }
 
 /** A last trade outside the quotes whose mirror image lies inside is that of the other outcome. */

@@ -16,8 +16,10 @@ export const TRANSACTION_VERSION = 1;
 export interface SolanaHosts {
   /** Prices and symbols: `https://api.jup.ag`. */
   jupiter: string;
-  /** The default host answers 401 without one. */
+  /** Without one the default host may answer 401. */
   jupiterKey?: string;
+  /** Requests per second that the key allows; default 0.5 without a key, 1 with one. */
+  jupiterPerSecond?: number;
   /** A JSON-RPC node; without one wallets cannot be watched. */
   rpc?: string;
 }

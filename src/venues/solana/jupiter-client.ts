@@ -1,46 +1,69 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp } from '../http.ts';
+import { createVenueHttp, type VenueAnswer } from '../http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
+
+/** Price entries by mint, with the moment they are of: see `VenueAnswer.observedAt`. */
+interface ObservedPrices {
+  entries: Readonly<Record<string, unknown>>;
+  observedAt: number;
+}
 
 /** Jupiter's two reads (venue documentation section 6a). Both calls throw VenueError only. */
 interface JupiterClient {
   /** Price v3: entries by mint, those without a reliable price left out. At most 50 mints. */
-  getPrices(mints: readonly string[], signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
+  getPrices(mints: readonly string[], signal: AbortSignal): Promise<ObservedPrices>;
   /** Tokens v2: rows with `id` (the mint) and `symbol`. At most 100 mints. */
   searchTokens(mints: readonly string[], signal: AbortSignal): Promise<unknown[]>;
   close(): Promise<void>;
 }
 
-/** The free tier: 60 requests a minute, both routes together. */
-const PER_SECOND = 1;
-const BURST = 2;
+/**
+ * 30 requests a minute without a key, 60 with a free one, both routes together: no burst may come on top. Paid keys have more,
+ * by `JUPITER_REQUESTS_PER_SECOND`.
+ */
+const PER_SECOND = { keyless: 0.5, withKey: 1 };
 
 export function createJupiterClient(options: {
   url: string;
   key?: string;
+  requestsPerSecond?: number;
   http?: SolanaHttpSettings;
   observer?: VenueObserver;
 }): JupiterClient {
   const http = createVenueHttp({
     venue: SOLANA,
     baseUrl: options.url,
-    requestsPerSecond: PER_SECOND,
-    burst: BURST,
+    requestsPerSecond:
+      options.requestsPerSecond ?? (options.key === undefined ? PER_SECOND.keyless : PER_SECOND.withKey),
+    burst: 1,
     ...options.http,
     ...(options.key !== undefined && { headers: { 'x-api-key': options.key } }),
     ...(options.observer && { observer: options.observer }),
   });
+  async function get(route: string, path: string, query: URLSearchParams, signal: AbortSignal): Promise<VenueAnswer> {
+    try {
+      return await http.get({ route, path, query, signal });
+    } catch (error) {
+      const statusCode = error instanceof VenueError ? error.statusCode : undefined;
+      if (statusCode !== 401) throw error;
+      const why =
+        options.key === undefined ? 'requires a key: set JUPITER_API_KEY' : 'refuses the key of JUPITER_API_KEY';
+      throw new VenueError(SOLANA, 'http_status', `HTTP 401: Jupiter ${why}`, { retryable: false, statusCode });
+    }
+  }
   return {
     async getPrices(mints, signal) {
       const query = new URLSearchParams({ ids: mints.join(',') });
-      const json = await http.getJson({ route: 'token_prices', path: '/price/v3', query, signal });
-      if (json !== null && typeof json === 'object' && !Array.isArray(json)) return json as Record<string, unknown>;
+      const { json, observedAt } = await get('token_prices', '/price/v3', query, signal);
+      if (json !== null && typeof json === 'object' && !Array.isArray(json)) {
+        return { entries: json as Record<string, unknown>, observedAt };
+      }
       throw new VenueError(SOLANA, 'invalid_payload', 'token prices: expected an object', { retryable: true });
     },
     async searchTokens(mints, signal) {
       const query = new URLSearchParams({ query: mints.join(',') });
-      const json = await http.getJson({ route: 'token_search', path: '/tokens/v2/search', query, signal });
+      const { json } = await get('token_search', '/tokens/v2/search', query, signal);
       if (Array.isArray(json)) return json;
       throw new VenueError(SOLANA, 'invalid_payload', 'token search: expected a list', { retryable: true });
     },

@@ -8,8 +8,10 @@ export const UNSUPPORTED_VERSION = -32015;
  * Block not there (yet), slot skipped or not kept, status not there yet: said of a transaction, it cannot be had now.
  */
 export const NOT_AVAILABLE: ReadonlySet<number> = new Set([-32004, -32007, -32009, -32014]);
-/** The node is behind or unwell, behind `minContextSlot`, or (by several providers) asked too often. */
-const NOT_NOW: ReadonlySet<number> = new Set([-32005, -32016, -32429, 429]);
+/** The node is behind or unwell, or behind `minContextSlot`. Several providers also use -32005 for callers that ask too often. */
+const BEHIND: ReadonlySet<number> = new Set([-32005, -32016]);
+/** The codes of providers for callers that ask too often. */
+const LIMITED: ReadonlySet<number> = new Set([-32429, 429]);
 /** Texts of rate limits that providers send with codes of their own. */
 const TOO_OFTEN = /rate.?limit|too many|request limit|limit reached|limit exceeded|capacity|throttl|quota/i;
 /** `retry in 10s`, `try again in 900ms`, `retry after 2 seconds`. */
@@ -26,8 +28,9 @@ export class RpcError extends VenueError {
 
   constructor(rpcCode: number, text: string) {
     const message = `JSON-RPC ${rpcCode}: ${scrubText(text.slice(0, MAX_MESSAGE))}`;
-    if (NOT_NOW.has(rpcCode) || TOO_OFTEN.test(text)) {
-      super(SOLANA, 'rate_limited', message, { retryable: true, retryAfterMs: pauseIn(text) });
+    const isLimited = LIMITED.has(rpcCode) || TOO_OFTEN.test(text);
+    if (isLimited || BEHIND.has(rpcCode)) {
+      super(SOLANA, 'rate_limited', message, { retryable: true, retryAfterMs: pauseIn(text), keepsRate: !isLimited });
     } else {
       const isForbidden = rpcCode === FORBIDDEN;
       super(SOLANA, 'http_status', message, {

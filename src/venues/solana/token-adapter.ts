@@ -1,6 +1,7 @@
 import { isPublicKey } from '../../domain/base58.ts';
 import type { PriceRecord } from '../../domain/market.ts';
 import { VENUES } from '../../domain/venue.ts';
+import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import type { VenueObserver } from '../observer.ts';
 import { createReport } from '../report.ts';
@@ -18,19 +19,20 @@ const MAX_SYMBOLS = 100;
 const SYSTEMIC_ENTRIES = 20;
 
 /**
- * Token prices and symbols by Jupiter. Prices are of the moment they were fetched; Jupiter says only the slot of the
- * last swap.
+ * Token prices and symbols by Jupiter. Prices are of the moment of the answer; Jupiter says only the slot of the last swap.
  */
 export function createSolanaTokens(options: {
   jupiter: string;
   jupiterKey?: string;
+  jupiterPerSecond?: number;
   http?: SolanaHttpSettings;
   observer?: VenueObserver;
 }): TokenAdapter {
-  const { jupiter, jupiterKey, http, observer } = options;
+  const { jupiter, jupiterKey, jupiterPerSecond, http, observer } = options;
   const client = createJupiterClient({
     url: jupiter,
     ...(jupiterKey !== undefined && { key: jupiterKey }),
+    ...(jupiterPerSecond !== undefined && { requestsPerSecond: jupiterPerSecond }),
     ...(http && { http }),
     ...(observer && { observer }),
   });
@@ -46,15 +48,16 @@ export function createSolanaTokens(options: {
       const wanted = [...new Set(mints)].filter(isPublicKey);
       if (wanted.length === 0) return { records: [], rejected: [] };
       const answer = await client.getPrices(wanted, context.signal);
-      const { quotes, rejected } = parseTokenPrices(answer, wanted);
+      const { quotes, rejected } = parseTokenPrices(answer.entries, wanted);
       if (quotes.length === 0 && rejected.length >= SYSTEMIC_ENTRIES) {
         const message = `no price of ${rejected.length} is readable: ${rejected[0]?.reason}, ${rejected[0]?.detail}`;
         throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
       }
       const nowMs = context.now();
+      const asOfMs = observedAtMs(answer, nowMs);
       const records = quotes
         .filter(({ mint, slot }) => slot === undefined || slots.isCurrent(mint, slot, nowMs))
-        .map(({ mint, price }): PriceRecord => ({ outcomeId: mint, asOfMs: nowMs, price }));
+        .map(({ mint, price }): PriceRecord => ({ outcomeId: mint, asOfMs, price }));
       report.skipped('prices', Array(quotes.length - records.length).fill('stale_slot'));
       report.received('prices', quotes.length + rejected.length);
       return { records, rejected };

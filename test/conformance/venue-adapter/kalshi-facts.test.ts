@@ -107,12 +107,14 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
         if (yes?.bid !== undefined) expect(decimal(row['no_ask_dollars'] ?? '')).toBe(subtractDecimals(ONE, yes.bid));
         if (yes?.ask !== undefined) expect(decimal(row['no_bid_dollars'] ?? '')).toBe(subtractDecimals(ONE, yes.ask));
         const hasBoth = yes?.bid !== undefined && yes.ask !== undefined;
-        const other = row['status'] === 'finalized' ? 'payout' : 'last';
-        sources.push(yes === undefined ? 'none' : hasBoth ? 'middle' : other);
+        const isWide = hasBoth && Number(yes.ask) - Number(yes.bid) > 0.1 + 1e-9;
+        if (isWide) expect(yes.price).toBe(decimal(row['last_price_dollars'] ?? ''));
+        const other = row['status'] === 'finalized' ? 'payout' : isWide ? 'last of wide quotes' : 'last';
+        sources.push(yes === undefined ? 'none' : hasBoth && !isWide ? 'middle' : other);
       }
     }
-    // A one-sided quote alone, or an unquoted market that never traded, is no price.
-    expect(tally(sources)).toEqual({ middle: 572, last: 39, payout: 43, none: 4 });
+    // A one-sided or wide quote, or none, of a market that never traded is no price.
+    expect(tally(sources)).toEqual({ middle: 527, last: 40, 'last of wide quotes': 13, payout: 43, none: 58 });
   });
 
   it('polled books: 3,938, of which 995 without a yes bid and 994 without a no bid; none crossed', () => {

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isTight, parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
+import { quotesOf } from '../../../src/domain/book-price.ts';
+import { isTight } from '../../../src/domain/quoted-price.ts';
+import { parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';
 import { identifyTrades, readFeed } from '../../../src/venues/polymarket/parse-trade.ts';
 import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
@@ -120,7 +122,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
   it('books list the best price last; both books of a market carry one last trade price', () => {
     const [books] = file(/clob-books/);
     const { records } = parseBooks('books', books?.records ?? [], books?.nowMs ?? 0);
-    expect(records.every(isTight)).toBe(true);
+    expect(records.every((book) => isTight(quotesOf(book)))).toBe(true);
     const rows = books?.records as { market: string; last_trade_price: string; bids: { price: string }[] }[];
     for (const [index, record] of records.entries()) {
       expect(record.bids[0]?.price).toBe(String(Number(rows[index]?.bids.at(-1)?.price)));

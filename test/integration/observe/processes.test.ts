@@ -220,6 +220,7 @@ describe('a scrape', () => {
         queue_jobs: { queue: 'venue-polymarket', state: 'active' },
         venue_responses_total: { venue: 'polymarket', status: '2xx' },
         venue_breaker_state: { venue: 'polymarket' },
+        venue_request_rate: { venue: 'polymarket' },
         venue_budget_wait_seconds: { venue: 'polymarket' },
         wallet_oldest_poll_seconds: { venue: 'solana' },
       },

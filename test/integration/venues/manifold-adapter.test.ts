@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
 import type { TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
@@ -13,6 +13,8 @@ let routes: Record<string, Answer>;
 const context = { signal: new AbortController().signal, now: () => NOW };
 
 beforeEach(async () => {
+  // Requests take no time, so that times can be compared exactly.
+  vi.useFakeTimers({ toFake: ['performance'] });
   const url = await server.start();
   server.requests.length = 0;
   unknowns = [];
@@ -27,6 +29,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
+  vi.useRealTimers();
   await adapter.close();
   await server.close();
 });

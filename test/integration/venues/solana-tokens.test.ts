@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../src/venues/token-port.ts';
@@ -14,11 +14,14 @@ const server = new ScriptedServer();
 let url = '';
 let adapter: TokenAdapter;
 beforeEach(async () => {
+  // Requests take no time, so that times can be compared exactly.
+  vi.useFakeTimers({ toFake: ['performance'] });
   url = await server.start();
   server.requests.length = 0;
   adapter = tokens(KEY);
 });
 afterEach(async () => {
+  vi.useRealTimers();
   await adapter.close();
   await server.close();
 });
@@ -55,6 +58,40 @@ describe('token prices', () => {
     await keyless.fetchTokenPrices([SOL], context);
     await keyless.close();
     expect(server.requests[0]?.headers).not.toHaveProperty('x-api-key');
+  });
+
+  it.each<[string, { jupiterKey?: string; jupiterPerSecond?: number }, number]>([
+    ['half a request per second without a key', {}, 0.5],
+    ['one request per second with a key', { jupiterKey: KEY }, 1],
+    ['the configured requests of a paid key', { jupiterKey: KEY, jupiterPerSecond: 10 }, 10],
+  ])('are asked for at %s', async (_, options, perSecond) => {
+    const rates: number[] = [];
+    const observer = { onRate: (event: { perSecond: number }) => rates.push(event.perSecond) };
+    await createSolanaTokens({ jupiter: url, ...options, observer }).close();
+    expect(rates).toEqual([perSecond]);
+  });
+
+  it('without a key are asked for once in two seconds, without a burst', async () => {
+    // The second turn, after 2,000 ms, comes too late for such a call.
+    const keyless = createSolanaTokens({ jupiter: url, http: { maxAttempts: 1, callTimeoutMs: 1_900 } });
+    server.answer = json(200, {});
+    await keyless.fetchTokenPrices([SOL], context);
+    const refusal = { code: 'rate_limited', retryAfterMs: 2_000 };
+    await expect(keyless.fetchTokenPrices([SOL], context)).rejects.toMatchObject(refusal);
+    await keyless.close();
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it.each([
+    [undefined, 'HTTP 401: Jupiter requires a key: set JUPITER_API_KEY'],
+    [KEY, 'HTTP 401: Jupiter refuses the key of JUPITER_API_KEY'],
+  ])('with the key %s fail on 401 with the variable to set', async (key, message) => {
+    const priced = tokens(key);
+    server.answer = json(401, { code: 401, message: 'Unauthorized' });
+    const expected = { code: 'http_status', statusCode: 401, retryable: false, message };
+    await expect(priced.fetchTokenPrices([SOL], context)).rejects.toMatchObject(expected);
+    await expect(priced.fetchTokenSymbols([SOL], context)).rejects.toMatchObject(expected);
+    await priced.close();
   });
 
   it.each([

@@ -140,6 +140,8 @@ describe('loadConfig', () => {
     const without = loadConfig({ ...NEEDED, JUPITER_API_KEY: 'key' });
     expect(without.venues).not.toContain('solana');
     expect(without.venueUrls.solana).toEqual({ jupiter: 'https://api.jup.ag', jupiterKey: 'key' });
+    const paid = loadConfig({ ...NEEDED, JUPITER_API_KEY: 'key', JUPITER_REQUESTS_PER_SECOND: '10' });
+    expect(paid.venueUrls.solana).toMatchObject({ jupiterKey: 'key', jupiterPerSecond: 10 });
   });
 
   const BAD: Partial<Record<VariableName, string>> = {
@@ -157,6 +159,7 @@ describe('loadConfig', () => {
     POLYMARKET_DATA_URL: 'javascript:hunter2',
     JUPITER_API_URL: 'hunter2',
     JUPITER_API_KEY: 'hunter 2',
+    JUPITER_REQUESTS_PER_SECOND: '0',
     SOLANA_RPC_URL: 'wss://hunter2',
     POLL_MARKETS_MS: '99',
     POLL_PRICES_MS: 'hunter2',

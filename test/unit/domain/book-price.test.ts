@@ -27,7 +27,21 @@ describe('priceOfBook', () => {
     [[], []],
     [['0.1'], ['0.9']],
     [['0.4'], ['0.5001']],
-  ])('is none for %j / %j', (bids, asks) => expect(priceOfBook(book(bids, asks))).toBeNull());
+  ])('is none for %j / %j', (bids, asks) => expect(priceOfBook(book(bids, asks))).toBeUndefined());
+
+  it('priceOfBook gives the last price with the quotes that exist when the book is not tight', () => {
+    expect(priceOfBook(book(['0.15'], ['0.59']), decimal('0.2'))).toMatchObject({
+      price: '0.2',
+      bid: '0.15',
+      ask: '0.59',
+    });
+    expect(priceOfBook(book([], ['0.59']), decimal('0.2'))).toEqual({
+      outcomeId: 'o',
+      asOfMs: 1_000,
+      price: '0.2',
+      ask: '0.59',
+    });
+  });
 
   it('a spread of exactly 0.1 still counts', () => {
     expect(priceOfBook(book(['0.4'], ['0.5']))?.price).toBe('0.45');

@@ -20,6 +20,15 @@ describe('Kalshi prices', () => {
     expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '0.0835', bid: '0.057', ask: '0.11' });
   });
 
+  it('are the last trade, and one minus it for NO, when the quotes are more than 0.10 apart', () => {
+    const { yes, no } = prices(dollars('0.1500', '0.5900', '0.2000'));
+    expect(yes).toEqual({ outcomeId: 'KXA:yes', asOfMs: NOW, price: '0.2', bid: '0.15', ask: '0.59' });
+    expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '0.8', bid: '0.41', ask: '0.85' });
+    expect(prices(dollars('0.4000', '0.5000', '0.2000')).yes).toMatchObject({ price: '0.45' });
+    expect(prices(dollars('0.4000', '0.5010', '0.2000')).yes).toMatchObject({ price: '0.2' });
+    expect(prices(dollars('0.1500', '0.5900', '0.0000'))).toMatchObject({ count: 0, reason: undefined });
+  });
+
   it('fall back to the last trade when a side is empty, which 0 and 1 stand for', () => {
     const { yes, no } = prices(dollars('0.0000', '0.0100', '0.0200'));
     expect(yes).toEqual({ outcomeId: 'KXA:yes', asOfMs: NOW, price: '0.02', ask: '0.01' });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/decimal.ts';
-import { parseBooks, parseLastTrades, priceOfBook } from '../../../../src/venues/polymarket/parse-book.ts';
+import { parseBooks, parseLastTrades, priceWithLast } from '../../../../src/venues/polymarket/parse-book.ts';
 
 const NOW = 1_786_275_600_000;
 const raw = {
@@ -107,7 +107,7 @@ describe('parseBooks', () => {
   });
 });
 
-describe('priceOfBook', () => {
+describe('priceWithLast', () => {
   it.each<[string, string | undefined, string | undefined, string | undefined, string | undefined]>([
     ['the middle of a tight book', '0.06', '0.07', '0.99', '0.065'],
     ['the middle at a spread of exactly 0.10', '0.3', '0.4', undefined, '0.35'],
@@ -118,7 +118,7 @@ describe('priceOfBook', () => {
     ['nothing when the last trade is plainly that of the other outcome', '0.7', '0.995', '0.006', undefined],
     ['the last trade outside the quotes when its mirror image is outside too', '0.3', '0.45', '0.5', '0.5'],
   ])('is %s', (_, bid, ask, last, price) => {
-    const record = priceOfBook(quotes(bid, ask), last === undefined ? undefined : decimal(last));
+    const record = priceWithLast(quotes(bid, ask), last === undefined ? undefined : decimal(last));
     expect(record?.price).toBe(price);
     if (record) expect(record).toMatchObject({ outcomeId: '111', ...(bid && { bid }), ...(ask && { ask }) });
   });
