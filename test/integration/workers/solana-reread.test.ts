@@ -275,7 +275,7 @@ describe('transactions that an earlier release rejected for their version', () =
     await poll(before);
     const { read, missed } = sendMany();
     await poll(before);
-    for (let polls = 0; polls < 20; polls += 1) await Promise.allSettled([poll(now), poll(now)]);
+    for (let polls = 0; polls < 8; polls += 1) await Promise.allSettled([poll(now), poll(now)]);
     await pollUntilRead(now, 1, friend);
     const each = [...read, ...missed];
     expect(sorted(await told())).toEqual(sorted([...each, ...each]));
