@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/market.ts';
@@ -17,6 +18,9 @@ import type { ParsedRecords, RecordedFile } from './venue-adapter/venue-under-te
  * rejection or a skip.
  */
 const folder = venueDataFolder('.');
+
+/** Documents each reason for a skip. */
+const VENUES_PAGE = readFileSync('docs/venues.md', 'utf8');
 
 interface Account {
   received: number;
@@ -142,6 +146,7 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
         account.duplicates += batch.records.length - (rejected.length - batch.rejected.length) - written;
         account.rejected += rejected.length;
         account.skipped += batch.skipped?.length ?? 0;
+        for (const reason of batch.skipped ?? []) expect(VENUES_PAGE, `${file}: reason`).toContain(`\`${reason}\``);
       }
     });
   });

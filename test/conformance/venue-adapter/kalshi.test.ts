@@ -15,6 +15,6 @@ describeVenueAdapter({
     prices: parsePrices,
     trades: (records, nowMs) => collectTrades(readFeed(records, nowMs)),
   },
-  recordsPerRow: { books: [2, 2], prices: [0, 2] },
+  recordsPerRow: { books: [2, 2], prices: [2, 2] },
   live: [{ name: 'the simulated exchange', start: startSimulatedKalshi }],
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Exchange, type FaultRequest, startExchange } from '../../../sim/exchange.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
@@ -199,6 +200,9 @@ describe('the counters of received records', () => {
           expect(counted.rejected, kind).toBeGreaterThan(0);
         }
         expect(await skips(venue, 'not_stored')).toBeGreaterThan(0);
+        const page = readFileSync('docs/venues.md', 'utf8');
+        const { values } = await metrics.skippedRecords.get();
+        for (const { labels } of values) expect(page, 'reason for a skip').toContain(`\`${labels['reason']}\``);
       } finally {
         exchange.clearFaults();
         await adapter.close();
