@@ -3,7 +3,7 @@ import { isHttpStatus, type KalshiClient, withEvent } from './client.ts';
 import { isCombination } from './combination.ts';
 import { fieldOf } from './parse-market.ts';
 
-/** Single event requests under way at once. */
+/** Single event requests in flight at once. */
 const AT_ONCE = 8;
 /** Event tickers of one request: its address stays below five kilobytes. */
 const BATCH_SIZE = 100;

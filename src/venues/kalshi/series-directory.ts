@@ -40,7 +40,7 @@ export function createSeriesDirectory(
   let failures = 0;
   let retryAtMs: number | undefined;
   let canListChanges = true;
-  let underWay: Promise<void> | undefined;
+  let inFlight: Promise<void> | undefined;
 
   function wanted(tickers: readonly string[], nowMs: number): 'full' | 'changes' | undefined {
     if (retryAtMs !== undefined && nowMs < retryAtMs && retryAtMs - nowMs <= CHANGES_EVERY_MS) return undefined;
@@ -119,10 +119,10 @@ export function createSeriesDirectory(
       const tickers = rows.filter((row) => !isCombination(row)).map(seriesTickerOf);
       const asked = [...new Set(tickers.filter((ticker) => ticker !== undefined))];
       if (asked.length > 0) {
-        underWay ??= refresh(asked, nowMs, signal).finally(() => {
-          underWay = undefined;
+        inFlight ??= refresh(asked, nowMs, signal).finally(() => {
+          inFlight = undefined;
         });
-        await underWay.catch((error: unknown) => {
+        await inFlight.catch((error: unknown) => {
           // The listing may belong to another call, which was aborted.
           if (signal.aborted) throw error;
         });
