@@ -7,6 +7,7 @@ import { type ExchangeOptions, worldOptions } from './options.ts';
 import { recordedControl } from './recorded/recorded-control.ts';
 import { recordedSource } from './recorded/recorded-source.ts';
 import { loadRecordings } from './recorded/recordings.ts';
+import { CdnCache } from './server/cdn-cache.ts';
 import { clobRoutes } from './server/clob-routes.ts';
 import { controlRoutes } from './server/control-routes.ts';
 import { dataRoutes } from './server/data-routes.ts';
@@ -108,7 +109,8 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   };
   const { beforeAnswer } = backend;
   const { onAnswered = () => undefined } = options;
-  const server = await listen({ routes, faults, log, beforeAnswer, onAnswered }, host, options.port ?? 0);
+  const cache = new CdnCache(control.second);
+  const server = await listen({ routes, faults, log, cache, beforeAnswer, onAnswered }, host, options.port ?? 0);
   backend.start();
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   return {

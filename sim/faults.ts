@@ -4,7 +4,8 @@ import { RandomStream } from './random.ts';
 /**
  * `latency` waits first; `drip` sends the body in pieces over that time; `hang` never answers; `reset` breaks the connection,
  * which is all that a host sharing its port with others can do to be down. `status429` and `status500` refuse. `truncate`
- * cuts the body, `html` sends a web page for it, `rename_field` and `set_field` bend what is in it.
+ * cuts the body, `html` sends a web page for it, `rename_field` and `set_field` bend what is in it. `cdn_cache` puts a CDN before
+ * the route: it repeats the same answer, with its age, for `maxAgeSeconds` of simulated time.
  */
 export const FAULT_KINDS = [
   'latency',
@@ -17,6 +18,7 @@ export const FAULT_KINDS = [
   'html',
   'rename_field',
   'set_field',
+  'cdn_cache',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 export const FAULT_HOSTS = [
@@ -45,6 +47,8 @@ export interface FaultRequest {
   readonly latencyMs?: number | undefined;
   /** What `status500` answers, 500..599. Default 500. */
   readonly status?: number | undefined;
+  /** `cdn_cache` only: the lifetime of an answer. Gamma's lists have 300. */
+  readonly maxAgeSeconds?: number | undefined;
   readonly field?: { readonly from: string; readonly to: string } | undefined;
   /** The value that `set_field` gives to this key wherever it occurs: any JSON, a wrong type or a wrong size. */
   readonly set?: { readonly field: string; readonly value: unknown } | undefined;
@@ -127,13 +131,15 @@ function check(request: FaultRequest): void {
   const refuse = (message: string) => new SimControlError(400, 'invalid_fault', message);
   if (!FAULT_KINDS.includes(request.kind)) throw refuse(`kind must be one of ${FAULT_KINDS.join(' ')}`);
   if (!FAULT_HOSTS.includes(request.host)) throw refuse(`host must be one of ${FAULT_HOSTS.join(' ')}`);
-  const { latencyMs, count, probability, retryAfterSeconds, field, set, status } = request;
+  const { latencyMs, count, probability, retryAfterSeconds, field, set, status, maxAgeSeconds } = request;
   if (['latency', 'drip'].includes(request.kind) && !(latencyMs !== undefined && latencyMs >= 0))
     throw refuse(`${request.kind} needs latencyMs`);
   if (request.kind === 'rename_field' && (!field?.from || !field.to))
     throw refuse('rename_field needs field {from, to}');
   if (request.kind === 'set_field' && (!set?.field || !('value' in set)))
     throw refuse('set_field needs set {field, value}');
+  if (request.kind === 'cdn_cache' && !(Number.isInteger(maxAgeSeconds) && Number(maxAgeSeconds) > 0))
+    throw refuse('cdn_cache needs maxAgeSeconds, a positive integer');
   if (status !== undefined && !(Number.isInteger(status) && status >= 500 && status <= 599))
     throw refuse('status must be 500..599');
   if (count !== undefined && !(Number.isInteger(count) && count > 0)) throw refuse('count must be a positive integer');

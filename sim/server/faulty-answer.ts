@@ -19,18 +19,19 @@ export async function answerFaulty(
     send(response, { status: 200, body: PAGE }, 'text/html; charset=utf-8');
     return;
   }
-  const body = bend(reply.body, hits);
+  const bent = { ...reply, body: bend(reply.body, hits) };
   const cut = hits.find((hit) => hit.kind === 'truncate');
   const drip = hits.find((hit) => hit.kind === 'drip');
-  if (cut !== undefined) truncate(response, reply.status, body, cut);
-  else if (drip !== undefined) await dripOut(response, { status: reply.status, body }, drip.latencyMs ?? 0, closing);
-  else send(response, { status: reply.status, body });
+  if (cut !== undefined) truncate(response, bent, cut);
+  else if (drip !== undefined) await dripOut(response, bent, drip.latencyMs ?? 0, closing);
+  else send(response, bent);
 }
 
 /** Sends an answer in one piece. */
 export function send(response: ServerResponse, reply: Reply, contentType = 'application/json'): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(reply.status, {
+    ...reply.headers,
     'content-type': contentType,
     'content-length': Buffer.byteLength(reply.body),
   });
@@ -44,10 +45,11 @@ function bend(text: string, hits: readonly FaultRequest[]): string {
   }, text);
 }
 
-function truncate(response: ServerResponse, status: number, body: string, { contentLength }: FaultRequest): void {
-  const full = Buffer.from(body);
+function truncate(response: ServerResponse, reply: Reply, { contentLength }: FaultRequest): void {
+  const full = Buffer.from(reply.body);
   const half = full.subarray(0, Math.floor(full.length / 2));
-  response.writeHead(status, {
+  response.writeHead(reply.status, {
+    ...reply.headers,
     'content-type': 'application/json',
     'content-length': contentLength === 'full' ? full.length : half.length,
   });
@@ -59,7 +61,11 @@ function truncate(response: ServerResponse, status: number, body: string, { cont
 async function dripOut(response: ServerResponse, reply: Reply, totalMs: number, closing: AbortSignal): Promise<void> {
   const full = Buffer.from(reply.body);
   const pieceBytes = Math.max(1, Math.ceil(full.length / DRIPS));
-  response.writeHead(reply.status, { 'content-type': 'application/json', 'content-length': full.length });
+  response.writeHead(reply.status, {
+    ...reply.headers,
+    'content-type': 'application/json',
+    'content-length': full.length,
+  });
   for (let at = 0; at < full.length && !response.destroyed; at += pieceBytes) {
     await wait(totalMs / DRIPS, undefined, { signal: closing });
     if (!response.write(full.subarray(at, at + pieceBytes)))

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PortTakenError } from '../errors.ts';
 import type { FaultBoard, FaultRequest } from '../faults.ts';
+import type { CdnCache } from './cdn-cache.ts';
 import { answerFaulty, send } from './faulty-answer.ts';
 import { isSimHost, json, plainError, type Reply, type SimHost, type SimRequest } from './reply.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
@@ -13,6 +14,8 @@ export interface SimServerParts {
   readonly routes: HostRoutes;
   readonly faults: FaultBoard;
   readonly log: RequestLog;
+  /** Answers of the requests that a `cdn_cache` fault hits. */
+  readonly cache: CdnCache;
   /** Called before a request to a venue host is answered. */
   readonly beforeAnswer: () => void;
   /** Called when an exchange with a client is over, answered or not. */
@@ -100,8 +103,13 @@ async function handle(
     refuse(response, refusal);
     return;
   }
-  const reply = parts.routes[request.host](request) ?? notFound(request);
-  await answerFaulty(response, reply, hits, closing);
+  await answerFaulty(response, answerOf(parts, request, hits), hits, closing);
+}
+
+function answerOf({ routes, cache }: SimServerParts, request: SimRequest, hits: readonly FaultRequest[]): Reply {
+  const origin = () => routes[request.host](request) ?? notFound(request);
+  const cdn = hits.find((hit) => hit.kind === 'cdn_cache');
+  return cdn?.maxAgeSeconds === undefined ? origin() : cache.answer(request, cdn.maxAgeSeconds, origin);
 }
 
 function refuse(response: ServerResponse, fault: FaultRequest): void {

@@ -22,6 +22,8 @@ export function isSimHost(text: string | undefined): text is SimHost {
 export interface Reply {
   readonly status: number;
   readonly body: string;
+  /** Sent beside the type and the length. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export function jsonText(text: string, status = 200): Reply {

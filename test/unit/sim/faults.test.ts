@@ -42,6 +42,8 @@ describe('FaultBoard', () => {
     ['drip without a time', { host: '*', kind: 'drip' }],
     ['set', { host: '*', kind: 'set_field', set: { field: 'a' } }],
     ['status', { host: '*', kind: 'status500', status: 404 }],
+    ['maxAgeSeconds', { host: '*', kind: 'cdn_cache' }],
+    ['maxAgeSeconds of zero', { host: '*', kind: 'cdn_cache', maxAgeSeconds: 0 }],
     ['count', { host: '*', kind: 'reset', count: 0 }],
     ['probability', { host: '*', kind: 'reset', probability: 2 }],
   ])('refuses a fault with a bad %s', (_name, request) => {
