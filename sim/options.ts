@@ -1,4 +1,3 @@
-import type { OffsetCap } from './server/data-routes.ts';
 import type { SimRequest } from './server/reply.ts';
 import type { RequestRecord } from './server/request-log.ts';
 
@@ -38,8 +37,6 @@ export interface ExchangeOptions {
   readonly kalshiLiveHours?: number | undefined;
   /** Kalshi lists planned markets before they open, as `initialized`. Default false. */
   readonly kalshiUnopened?: boolean | undefined;
-  /** What a too deep `offset` on the Data API does. Default `empty`. */
-  readonly offsetCap?: OffsetCap | undefined;
   /** Whether anything happens on the simulated Solana by itself. Default true. */
   readonly solanaTraffic?: boolean | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */

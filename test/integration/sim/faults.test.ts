@@ -14,7 +14,7 @@ afterEach(() => {
 afterAll(() => exchange.close());
 
 describe('faults', () => {
-  const url = () => http.data('/trades?limit=50');
+  const url = () => http.data('/v2/trades?limit=50');
   const inject = (fault: object) => http.post<{ id: number }>(`${exchange.url}/_sim/faults`, fault, 201);
 
   it('delays an answer', async () => {
@@ -23,11 +23,11 @@ describe('faults', () => {
     await http.get(url());
     // Timers may fire a millisecond early.
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(118);
-    expect(exchange.requests().at(-1)).toMatchObject({ host: 'data', path: '/trades', faults: ['latency'] });
+    expect(exchange.requests().at(-1)).toMatchObject({ host: 'data', path: '/v2/trades', faults: ['latency'] });
   });
 
   it('answers 429 with Retry-After, then is itself again', async () => {
-    await inject({ host: '*', path: '/trades', kind: 'status429', retryAfterSeconds: 7, count: 1 });
+    await inject({ host: '*', path: '/v2/trades', kind: 'status429', retryAfterSeconds: 7, count: 1 });
     const refused = await fetch(url());
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '7']);
     await refused.text();
@@ -61,8 +61,8 @@ describe('faults', () => {
 
   it('renames a field', async () => {
     await inject({ host: 'data', kind: 'rename_field', field: { from: 'price', to: 'px' }, count: 1 });
-    const rows = await http.get<Record<string, unknown>[]>(url());
-    expect(rows.every((row) => 'px' in row && !('price' in row))).toBe(true);
+    const { data } = await http.get<{ data: Record<string, unknown>[] }>(url());
+    expect(data.every((row) => 'px' in row && !('price' in row))).toBe(true);
   });
 
   it('cdn_cache repeats an answer with its age for its lifetime, by exact address', async () => {
