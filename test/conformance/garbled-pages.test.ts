@@ -71,7 +71,7 @@ const VENUES: readonly Venue[] = [
               condition_id: CONDITION,
             },
           ],
-          pagination: { limit: 1000, offset: 0, has_more: true, next_cursor: 'next' },
+          pagination: { limit: 1000, offset: 0, has_more: false, next_cursor: null },
         },
       ],
     ],

@@ -20,6 +20,8 @@ const position = z.object({ v: z.literal(1), next: z.number().int(), cursor: z.s
 
 /** The feed of one market serves three years. */
 const SERVED_SECONDS = 3 * 365 * 86_400;
+/** A feed whose last row is this near to its limit is taken as cut there; one that ends later has its market's first trade. */
+const NEAR_LIMIT_SECONDS = 30 * 86_400;
 
 export interface HistoryStep {
   /** Rows of complete seconds inside the request's range, newest first; refused ones without a time come last. */
@@ -63,16 +65,18 @@ export async function readHistoryPage(
     const truncated = `trades from ${floor} to ${next} (epoch seconds): the venue ignores which market is asked for`;
     return { ...done, reachedMs: reachedAt(request, next), truncated };
   }
-  const servedFrom = Math.floor(nowMs / 1000) - SERVED_SECONDS;
-  const truncated =
-    read.truncated ??
-    (read.isFeedEnd && floor < servedFrom
-      ? `trades from ${floor} to ${servedFrom} (epoch seconds): the venue serves three years`
-      : undefined);
-  const page = { rows: [...read.rows, ...read.timeless], ...(truncated !== undefined && { truncated }) };
+  const truncated = read.truncated ?? (read.isFeedEnd && unservedText(floor, read.rows, nowMs));
+  const page = { rows: [...read.rows, ...read.timeless], ...(truncated && { truncated }) };
   if (!read.left) return { ...done, ...page };
   const { floor: _, ...left } = read.left;
   return { ...page, position: { v: 1, ...left }, reachedMs: reachedAt(request, left.next), more: true };
+}
+
+function unservedText(floor: number, newestFirst: readonly FeedRow[], nowMs: number): string | undefined {
+  const servedFrom = Math.floor(nowMs / 1000) - SERVED_SECONDS;
+  const oldest = newestFirst.at(-1)?.second ?? Number.POSITIVE_INFINITY;
+  if (floor >= servedFrom || oldest > servedFrom + NEAR_LIMIT_SECONDS) return undefined;
+  return `trades from ${floor} to ${servedFrom} (epoch seconds): the venue serves three years`;
 }
 
 /** The whole seconds of the range that are left; a position that is not its own begins at the end of the range. */

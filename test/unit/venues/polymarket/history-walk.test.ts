@@ -125,8 +125,12 @@ describe('readHistoryPage', () => {
   });
 
   it('reports what lies before the three years that the venue serves', async () => {
-    const feed = steadyFeed(10);
-    const walker = await new Walker(feed, { fromMs: (START - 4 * 365 * 86_400) * 1000, toMs: START * 1000 }).walk();
+    const range = { fromMs: (START - 4 * 365 * 86_400) * 1000, toMs: START * 1000 };
+    const young = await new Walker(steadyFeed(10), range).walk();
+    expect(young.truncated).toEqual([]);
+    const feed = new Feed();
+    feed.trade(1, START - 3 * 365 * 86_400 + 5);
+    const walker = await new Walker(feed, range).walk();
     expect(walker.sorted()).toEqual(feed.truth());
     expect(walker.truncated).toEqual([expect.stringContaining('three years')]);
   });
