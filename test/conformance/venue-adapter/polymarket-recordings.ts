@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { PollKind } from '../../../src/venues/port.ts';
+import { inVersion2 } from '../../support/data-api.ts';
 import {
   listRecordedFiles,
   readRecordedCsv,
@@ -99,15 +100,6 @@ function listed(path: string): unknown[] {
 function inEnvelope(path: string): unknown[] {
   const json = readRecordedJson(path) as { data?: unknown[] } | unknown[];
   return Array.isArray(json) ? json : (json.data ?? []);
-}
-
-/** A row of version 1 of the Data API under the names of version 2. */
-function inVersion2(row: unknown): unknown {
-  const fields = Object.entries(row as object).map(([name, value]): [string, unknown] => [
-    name === 'asset' ? 'token_id' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    value,
-  ]);
-  return Object.fromEntries(fields);
 }
 
 /** The markets inside an event, a list of events or a search answer. */
