@@ -92,8 +92,9 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     clearFaults: (id) => faults.clear(id),
     requests: () => log.list(),
   };
-  const trades = dataRoutes(backend.source.trades, options.offsetCap ?? 'empty');
-  const wallets = walletRoutes(backend.wallets);
+  const cdn = new CdnCache(control.second);
+  const trades = dataRoutes(backend.source.trades, cdn);
+  const wallets = walletRoutes(backend.wallets, cdn);
   const solana = new SolanaNetwork({
     seed,
     nowSecond: control.second,

@@ -1,4 +1,3 @@
-import type { OffsetCap } from './server/data-routes.ts';
 import type { SimRequest } from './server/reply.ts';
 import type { RequestRecord } from './server/request-log.ts';
 
@@ -44,8 +43,6 @@ export interface ExchangeOptions {
   readonly kalshiEventCategory?: boolean | undefined;
   /** What Kalshi's `/events` makes of `tickers`. Default `served`. */
   readonly kalshiEventTickers?: 'served' | 'ignored' | 'refused' | undefined;
-  /** What a too deep `offset` on the Data API does. Default `empty`. */
-  readonly offsetCap?: OffsetCap | undefined;
   /** Whether anything happens on the simulated Solana by itself. Default true. */
   readonly solanaTraffic?: boolean | undefined;
   /** The share of version 1 transactions among them, 0 to 1. Default 0.4. */

@@ -58,6 +58,8 @@ export interface ClobSource {
 
 export interface TradeRow {
   readonly second: number;
+  /** Falls within a second from the newest row on, and never changes. */
+  readonly sequence: number;
   readonly conditionId: string;
   readonly side: 'BUY' | 'SELL';
   /** Shares, and dollars, as numbers: only filters read them. */

@@ -75,7 +75,10 @@ interface RecordedRow extends TradeRow {
 }
 
 function recordedTrades(recordings: Recordings, gamma: GammaSource): TradeSource & { rows: readonly RecordedRow[] } {
-  const rows = recordings.trades.map(rowOf).sort((a, b) => b.second - a.second);
+  const rows = recordings.trades
+    .map(rowOf)
+    .sort((a, b) => b.second - a.second)
+    .map((row, index) => ({ ...row, sequence: recordings.trades.length - index }));
   return {
     rows,
     newestFirst: ({ markets }) => (markets === undefined ? rows : rows.filter((row) => markets.has(row.conditionId))),
@@ -88,20 +91,27 @@ function recordedTrades(recordings: Recordings, gamma: GammaSource): TradeSource
   };
 }
 
-function rowOf({ value, text }: Recorded): RecordedRow {
+/** A row of either version, under the names of version 2 and with its own digits. */
+function rowOf(recorded: Recorded): Omit<RecordedRow, 'sequence'> {
+  const text = recorded.text.replaceAll(/"([a-zA-Z]+)"(?=\s*:)/g, (_, name: string) => `"${inVersion2(name)}"`);
+  const value = JSON.parse(text) as Record<string, unknown>;
   const shares = Number(value['size']);
   const price = Number(value['price']);
   return {
     second: Number(value['timestamp']),
-    conditionId: String(value['conditionId']),
-    wallet: () => String(value['proxyWallet']).toLowerCase(),
+    conditionId: String(value['condition_id']),
+    wallet: () => String(value['proxy_wallet']).toLowerCase(),
     side: value['side'] === 'SELL' ? 'SELL' : 'BUY',
-    asset: String(value['asset']),
+    asset: String(value['token_id']),
     price,
     shares,
     dollars: shares * price,
     text: () => text,
   };
+}
+
+function inVersion2(name: string): string {
+  return name === 'asset' ? 'token_id' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function recordedClob(recordings: Recordings, rows: readonly RecordedRow[]): ClobSource {

@@ -20,7 +20,7 @@ export interface Recordings {
   readonly books: ReadonlyMap<string, Recorded>;
   /** CLOB markets by condition id. */
   readonly clobMarkets: ReadonlyMap<string, Recorded>;
-  /** Rows of the Data API's `/trades`; equal rows inside one file are kept, a file's repetition of another's is not. */
+  /** Rows of the Data API's `/trades` and `/v2/trades`; equal rows inside one file are kept, a file's repetition of another's is not. */
   readonly trades: readonly Recorded[];
 }
 
@@ -118,7 +118,9 @@ function isGammaEvent(value: Record<string, unknown>): boolean {
 }
 
 function isTrade(value: Record<string, unknown>): boolean {
-  return typeof value['proxyWallet'] === 'string' && typeof value['asset'] === 'string' && 'transactionHash' in value;
+  if (typeof value['proxyWallet'] === 'string' && typeof value['asset'] === 'string') return 'transactionHash' in value;
+  // Rows of a wallet's activity have the same fields and a type.
+  return typeof value['proxy_wallet'] === 'string' && 'transaction_hash' in value && !('type' in value);
 }
 
 /** Messages of the socket channel look like books too, but name their kind. */

@@ -1,20 +1,34 @@
 import type { TradeRow, TradeSource } from '../source.ts';
-import { jsonText, plainError, type Reply, type SimRequest, wholeNumber } from './reply.ts';
+import type { CdnCache } from './cdn-cache.ts';
+import { dataError, isRefusal, pageReply, readPlace, refuseUnknown } from './data-page.ts';
+import { type Reply, type SimRequest, wholeNumber } from './reply.ts';
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1000;
+/** `cache-control: max-age` of the trade feed. */
+const MAX_AGE_SECONDS = 300;
+const LEAST_AMOUNT = 0.01;
+const MAX_IDS = 20;
+const CONDITION_ID = /^0x([0-9a-f]{62}|[0-9a-f]{64})$/i;
+const PARAMETERS = [
+  'user',
+  'condition',
+  'event_id',
+  'side',
+  'taker_only',
+  'filter_type',
+  'filter_amount',
+  'start',
+  'end',
+];
 
-/**
- * How the end of a window looks. `empty`: rows past 4,000 are unreachable and the page is empty. `error`: an offset
- * over 3,000 is a 400, which with pages of 1,000 leaves the same 4,000 rows.
- */
-export type OffsetCap = 'empty' | 'error';
-const WINDOW_ROWS = 4000;
-const MAX_OFFSET = 3000;
+/** Where a page ends: newest first by second, and by sequence within it. */
+interface Anchor {
+  readonly second: number;
+  readonly sequence: number;
+}
 
 interface TradesQuery {
-  readonly limit: number;
-  readonly offset: number;
+  readonly markets: ReadonlySet<string> | undefined;
+  readonly takerOnly: boolean;
   readonly start: number | undefined;
   readonly end: number | undefined;
   readonly side: string | undefined;
@@ -23,75 +37,92 @@ interface TradesQuery {
   readonly leastShares: number;
 }
 
-/** The routes of data-api.polymarket.com that the service reads. */
-export function dataRoutes(source: TradeSource, offsetCap: OffsetCap): (request: SimRequest) => Reply | undefined {
-  return ({ method, path, query }) => {
-    if (method !== 'GET' || path !== '/trades') return undefined;
-    const parsed = parseQuery(query);
-    if (typeof parsed === 'string') return plainError(400, parsed);
-    if (parsed.offset > MAX_OFFSET && offsetCap === 'error') {
-      return plainError(400, `max historical activity offset of ${MAX_OFFSET} exceeded`);
-    }
-    const rows = source.newestFirst({
-      markets: marketsOf(source, query),
-      takerOnly: query.get('takerOnly') !== 'false',
-    });
-    return jsonText(`[${page(rows, parsed).join(',')}]`);
+/**
+ * `/v2/trades` of data-api.polymarket.com behind its CDN, strict about parameters, and version 1, which is gone. The venue ignores `start`
+ * and `end` without `user`; here they are refused, so that no client relies on them.
+ */
+export function dataRoutes(source: TradeSource, cache: CdnCache): (request: SimRequest) => Reply | undefined {
+  const origin = (request: SimRequest) => trades(source, request);
+  return (request) => {
+    if (request.method !== 'GET') return undefined;
+    if (['/trades', '/activity', '/positions'].includes(request.path)) return dataError(410, 'version 1 is retired');
+    return request.path === '/v2/trades' ? cache.answer(request, MAX_AGE_SECONDS, origin) : undefined;
   };
 }
 
-/** Rows `offset .. offset + limit` of the filtered tape, never past the window. */
-function page(rows: Iterable<TradeRow>, query: TradesQuery): string[] {
-  const last = Math.min(query.offset + query.limit, WINDOW_ROWS);
-  const found: string[] = [];
-  let at = 0;
-  if (query.offset >= last) return found;
-  for (const row of rows) {
-    if (query.end !== undefined && row.second > query.end) continue;
-    // Newest first: nothing behind this row can be in the range.
-    if (query.start !== undefined && row.second < query.start) break;
+function trades(source: TradeSource, request: SimRequest): Reply {
+  const refusal = refuseUnknown(request, PARAMETERS);
+  if (refusal) return refusal;
+  const place = readPlace<Anchor>(request);
+  if (isRefusal(place)) return place;
+  const query = parseQuery(source, request.query);
+  if (isRefusal(query)) return query;
+  const found: TradeRow[] = [];
+  let hasMore = false;
+  for (const row of source.newestFirst(query)) {
+    if (place.after && !isBelow(row, place.after)) continue;
     if (!matches(row, query)) continue;
-    if (at >= query.offset) found.push(row.text());
-    at += 1;
-    if (at === last) break;
+    hasMore = found.length === place.limit;
+    if (hasMore) break;
+    found.push(row);
   }
-  return found;
+  const last = found.at(-1);
+  const anchor = hasMore && last ? { second: last.second, sequence: last.sequence } : undefined;
+  const rows = found.map((row) => row.text());
+  return pageReply(request, rows, place.limit, anchor);
+}
+
+function isBelow({ second, sequence }: TradeRow, after: Anchor): boolean {
+  return second < after.second || (second === after.second && sequence < after.sequence);
 }
 
 function matches(row: TradeRow, query: TradesQuery): boolean {
+  if (query.end !== undefined && row.second > query.end) return false;
+  if (query.start !== undefined && row.second < query.start) return false;
   if (query.side !== undefined && row.side !== query.side) return false;
   if (query.user !== undefined && row.wallet() !== query.user) return false;
   return row.dollars >= query.leastDollars && row.shares >= query.leastShares;
 }
 
-function parseQuery(query: URLSearchParams): TradesQuery | string {
-  const limit = wholeNumber(query.get('limit'));
-  const offset = wholeNumber(query.get('offset'));
+function parseQuery(source: TradeSource, query: URLSearchParams): TradesQuery | Reply {
+  const user = query.get('user')?.toLowerCase() || undefined;
   const start = wholeNumber(query.get('start'));
   const end = wholeNumber(query.get('end'));
-  if (limit === null || offset === null) return 'invalid limit or offset';
-  if (start === null || end === null) return 'invalid start or end';
+  if (start === null || end === null) return dataError(400, 'invalid start or end', 'start');
+  if (user === undefined && (start ?? end) !== undefined) return dataError(400, 'start and end need user', 'start');
   const side = query.get('side') || undefined;
-  if (side !== undefined && side !== 'BUY' && side !== 'SELL') return 'invalid side';
-  const amount = Number(query.get('filterAmount') ?? 0);
-  if (!Number.isFinite(amount)) return 'invalid filterAmount';
-  const unit = query.get('filterType');
+  if (side !== undefined && side !== 'BUY' && side !== 'SELL')
+    return dataError(400, 'side must be BUY or SELL', 'side');
+  const unit = query.get('filter_type') ?? 'TOKENS';
+  if (unit !== 'TOKENS' && unit !== 'CASH') return dataError(400, 'filterType must be CASH or TOKENS', 'filter_type');
+  const amount = Number(query.get('filter_amount') ?? 0);
+  if (!(amount >= 0)) return dataError(400, 'invalid filter_amount', 'filter_amount');
+  const takerOnly = query.get('taker_only') ?? 'true';
+  if (!['true', 'false'].includes(takerOnly)) return dataError(400, 'invalid taker_only', 'taker_only');
+  const markets = marketsOf(source, query);
+  if (typeof markets === 'string') return dataError(400, markets, 'condition');
+  // 0 means the default.
+  const least = amount || LEAST_AMOUNT;
   return {
-    limit: Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
-    offset: offset ?? 0,
+    markets,
+    takerOnly: takerOnly === 'true',
     start,
     end,
     side,
-    user: query.get('user')?.toLowerCase() || undefined,
-    leastDollars: unit === 'CASH' ? amount : 0,
-    leastShares: unit === 'TOKENS' ? amount : 0,
+    user,
+    leastDollars: unit === 'CASH' ? least : 0,
+    leastShares: unit === 'TOKENS' ? least : 0,
   };
 }
 
-function marketsOf(source: TradeSource, query: URLSearchParams): Set<string> | undefined {
+function marketsOf(source: TradeSource, query: URLSearchParams): Set<string> | string | undefined {
   const csv = (name: string) => (query.get(name) ?? '').split(',').filter(Boolean);
-  const markets = csv('market');
-  const events = csv('eventId');
+  const markets = csv('condition');
+  const events = csv('event_id');
   if (markets.length === 0 && events.length === 0) return undefined;
+  if (markets.length > 0 && events.length > 0) return 'provide condition or event_id';
+  if (Math.max(markets.length, events.length) > MAX_IDS) return `at most ${MAX_IDS} values`;
+  const malformed = markets.find((id) => !CONDITION_ID.test(id));
+  if (malformed !== undefined) return `invalid condition id: ${malformed}`;
   return new Set([...markets, ...events.flatMap((eventId) => source.marketsOfEvent(eventId))]);
 }

@@ -4,30 +4,54 @@ import type { Trade } from '../world/trade-tape.ts';
 import { ICON } from './gamma-event.ts';
 import type { Wire } from './gamma-market.ts';
 
-/** One row of the Data API's `/trades`: the view of the taker, or of the maker of the same fill. */
-export function dataTrade(trade: Trade, market: Market, role: 'taker' | 'maker', seed: number): Wire {
+/** How long a row lacks the names of its event and outcome. */
+const UNNAMED_SECONDS = 30;
+
+/** One row of the Data API's `/v2/trades` at a time: the view of the taker, or of the maker of the same fill. */
+export function dataTrade(
+  trade: Trade,
+  market: Market,
+  role: 'taker' | 'maker',
+  { seed, second }: { seed: number; second: number },
+): Wire {
   const { spec, event } = market;
   const intent = role === 'taker' ? trade.takerIntent : trade.makerIntent;
   const wallet = walletOf(seed, role === 'taker' ? trade.taker : trade.maker);
+  const isNamed = second - trade.second >= UNNAMED_SECONDS;
   return {
-    proxyWallet: wallet.address,
+    proxy_wallet: wallet.address,
     side: intent.side,
-    asset: spec.tokenIds[intent.outcomeIndex],
-    conditionId: spec.conditionId,
+    token_id: spec.tokenIds[intent.outcomeIndex],
+    condition_id: spec.conditionId,
     size: trade.size / UNITS,
     price: market.yesTicks(trade.ticks, intent.outcomeIndex) / spec.ticksPerUnit,
     timestamp: trade.second,
     title: spec.question,
     slug: spec.slug,
     icon: ICON,
-    eventSlug: event.slug,
+    event_slug: isNamed ? event.slug : '',
     outcome: spec.outcomes[intent.outcomeIndex],
-    outcomeIndex: intent.outcomeIndex,
+    outcome_index: isNamed ? intent.outcomeIndex : 999,
     name: wallet.name,
     pseudonym: wallet.pseudonym,
     bio: '',
-    profileImage: '',
-    profileImageOptimized: '',
-    transactionHash: transactionHashOf(seed, trade.orderNo),
+    profile_image: '',
+    profile_image_optimized: '',
+    transaction_hash: transactionHashOf(seed, trade.orderNo),
+  };
+}
+
+/** A fill of a combination, which the feed of all markets shows among the others. Its legs are the market of `trade`, twice. */
+export function comboTrade(row: Wire, trade: Trade): Wire {
+  const module = trade.index.toString(16).padStart(32, '0');
+  return {
+    ...row,
+    token_id: String(10n ** 76n + BigInt(trade.index)),
+    condition_id: `0x03${module}${'0'.repeat(28)}`,
+    title: `${String(row['title'])} AND ${String(row['title'])}`,
+    slug: '',
+    event_slug: '',
+    outcome: '',
+    outcome_index: 999,
   };
 }

@@ -9,7 +9,7 @@ import type {
   VenueSource,
 } from '../source.ts';
 import { clobBook, clobMarket } from '../wire/clob-payloads.ts';
-import { dataTrade } from '../wire/data-trade.ts';
+import { comboTrade, dataTrade } from '../wire/data-trade.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { gammaEventStub } from '../wire/gamma-event.ts';
 import { gammaMarket } from '../wire/gamma-market.ts';
@@ -221,6 +221,8 @@ function liveTrades(world: World, gamma: LiveGamma): TradeSource {
   };
 }
 
+const COMBO_EVERY = 125;
+
 function* scan(world: World, gamma: LiveGamma, scope: TradeScope): Generator<TradeRow> {
   const { seed } = world.options;
   const wanted = new Set<number>();
@@ -235,21 +237,37 @@ function* scan(world: World, gamma: LiveGamma, scope: TradeScope): Generator<Tra
     if (scope.markets !== undefined && !wanted.has(trade.marketNo)) continue;
     const market = world.markets[trade.marketNo];
     if (market === undefined) continue;
-    yield row(trade, market, 'taker', seed);
-    if (!scope.takerOnly) yield row(trade, market, 'maker', seed);
+    const at = { seed, second: world.second };
+    // 8 of 1,000 recorded rows are combinations.
+    if (scope.markets === undefined && trade.index % COMBO_EVERY === 0) yield combo(trade, market, at);
+    yield row(trade, market, 'taker', at);
+    if (!scope.takerOnly) yield row(trade, market, 'maker', at);
   }
 }
 
-function row(trade: Trade, market: Market, role: 'taker' | 'maker', seed: number): TradeRow {
+/** Rows of one trade: the combination, the taker's, the maker's. */
+const ROWS_PER_TRADE = 3;
+
+function combo(trade: Trade, market: Market, at: { seed: number; second: number }): TradeRow {
+  return {
+    ...row(trade, market, 'taker', at),
+    sequence: trade.index * ROWS_PER_TRADE + 2,
+    text: () => JSON.stringify(comboTrade(dataTrade(trade, market, 'taker', at), trade)),
+  };
+}
+
+function row(trade: Trade, market: Market, role: 'taker' | 'maker', at: { seed: number; second: number }): TradeRow {
+  const { seed } = at;
   const intent = role === 'taker' ? trade.takerIntent : trade.makerIntent;
   const shares = trade.size / UNITS;
   return {
     second: trade.second,
+    sequence: trade.index * ROWS_PER_TRADE + (role === 'taker' ? 1 : 0),
     conditionId: market.spec.conditionId,
     side: intent.side,
     shares,
     dollars: (shares * market.yesTicks(trade.ticks, intent.outcomeIndex)) / market.spec.ticksPerUnit,
     wallet: () => walletOf(seed, role === 'taker' ? trade.taker : trade.maker).address,
-    text: () => JSON.stringify(dataTrade(trade, market, role, seed)),
+    text: () => JSON.stringify(dataTrade(trade, market, role, at)),
   };
 }

@@ -58,18 +58,21 @@ const VENUES: readonly Venue[] = [
       [/\/last-trades-prices$/, [{ token_id: '10', price: '0.5', side: 'BUY' }]],
       [
         /\/trades$/,
-        [
-          {
-            transactionHash: '0x1',
-            proxyWallet: '0x2',
-            asset: '10',
-            side: 'BUY',
-            size: 5,
-            price: 0.5,
-            timestamp: SECOND,
-            conditionId: CONDITION,
-          },
-        ],
+        {
+          data: [
+            {
+              transaction_hash: '0x1',
+              proxy_wallet: '0x2',
+              token_id: '10',
+              side: 'BUY',
+              size: 5,
+              price: 0.5,
+              timestamp: SECOND,
+              condition_id: CONDITION,
+            },
+          ],
+          pagination: { limit: 1000, offset: 0, has_more: false, next_cursor: null },
+        },
       ],
     ],
     marketId: CONDITION,

@@ -56,6 +56,7 @@ const MARKET_SETTINGS: MarketWalkSettings = {
 };
 const TRADE_SETTINGS: TradeWalkSettings = {
   pageSize: 1_000,
+  pagesPerCall: 4,
   overlapSeconds: 120,
   initialLookbackSeconds: 6 * 3_600,
   longGapSeconds: 300,
@@ -105,9 +106,10 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
         client.listTrades(query, context.signal),
       );
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns } = identifyTrades(page.rows);
+      const { records, rejected, unknowns, skipped } = identifyTrades(page.rows);
       report.unknowns(unknowns);
       report.received('trades', page.rows.length);
+      report.skipped('trades', skipped);
       return { records, rejected, position: page.position, more: page.more };
     },
 
@@ -123,9 +125,10 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
         },
       );
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns } = identifyTrades(rows);
+      const { records, rejected, unknowns, skipped } = identifyTrades(rows);
       report.unknowns(unknowns);
       report.received('trades', rows.length);
+      report.skipped('trades', skipped);
       return { records, rejected, ...page };
     },
 

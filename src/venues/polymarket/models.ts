@@ -84,12 +84,14 @@ export type ClobBook = z.infer<typeof clobBook>;
 export const clobLastTrade = z.object({ token_id: id, price: amount, side: z.string().nullish() });
 
 export const dataTrade = z.object({
-  transactionHash: id,
-  asset: id,
-  conditionId: decorativeText,
+  transaction_hash: id,
+  token_id: id,
+  condition_id: decorativeText,
+  slug: decorativeText,
   side: z.string().min(1).max(20),
   size: amount,
   price: amount,
   timestamp: z.union([z.number(), z.string()]),
-  proxyWallet: id,
+  proxy_wallet: id,
 });
+export type DataTrade = z.infer<typeof dataTrade>;

@@ -5,7 +5,7 @@ import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
-import { dataTrade } from './models.ts';
+import { type DataTrade, dataTrade } from './models.ts';
 import { canonicalTrade, createOrdinals, tradeIdOf } from './trade-ids.ts';
 
 /** 2018-01-01 in seconds: before the venue existed. */
@@ -23,9 +23,18 @@ export interface FeedRow {
   canonical?: string;
   unknownSide?: string;
   rejected?: RejectedRecord;
+  /** Why a sound row is not stored. */
+  skipped?: string;
 }
 
-/** The rows of one answer of Data API `GET /trades`, in the order they came; pure. */
+/**
+ * A fill of a combination, whose legs are outcomes of several markets. Its condition id has 31 bytes, of which the first names the
+ * module: 3 for combinations, 1 and 2 for markets of the second protocol.
+ */
+const COMBINATION = /^0x03[0-9a-f]{60}$/i;
+const OTHER_MODULE = /^0x(?!0[12])[0-9a-f]{62}$/i;
+
+/** The rows of one answer of Data API `GET /v2/trades`, in the order they came; pure. */
 export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
   return rows.map((raw) => readRow(raw, nowMs));
 }
@@ -36,7 +45,7 @@ function readRow(raw: unknown, nowMs: number): FeedRow {
   const parsed = parseRow(raw, second);
   if (parsed.ok) return { second: second.ok ? second.value : undefined, ...parsed.value };
   const hash =
-    raw !== null && typeof raw === 'object' ? (raw as { transactionHash?: unknown }).transactionHash : undefined;
+    raw !== null && typeof raw === 'object' ? (raw as { transaction_hash?: unknown }).transaction_hash : undefined;
   return {
     second: second.ok ? second.value : undefined,
     rejected: rejectRecord('trades', raw, parsed.refusal, hash),
@@ -52,16 +61,17 @@ function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 
   const size = parseDecimal(row.size);
   if (price === null || size === null)
     return refuse('invalid_field', `${price === null ? 'price' : 'size'}: not a number`);
+  if (isCombination(row)) return accept({ skipped: 'combination' });
   if (!isUnitPrice(price)) return refuse('price_out_of_range', `price: ${price}`);
   if (!isPositive(size)) return refuse('size_not_positive', `size: ${size}`);
   if (!isPlausibleQuantity(size)) return refuse('size_out_of_range', `size: ${size.slice(0, 40)}`);
-  if (!isStorableText(row.asset)) return refuse('unstorable_text', 'asset');
+  if (!isStorableText(row.token_id)) return refuse('unstorable_text', 'token_id');
   const side = row.side.toUpperCase();
   const isKnownSide = side === 'BUY' || side === 'SELL';
   return accept({
-    ...(row.conditionId && { marketId: row.conditionId }),
+    ...(row.condition_id && { marketId: row.condition_id }),
     trade: {
-      outcomeId: row.asset,
+      outcomeId: row.token_id,
       tsMs: second.value * 1000,
       price,
       size,
@@ -69,15 +79,21 @@ function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 
     },
     canonical: canonicalTrade({
       second: second.value,
-      transactionHash: row.transactionHash,
-      tokenId: row.asset,
+      transactionHash: row.transaction_hash,
+      tokenId: row.token_id,
       side: row.side,
       size,
       price,
-      wallet: row.proxyWallet,
+      wallet: row.proxy_wallet,
     }),
     ...(!isKnownSide && { unknownSide: row.side }),
   });
+}
+
+/** An id of 31 bytes and an unknown module is a combination only without a market's slug. */
+function isCombination({ condition_id, slug }: DataTrade): boolean {
+  const conditionId = condition_id ?? '';
+  return COMBINATION.test(conditionId) || (OTHER_MODULE.test(conditionId) && !slug);
 }
 
 /** Epoch seconds as the Data API writes them, neither before the venue nor in the future. */
@@ -92,16 +108,22 @@ export function readSecond(stamp: unknown, nowMs: number): Reading<number> {
     : accept(second);
 }
 
-/** Gives rows their ids, oldest first; every second among them must be complete, and no row may be there twice. */
+/**
+ * Gives rows their ids and their order, oldest first; every second among them must be complete, and no row may be there twice. The order
+ * counts the trades of one market within one second, so that the global feed and the feed of the market agree.
+ */
 export function identifyTrades(newestFirst: readonly FeedRow[]): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();
   const ordinalOf = createOrdinals();
+  const orderOf = createOrdinals();
   for (const row of [...newestFirst].reverse()) {
     if (row.rejected) batch.rejected.push(row.rejected);
+    if (row.skipped !== undefined) batch.skipped.push(row.skipped);
     if (row.unknownSide !== undefined) batch.unknowns.push({ field: 'side', value: row.unknownSide });
     if (row.trade === undefined || row.canonical === undefined) continue;
     const tradeId = tradeIdOf(row.canonical, ordinalOf(row.canonical));
-    batch.records.push({ tradeId, ...row.trade });
+    const ordinal = orderOf(`${row.second}|${(row.marketId ?? row.trade.outcomeId).toLowerCase()}`);
+    batch.records.push({ tradeId, ...row.trade, ordinal });
   }
   return batch;
 }

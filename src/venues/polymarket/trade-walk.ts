@@ -1,44 +1,53 @@
 import { z } from 'zod';
+import type { TradesQuery } from './client.ts';
+import type { DataPage } from './data-page.ts';
+import { pageSizeAt } from './data-page.ts';
 import type { FeedRow } from './parse-trade.ts';
 import {
-  type ListTrades,
   newestSecond,
   type Pager,
   readPage,
-  readWindow,
+  readStretch,
   type Stretch,
-  settle,
-  truncation,
-  type Window,
+  type StretchRead,
+  stretch,
   withoutTime,
-} from './trade-window.ts';
+} from './trade-pages.ts';
 
 /**
  * The walk over the global trade feed: from the newest complete second down to the stored watermark less an overlap for
- * late rows, a page a call. The watermark moves once all down to the old one is read, or once a long rest of it is put
+ * late rows, some pages a call. The watermark moves once all down to the old one is read, or once a long rest of it is put
  * down as a gap: gaps are filled between walks, so that hours of history keep nobody from the newest trades. A crash in
  * between reads again.
  */
 export interface TradeWalkSettings {
+  /** The largest page; `pageSizeAt` gives each first page its own size. */
   pageSize: number;
+  pagesPerCall: number;
   overlapSeconds: number;
   initialLookbackSeconds: number;
   /** A walk with more than this left to read becomes a gap. */
   longGapSeconds: number;
-  /** While there are gaps, the newest trades are read this often. */
+  /** While there are gaps, the newest trades are read this often; at least 1,000, so that each first page has an address of its own. */
   headEveryMs: number;
 }
 
 const second = z.number().int();
+/**
+ * A position of an older release has neither `since` nor cursors. An older process that reads a position of this one drops them, and
+ * goes on by the seconds.
+ */
 const position = z.object({
   v: z.literal(1),
   /** All seconds up to this one were read, gaps apart. */
   watermark: second,
   /** When the latest walk began, epoch milliseconds. */
   headAtMs: z.number(),
-  /** Under way: `top` becomes the watermark, `next` is the newest second not read yet, `floor` the last one to read. */
-  walk: z.object({ top: second, next: second, floor: second }).optional(),
-  gaps: z.array(z.object({ next: second, floor: second })),
+  /** The first second that no walk over version 1 of the Data API has read. */
+  since: second.exactOptional(),
+  /** In flight: `top` becomes the watermark. */
+  walk: stretch.extend({ top: second }).exactOptional(),
+  gaps: z.array(stretch),
 });
 
 type TradePosition = z.infer<typeof position>;
@@ -56,64 +65,87 @@ export interface TradePage {
   truncated?: string;
 }
 
-/** Reads the next page after `stored`. Throws what `list` throws, and VenueError when a whole page is unreadable. */
+/** Reads the next pages after `stored`. Throws what `list` throws, and VenueError when a whole page is unreadable. */
 export async function readTradePage(
   stored: unknown,
   nowMs: number,
   settings: TradeWalkSettings,
-  list: ListTrades,
+  list: (query: TradesQuery) => Promise<DataPage>,
 ): Promise<TradePage> {
-  const parsed = position.safeParse(stored);
-  const start = Math.floor(nowMs / 1000) - settings.initialLookbackSeconds;
-  const at: TradePosition = parsed.success ? parsed.data : { v: 1, watermark: start, headAtMs: 0, gaps: [] };
-  const pager = { list, nowMs, settings };
-  if (at.walk) return continueWalk(at, at.walk, pager);
+  const { at, floor } = openPosition(stored, nowMs, settings);
+  const limit = pageSizeAt(settings.pageSize, nowMs);
+  const pager: WalkPager = {
+    list: (cursor) => list({ limit, ...(cursor !== undefined && { cursor }) }),
+    nowMs,
+    pagesPerCall: settings.pagesPerCall,
+    settings,
+  };
+  if (at.walk) return afterWalk(at, at.walk, await readStretch(at.walk, pager), pager);
   const [gap] = at.gaps;
   const sinceHeadMs = nowMs - at.headAtMs;
   if (gap && sinceHeadMs >= 0 && sinceHeadMs < settings.headEveryMs) return fillGap(at, gap, pager);
-  const floor = parsed.success ? at.watermark - settings.overlapSeconds : at.watermark;
+  // The address of this second's first page was asked for: the CDN would repeat its answer.
+  if (isSameSecond(at.headAtMs, nowMs)) return { rows: [], position: at, more: at.gaps.length > 0 };
   return beginWalk({ ...at, headAtMs: nowMs }, floor, pager);
+}
+
+/**
+ * Where the next walk begins and ends. The two versions write the digits of some prices in different ways, and so give one print two ids:
+ * a second that version 1 was read for is not read again.
+ */
+function openPosition(
+  stored: unknown,
+  nowMs: number,
+  settings: TradeWalkSettings,
+): { at: TradePosition; floor: number } {
+  const parsed = position.safeParse(stored);
+  if (!parsed.success) {
+    const start = Math.floor(nowMs / 1000) - settings.initialLookbackSeconds;
+    return { at: { v: 1, watermark: start, headAtMs: 0, since: start, gaps: [] }, floor: start };
+  }
+  const at = parsed.data;
+  const since = at.since ?? (at.walk?.top ?? at.watermark) + 1;
+  const walk = at.walk && { ...at.walk, floor: at.since === undefined ? at.watermark + 1 : at.walk.floor };
+  const floor = Math.max(at.watermark - settings.overlapSeconds, since);
+  return { at: { ...at, since, ...(walk && { walk }) }, floor };
 }
 
 interface WalkPager extends Pager {
   settings: TradeWalkSettings;
 }
 
+/**
+ * A page of the CDN is an older view of the feed: its rows are sound, and its newest second is complete by the clock of its own time only.
+ */
 async function beginWalk(at: TradePosition, floor: number, pager: WalkPager): Promise<TradePage> {
-  const rows = readPage(await pager.list({ limit: pager.settings.pageSize, offset: 0 }), pager.nowMs);
-  const newest = newestSecond(rows) ?? 0;
-  const top = Math.floor(pager.nowMs / 1000) - newest >= SETTLED_SECONDS ? newest : newest - 1;
-  if (top < floor) return { rows: withoutTime(rows), position: at, more: at.gaps.length > 0 };
-  const page = afterWalk(at, { top, next: top, floor }, { rows, reach: 'page' }, pager.settings);
-  return { ...page, rows: [...withoutTime(rows), ...page.rows] };
-}
-
-async function continueWalk(at: TradePosition, walk: Walk, pager: WalkPager): Promise<TradePage> {
-  const window = await readWindow(walk, pager);
-  if (window !== 'time_ignored') return afterWalk(at, walk, window, pager.settings);
-  const page: TradePage = { rows: [], position: passed(at, walk), more: at.gaps.length > 0 };
-  // Only late rows are out of reach when all that is left lies below the watermark.
-  return walk.next <= at.watermark ? page : { ...page, truncated: unreachable(at.watermark, walk.next) };
+  const first = await readPage(undefined, pager);
+  const newest = newestSecond(first.rows) ?? 0;
+  const isSettled = Math.floor((pager.nowMs - first.ageMs) / 1000) - newest >= SETTLED_SECONDS;
+  const top = isSettled ? newest : newest - 1;
+  if (top < floor) return { rows: withoutTime(first.rows), position: at, more: at.gaps.length > 0 };
+  const walk = { top, next: top, floor };
+  return afterWalk(at, walk, await readStretch(walk, pager, first), pager);
 }
 
 async function fillGap(at: TradePosition, gap: Stretch, pager: WalkPager): Promise<TradePage> {
   const [, ...others] = at.gaps;
-  const window = await readWindow(gap, pager);
-  if (window === 'time_ignored') {
-    const truncated = unreachable(gap.floor, gap.next);
-    return { rows: [], position: { ...at, gaps: others }, more: others.length > 0, truncated };
-  }
-  const { rows, left } = settle(gap, window);
+  const { rows, timeless, left, ...read } = await readStretch(gap, pager);
   const gaps = left ? [left, ...others] : others;
-  return { rows, position: { ...at, gaps }, more: gaps.length > 0, ...truncation(window) };
+  const truncated = read.truncated ?? unservedText(gap, read, pager.nowMs);
+  return {
+    rows: [...timeless, ...rows],
+    position: { ...at, gaps },
+    more: gaps.length > 0,
+    ...(truncated !== undefined && { truncated }),
+  };
 }
 
-/** Where the walk stands after a window; refused rows below the watermark were reported when they were first read. */
-function afterWalk(at: TradePosition, walk: Walk, window: Window, settings: TradeWalkSettings): TradePage {
-  const settled = settle(walk, window);
-  const { left } = settled;
-  const rows = settled.rows.filter((row) => !row.rejected || (row.second ?? 0) > at.watermark);
-  const page = { rows, ...truncation(window) };
+/** Where the walk stands after a call; what is not stored of rows below the watermark was counted when they were first read. */
+function afterWalk(at: TradePosition, walk: Walk, read: StretchRead, { settings, nowMs }: WalkPager): TradePage {
+  const { left, timeless } = read;
+  const rows = read.rows.filter((row) => row.trade !== undefined || (row.second ?? 0) > at.watermark);
+  const truncated = read.truncated ?? unservedText(walk, read, nowMs);
+  const page = { rows: [...timeless, ...rows], ...(truncated !== undefined && { truncated }) };
   if (!left) return { ...page, position: passed(at, walk), more: at.gaps.length > 0 };
   if (left.next - left.floor <= settings.longGapSeconds) {
     return { ...page, position: { ...at, walk: { ...left, top: walk.top } }, more: true };
@@ -127,6 +159,14 @@ function passed(at: TradePosition, walk: Walk): TradePosition {
   return { ...rest, watermark: Math.max(at.watermark, walk.top) };
 }
 
-function unreachable(from: number, to: number): string {
-  return `trades between ${from} and ${to} (epoch seconds): the venue ignores the end of a window`;
+/** The global feed serves this calendar month and the one before. */
+function unservedText({ floor }: Stretch, { isFeedEnd }: Pick<StretchRead, 'isFeedEnd'>, nowMs: number) {
+  const now = new Date(nowMs);
+  const from = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1) / 1000;
+  if (!isFeedEnd || floor >= from) return undefined;
+  return `trades from ${floor} to ${from} (epoch seconds): the venue's feed begins later`;
+}
+
+function isSameSecond(oneMs: number, otherMs: number): boolean {
+  return Math.floor(oneMs / 1000) === Math.floor(otherMs / 1000);
 }

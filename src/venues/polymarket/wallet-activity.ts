@@ -58,7 +58,7 @@ export function parseActivity(rows: readonly unknown[], nowMs: number): ParsedBa
   const batch = emptyBatch<WalletTransaction>();
   const ordinalOf = createOrdinals();
   for (const raw of rows) {
-    const named = underOurNames(raw, ['size', 'size']);
+    const named = underOurNames(raw, 'size');
     const reading = readRow(named, nowMs);
     if (!reading.ok) {
       const hash = (named as { transactionHash?: unknown } | null)?.transactionHash;
@@ -74,7 +74,8 @@ export function parseActivity(rows: readonly unknown[], nowMs: number): ParsedBa
 
 /**
  * The transaction's hash, so that it can be looked up on chain, and 64 bits of the row's own: type, token, side, size and its
- * number among equal rows of the transaction. Both versions of the API give the same.
+ * number among equal rows of the transaction. Version 1 of the API gave the same: price and cash, which the versions write
+ * differently, are no part of it.
  */
 function idOf(transactionHash: string, canonical: string, ordinal: number): string {
   const digest = createHash('sha256').update(`${canonical}|${ordinal}`).digest('hex').slice(0, 16);

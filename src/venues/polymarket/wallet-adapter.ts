@@ -18,11 +18,7 @@ interface PolymarketWalletOptions {
 
 const ACTIVITY_SETTINGS: ActivityWalkSettings = { overlapSeconds: 300, maxPagesPerRead: 10 };
 
-const nextPage = z.object({
-  version: z.enum(['v2', 'v1']),
-  cursor: z.string().exactOptional(),
-  offset: z.number().int().exactOptional(),
-});
+const nextPage = z.object({ version: z.literal('v2'), cursor: z.string() });
 
 /** Wallets of Polymarket: activity and positions of the public Data API. Position formats are private to this folder. */
 export function createPolymarketWallets(options: PolymarketWalletOptions): WalletAdapter {
@@ -35,7 +31,7 @@ export function createPolymarketWallets(options: PolymarketWalletOptions): Walle
     async pollActivity({ address, sinceMs }, position, context) {
       const nowMs = context.now();
       const { rows, truncated, ...page } = await readActivity(position, { sinceMs, nowMs, settings }, (start, next) =>
-        client.listActivity(address, start, next, context.signal),
+        client.listActivity(address, start, next, { nowMs, signal: context.signal }),
       );
       report.truncated('wallets', truncated);
       const { records, rejected, unknowns } = parseActivity(rows, nowMs);
@@ -46,7 +42,8 @@ export function createPolymarketWallets(options: PolymarketWalletOptions): Walle
 
     async pollBalances(address, position, context) {
       const from = nextPage.safeParse(position);
-      const answer = await client.listPositions(address, from.success ? from.data : undefined, context.signal);
+      const next = from.success ? from.data : undefined;
+      const answer = await client.listPositions(address, next, { nowMs: context.now(), signal: context.signal });
       return {
         ...parsePositions(answer.rows),
         position: answer.next ?? null,

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Rows of the Data API's wallet routes (venue documentation section 1.8), v2 in snake case and v1 in camel case, read as one.
- * Rows that are no trades carry sentinels: `""` for what they have not, 999 for the outcome's index.
+ * Rows of the Data API's wallet routes. Rows that are no trades carry sentinels: `""` for a missing text, 999 for the outcome's index.
  */
 
 const id = z.string().min(1).max(200);
@@ -31,24 +30,23 @@ export const positionRow = z.object({
   outcome: decorativeText,
 });
 
-/** Our name of each field, v2's and v1's. */
 const FIELDS = {
-  transactionHash: ['transaction_hash', 'transactionHash'],
-  type: ['type', 'type'],
-  timestamp: ['timestamp', 'timestamp'],
-  usdcSize: ['usdc_size', 'usdcSize'],
-  price: ['price', 'price'],
-  tokenId: ['token_id', 'asset'],
-  conditionId: ['condition_id', 'conditionId'],
-  side: ['side', 'side'],
-  outcome: ['outcome', 'outcome'],
+  transactionHash: 'transaction_hash',
+  type: 'type',
+  timestamp: 'timestamp',
+  usdcSize: 'usdc_size',
+  price: 'price',
+  tokenId: 'token_id',
+  conditionId: 'condition_id',
+  side: 'side',
+  outcome: 'outcome',
 } as const;
 
-/** A row under our names; `size` is named apart, for it means another thing in each list. Not an object: as it came. */
-export function underOurNames(raw: unknown, sizeNames: readonly [v2: string, v1: string]): unknown {
+/** A row under our names; the name of its size differs from list to list. Returns a value that is no object as it came. */
+export function underOurNames(raw: unknown, sizeName: 'size' | 'current_size'): unknown {
   if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return raw;
   const row = raw as Readonly<Record<string, unknown>>;
-  const named: Record<string, unknown> = { size: row[sizeNames[0]] ?? row[sizeNames[1]] };
-  for (const [name, [v2, v1]] of Object.entries(FIELDS)) named[name] = row[v2] ?? row[v1];
+  const named: Record<string, unknown> = { size: row[sizeName] };
+  for (const [name, wireName] of Object.entries(FIELDS)) named[name] = row[wireName];
   return named;
 }

@@ -14,7 +14,7 @@ export function parsePositions(rows: readonly unknown[]): Batch<WalletBalance> {
   const batch: Batch<WalletBalance> = { records: [], rejected: [] };
   const byMint = new Map<string, { balance: WalletBalance; raw: unknown; isRefused: boolean }>();
   for (const raw of rows) {
-    const named = underOurNames(raw, ['current_size', 'size']);
+    const named = underOurNames(raw, 'current_size');
     const reading = readPosition(named);
     if (!reading.ok) {
       const tokenId = (named as { tokenId?: unknown } | null)?.tokenId;

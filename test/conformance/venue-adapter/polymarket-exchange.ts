@@ -20,9 +20,9 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
     createAdapter: () =>
       createPolymarketAdapter({
         urls: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
-        // Small pages, so that walks are long.
+        // Small pages, so that walks are long. Those of trades shrink by the second: 440 and less.
         markets: { pageSize: 7 },
-        trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
+        trades: { pageSize: 440, pagesPerCall: 2, initialLookbackSeconds: 7_200 },
         http: {
           requestsPerSecond: 10_000,
           attemptTimeoutMs: 1_000,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { PollKind } from '../../../src/venues/port.ts';
+import { inVersion2 } from '../../support/data-api.ts';
 import {
   listRecordedFiles,
   readRecordedCsv,
@@ -51,8 +52,9 @@ const READERS: readonly Reader[] = [
   {
     kind: 'trades',
     pattern: /^(wallet_trades_2026-01\/.*|nautilus_py\/http_trades|nautilus_rust\/data_api_trades_response)\.json$/,
-    read: listed,
+    read: (path) => listed(path).map(inVersion2),
   },
+  { kind: 'trades', pattern: /^(data_api_v2_2026-09\/trades|feeds\/data_v2_.*_trades)\.json$/, read: inEnvelope },
   { kind: 'trades', pattern: /^trade_tape_2026-02_fed\/.*\.csv$/, read: (path) => readRecordedCsv(path).map(tapeRow) },
 ];
 
@@ -64,7 +66,7 @@ const UNREAD: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /gamma_tags\.json$/, reason: 'the list of tags' },
   { pattern: /\/ws_(?!.*book)[a-z_0-9]*\.json$/, reason: 'websocket messages that are no book' },
   { pattern: /positions/, reason: 'wallet positions' },
-  { pattern: /^data_api_v2_2026-09\//, reason: 'Data API v2' },
+  { pattern: /^data_api_v2_2026-09\/(?!trades)/, reason: 'Data API v2 routes of other kinds' },
   { pattern: /http_events_list\.json$/, reason: 'events whose markets are ids only' },
 ];
 
@@ -79,6 +81,12 @@ export function polymarketRecordings(): Recordings | undefined {
     if (reader) files.push({ file, kind: reader.kind, nowMs: NOW_MS, records: reader.read(join(folder, file)) });
     else unread.set(file, UNREAD.find((each) => each.pattern.test(file))?.reason ?? 'unaccounted');
   }
+  for (const file of listRecordedFiles(join(folder, '../feeds/polymarket'))) {
+    const name = `feeds/${file}`;
+    const reader = READERS.find((each) => each.pattern.test(name));
+    const path = join(folder, '../feeds/polymarket', file);
+    if (reader) files.push({ file: name, kind: reader.kind, nowMs: NOW_MS, records: reader.read(path) });
+  }
   return { files, unread };
 }
 
@@ -86,6 +94,12 @@ export function polymarketRecordings(): Recordings | undefined {
 function listed(path: string): unknown[] {
   const json = readRecordedJson(path);
   return Array.isArray(json) ? json : [json];
+}
+
+/** The rows of an answer of version 2, with and without its envelope. */
+function inEnvelope(path: string): unknown[] {
+  const json = readRecordedJson(path) as { data?: unknown[] } | unknown[];
+  return Array.isArray(json) ? json : (json.data ?? []);
 }
 
 /** The markets inside an event, a list of events or a search answer. */
@@ -101,9 +115,9 @@ function nested(path: string): unknown[] {
  */
 function tapeRow(line: Record<string, string>): unknown {
   return {
-    transactionHash: '0xtape',
-    proxyWallet: line['user_id'] || 'nameless',
-    asset: `${line['option_type']}/${line['option_yes_no']}`,
+    transaction_hash: '0xtape',
+    proxy_wallet: line['user_id'] || 'nameless',
+    token_id: `${line['option_type']}/${line['option_yes_no']}`,
     side: line['trade_direction'],
     size: Number(line['shares']),
     price: Number(line['price']),

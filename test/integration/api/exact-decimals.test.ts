@@ -108,7 +108,7 @@ describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMA
             payload(
               values.map(
                 ({ jsonPrice, jsonSize }, i) =>
-                  `{"transactionHash":"0x${i}","asset":"${idOf(`p${i}`)}","conditionId":"c","side":"BUY","size":${jsonSize.text},"price":${jsonPrice.text},"timestamp":${Math.floor(nowMs / 1000)},"proxyWallet":"0x1"}`,
+                  `{"transaction_hash":"0x${i}","token_id":"${idOf(`p${i}`)}","condition_id":"c","side":"BUY","size":${jsonSize.text},"price":${jsonPrice.text},"timestamp":${Math.floor(nowMs / 1000)},"proxy_wallet":"0x1"}`,
               ),
             ),
             nowMs,

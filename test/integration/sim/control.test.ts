@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LedgerRow } from '../../../sim/exchange.ts';
-import { type DataTrade, type GammaMarket, type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { type GammaMarket, type HttpExchange, startHttpExchange } from './http-exchange.ts';
 
 let http: HttpExchange;
 let exchange: HttpExchange['exchange'];
@@ -29,8 +29,8 @@ describe('the control routes', () => {
     expect(JSON.parse(shown?.outcomePrices ?? '')).toEqual(['0.09', '0.91']);
     const { trades } = await http.get<{ trades: LedgerRow[] }>(`${exchange.url}/_sim/ledger?since=${before}`);
     expect(trades.some((row) => row.tokenId === tokenId && row.price === '0.91')).toBe(true);
-    const printed = await http.get<DataTrade[]>(http.data(`/trades?market=${market?.conditionId}&limit=1`));
-    expect(printed[0]).toMatchObject({ asset: tokenId, price: 0.91 });
+    const printed = await http.trades(`condition=${market?.conditionId}`);
+    expect(printed[0]).toMatchObject({ token_id: tokenId, price: 0.91 });
   });
 
   it('lets a forced price go before its time', () => {

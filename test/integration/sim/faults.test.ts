@@ -14,7 +14,7 @@ afterEach(() => {
 afterAll(() => exchange.close());
 
 describe('faults', () => {
-  const url = () => http.data('/trades?limit=50');
+  const url = () => http.data('/v2/trades?limit=50');
   const inject = (fault: object) => http.post<{ id: number }>(`${exchange.url}/_sim/faults`, fault, 201);
 
   it('delays an answer', async () => {
@@ -23,11 +23,11 @@ describe('faults', () => {
     await http.get(url());
     // Timers may fire a millisecond early.
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(118);
-    expect(exchange.requests().at(-1)).toMatchObject({ host: 'data', path: '/trades', faults: ['latency'] });
+    expect(exchange.requests().at(-1)).toMatchObject({ host: 'data', path: '/v2/trades', faults: ['latency'] });
   });
 
   it('answers 429 with Retry-After, then is itself again', async () => {
-    await inject({ host: '*', path: '/trades', kind: 'status429', retryAfterSeconds: 7, count: 1 });
+    await inject({ host: '*', path: '/v2/trades', kind: 'status429', retryAfterSeconds: 7, count: 1 });
     const refused = await fetch(url());
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '7']);
     await refused.text();
@@ -61,8 +61,43 @@ describe('faults', () => {
 
   it('renames a field', async () => {
     await inject({ host: 'data', kind: 'rename_field', field: { from: 'price', to: 'px' }, count: 1 });
-    const rows = await http.get<Record<string, unknown>[]>(url());
-    expect(rows.every((row) => 'px' in row && !('price' in row))).toBe(true);
+    const { data } = await http.get<{ data: Record<string, unknown>[] }>(url());
+    expect(data.every((row) => 'px' in row && !('price' in row))).toBe(true);
+  });
+
+  it('cdn_cache repeats an answer with its age for its lifetime, by exact address', async () => {
+    await inject({ host: 'kalshi', path: '/trade-api/v2/markets', kind: 'cdn_cache', maxAgeSeconds: 300 });
+    const markets = http.kalshi('/markets?limit=5&mve_filter=exclude');
+    const ask = async (target: string) => {
+      const response = await fetch(target);
+      const header = (name: string) => response.headers.get(name);
+      const seen = {
+        age: header('age'),
+        cache: header('x-cache'),
+        trace: header('x-trace-id'),
+        text: await response.text(),
+      };
+      expect([response.status, header('cache-control')]).toEqual([200, 'public, max-age=300']);
+      return seen;
+    };
+    const first = await ask(markets);
+    expect([first.age, first.cache]).toEqual([null, 'Miss from cloudfront']);
+    exchange.idle(299);
+    expect(await ask(markets)).toEqual({ ...first, age: '299', cache: 'Hit from cloudfront' });
+    const other = await ask(`${markets}&neutral=1`);
+    expect([other.cache, other.trace === first.trace]).toEqual(['Miss from cloudfront', false]);
+    exchange.idle(1);
+    expect(await ask(markets)).toMatchObject({ age: null, cache: 'Miss from cloudfront' });
+  });
+
+  it('cdn_cache keeps neither an error nor a POST', async () => {
+    await inject({ host: '*', kind: 'cdn_cache', maxAgeSeconds: 300 });
+    const refused = await fetch(http.gamma('/markets?limit=0'));
+    const posted = await fetch(http.clob('/books'), { method: 'POST', body: '[]' });
+    for (const response of [refused, posted]) {
+      await response.text();
+      expect(response.headers.get('x-cache')).toBeNull();
+    }
   });
 
   it('cdn_cache repeats an answer with its age for its lifetime, by exact address', async () => {
@@ -133,9 +168,9 @@ describe('faults', () => {
 
   it('puts a wrong value under a name', async () => {
     await inject({ host: 'data', kind: 'set_field', set: { field: 'price', value: { was: null } }, count: 1 });
-    const rows = await http.get<Record<string, unknown>[]>(url());
-    expect(rows.length).toBeGreaterThan(0);
-    for (const row of rows) expect(row['price']).toEqual({ was: null });
+    const { data } = await http.get<{ data: Record<string, unknown>[] }>(url());
+    expect(data.length).toBeGreaterThan(0);
+    for (const row of data) expect(row['price']).toEqual({ was: null });
   });
 
   it('answers another server error when told so', async () => {

@@ -22,14 +22,21 @@ export interface GammaPage {
   next_cursor?: string;
 }
 export interface DataTrade {
-  asset: string;
-  conditionId: string;
+  token_id: string;
+  condition_id: string;
+  slug: string;
+  event_slug: string;
+  outcome_index: number;
   side: string;
   price: number;
   size: number;
   timestamp: number;
-  proxyWallet: string;
-  transactionHash: string;
+  proxy_wallet: string;
+  transaction_hash: string;
+}
+export interface DataPage<R = DataTrade> {
+  data: R[];
+  pagination: { limit: number; has_more: boolean; next_cursor: string | null };
 }
 
 /** An exchange with calls that check what they get. */
@@ -37,6 +44,8 @@ export interface HttpExchange {
   readonly exchange: Exchange;
   get<T>(url: string, status?: number): Promise<T>;
   post<T>(url: string, body: unknown, status?: number): Promise<T>;
+  /** All pages of the Data API's `/v2/trades`, newest first, around its CDN. */
+  trades(query: string): Promise<DataTrade[]>;
   /** Addresses of the hosts. */
   gamma(path: string): string;
   clob(path: string): string;
@@ -66,6 +75,7 @@ export async function startHttpExchange(options: ExchangeOptions = {}): Promise<
   }
 
   const gamma = (path: string) => `${exchange.gammaUrl}${path}`;
+  let salt = 0;
   return {
     exchange,
     get,
@@ -73,6 +83,19 @@ export async function startHttpExchange(options: ExchangeOptions = {}): Promise<
       const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) });
       expect([response.status, url]).toEqual([status, url]);
       return (await response.json()) as T;
+    },
+    async trades(query) {
+      const rows: DataTrade[] = [];
+      salt += 1;
+      // Each call has an address of its own.
+      const filters = `${query}&filter_amount=${(salt / 1e9).toFixed(9)}`;
+      for (let cursor: string | null = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
+        const place: string = cursor === null ? 'limit=1000' : `cursor=${cursor}`;
+        const page: DataPage = await get(`${exchange.dataUrl}/v2/trades?${filters}&${place}`);
+        rows.push(...page.data);
+        cursor = page.pagination.next_cursor;
+      }
+      return rows;
     },
     gamma,
     clob: (path) => `${exchange.clobUrl}${path}`,

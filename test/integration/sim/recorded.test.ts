@@ -72,31 +72,37 @@ describe.runIf(folder !== undefined)('the exchange on recorded payloads', () => 
   it('pages through the recorded trades newest first, exact repetitions included', async () => {
     const files = listRecordedFiles(root).filter((file) => file.startsWith('wallet_trades_2026-01/'));
     const rows = files.flatMap(
-      (file) => readRecordedJson(join(root, file)) as { conditionId: string; timestamp: number }[],
+      (file) =>
+        readRecordedJson(join(root, file)) as {
+          conditionId: string;
+          timestamp: number;
+          transactionHash: string;
+          size: number;
+        }[],
     );
     const markets = [...new Set(rows.map((row) => row.conditionId))].join(',');
-    const served: { timestamp: number }[] = [];
-    for (let offset = 0; ; offset += 50) {
-      const page = (await get(
-        `${exchange.dataUrl}/trades?market=${markets}&limit=50&offset=${offset}`,
-      )) as typeof served;
-      served.push(...page);
-      if (page.length < 50) break;
-    }
-    expect(served).toHaveLength(rows.length);
-    expect(served.map((row) => JSON.stringify(row)).toSorted()).toEqual(
-      rows.map((row) => JSON.stringify(row)).toSorted(),
+    const served: { timestamp: number; transaction_hash: string; size: number }[] = [];
+    let cursor: string | null = null;
+    do {
+      const place: string = cursor === null ? 'limit=50' : `cursor=${cursor}`;
+      const page = (await get(`${exchange.dataUrl}/v2/trades?condition=${markets}&${place}`)) as {
+        data: typeof served;
+        pagination: { next_cursor: string | null };
+      };
+      served.push(...page.data);
+      cursor = page.pagination.next_cursor;
+    } while (cursor !== null);
+    const keys = served.map((row) => [row.transaction_hash, row.size, row.timestamp].join());
+    expect(keys.toSorted()).toEqual(
+      rows.map((row) => [row.transactionHash, row.size, row.timestamp].join()).toSorted(),
     );
     expect(new Set(served.map((row) => JSON.stringify(row))).size).toBeLessThan(served.length);
     const times = served.map((row) => row.timestamp);
     expect(times).toEqual(times.toSorted((a, b) => b - a));
-    const end = times[10];
-    const window = (await get(`${exchange.dataUrl}/trades?market=${markets}&start=${end}&end=${end}`)) as unknown[];
-    expect(window).toHaveLength(times.filter((time) => time === end).length);
   });
 
   it('keeps the digits of the recording', async () => {
-    const response = await fetch(`${exchange.dataUrl}/trades?user=0x1111111111111111111111111111111111111111`);
+    const response = await fetch(`${exchange.dataUrl}/v2/trades?user=0x1111111111111111111111111111111111111111`);
     expect(await response.text()).toContain('"size": 100.0');
   });
 

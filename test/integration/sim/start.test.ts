@@ -25,7 +25,7 @@ describe('startExchange', () => {
       PortTakenError,
     );
     exchange.addFault({ host: 'data', kind: 'latency', latencyMs: 600_000 });
-    const pending = fetch(`${exchange.dataUrl}/trades`).catch((error: unknown) => error);
+    const pending = fetch(`${exchange.dataUrl}/v2/trades`).catch((error: unknown) => error);
     while (exchange.requests().length === 0) await new Promise((resolve) => setImmediate(resolve));
     await exchange.close();
     expect(await pending).toBeInstanceOf(Error);

@@ -1,16 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
+import type { SkipEvent, TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
 import type { PolymarketUrls } from '../../../src/venues/polymarket/client.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
 import { type Answer, json, ScriptedServer } from './scripted-server.ts';
 
 const NOW = 1_786_275_600_000;
+/** Of the second `NOW`. */
+const PAGE_SIZE = 1_000 - ((NOW / 1000) % 400);
+const HTTP = { requestsPerSecond: 10_000, maxAttempts: 1 };
 const server = new ScriptedServer();
 let adapter: VenueAdapter;
 let urls: PolymarketUrls;
 let unknowns: UnknownValueEvent[];
 let truncations: TruncationEvent[];
+let skips: SkipEvent[];
 let routes: Record<string, Answer>;
 const context = { signal: new AbortController().signal, now: () => NOW };
 
@@ -19,14 +23,19 @@ beforeEach(async () => {
   server.requests.length = 0;
   unknowns = [];
   truncations = [];
+  skips = [];
   routes = {};
   server.answer = (request, response) =>
     (routes[`${request.method} ${request.path}`] ?? json(404, { error: 'not found' }))(request, response);
   urls = { gamma: `${url}/gamma`, clob: `${url}/clob`, data: `${url}/data` };
   adapter = createPolymarketAdapter({
     urls,
-    http: { requestsPerSecond: 10_000, maxAttempts: 1 },
-    observer: { onUnknown: (event) => unknowns.push(event), onTruncated: (event) => truncations.push(event) },
+    http: HTTP,
+    observer: {
+      onUnknown: (event) => unknowns.push(event),
+      onTruncated: (event) => truncations.push(event),
+      onSkipped: (event) => skips.push(event),
+    },
   });
 });
 afterEach(async () => {
@@ -171,10 +180,63 @@ describe('the Polymarket adapter', () => {
     await expect(adapter.fetchBooks(['1', '5', '9'], context)).rejects.toMatchObject({ statusCode: 500 });
   });
 
-  it('asks the trade feed for takers only', async () => {
-    routes['GET /data/trades'] = json(200, []);
+  it('asks the trade feed of all markets for takers only, with the smallest fills', async () => {
+    routes['GET /data/v2/trades'] = dataPage([]);
     expect(await adapter.pollTrades(null, context)).toMatchObject({ records: [], more: false });
-    expect(Object.fromEntries(server.requests[0]?.query ?? [])).toEqual({ limit: '1000', takerOnly: 'true' });
+    expect(Object.fromEntries(server.requests[0]?.query ?? [])).toEqual({
+      limit: String(PAGE_SIZE),
+      taker_only: 'true',
+      filter_type: 'TOKENS',
+      filter_amount: '0.000001',
+    });
+  });
+
+  it('stores dust and identical fills, and counts a combination as skipped', async () => {
+    const row = {
+      proxy_wallet: '0xw',
+      side: 'BUY',
+      token_id: '10',
+      condition_id: conditionId(1),
+      slug: '',
+      size: 9e-6,
+      price: 0.7400000012,
+      timestamp: NOW / 1000 - 10,
+      transaction_hash: '0x1',
+    };
+    const combo = { ...row, condition_id: `0x03${'a'.repeat(60)}` };
+    routes['GET /data/v2/trades'] = dataPage([row, combo, row]);
+    const { records, rejected } = await adapter.pollTrades(null, context);
+    expect(records.map(({ size, price, ordinal }) => [size, price, ordinal])).toEqual([
+      ['0.000009', '0.7400000012', 0],
+      ['0.000009', '0.7400000012', 1],
+    ]);
+    expect(new Set(records.map((trade) => trade.tradeId)).size).toBe(2);
+    expect(rejected).toEqual([]);
+    expect(skips).toEqual([{ venue: 'polymarket', kind: 'trades', reason: 'combination', count: 1 }]);
+  });
+
+  it.each([404, 410])('takes a %i of the trade feed as final, and asks no other version', async (status) => {
+    routes['GET /data/v2/trades'] = json(status, { error: 'gone', code: 'not_found', retryable: false, trace_id: 't' });
+    await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ statusCode: status, retryable: false });
+    expect(paths()).toEqual(['GET /data/v2/trades']);
+  });
+
+  it('reads the age of a page: what the CDN repeats completes no second', async () => {
+    const row = (age: number) => ({
+      proxy_wallet: '0xw',
+      side: 'BUY',
+      token_id: '10',
+      condition_id: conditionId(1),
+      size: 1,
+      price: 0.5,
+      timestamp: NOW / 1000 - age,
+      transaction_hash: `0x${age}`,
+    });
+    for (const headers of [{ age: '20' }, { 'x-cache': 'Hit from cloudfront' }]) {
+      routes['GET /data/v2/trades'] = dataPage([row(20), row(30)], null, headers);
+      const { records } = await adapter.pollTrades(null, context);
+      expect(records.map((trade) => trade.tsMs)).toEqual([NOW - 30_000]);
+    }
   });
 
   it('asks for tags on every Gamma route', async () => {
@@ -322,62 +384,80 @@ describe('the Polymarket adapter', () => {
     const request = { marketId: conditionId(1), outcomeIds: ['10'], fromMs: NOW - 35_000, toMs: NOW };
     const second = NOW / 1000;
     const print = (age: number) => ({
-      proxyWallet: '0xw',
+      proxy_wallet: '0xw',
       side: 'BUY',
-      asset: '10',
-      conditionId: conditionId(1),
+      token_id: '10',
+      condition_id: conditionId(1),
       size: 1,
       price: 0.5,
       timestamp: second - age,
-      transactionHash: `0x${age}`,
+      transaction_hash: `0x${age}`,
     });
+    const ages = [10, 20, 30, 40, 50, 60, 70];
     const tape: Answer = (asked, response) => {
-      const end = Number(asked.query.get('end') ?? second);
-      const offset = Number(asked.query.get('offset') ?? 0);
-      const rows = [10, 20, 30, 40].map(print).filter((row) => row.timestamp <= end);
-      json(200, rows.slice(offset, offset + 2))(asked, response);
+      const from = Number(asked.query.get('cursor') ?? 0);
+      dataPage(ages.slice(from, from + 2).map(print), from + 2 < ages.length ? String(from + 2) : null)(
+        asked,
+        response,
+      );
     };
 
-    it('walks it back by windows, under the ids of the live feed', async () => {
-      routes['GET /data/trades'] = tape;
+    it('walks it back by cursors, under the ids and the order of the live feed', async () => {
+      adapter = createPolymarketAdapter({ urls, http: HTTP, trades: { pagesPerCall: 2 } });
+      routes['GET /data/v2/trades'] = tape;
       const live = await adapter.pollTrades(null, context);
-      const newest = await adapter.pollHistory(request, null, context);
-      expect(newest).toMatchObject({ more: true, rejected: [], reachedMs: NOW - 19_000 });
+      expect(live.records.map((trade) => trade.tsMs)).toEqual([NOW - 30_000, NOW - 20_000, NOW - 10_000]);
+      server.requests.length = 0;
+      const newest = await adapter.pollHistory({ ...request, fromMs: NOW - 55_000 }, null, context);
+      expect(newest).toMatchObject({ more: true, rejected: [], reachedMs: NOW - 39_000 });
       expect(newest.records).toEqual(live.records);
-      const rest = await adapter.pollHistory(request, newest.position, context);
-      expect(rest).toMatchObject({ more: true, reachedMs: NOW - 29_000 });
-      const last = await adapter.pollHistory(request, rest.position, context);
-      expect(last).toMatchObject({ more: false, position: null, reachedMs: request.fromMs });
-      expect([...rest.records, ...last.records].map((trade) => trade.tsMs)).toEqual([NOW - 20_000, NOW - 30_000]);
-      expect(Object.fromEntries(server.requests[1]?.query ?? [])).toEqual({
-        limit: '1000',
-        takerOnly: 'true',
-        market: conditionId(1),
-        start: String(second - 36),
-        end: String(second),
-      });
+      const last = await adapter.pollHistory({ ...request, fromMs: NOW - 55_000 }, newest.position, context);
+      expect(last).toMatchObject({ more: false, position: null, reachedMs: NOW - 55_000 });
+      expect(last.records.map((trade) => trade.tsMs)).toEqual([NOW - 50_000, NOW - 40_000]);
+      const filters = {
+        taker_only: 'true',
+        filter_type: 'TOKENS',
+        filter_amount: '0.000001',
+        condition: conditionId(1),
+      };
+      // The page on which the cut second begins is read again.
+      expect(server.requests.map(({ query }) => Object.fromEntries(query))).toEqual([
+        { ...filters, limit: String(PAGE_SIZE) },
+        { ...filters, cursor: '2' },
+        { ...filters, cursor: '2' },
+        { ...filters, cursor: '4' },
+      ]);
       expect(truncations).toEqual([]);
     });
 
-    it('says what the venue would not give', async () => {
-      routes['GET /data/trades'] = json(400, {});
-      const page = await adapter.pollHistory(request, null, context);
-      expect(page).toMatchObject({ records: [], more: false, reachedMs: NOW, truncated: expect.any(String) });
-      expect(truncations).toMatchObject([{ kind: 'trades', detail: page.truncated }]);
+    it('fails where the venue refuses the market', async () => {
+      routes['GET /data/v2/trades'] = json(400, {});
+      await expect(adapter.pollHistory(request, null, context)).rejects.toMatchObject({
+        statusCode: 400,
+        retryable: false,
+      });
     });
 
     it('has a budget of its own, which leaves live polls alone', async () => {
       await adapter.close();
       // A turn of the history comes every 40 s, longer than it would wait.
       adapter = createPolymarketAdapter({ urls, http: { requestsPerSecond: 0.1, burst: 1_000, maxAttempts: 1 } });
-      routes['GET /data/trades'] = tape;
-      const { position } = await adapter.pollHistory(request, null, context);
-      await expect(adapter.pollHistory(request, position, context)).rejects.toMatchObject({ code: 'rate_limited' });
+      routes['GET /data/v2/trades'] = tape;
+      await expect(adapter.pollHistory(request, null, context)).rejects.toMatchObject({ code: 'rate_limited' });
       expect(server.requests).toHaveLength(1);
-      expect(await adapter.pollTrades(null, context)).toMatchObject({ records: [{ tsMs: NOW - 10_000 }] });
+      expect((await adapter.pollTrades(null, context)).records.length).toBeGreaterThan(0);
     });
   });
 });
+
+/** A page of the Data API. */
+function dataPage(data: unknown[], next_cursor: string | null = null, headers: Record<string, string> = {}): Answer {
+  const body = { data, pagination: { limit: 1000, offset: 0, has_more: next_cursor !== null, next_cursor } };
+  return (request, response) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    json(200, body)(request, response);
+  };
+}
 
 /** A condition id in the venue's form; they sort as their numbers do. */
 function conditionId(number: number): string {

@@ -194,19 +194,24 @@ describe('on the simulated exchange', () => {
     }
     for (let round = 0; round < 2; round += 1) await poll();
     const read = async <T>(path: string): Promise<T> => (await (await fetch(`${exchange.dataUrl}${path}`)).json()) as T;
-    const rows = await read<{ timestamp: number; transactionHash: string }[]>(`/activity?user=${address}&limit=500`);
+    const { data: rows } = await read<{ data: { timestamp: number; transaction_hash: string }[] }>(
+      `/v2/activity?user=${address}&start=1&exclude_deposits_withdrawals=false&limit=500`,
+    );
     const since = rows.filter(({ timestamp }) => timestamp >= Math.floor(createdAt.getTime() / 1000));
     const events = await storedEvents(desk.db, desk.owner);
     const transactions = events
       .filter(({ type }) => type === 'transaction')
       .map(({ data }) => String(data['transactionId']));
     expect(since.length).toBeGreaterThan(5);
-    expect(transactions.map((id) => id.split(':')[0]).sort()).toEqual(since.map((row) => row.transactionHash).sort());
+    expect(transactions.map((id) => id.split(':')[0]).sort()).toEqual(since.map((row) => row.transaction_hash).sort());
     const changes = events.filter(({ type }) => type === 'balance_change');
-    const held = await read<{ asset: string; size: number }[]>(`/positions?user=${address}&sizeThreshold=0&limit=500`);
+    const { data: held } = await read<{ data: { token_id: string; current_size: number }[] }>(
+      `/v2/positions?user=${address}&limit=500`,
+    );
     const last = new Map(changes.map(({ data }) => [data['tokenMint'], data['currentBalance']]));
     expect(last.size).toBeGreaterThan(1);
-    for (const [mint, amount] of last) expect(held.find(({ asset }) => asset === mint)?.size ?? 0).toBe(amount);
+    for (const [mint, amount] of last)
+      expect(held.find(({ token_id }) => token_id === mint)?.current_size ?? 0).toBe(amount);
     await adapter.close();
     await exchange.close();
   });

@@ -132,11 +132,11 @@ describe.runIf(folder !== undefined)('wire formats against the recordings', () =
       const market = world.markets[trade.marketNo];
       return market === undefined
         ? []
-        : [dataTrade(trade, market, 'taker', SEED), dataTrade(trade, market, 'maker', SEED)];
+        : (['taker', 'maker'] as const).map((role) => dataTrade(trade, market, role, { seed: SEED, second: 0 }));
     });
     expect(trades.length).toBeGreaterThan(100);
-    expect([...shapeOf(sent(trades))].sort()).toEqual([...recordedShape('data__trades.json')].sort());
-    const real = readRecordedJson(join(root, 'wallet_trades_2026-01/gabagool_10pm.json')) as object[];
+    const real = readRecordedJson(join(root, 'data_api_v2_2026-09/trades.json')) as object[];
+    expect([...shapeOf(sent(trades))].sort()).toEqual([...shapeOf(real)].sort());
     expect(Object.keys(trades[0] ?? {})).toEqual(Object.keys(real[0] ?? {}));
   });
 });

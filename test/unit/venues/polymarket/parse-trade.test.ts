@@ -4,14 +4,14 @@ import { identifyTrades, readFeed } from '../../../../src/venues/polymarket/pars
 
 const NOW = 1_767_900_000_000;
 const raw = {
-  proxyWallet: '0x6031b6eed1c97e853c6e0f03ad3ce3529351f96d',
+  proxy_wallet: '0x6031b6eed1c97e853c6e0f03ad3ce3529351f96d',
   side: 'BUY',
-  asset: '111',
-  conditionId: '0xab',
+  token_id: '111',
+  condition_id: '0xab',
   size: 16.9984,
   price: 0.8073684210526316,
   timestamp: 1_767_841_819,
-  transactionHash: '0xB0E3',
+  transaction_hash: '0xB0E3',
 };
 
 const parse = (rows: readonly unknown[]) => identifyTrades(readFeed(rows, NOW));
@@ -27,17 +27,18 @@ describe('trade rows', () => {
         price: '0.8073684210526316',
         size: '16.9984',
         side: 'buy',
+        ordinal: 0,
       },
     ]);
     expect(parse([{ ...raw, price: 1e-7 }]).records[0]?.price).toBe('0.0000001');
   });
 
   it('have one id however their numbers and hex digits are written', () => {
-    const again = { ...raw, size: '16.99840', transactionHash: '0xb0e3', side: 'buy', title: 'renamed since' };
+    const again = { ...raw, size: '16.99840', transaction_hash: '0xb0e3', side: 'buy', title: 'renamed since' };
     expect(idsOf([again])).toEqual(idsOf([raw]));
   });
 
-  it.each(['transactionHash', 'asset', 'side', 'size', 'price', 'proxyWallet'] as const)(
+  it.each(['transaction_hash', 'token_id', 'side', 'size', 'price', 'proxy_wallet'] as const)(
     'have another id when %s differs',
     (field) => {
       const changed = {
@@ -71,7 +72,7 @@ describe('trade rows', () => {
   it.each<[string, unknown, string]>([
     ['no object', 7, 'not_an_object'],
     ['no price', { ...raw, price: undefined }, 'missing_field'],
-    ['no wallet', { ...raw, proxyWallet: undefined }, 'missing_field'],
+    ['no wallet', { ...raw, proxy_wallet: undefined }, 'missing_field'],
     ['no time', { ...raw, timestamp: undefined }, 'missing_field'],
     ['a price above 1', { ...raw, price: 1.01 }, 'price_out_of_range'],
     ['a price below 0', { ...raw, price: -0.01 }, 'price_out_of_range'],
@@ -82,7 +83,7 @@ describe('trade rows', () => {
     ['a time in milliseconds', { ...raw, timestamp: 1_767_841_819_000 }, 'timestamp_in_future'],
     ['a time before the venue', { ...raw, timestamp: 12 }, 'timestamp_out_of_range'],
     ['a broken time', { ...raw, timestamp: 1_767_841_819.5 }, 'invalid_field'],
-    ['a token id that cannot be stored', { ...raw, asset: 'a\u0000' }, 'unstorable_text'],
+    ['a token id that cannot be stored', { ...raw, token_id: 'a\u0000' }, 'unstorable_text'],
   ])('with %s are refused one by one', (_, row, reason) => {
     const batch = parse([raw, row, { ...raw, size: 3 }]);
     expect(batch.records).toHaveLength(2);
@@ -99,5 +100,44 @@ describe('trade rows', () => {
     const rows = [3, 2, 1].map((second) => ({ ...raw, timestamp: raw.timestamp + second }));
     const times = parse(rows).records.map((trade) => trade.tsMs);
     expect(times).toEqual([...times].sort((a, b) => a - b));
+  });
+
+  it('carry their order within a second of their market, the oldest first', () => {
+    const rows = [
+      { ...raw, transaction_hash: '0x4' },
+      { ...raw, transaction_hash: '0x3', condition_id: '0xCD' },
+      { ...raw, transaction_hash: '0x2', condition_id: '0xAB', token_id: '112' },
+      { ...raw, transaction_hash: '0x1', timestamp: raw.timestamp - 1 },
+    ];
+    expect(parse(rows).records.map(({ outcomeId, ordinal }) => [outcomeId, ordinal])).toEqual([
+      ['111', 0],
+      ['112', 0],
+      ['111', 0],
+      ['111', 1],
+    ]);
+  });
+
+  it('keep their id when they come without the names of their market and outcome', () => {
+    const fresh = { ...raw, event_slug: '', outcome_index: 999, title: '', slug: '', outcome: '' };
+    expect(idsOf([fresh])).toEqual(idsOf([{ ...raw, event_slug: 'e', outcome_index: 0, slug: 's', outcome: 'Yes' }]));
+  });
+
+  it('have the id that version 1 of the API gave the same print', () => {
+    // By the row with `transactionHash`, `asset` and `proxyWallet` in a release before version 2.
+    expect(idsOf([raw])).toEqual(['eaf5e9935f935b093a79e3772bd8d6a6bc8484a9']);
+  });
+
+  const combination = `0x03${'3c'.repeat(20)}${'0'.repeat(20)}`;
+  it.each([
+    ['the module of combinations', combination, 'a slug', ['combination']],
+    ['an unknown module and no slug', `0x${'ab'.repeat(31)}`, '', ['combination']],
+    ['an unknown module and a slug', `0x${'ab'.repeat(31)}`, 'a slug', []],
+    ['the module of binary markets', `0x01${'ab'.repeat(30)}`, '', []],
+    ['32 bytes', `0x03${'ab'.repeat(31)}`, '', []],
+  ])('with a condition id of %s are skipped only as combinations', (_, condition_id, slug, skipped) => {
+    const batch = parse([{ ...raw, condition_id, slug }]);
+    expect(batch.skipped).toEqual(skipped);
+    expect(batch.records).toHaveLength(1 - skipped.length);
+    expect(batch.rejected).toEqual([]);
   });
 });

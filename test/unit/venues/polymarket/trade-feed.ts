@@ -1,83 +1,100 @@
 import { VenueError } from '../../../../src/venues/errors.ts';
 import type { TradesQuery } from '../../../../src/venues/polymarket/client.ts';
+import type { DataPage } from '../../../../src/venues/polymarket/data-page.ts';
 import { identifyTrades, readFeed } from '../../../../src/venues/polymarket/parse-trade.ts';
 
 export const START = 1_767_841_800;
+/** Largest pages for walks over a `Feed`: each second has its own size, and the feed's `pageCap` cuts all of them. */
+export const PAGE_SIZE = 1_000;
 
 export interface Row {
-  conditionId: string;
-  proxyWallet: string;
+  condition_id: string;
+  slug?: string;
+  proxy_wallet: string;
   side: string;
-  asset: string;
+  token_id: string;
   size: number;
   price: number;
   timestamp: number;
-  transactionHash: string;
+  transaction_hash: string;
 }
 
-/** A feed like the venue's: newest first, no ids, moving between two requests. */
+interface Anchor {
+  timestamp: number;
+  sequence: number;
+}
+
+/** A feed like the venue's: newest first, no ids, moving between two requests, behind a CDN when it has a lifetime. */
 export class Feed {
   readonly rows: Row[] = [];
   second = START;
-  endBehaviour: 'inclusive' | 'exclusive' | 'ignored' | 'refused' = 'inclusive';
-  /** Parameters that are not heard. */
-  deafTo: readonly ('market' | 'start')[] = [];
+  /** Whether the market that is asked for is ignored. */
+  isDeaf = false;
   pageCap = 6;
-  offsetCap: { after: number; beyond: 'repeat' | 'refuse' | 'empty' } | undefined;
+  /** Lifetime of an answer in the CDN, seconds. */
+  cdnSeconds = 0;
+  /** Whether the venue has forgotten the cursors that it gave. */
+  forgetsCursors = false;
   requests: TradesQuery[] = [];
+  /** How old the answers are that were given, seconds. */
+  ages: number[] = [];
   beforeAnswer: (feed: Feed) => void = () => undefined;
 
   private transactions = 0;
+  private readonly cache = new Map<string, { page: DataPage; second: number }>();
 
   /** Kind 0 repeats the print before it, once, if that was in the same second: an exact duplicate, which is legitimate. */
   trade(kind: number, second = this.second, market = 1): void {
     const last = this.rows.at(-1);
-    const isTwin = this.rows.at(-2)?.transactionHash === last?.transactionHash;
-    if (kind === 0 && last?.timestamp === second && last.conditionId === conditionIdOf(market) && !isTwin) {
+    const isTwin = this.rows.at(-2)?.transaction_hash === last?.transaction_hash;
+    if (kind === 0 && last?.timestamp === second && last.condition_id === conditionIdOf(market) && !isTwin) {
       this.rows.push({ ...last });
       return;
     }
     this.transactions += 1;
     this.rows.push({
-      proxyWallet: `0xw${kind % 3}`,
+      proxy_wallet: `0xw${kind % 3}`,
       side: kind % 2 === 0 ? 'BUY' : 'SELL',
-      asset: `${market}11`,
-      conditionId: conditionIdOf(market),
+      token_id: `${market}11`,
+      condition_id: conditionIdOf(market),
       size: 1 + (kind % 2),
       price: 0.5,
       timestamp: second,
-      transactionHash: `0x${this.transactions}`,
+      transaction_hash: `0x${this.transactions}`,
     });
   }
 
-  readonly list = async (query: TradesQuery): Promise<unknown[]> => {
+  readonly list = async (query: TradesQuery): Promise<DataPage> => {
     this.requests.push(query);
     this.beforeAnswer(this);
-    const { end, start, market } = query;
-    const isExclusive = this.endBehaviour === 'exclusive';
-    const isAsked = (row: Row) => {
-      if (market !== undefined && !this.deafTo.includes('market') && row.conditionId !== market) return false;
-      if (start === undefined || this.deafTo.includes('start')) return true;
-      return isExclusive ? row.timestamp > start : row.timestamp >= start;
-    };
-    if (end !== undefined && this.endBehaviour === 'refused') throw httpError(400);
-    const below = (row: Row) => {
-      if (end === undefined || this.endBehaviour === 'ignored') return true;
-      return isExclusive ? row.timestamp < end : row.timestamp <= end;
-    };
-    // Stable by second, latest arrival first.
-    const newestFirst = [...this.rows]
-      .reverse()
-      .filter((row) => isAsked(row) && below(row))
-      .sort((a, b) => b.timestamp - a.timestamp);
-    let { offset } = query;
-    if (this.offsetCap && offset > this.offsetCap.after) {
-      if (this.offsetCap.beyond === 'refuse') throw httpError(400);
-      if (this.offsetCap.beyond === 'empty') return [];
-      offset = this.offsetCap.after;
+    const key = JSON.stringify(query);
+    const kept = this.cache.get(key);
+    if (kept && this.second - kept.second < this.cdnSeconds) {
+      const age = this.second - kept.second;
+      this.ages.push(age);
+      return { ...kept.page, ageMs: age * 1000 };
     }
-    return newestFirst.slice(offset, offset + Math.min(query.limit, this.pageCap));
+    const page = this.page(query);
+    this.cache.set(key, { page, second: this.second });
+    this.ages.push(0);
+    return page;
   };
+
+  private page({ market, cursor, limit }: TradesQuery): DataPage {
+    if (cursor !== undefined && this.forgetsCursors) throw httpError(400);
+    const anchor = cursor === undefined ? undefined : (JSON.parse(cursor) as Anchor);
+    const below = this.rows
+      .map((row, sequence) => ({ row, sequence }))
+      .filter(({ row }) => market === undefined || this.isDeaf || row.condition_id === market)
+      .filter(({ row, sequence }) => anchor === undefined || isBelow(row.timestamp, sequence, anchor))
+      .sort((a, b) => b.row.timestamp - a.row.timestamp || b.sequence - a.sequence);
+    const found = below.slice(0, Math.min(limit, this.pageCap));
+    const rows = found.map(({ row }) => row);
+    const last = found.at(-1);
+    if (last === undefined || found.length === below.length) return { rows, ageMs: 0 };
+    const { timestamp } = last.row;
+    return { rows, ageMs: 0, nextCursor: JSON.stringify({ timestamp, sequence: last.sequence }) };
+  }
 
   /** The ids of all rows, or of some, sorted. */
   truth(isWanted: (row: Row) => boolean = () => true): string[] {
@@ -90,6 +107,10 @@ export class Feed {
 /** The condition id of a market, by number. */
 export function conditionIdOf(market: number): string {
   return `0x${String(market).padStart(64, '0')}`;
+}
+
+function isBelow(timestamp: number, sequence: number, anchor: Anchor): boolean {
+  return timestamp < anchor.timestamp || (timestamp === anchor.timestamp && sequence < anchor.sequence);
 }
 
 function httpError(statusCode: number): VenueError {

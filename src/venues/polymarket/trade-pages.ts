@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { VenueError } from '../errors.ts';
+import { POLYMARKET } from './client.ts';
+import type { DataPage } from './data-page.ts';
+import { type FeedRow, readFeed } from './parse-trade.ts';
+
+/**
+ * Pages of a trade feed that knows no ids: what the walk over the global feed and the walk back over one market share. A page follows
+ * the one before by cursor, newest first by second, and is not moved by new rows. Equal rows are counted within their second, so a second
+ * is taken only when it was read whole in one call; the page on which it begins is read again for that.
+ */
+export const stretch = z.object({
+  /** The newest second not read yet. */
+  next: z.number().int(),
+  /** The last second to read. */
+  floor: z.number().int(),
+  /** Of a page at or above the first row of `next`; absent: the newest page. */
+  cursor: z.string().exactOptional(),
+});
+export type Stretch = z.infer<typeof stretch>;
+
+/** One page of the feed; without a cursor the newest. */
+export type ListTrades = (cursor: string | undefined) => Promise<DataPage>;
+
+export interface FeedPage {
+  rows: FeedRow[];
+  nextCursor?: string;
+  ageMs: number;
+}
+
+export interface Pager {
+  list: ListTrades;
+  nowMs: number;
+  /** Pages of one call, at least 2: the last one of a call is the first one of the next. */
+  pagesPerCall: number;
+}
+
+export interface StretchRead {
+  /** Rows of complete seconds of the stretch, newest first. */
+  rows: FeedRow[];
+  /** Rows without a usable time, each once. */
+  timeless: FeedRow[];
+  /** What is left to read. */
+  left?: Stretch;
+  /** The feed ended above the floor. */
+  isFeedEnd?: true;
+  /** What could not be read, when something could not. */
+  truncated?: string;
+}
+
+/** So many rows, all refused, are no bad records but a changed format: going on would skip them for good. */
+const SYSTEMIC_ROWS = 20;
+/** A block has some hundred fills; a second that goes on for so many pages is not a second. */
+const MAX_PAGES = 60;
+
+/** Reads one page. Throws VenueError when all of many rows are unreadable. */
+export async function readPage(cursor: string | undefined, { list, nowMs }: Pager): Promise<FeedPage> {
+  const { rows: raw, ...page } = await list(cursor);
+  if (page.nextCursor !== undefined && page.nextCursor === cursor) {
+    throw new VenueError(POLYMARKET, 'invalid_payload', 'trades: the cursor leads to its own page', {
+      retryable: true,
+    });
+  }
+  const rows = readFeed(raw, nowMs);
+  const [first] = rows;
+  if (first?.rejected && rows.length >= SYSTEMIC_ROWS && rows.every((row) => row.rejected)) {
+    const { reason, detail } = first.rejected;
+    const message = `no trade of ${rows.length} is readable: ${reason}, ${detail}`;
+    throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
+  }
+  return { ...page, rows };
+}
+
+/** Reads on in a stretch. `first` is the page of its cursor, where the caller has it already. */
+export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPage): Promise<StretchRead> {
+  const { next, floor } = stretch;
+  let { cursor } = stretch;
+  let page = first ?? (await openPage(cursor, pager));
+  if (page === undefined) return { rows: [], timeless: [], left: { next, floor } };
+  const pages: { cursor: string | undefined; rows: FeedRow[] }[] = [];
+  const rows: FeedRow[] = [];
+  for (;;) {
+    pages.push({ cursor, rows: page.rows });
+    rows.push(...page.rows);
+    const { nextCursor } = page;
+    const last = lastSecond(rows);
+    if (nextCursor === undefined || (last !== undefined && last < floor)) {
+      const read = { rows: between(rows, floor, next), timeless: withoutTime(rows) };
+      return last === undefined || last >= floor ? { ...read, isFeedEnd: true } : read;
+    }
+    if (pages.length >= pager.pagesPerCall && last !== next) {
+      if (last === undefined || last > next) {
+        return { rows: [], timeless: withoutTime(rows), left: { next, floor, cursor: nextCursor } };
+      }
+      return cutAt(last, stretch, pages);
+    }
+    if (pages.length >= MAX_PAGES) {
+      const left = { next: next - 1, floor, cursor: nextCursor };
+      const truncated = `trades of second ${next}: more than ${rows.length} rows`;
+      const read = { rows: between(rows, next, next), timeless: withoutTime(rows), truncated };
+      return left.next < floor ? read : { ...read, left };
+    }
+    cursor = nextCursor;
+    page = await readPage(cursor, pager);
+  }
+}
+
+/** All complete seconds; the rest begins with the page that has the first row of the second that is cut. */
+function cutAt(
+  second: number,
+  { next, floor }: Stretch,
+  pages: readonly { cursor: string | undefined; rows: FeedRow[] }[],
+): StretchRead {
+  const isRest = (row: FeedRow) => row.second !== undefined && row.second <= second;
+  const index = pages.findIndex((page) => page.rows.some(isRest));
+  const cursor = pages[index]?.cursor;
+  return {
+    rows: between(
+      pages.flatMap((page) => page.rows),
+      second + 1,
+      next,
+    ),
+    timeless: withoutTime(pages.slice(0, index).flatMap((page) => page.rows)),
+    left: { next: second, floor, ...(cursor !== undefined && { cursor }) },
+  };
+}
+
+/** The page of a stored cursor, which the venue may have forgotten: then undefined, and the newest page is the place to go on from. */
+async function openPage(cursor: string | undefined, pager: Pager): Promise<FeedPage | undefined> {
+  try {
+    return await readPage(cursor, pager);
+  } catch (error) {
+    const isRefused = error instanceof VenueError && (error.statusCode === 400 || error.statusCode === 422);
+    if (cursor !== undefined && isRefused) return undefined;
+    throw error;
+  }
+}
+
+function between(rows: readonly FeedRow[], floor: number, next: number): FeedRow[] {
+  return rows.filter(({ second }) => second !== undefined && second >= floor && second <= next);
+}
+
+/** Rows whose time cannot be read. */
+export function withoutTime(rows: readonly FeedRow[]): FeedRow[] {
+  return rows.filter((row) => row.second === undefined);
+}
+
+export function newestSecond(rows: readonly FeedRow[]): number | undefined {
+  const seconds = rows.map((row) => row.second).filter((second) => second !== undefined);
+  return seconds.length === 0 ? undefined : Math.max(...seconds);
+}
+
+/**
+ * How far down newest-first pages reach: by the last row and not by the oldest, so that one row out of order does not make a gap look
+ * closed.
+ */
+function lastSecond(rows: readonly FeedRow[]): number | undefined {
+  return rows.findLast((row) => row.second !== undefined)?.second;
+}
