@@ -37,7 +37,6 @@ export const NOT_APPLICABLE: readonly { pattern: RegExp; reason: string }[] = [
     pattern: /^feeds\/polymarket\/data_v2_.*_resolutions_pending\.json$/,
     reason: 'a route that oddswire does not read',
   },
-  { pattern: /^feeds\/polymarket\/data_v2_2026-09-14_trades\.json$/, reason: 'rows of /v2/trades' },
 ];
 
 /** A list, the `data` of an answer, or rows by name. */
