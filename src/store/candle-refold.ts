@@ -132,7 +132,8 @@ export async function refoldProgress(db: Queryable): Promise<RefoldProgress[]> {
 
 /** The share of a pass that is done, 0 to 1. */
 export function refoldShare({ isFinished, outcomesDone, outcomes }: RefoldProgress): number {
-  return isFinished || outcomes === 0 ? 1 : outcomesDone / outcomes;
+  if (isFinished) return 1;
+  return outcomes === 0 ? 0 : outcomesDone / outcomes;
 }
 
 const WAITING = sql(
