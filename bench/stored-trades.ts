@@ -1,4 +1,5 @@
 import { INTERVAL_SECONDS } from '../src/domain/candle.ts';
+import { CLOSE_PRICE, OPEN_PRICE } from '../src/store/trade-order.ts';
 import { type Database, type Statement, sql } from '../src/store/tx.ts';
 
 const CANDLE = 'token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades';
@@ -21,14 +22,14 @@ export function storingTrades(name: string, made: string): Statement {
   });
   return sql(
     name,
-    `WITH made AS MATERIALIZED (${made}),
+    `WITH made AS MATERIALIZED (SELECT *, 0 AS ordinal FROM (${made}) m),
      stored AS (
        INSERT INTO trade (token_id, ts, trade_id, price, size, side)
        SELECT token_id, ts, trade_id, price, size, side FROM made),
      level_${minute} AS MATERIALIZED (
        SELECT token_id, ${minute} AS interval_seconds, floor(extract(epoch FROM ts) / ${minute})::bigint * ${minute} AS bucket,
-         (array_agg(price ORDER BY ts, trade_id COLLATE "C"))[1] AS open, max(price) AS high, min(price) AS low,
-         (array_agg(price ORDER BY ts DESC, trade_id COLLATE "C" DESC))[1] AS close, sum(size) AS volume,
+         ${OPEN_PRICE} AS open, max(price) AS high, min(price) AS low,
+         ${CLOSE_PRICE} AS close, sum(size) AS volume,
          sum(price * size) AS notional, count(*)::int AS trades
        FROM made GROUP BY 1, 3),
      ${levels.join(',\n     ')}

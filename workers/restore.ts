@@ -5,6 +5,7 @@ import type { QueueBackend } from '../src/queues/port.ts';
 import type { LaneJob } from '../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../src/queues/schedules.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
+import { isRefoldDue } from '../src/store/candle-refold.ts';
 import { dueSubscriptions } from '../src/store/delivery-due.ts';
 import { releaseParkedMarks, STAGES, waitingShards } from '../src/store/marks.ts';
 import { countTradeHistories } from '../src/store/trade-walks.ts';
@@ -85,6 +86,9 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
     },
     async () => {
       if (role === 'poller') await restoreHistories(deps);
+    },
+    async () => {
+      if (role === 'aggregator' && (await isRefoldDue(db))) producer.wake('refold-candles', {});
     },
   ]);
 }

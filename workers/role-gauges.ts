@@ -5,6 +5,7 @@ import { JOBS, queuesOfRole, type Role } from '../src/queues/jobs.ts';
 import { QUEUE_STATES, queueState } from '../src/queues/queue-state.ts';
 import { schedulesOf } from '../src/queues/schedules.ts';
 import { countDueDeliveries, pollAges, stageStates, storageState, walletAges } from '../src/store/backlog.ts';
+import { refoldProgress, refoldShare } from '../src/store/candle-refold.ts';
 import { oldestOverdueSeconds } from '../src/store/delivery-due.ts';
 import { STAGES } from '../src/store/marks.ts';
 import type { WorkerDeps } from './deps.ts';
@@ -18,7 +19,7 @@ export function gaugesOf(role: Role, deps: WorkerDeps): Collector[] {
 
 const ROLE_GAUGES: Record<Role, (deps: WorkerDeps) => Collector[]> = {
   poller: (deps) => [pollGauges(deps), ...(deps.walletAdapters.size > 0 ? [walletGauges(deps)] : [])],
-  aggregator: (deps) => [stageGauges('aggregator', deps), storageGauges(deps)],
+  aggregator: (deps) => [stageGauges('aggregator', deps), storageGauges(deps), refoldGauges(deps)],
   alerter: (deps) => [stageGauges('alerter', deps)],
   deliverer: (deps) => [deliveryGauges(deps)],
 };
@@ -113,6 +114,18 @@ function storageGauges({ db, metrics, now }: WorkerDeps): Collector {
       metrics.databaseBytes.set(Number.NaN);
       metrics.partitionReady.reset();
     },
+  };
+}
+
+function refoldGauges({ db, metrics }: WorkerDeps): Collector {
+  return {
+    name: 'refold',
+    async read() {
+      for (const progress of await refoldProgress(db)) {
+        metrics.refoldProgress.set({ pass: progress.pass }, refoldShare(progress));
+      }
+    },
+    forget: () => metrics.refoldProgress.reset(),
   };
 }
 

@@ -14,6 +14,7 @@ import { pollPrices } from './poll-prices.ts';
 import { pollTokens } from './poll-tokens.ts';
 import { pollTrades } from './poll-trades.ts';
 import { pollWallets } from './poll-wallets.ts';
+import { refoldCandlesJob } from './refold-candles.ts';
 import { sampleSnapshotsJob } from './sample-snapshots.ts';
 
 const PROCESSORS: readonly DefinedJob[] = [
@@ -28,6 +29,7 @@ const PROCESSORS: readonly DefinedJob[] = [
   foldCandlesJob,
   sampleSnapshotsJob,
   maintainStorage,
+  refoldCandlesJob,
   evaluateAlertsJob,
   deliverWebhook,
   deliverDue,

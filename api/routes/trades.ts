@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { decimalField } from '../../src/domain/api-json.ts';
+import type { CursorCodec } from '../../src/domain/cursor.ts';
 import { checkedRange, MAX_EPOCH_SECONDS } from '../../src/domain/time-range.ts';
-import { readTrades, type StoredTrade, type TradePlace } from '../../src/store/series-reads.ts';
+import { placeOfIdOrder, readTrades, type StoredTrade, type TradePlace } from '../../src/store/series-reads.ts';
 import { historyExample } from '../contract/series.ts';
 import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../contract/trade.ts';
 import type { ApiDeps } from '../deps.ts';
@@ -13,7 +14,7 @@ import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts'
 /** A range that ended this long ago rarely gains trades. */
 const HISTORY_AFTER_SECONDS = 3_600;
 
-/** GET /v1/{venue}/markets/{market_id}/trades: the tape, by `(timestamp, trade_id)`. */
+/** GET /v1/{venue}/markets/{market_id}/trades: the tape, in the order that docs/venues.md states for each venue. */
 export function tradeRoutes(deps: ApiDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coverages = createTradeCoverages(deps);
@@ -52,7 +53,7 @@ export function tradeRoutes(deps: ApiDeps): Route[] {
               end ?? null,
               direction,
             ]);
-            const after = cursor === undefined ? undefined : toPlace(deps.cursors.decode(scope, cursor));
+            const after = cursor === undefined ? undefined : readPlace(deps.cursors, scope, cursor, direction);
             const range = { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
             const tokenIds = outcomes.map(({ tokenId }) => tokenId);
             const readPage = () =>
@@ -69,13 +70,12 @@ export function tradeRoutes(deps: ApiDeps): Route[] {
             }
             const { trades, next } = page;
             const outcomeIds = new Map(outcomes.map(({ tokenId, outcomeId }) => [tokenId, outcomeId]));
-            const position = next && [next.atMicros, next.tradeId, next.tokenId];
             const isGrowing = coverage.status === 'backfilling' && lacks(coverage, range);
             const isHistory = !isGrowing && (end ?? MAX_EPOCH_SECONDS) < deps.now() / 1000 - HISTORY_AFTER_SECONDS;
             return {
               data: trades.map((one) => presentTrade(one, market.marketId, outcomeIds)),
               meta: {
-                next_cursor: position ? deps.cursors.encode(scope, position) : null,
+                next_cursor: next ? writePlace(deps.cursors, scope, next) : null,
                 history: presentCoverage(coverage),
               },
               freshness: isHistory ? 'history' : 'latest',
@@ -101,6 +101,26 @@ function presentTrade(trade: StoredTrade, marketId: string, outcomeIds: Readonly
   };
 }
 
-function toPlace([atMicros = '', tradeId = '', tokenId = '']: readonly string[]): TradePlace {
-  return { atMicros, tradeId, tokenId };
+/** Cursors of version 1 hold a place by `(ts, trade_id)`; walks that began with one go on. */
+const ID_ORDER = 1;
+const TRADE_ORDER = 2;
+
+function writePlace(cursors: CursorCodec, scope: string, place: TradePlace): string {
+  const { atMicros, ordinal, signedPrice, tradeId, tokenId, passed } = place;
+  const position = [atMicros, ordinal, signedPrice, tradeId, tokenId];
+  if (passed) position.push(passed.tradeId, passed.tokenId);
+  return cursors.encode(scope, position, TRADE_ORDER);
+}
+
+/** @throws InvalidCursorError */
+function readPlace(cursors: CursorCodec, scope: string, cursor: string, direction: 'asc' | 'desc'): TradePlace {
+  const { version, position } = cursors.decodeVersion(scope, cursor, [ID_ORDER, TRADE_ORDER]);
+  if (version === ID_ORDER) {
+    const [atMicros = '', tradeId = '', tokenId = ''] = position;
+    return placeOfIdOrder({ atMicros, tradeId, tokenId }, direction);
+  }
+  const [atMicros = '', ordinal = '', signedPrice = '', tradeId = '', tokenId = '', passedId, passedToken] = position;
+  const place = { atMicros, ordinal, signedPrice, tradeId, tokenId };
+  if (passedId === undefined || passedToken === undefined) return place;
+  return { ...place, passed: { tradeId: passedId, tokenId: passedToken } };
 }

@@ -1,13 +1,14 @@
 import { json, type Reply, wholeNumber } from '../server/reply.ts';
 import { isoSeconds } from '../wire/time-text.ts';
+import type { Trade } from '../world/trade-tape.ts';
 import { combinationAfter, combinationPrint } from './combinations.ts';
 import type { Directory, Tier } from './directory.ts';
 import { badRequest, cursorOf, pageOf } from './query.ts';
-import { tradeObject } from './wire.ts';
+import { tradeIdOf, tradeObject } from './wire.ts';
 
 /**
- * `GET /markets/trades` and `GET /historical/trades`, newest first: the cutoff parts the prints between them. `min_ts` and
- * `max_ts` are seconds, both taken in.
+ * `GET /markets/trades` and `GET /historical/trades`, newest first, those of one microsecond by falling id: the cutoff parts the prints
+ * between them. `min_ts` and `max_ts` are seconds, both taken in.
  */
 export function listTrades(directory: Directory, query: URLSearchParams, tier: Tier): Reply {
   const { world, settings } = directory;
@@ -22,8 +23,8 @@ export function listTrades(directory: Directory, query: URLSearchParams, tier: T
   const first = tier === 'live' ? Math.max(minSecond ?? 0, settings.cutoffSecond) : (minSecond ?? 0);
   const last = tier === 'live' ? maxSecond : Math.min(maxSecond ?? Number.MAX_SAFE_INTEGER, settings.cutoffSecond - 1);
   const trades: Record<string, unknown>[] = [];
-  for (const trade of world.tape.newestFirst(only)) {
-    if (page.after !== undefined && trade.index > page.after / 2) continue;
+  for (const { trade, row } of byTimeAndId(world.tape.newestFirst(only), world.options.seed)) {
+    if (page.after !== undefined && row > page.after / 2) continue;
     if (last !== undefined && trade.second > last) continue;
     // Newest first: nothing behind this row can be in the range.
     if (trade.second < first) break;
@@ -33,16 +34,42 @@ export function listTrades(directory: Directory, query: URLSearchParams, tier: T
     const printed = only === undefined ? combinationAfter(trade, directory.combinations) : undefined;
     const isAsked = printed !== undefined && (combination ?? printed) === printed;
     const rows = [
-      { at: 2 * trade.index + 1, row: isAsked && combinationPrint(printed, fill, trade, world.options.seed) },
-      { at: 2 * trade.index, row: combination === undefined && fill },
+      { at: 2 * row + 1, object: isAsked && combinationPrint(printed, fill, trade, world.options.seed) },
+      { at: 2 * row, object: combination === undefined && fill },
     ];
-    for (const { at, row } of rows) {
-      if (row === false || (page.after !== undefined && at >= page.after)) continue;
-      trades.push(row);
+    for (const { at, object } of rows) {
+      if (object === false || (page.after !== undefined && at >= page.after)) continue;
+      trades.push(object);
       if (trades.length === page.limit) return json({ cursor: cursorOf(at), trades });
     }
   }
   return json({ cursor: '', trades });
+}
+
+interface ListedTrade {
+  readonly trade: Trade;
+  /** Falls along the list; fills of one order share their running numbers out anew. */
+  readonly row: number;
+}
+
+/** `newestFirst` with the fills of each order by falling id: fills follow each other on the tape. */
+function* byTimeAndId(newestFirst: Iterable<Trade>, seed: number): Generator<ListedTrade> {
+  let fills: Trade[] = [];
+  for (const trade of newestFirst) {
+    if (fills[0] !== undefined && fills[0].orderNo !== trade.orderNo) {
+      yield* byId(fills, seed);
+      fills = [];
+    }
+    fills.push(trade);
+  }
+  yield* byId(fills, seed);
+}
+
+function byId(fills: readonly Trade[], seed: number): ListedTrade[] {
+  const rows = fills.map(({ index }) => index);
+  return fills
+    .toSorted((a, b) => (tradeIdOf(seed, a) < tradeIdOf(seed, b) ? 1 : -1))
+    .map((trade, at) => ({ trade, row: rows[at] ?? trade.index }));
 }
 
 /** `GET /historical/cutoff`. */

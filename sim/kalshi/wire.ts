@@ -135,19 +135,20 @@ export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
   const taker = (side === 'BUY') === (outcomeIndex === 0) ? 'yes' : 'no';
   return {
     count_fp: fixed(formatScaled(trade.size, UNITS), 2),
-    created_time: isoMicros(trade.second, trade.index % 1_000_000),
+    created_time: isoMicros(trade.second, trade.micros),
     is_block_trade: false,
     no_price_dollars: fixed(formatScaled(grid - trade.ticks, grid), 4),
     taker_book_side: taker === 'yes' ? 'bid' : 'ask',
     taker_outcome_side: taker,
     taker_side: taker,
     ticker: tickerOf(market.spec),
-    trade_id: uuidOf(seed, trade.index),
+    trade_id: tradeIdOf(seed, trade),
     yes_price_dollars: fixed(formatScaled(trade.ticks, grid), 4),
   };
 }
 
-function uuidOf(seed: number, index: number): string {
+/** A random number: it says nothing of the order of trades. */
+export function tradeIdOf(seed: number, { index }: Pick<Trade, 'index'>): string {
   const hex = hashHex(4, seed, TRADE_DOMAIN, index);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }

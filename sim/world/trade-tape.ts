@@ -13,6 +13,8 @@ export interface Trade {
   readonly index: number;
   readonly marketNo: number;
   readonly second: number;
+  /** Microsecond of the second at which the order was matched; all fills of one order share it. */
+  readonly micros: number;
   readonly orderNo: number;
   readonly ticks: number;
   readonly size: number;

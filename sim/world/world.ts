@@ -35,6 +35,8 @@ export class World {
   private clockSecond: number;
   private stepCount = 0;
   private orderCount = 0;
+  private matchedSecond = 0;
+  private matchedInSecond = 0;
   private changeCount = 0;
 
   constructor(options: WorldOptions) {
@@ -104,12 +106,14 @@ export class World {
     this.orderCount += 1;
     this.changeCount += 1;
     const placement = market.order(order, this.clockSecond);
+    const micros = this.microsOfOrder();
     for (const fill of placement.fills) {
       market.recordTrade(this.clockSecond, fill.ticks, fill.size, order.intent);
       this.tape.append({
         index: this.tape.nextIndex,
         marketNo: market.spec.no,
         second: this.clockSecond,
+        micros,
         orderNo: this.orderCount,
         ticks: fill.ticks,
         size: fill.size,
@@ -120,6 +124,14 @@ export class World {
       });
     }
     return placement;
+  }
+
+  /** Orders of one second are matched one microsecond after another; the last microsecond takes all that would come after it. */
+  private microsOfOrder(): number {
+    if (this.matchedSecond !== this.clockSecond) this.matchedInSecond = 0;
+    this.matchedSecond = this.clockSecond;
+    this.matchedInSecond += 1;
+    return Math.min(this.matchedInSecond, 999_999);
   }
 
   /** All markets of the same event, itself included. */

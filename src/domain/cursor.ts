@@ -1,7 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { OddswireError } from './errors.ts';
 
-const VERSION = 1;
+/** The version of most lists. A list whose sort key changes counts up, and may go on to read its older versions. */
+const FIRST_VERSION = 1;
 /** 128 bits: nobody guesses one, and a cursor stays short. */
 const MAC_BYTES = 16;
 const MAX_CURSOR_LENGTH = 1024;
@@ -21,35 +22,47 @@ type CursorPosition = readonly string[];
  * list; it is under the MAC but not in the cursor. The same position always gives the same text.
  */
 export interface CursorCodec {
-  encode(scope: string, position: CursorPosition): string;
-  /** @throws InvalidCursorError */
+  /** `version` is 1 to 255. Default: 1. */
+  encode(scope: string, position: CursorPosition, version?: number): string;
+  /** Reads a cursor of version 1. @throws InvalidCursorError */
   decode(scope: string, cursor: string): CursorPosition;
+  /** Reads a cursor of one of several versions. @throws InvalidCursorError */
+  decodeVersion(
+    scope: string,
+    cursor: string,
+    versions: readonly number[],
+  ): { version: number; position: CursorPosition };
 }
 
 /** A codec over one secret key of at least 32 bytes. */
 export function createCursorCodec(key: Uint8Array): CursorCodec {
-  function macOf(scope: string, payload: Buffer): Buffer {
+  function macOf(version: number, scope: string, payload: Buffer): Buffer {
     const scopeBytes = Buffer.from(scope, 'utf8');
     // The length keeps a byte from moving between scope and payload unseen.
-    const head = Buffer.from(`${VERSION}.${scopeBytes.length}.`, 'utf8');
+    const head = Buffer.from(`${version}.${scopeBytes.length}.`, 'utf8');
     return createHmac('sha256', key).update(head).update(scopeBytes).update(payload).digest().subarray(0, MAC_BYTES);
   }
 
-  return {
-    encode(scope, position) {
+  const codec: CursorCodec = {
+    encode(scope, position, version = FIRST_VERSION) {
       const payload = Buffer.from(JSON.stringify(position), 'utf8');
-      return Buffer.concat([Buffer.from([VERSION]), macOf(scope, payload), payload]).toString('base64url');
+      return Buffer.concat([Buffer.from([version]), macOf(version, scope, payload), payload]).toString('base64url');
     },
 
-    decode(scope, cursor) {
+    decode: (scope, cursor) => codec.decodeVersion(scope, cursor, [FIRST_VERSION]).position,
+
+    decodeVersion(scope, cursor, versions) {
       if (cursor.length > MAX_CURSOR_LENGTH) throw new InvalidCursorError();
       const bytes = Buffer.from(cursor, 'base64url');
       // Node skips what is not base64url and ignores spare bits: only the text we would print is a cursor.
       if (bytes.toString('base64url') !== cursor) throw new InvalidCursorError();
-      if (bytes.length <= 1 + MAC_BYTES || bytes[0] !== VERSION) throw new InvalidCursorError();
+      const [version = 0] = bytes;
+      if (bytes.length <= 1 + MAC_BYTES || !versions.includes(version)) throw new InvalidCursorError();
       const payload = bytes.subarray(1 + MAC_BYTES);
-      if (!timingSafeEqual(bytes.subarray(1, 1 + MAC_BYTES), macOf(scope, payload))) throw new InvalidCursorError();
-      return JSON.parse(payload.toString('utf8')) as CursorPosition;
+      const mac = macOf(version, scope, payload);
+      if (!timingSafeEqual(bytes.subarray(1, 1 + MAC_BYTES), mac)) throw new InvalidCursorError();
+      return { version, position: JSON.parse(payload.toString('utf8')) as CursorPosition };
     },
   };
+  return codec;
 }

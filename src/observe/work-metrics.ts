@@ -74,6 +74,12 @@ export function workMetrics(registry: Registry) {
       buckets,
       registers,
     }),
+    refoldProgress: new Gauge({
+      name: 'candle_refold_progress_ratio',
+      help: 'Share of the outcomes whose stored candles a pass has compared with their trades, 0 to 1',
+      labelNames: ['pass'],
+      registers,
+    }),
     alertsFired: new Counter({ name: 'alerts_fired_total', help: 'Alerts that fired', registers }),
     alertsExpired: new Counter({
       name: 'alerts_expired_total',

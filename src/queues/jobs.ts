@@ -100,6 +100,14 @@ export const JOBS = {
     deduplicationId: () => 'maintain-storage',
     deadlineMs: 300_000,
   }),
+  /** Stored candles that were folded in an older order of trades. */
+  'refold-candles': job({
+    queue: () => 'candles',
+    data: everyLane,
+    role: 'aggregator',
+    deduplicationId: () => 'refold-candles',
+    deadlineMs: 60_000,
+  }),
   'evaluate-alerts': job({
     queue: () => 'alerts',
     data: laneData,

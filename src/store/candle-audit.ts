@@ -2,6 +2,7 @@ import { INTERVAL_SECONDS } from '../domain/candle.ts';
 import { SHARDS, shardOf } from '../domain/shard.ts';
 import type { TimeRange } from '../domain/time-range.ts';
 import { lockShards } from './marks.ts';
+import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 import { type Database, type Queryable, sql, type Tx } from './tx.ts';
 
 /** What a candle says, as `numeric` text. */
@@ -68,8 +69,8 @@ const DIFFERENCES = sql(
   `WITH token AS MATERIALIZED (SELECT unnest($1::bigint[]) AS token_id),
    folded AS MATERIALIZED (
      SELECT t.token_id, iv AS interval_seconds, floor(extract(epoch FROM t.ts) / iv)::bigint * iv AS bucket,
-            (array_agg(t.price ORDER BY t.ts, t.trade_id))[1] AS open, max(t.price) AS high, min(t.price) AS low,
-            (array_agg(t.price ORDER BY t.ts DESC, t.trade_id DESC))[1] AS close,
+            ${OPEN_PRICE} AS open, max(t.price) AS high, min(t.price) AS low,
+            ${CLOSE_PRICE} AS close,
             sum(t.size) AS volume, sum(t.price * t.size) AS notional, count(*)::int AS trades
      FROM trade t JOIN token USING (token_id) CROSS JOIN unnest($4::int[]) AS iv
      WHERE t.ts >= to_timestamp($2::bigint) AND t.ts < to_timestamp($3::bigint + ${LONGEST_SECONDS})

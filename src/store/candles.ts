@@ -1,5 +1,6 @@
 import { INTERVAL_SECONDS } from '../domain/candle.ts';
 import type { Mark } from './marks.ts';
+import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 import { sql, type Tx } from './tx.ts';
 
 const COLUMNS = 'token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades';
@@ -18,8 +19,8 @@ const FOLD_MINUTES = sql(
    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS s (token_id, start, until)
    CROSS JOIN LATERAL (
      SELECT floor(date_part('epoch', ts) / 60)::bigint * 60 AS bucket,
-            (array_agg(price ORDER BY ts, trade_id))[1] AS open, max(price) AS high, min(price) AS low,
-            (array_agg(price ORDER BY ts DESC, trade_id DESC))[1] AS close,
+            ${OPEN_PRICE} AS open, max(price) AS high, min(price) AS low,
+            ${CLOSE_PRICE} AS close,
             sum(size) AS volume, sum(price * size) AS notional, count(*)::int AS trades
      FROM trade t WHERE t.token_id = s.token_id AND t.ts >= to_timestamp(s.start) AND t.ts < to_timestamp(s.until)
      GROUP BY 1) f

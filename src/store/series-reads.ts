@@ -1,5 +1,6 @@
 import type { Decimal } from '../domain/decimal.ts';
 import type { TimeRange } from '../domain/time-range.ts';
+import { SIGNED_PRICE_COLUMN, TRADE_ORDER, TRADE_ORDER_REVERSED, TRADE_PLACE } from './trade-order.ts';
 import { type Queryable, sql } from './tx.ts';
 
 /** A stored candle; `bucket` is its start in epoch seconds, decimals are `numeric` text. */
@@ -129,8 +130,26 @@ export interface StoredTrade {
   side: 'buy' | 'sell' | undefined;
 }
 
-/** Where a trade stands in a market's tape. */
-export type TradePlace = Pick<StoredTrade, 'atMicros' | 'tradeId'> & { tokenId: string };
+/** Where a trade stands in a market's tape; the texts are integers and a decimal. */
+export interface TradePlace {
+  atMicros: string;
+  ordinal: string;
+  signedPrice: string;
+  tradeId: string;
+  tokenId: string;
+  /** The last trade that a walk by `(ts, trade_id)` gave out: the trades up to it, of this instant, are passed too. */
+  passed?: { tradeId: string; tokenId: string };
+}
+
+/** Where a walk by `(ts, trade_id)` goes on in the order of now: at its instant, behind the trades that it gave out. */
+export function placeOfIdOrder(
+  last: Pick<TradePlace, 'atMicros' | 'tradeId' | 'tokenId'>,
+  direction: 'asc' | 'desc',
+): TradePlace {
+  const { atMicros, tradeId, tokenId } = last;
+  const ordinal = direction === 'asc' ? '-2147483648' : '2147483647';
+  return { atMicros, ordinal, signedPrice: '0', tradeId: '', tokenId: '0', passed: { tradeId, tokenId } };
+}
 
 interface TradeQuery {
   tokenIds: readonly bigint[];
@@ -148,27 +167,33 @@ interface TradeRow {
   price: string;
   size: string;
   side: number | null;
+  ordinal: number;
+  signed_price: string;
 }
 
 const MICROS = (parameter: string) => `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
 /** Per outcome a walk along its own index, then a merge of what they give: never more than a page from each. */
 function tradeStatement(direction: 'asc' | 'desc', isContinued: boolean) {
-  const [compare, way] = direction === 'asc' ? ['>=', 'ASC'] : ['<=', 'DESC'];
-  const place = `${MICROS('$5')}, $6::text`;
-  const passed = direction === 'asc' ? 'k.token_id <= $7::bigint' : 'k.token_id >= $7::bigint';
+  const [ahead, behind, order, way] =
+    direction === 'asc' ? ['>=', '<=', TRADE_ORDER, 'ASC'] : ['<=', '>=', TRADE_ORDER_REVERSED, 'DESC'];
+  const ts = MICROS('$5');
+  const place = `(${ts}, $6::int, $7::numeric, $8::text COLLATE "C")`;
+  // The condition on `ts` alone is what the index and the choice of partitions go by.
   const after = isContinued
-    ? `AND (t.ts, t.trade_id) ${compare} (${place} COLLATE "C") AND NOT ((t.ts, t.trade_id) = (${place}) AND ${passed})`
+    ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} $9::bigint)
+         AND NOT coalesce(ts = ${ts} AND (trade_id, k.token_id) ${behind} ($10::text COLLATE "C", $11::bigint), false)`
     : '';
   return sql(
     `read_trades_${direction}${isContinued ? '_after' : ''}`,
-    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint AS ts_us, t.trade_id, t.price, t.size, t.side
+    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint AS ts_us, t.trade_id, t.price, t.size, t.side,
+       t.ordinal, ${SIGNED_PRICE_COLUMN}
      FROM unnest($1::bigint[]) AS k (token_id)
      CROSS JOIN LATERAL (
        SELECT * FROM trade t WHERE t.token_id = k.token_id
          AND t.ts >= coalesce(to_timestamp($2::float8), '-infinity') AND t.ts < coalesce(to_timestamp($3::float8), 'infinity')
-         ${after} ORDER BY t.ts ${way}, t.trade_id ${way} LIMIT $4) t
-     ORDER BY t.ts ${way}, t.trade_id ${way}, t.token_id ${way} LIMIT $4`,
+         ${after} ORDER BY ${order} LIMIT $4) t
+     ORDER BY ${order}, t.token_id ${way} LIMIT $4`,
   );
 }
 
@@ -177,14 +202,17 @@ const TRADES = {
   desc: { first: tradeStatement('desc', false), after: tradeStatement('desc', true) },
 };
 
-/** A page of the tape of these outcomes in the order `(ts, trade_id)`, and the place of its last trade when more follow. */
+/** A page of the tape of these outcomes in the order of trades, and the place of its last trade when more follow. */
 export async function readTrades(
   db: Queryable,
   query: TradeQuery,
 ): Promise<{ trades: StoredTrade[]; next?: TradePlace }> {
   const { after, direction, limit, range, tokenIds } = query;
   const values: unknown[] = [tokenIds, range.start ?? null, range.end ?? null, limit + 1];
-  if (after) values.push(after.atMicros, after.tradeId, after.tokenId);
+  if (after) {
+    const { atMicros, ordinal, signedPrice, tradeId, tokenId, passed } = after;
+    values.push(atMicros, ordinal, signedPrice, tradeId, tokenId, passed?.tradeId ?? null, passed?.tokenId ?? null);
+  }
   const rows = await db.query<TradeRow>(TRADES[direction][after ? 'after' : 'first'], values);
   const trades = rows.slice(0, limit).map(
     (row): StoredTrade => ({
@@ -197,7 +225,15 @@ export async function readTrades(
       side: row.side === null ? undefined : row.side > 0 ? 'buy' : 'sell',
     }),
   );
-  const last = trades.at(-1);
+  const last = rows[limit - 1];
   if (rows.length <= limit || !last) return { trades };
-  return { trades, next: { atMicros: last.atMicros, tradeId: last.tradeId, tokenId: String(last.tokenId) } };
+  const next = {
+    atMicros: last.ts_us,
+    ordinal: String(last.ordinal),
+    signedPrice: last.signed_price,
+    tradeId: last.trade_id,
+    tokenId: last.token_id,
+    ...(after?.passed && after.atMicros === last.ts_us && { passed: after.passed }),
+  };
+  return { trades, next };
 }

@@ -12,10 +12,10 @@ const INSERT_TRADES = sql(
   'insert_trades',
   `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
    inserted AS (
-     INSERT INTO trade (token_id, ts, trade_id, price, size, side)
-     SELECT token_id, to_timestamp(ms / 1000), trade_id, price, size, side
-     FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[])
-       AS t (token_id, ms, trade_id, price, size, side)
+     INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal)
+     SELECT token_id, to_timestamp(ms / 1000), trade_id, price, size, side, ordinal
+     FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[], $7::int[])
+       AS t (token_id, ms, trade_id, price, size, side, ordinal)
      ORDER BY token_id, ms, trade_id COLLATE "C"
      ON CONFLICT DO NOTHING RETURNING token_id, ts, price),
    folds AS (
@@ -24,7 +24,7 @@ const INSERT_TRADES = sql(
      FROM (SELECT DISTINCT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute FROM inserted) gained),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
-     SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $7 * interval '1 millisecond'
+     SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $8 * interval '1 millisecond'
      RETURNING token_id, received_at),
    alerts AS (
      INSERT INTO mark (stage, shard, key, detail)
@@ -55,6 +55,7 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
     trades.map((trade) => trade.price),
     trades.map((trade) => trade.size),
     trades.map((trade) => (trade.side === undefined ? null : trade.side === 'buy' ? 1 : -1)),
+    trades.map((trade) => trade.ordinal ?? 0),
     STALE_OBSERVATION_MS,
   ]);
   return {

@@ -31,7 +31,7 @@ export function brokenAlerts(db: Database): Promise<unknown[]> {
 
 const TRADES = sql(
   'oracle_trades',
-  `SELECT token_id, extract(epoch FROM ts) * 1000 AS ts_ms, trade_id, price, size FROM trade ORDER BY token_id`,
+  `SELECT token_id, extract(epoch FROM ts) * 1000 AS ts_ms, trade_id, price, size, side, ordinal FROM trade ORDER BY token_id`,
 );
 const CANDLES = sql(
   'oracle_candles',
@@ -45,6 +45,8 @@ interface TradeRow {
   trade_id: string;
   price: string;
   size: string;
+  side: number | null;
+  ordinal: number;
 }
 
 /** Candles that differ from the fold of the stored trades, as text. */
@@ -62,6 +64,8 @@ export async function wrongCandles(db: Database): Promise<string[]> {
       tradeId: row.trade_id,
       price: decimal(row.price),
       size: decimal(row.size),
+      ordinal: row.ordinal,
+      ...(row.side !== null && { side: row.side > 0 ? ('buy' as const) : ('sell' as const) }),
     }));
     for (const interval of Object.values(INTERVAL_SECONDS)) {
       const stored = await db.query<Record<string, string>>(CANDLES, [tokenId, interval]);

@@ -1,6 +1,7 @@
 import type { Exchange, LedgerRow, MarketState } from '../../sim/exchange.ts';
 import { tickerOf } from '../../sim/kalshi/wire.ts';
 import { type Decimal, decimal, ONE, subtractDecimals } from '../../src/domain/decimal.ts';
+import { TRADE_ORDER } from '../../src/store/trade-order.ts';
 import { type Database, sql } from '../../src/store/tx.ts';
 
 /** The venues that the simulated exchange is served as. */
@@ -72,6 +73,21 @@ export function ledgerTape(
     .sort();
 }
 
+/** The prices of `ledgerTape` by outcome, in the order in which the fills happened. */
+export function ledgerOrder(
+  venue: MarketVenue,
+  rows: readonly LedgerRow[],
+  places: ReadonlyMap<string, Places>,
+  until: number,
+): Map<string, string[]> {
+  const tapes = new Map<string, string[]>();
+  for (const row of rows.filter(({ timestamp }) => timestamp < until)) {
+    const { outcomeId = '', price } = printOf(venue, row, places.get(row.conditionId)?.[venue].outcomeIds ?? []);
+    tapes.set(outcomeId, [...(tapes.get(outcomeId) ?? []), price]);
+  }
+  return tapes;
+}
+
 function printOf(
   venue: MarketVenue,
   row: LedgerRow,
@@ -119,6 +135,29 @@ export async function storedTapes(db: Database, from: number, until: number): Pr
   }
   for (const tape of tapes.values()) tape.sort();
   return tapes;
+}
+
+const STORED_ORDER = sql(
+  'test_venue_order',
+  `SELECT t.mint, array_agg(r.price::text ORDER BY ${TRADE_ORDER}) AS prices,
+     count(*) - count(DISTINCT r.ts) AS ties
+   FROM trade r JOIN (
+     SELECT t.id, t.mint FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id WHERE m.venue = $1
+   ) t ON t.id = r.token_id
+   WHERE r.ts < to_timestamp($2) GROUP BY t.mint`,
+);
+
+/** The stored prices of a venue before `until`, by outcome in the order of trades, and how many trades share their instant. */
+export async function storedOrder(
+  db: Database,
+  venue: MarketVenue,
+  until: number,
+): Promise<{ tapes: Map<string, string[]>; ties: number }> {
+  const rows = await db.query<{ mint: string; prices: string[]; ties: string }>(STORED_ORDER, [venue, until]);
+  return {
+    tapes: new Map(rows.map(({ mint, prices }) => [mint, prices.map((price) => decimal(price))])),
+    ties: rows.reduce((sum, { ties }) => sum + Number(ties), 0),
+  };
 }
 
 const IMPOSSIBLE = sql(

@@ -10,12 +10,14 @@ import { wrongCandles } from './oracle.ts';
 import {
   findPlaces,
   impossibleRows,
+  ledgerOrder,
   ledgerTape,
   MARKET_VENUES,
   type MarketVenue,
   type Places,
   pricesSince,
   storedMarket,
+  storedOrder,
   storedTapes,
 } from './venue-ledger.ts';
 
@@ -216,6 +218,9 @@ describe('three venues', () => {
       CATCH_UP,
     );
     expect(await impossibleRows(db)).toEqual([]);
+    const { tapes, ties } = await storedOrder(db, 'kalshi', until);
+    expect(ties).toBeGreaterThan(0);
+    expect(tapes).toEqual(ledgerOrder('kalshi', system.exchange.ledger().trades, places, until));
     await eventually(
       () => wrongCandles(db),
       (wrong) => wrong.length === 0,

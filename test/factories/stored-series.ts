@@ -18,8 +18,8 @@ export async function aStoredPrice(
 
 const INSERT_TRADE = sql(
   'test_insert_trades',
-  `INSERT INTO trade (token_id, ts, trade_id, price, size, side)
-   SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[])`,
+  `INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal)
+   SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[], $7::int[])`,
 );
 
 export interface TestTrade {
@@ -29,6 +29,7 @@ export interface TestTrade {
   price?: string;
   size?: string;
   side?: 'buy' | 'sell';
+  ordinal?: number;
 }
 
 /** Inserts trades as they are, without marks or candles. */
@@ -44,6 +45,7 @@ export async function storedTrades(db: Database, trades: readonly TestTrade[]): 
     trades.map(({ price = '0.5' }) => price),
     trades.map(({ size = '10' }) => size),
     trades.map(({ side }) => (side === undefined ? null : side === 'buy' ? 1 : -1)),
+    trades.map(({ ordinal = 0 }) => ordinal),
   ]);
 }
 

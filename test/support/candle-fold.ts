@@ -1,4 +1,5 @@
 import { addDecimals, compareDecimals, type Decimal, multiplyDecimals } from '../../src/domain/decimal.ts';
+import { compareTrades, type OrderedTrade } from '../../src/domain/trade-order.ts';
 
 /** OHLCV of one outcome over `[start, start + interval)`. `start` is epoch seconds; volume in units, notional = sum of price x size. */
 export interface Candle {
@@ -12,10 +13,7 @@ export interface Candle {
   trades: number;
 }
 
-export interface CandleTrade {
-  tsMs: number;
-  tradeId: string;
-  price: Decimal;
+export interface CandleTrade extends OrderedTrade {
   size: Decimal;
 }
 
@@ -24,19 +22,13 @@ export function bucketStart(tsMs: number, intervalSeconds: number): number {
   return Math.floor(tsMs / 1000 / intervalSeconds) * intervalSeconds;
 }
 
-/** `tradeId` is compared by code unit, as Postgres does under COLLATE "C" for ASCII ids. */
-function inTapeOrder(a: CandleTrade, b: CandleTrade): number {
-  if (a.tsMs !== b.tsMs) return a.tsMs - b.tsMs;
-  return a.tradeId < b.tradeId ? -1 : a.tradeId > b.tradeId ? 1 : 0;
-}
-
 /**
- * The rule of candles in a second hand (DESIGN section 6): those of one outcome are a pure function of its trades in the
- * order `(ts, trade_id)`. The aggregator does the same in SQL, and tests hold the two against each other.
+ * The rule of candles in a second hand: those of one outcome are a pure function of its trades in the order of
+ * `compareTrades`. The aggregator does the same in SQL, and tests hold the two against each other.
  */
 export function foldTrades(trades: readonly CandleTrade[], intervalSeconds: number): Candle[] {
   const byBucket = new Map<number, Candle>();
-  for (const { tsMs, price, size } of [...trades].sort(inTapeOrder)) {
+  for (const { tsMs, price, size } of [...trades].sort(compareTrades)) {
     const start = bucketStart(tsMs, intervalSeconds);
     const notional = multiplyDecimals(price, size);
     const candle = byBucket.get(start);

@@ -1,5 +1,6 @@
 import { readiness } from '../../../src/observe/probe-server.ts';
 import { type PollAge, pollAges } from '../../../src/store/backlog.ts';
+import { type RefoldProgress, refoldProgress, refoldShare } from '../../../src/store/candle-refold.ts';
 import {
   type DeliveryLoad,
   type FailingEndpoint,
@@ -42,6 +43,7 @@ interface Overview {
   throughput: Throughput;
   polls: readonly PollAge[];
   stages: readonly StageBacklog[];
+  refolds: readonly RefoldProgress[];
   load: DeliveryLoad;
   failing: readonly FailingEndpoint[];
 }
@@ -80,15 +82,16 @@ export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
 async function readOverview({ db, dependencies, venues }: OverviewDeps): Promise<Overview> {
   const names = venues.map(({ venue }) => venue);
   const { missing } = await readiness(dependencies);
-  const [connections, throughput, polls, stages, load, failing] = await Promise.all([
+  const [connections, throughput, polls, stages, refolds, load, failing] = await Promise.all([
     readConnections(db),
     readThroughput(db),
     pollAges(db, names),
     readStageBacklogs(db),
+    refoldProgress(db),
     readDeliveryLoad(db),
     listFailingEndpoints(db, MAX_FAILING),
   ]);
-  return { missing, connections, throughput, polls, stages, load, failing };
+  return { missing, connections, throughput, polls, stages, refolds, load, failing };
 }
 
 function fragments(overview: Overview, deps: OverviewDeps, nowMs: number) {
@@ -98,7 +101,7 @@ function fragments(overview: Overview, deps: OverviewDeps, nowMs: number) {
     ingest: ingest(overview.polls, deps.venues),
     deliveries: deliveries(overview.load),
     failing: failing(overview.failing, nowMs),
-    stages: stages(overview.stages),
+    stages: html`${stages(overview.stages)}${refolds(overview.refolds)}`,
     processes: processes(overview.connections),
   };
 }
@@ -241,6 +244,17 @@ function stages(backlogs: readonly StageBacklog[]): Html {
     rows: backlogs,
     empty: 'There are no stages.',
   });
+}
+
+/** The passes over stored candles after an upgrade, until they are finished. */
+function refolds(passes: readonly RefoldProgress[]): Html {
+  const open = passes.filter(({ isFinished }) => !isFinished);
+  return html`${open.map(
+    (each) =>
+      html`<p class="under">Refold of stored candles, pass ${each.pass} of ${passes.length}: ${Math.floor(
+        refoldShare(each) * 100,
+      )} % · ${number(each.minutes)} minutes marked</p>`,
+  )}`;
 }
 
 function stageState({ stage, oldestMs, parked }: StageBacklog): Html {

@@ -5,6 +5,7 @@ import { readStageBacklogs, readThroughput, sampleThroughput } from '../../../sr
 import { acquirePollLease, releasePollLease } from '../../../src/store/poll-state.ts';
 import { quarantine } from '../../../src/store/quarantine.ts';
 import { sql } from '../../../src/store/tx.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startTestApi, type TestApi } from './api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
@@ -183,6 +184,26 @@ describe('whatever others wrote', () => {
 });
 
 describe('the overview', () => {
+  it('shows how far each refold of stored candles is until it is finished', async () => {
+    const change = (name: string, text: string) => api.db.query(sql(name, text));
+    await change(
+      'ops_test_refold',
+      `INSERT INTO candle_refold (pass, due_at, minutes, finished_at) VALUES (1, now(), 7, now()), (2, now(), 3, NULL)`,
+    );
+    // The overview is read every two seconds at most.
+    const stages = await eventually(
+      async () =>
+        ((await viewer.call('/ops/overview.json')).body as unknown as { stages: string }).stages.replaceAll(
+          /<[^>]*>/g,
+          '',
+        ),
+      (text) => text.includes('Refold of stored candles, pass 2 of 2: 0 % · 3 minutes marked'),
+      { timeoutMs: 8_000 },
+    );
+    await change('ops_test_refold_end', 'TRUNCATE candle_refold');
+    expect(stages).not.toContain('pass 1 of 2');
+  });
+
   it('refreshes by parts that are those of the page', async () => {
     const [page, answer] = await Promise.all([viewer.page('/ops'), viewer.call('/ops/overview.json')]);
     const parts = answer.body as unknown as Record<string, string>;

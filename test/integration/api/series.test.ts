@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createCursorCodec } from '../../../src/domain/cursor.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { aStoredBook, storedCandles, storedSnapshots, storedTrades } from '../../factories/stored-series.ts';
 import { type Client, startTestApi, type TestApi } from './api-harness.ts';
@@ -236,6 +237,9 @@ describe('trades', () => {
         at: at(i < 10 ? monthAgo : -((i >> 3) * 1000)),
         // The same id at the same time on two outcomes is two trades.
         tradeId: `t${(i >> 1) % 9}-${i >> 2}`,
+        price: `0.${(i * 37) % 5}`,
+        ordinal: (i >> 2) % 2,
+        ...(i % 3 > 0 && { side: i % 3 === 1 ? ('buy' as const) : ('sell' as const) }),
       }));
       await storedTrades(api.db, tape);
       const seen: string[] = [];
@@ -260,6 +264,99 @@ describe('trades', () => {
       expect([...old].sort()).toEqual(
         tape.map((trade, i) => `${market.outcomes[i % 2]?.outcomeId}/${trade.tradeId}`).sort(),
       );
+    },
+  );
+
+  /** Two sweeps of one instant, trades without a side, and ordinals that differ; ids say nothing of their order. */
+  const TIES = [
+    { price: '0.30', side: 'buy', ordinal: 0, place: 5 },
+    { price: '0.99', side: 'sell', ordinal: 0, place: 0 },
+    { price: '0.07', side: 'buy', ordinal: 0, place: 4 },
+    { price: '0.4', side: undefined, ordinal: 0, place: 3 },
+    { price: '0.1', side: 'sell', ordinal: 0, place: 1 },
+    { price: '0.3', side: undefined, ordinal: 0, place: 2 },
+    { price: '0.01', side: 'sell', ordinal: 2, place: 7 },
+    { price: '0.98', side: 'buy', ordinal: 1, place: 6 },
+  ] as const;
+
+  it.each(['asc', 'desc'] as const)(
+    'walk %s through trades of one instant in the order of a sweep',
+    async (direction) => {
+      const market = await aStoredMarket(api.db);
+      const ties = TIES.map(({ side, ...rest }, i) => ({
+        ...rest,
+        tokenId: tokenOf(market),
+        at: at(0),
+        // Trade 3 has the lower id of the two without a side.
+        tradeId: `t${(i * 5) % 8}`,
+        ...(side && { side }),
+      }));
+      await storedTrades(api.db, ties);
+      const expected = ties.toSorted((a, b) => a.place - b.place).map(({ tradeId }) => tradeId);
+      if (direction === 'desc') expected.reverse();
+      for (const limit of [1, 3, 8]) {
+        const seen: string[] = [];
+        let cursor: string | null | undefined;
+        do {
+          const query = `limit=${limit}&direction=${direction}${cursor ? `&cursor=${cursor}` : ''}`;
+          const { body } = await client.market(`/v1/all/markets/${market.marketId}/trades?${query}`);
+          seen.push(...(body.data as { trade_id: string }[]).map(({ trade_id }) => trade_id));
+          cursor = body.meta.next_cursor;
+        } while (cursor);
+        expect(seen).toEqual(expected);
+      }
+    },
+  );
+
+  it.each(['asc', 'desc'] as const)(
+    'go on %s behind a cursor of version 1 with each remaining trade exactly once',
+    async (direction) => {
+      const codec = createCursorCodec(Buffer.alloc(32, 1));
+      const market = await aStoredMarket(api.db);
+      const tape = Array.from({ length: 36 }, (_, i) => ({
+        tokenId: tokenOf(market, i % 2),
+        at: at(-(i % 3) * 1000),
+        tradeId: `t${(Math.floor(i / 6) * 5) % 6}`,
+        price: `0.${(i * 5) % 9}`,
+        ordinal: i % 2,
+        ...(i % 4 > 0 && { side: i % 4 === 1 ? ('sell' as const) : ('buy' as const) }),
+      }));
+      await storedTrades(api.db, tape);
+      const name = ({ tokenId, tradeId, at: time }: (typeof tape)[number]) => `${time.getTime()} ${tradeId} ${tokenId}`;
+      const byId = tape.toSorted(
+        (a, b) =>
+          a.at.getTime() - b.at.getTime() || a.tradeId.localeCompare(b.tradeId) || Number(a.tokenId - b.tokenId),
+      );
+      if (direction === 'desc') byId.reverse();
+      const scope = JSON.stringify(['trades', String(market.pk), null, null, null, direction]);
+      const tokenIds = new Map(market.outcomes.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
+      for (const [index, last] of byId.entries()) {
+        const position = [`${last.at.getTime()}000`, last.tradeId, String(last.tokenId)];
+        let cursor: string | null = codec.encode(scope, position);
+        const seen: string[] = [];
+        while (cursor) {
+          const query = `limit=5&direction=${direction}&cursor=${cursor}`;
+          const answer = await client.market(`/v1/all/markets/${market.marketId}/trades?${query}`);
+          expect(answer.status).toBe(200);
+          for (const trade of answer.body.data as { trade_id: string; outcome_id: string; timestamp: number }[]) {
+            const tokenId = tokenIds.get(trade.outcome_id);
+            const found = tape.find(
+              (one) =>
+                one.tradeId === trade.trade_id &&
+                one.tokenId === tokenId &&
+                Math.floor(one.at.getTime() / 1000) === trade.timestamp,
+            );
+            if (found) seen.push(name(found));
+          }
+          cursor = answer.body.meta.next_cursor as string | null;
+        }
+        expect(seen.toSorted()).toEqual(
+          byId
+            .slice(index + 1)
+            .map(name)
+            .toSorted(),
+        );
+      }
     },
   );
 

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LedgerRow } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
+import { type Decimal, decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
+import { compareTrades } from '../../../src/domain/trade-order.ts';
+import { parsePreciseVenueTimeMs } from '../../../src/venues/venue-time.ts';
 import { type HttpExchange, NOW, startHttpExchange } from './http-exchange.ts';
 
 interface KalshiMarket {
@@ -14,6 +17,7 @@ interface KalshiTrade {
   ticker: string;
   count_fp: string;
   yes_price_dollars: string;
+  taker_side: string;
   created_time: string;
 }
 interface Page {
@@ -64,6 +68,25 @@ async function all<K extends 'markets' | 'trades' | 'events'>(path: string, what
 const ledgerOf = (conditionId: string) => ledger.filter((row) => row.conditionId === conditionId);
 const second = (trade: KalshiTrade) => Math.floor(Date.parse(trade.created_time) / 1000);
 
+function toOrdered(trade: KalshiTrade) {
+  return {
+    tradeId: trade.trade_id,
+    tsMs: parsePreciseVenueTimeMs(trade.created_time) ?? 0,
+    price: decimal(trade.yes_price_dollars),
+    side: trade.taker_side === 'yes' ? ('buy' as const) : ('sell' as const),
+  };
+}
+
+function priceOfYes({ outcomeIndex, price }: LedgerRow): Decimal {
+  return outcomeIndex === 0 ? decimal(price) : subtractDecimals(ONE, decimal(price));
+}
+
+function pricesByStamp(trades: readonly ReturnType<typeof toOrdered>[]): Map<number, Decimal[]> {
+  const found = new Map<number, Decimal[]>();
+  for (const { tsMs, price } of trades) found.set(tsMs, [...(found.get(tsMs) ?? []), price]);
+  return found;
+}
+
 /** The market with the longest past. */
 function deepest(): { conditionId: string; ticker: string } {
   const market = exchange.state().markets.find((each) => each.conditionId === ledger[0]?.conditionId);
@@ -87,6 +110,28 @@ describe('Kalshi trades of one market', () => {
         .toReversed(),
     );
     expect(new Set([...live, ...old].map((trade) => trade.trade_id)).size).toBe(seconds.length);
+  });
+
+  it('of one order share a microsecond and are listed by falling id; the order of a sweep gives back how they happened', async () => {
+    const ties = { orders: 0, listedOtherwise: 0 };
+    for (const market of exchange.state().markets.slice(0, 6)) {
+      const path = `trades?ticker=${tickerOf(market)}&limit=41`;
+      const listed = [...(await all(`/markets/${path}`, 'trades')), ...(await all(`/historical/${path}`, 'trades'))];
+      const places = listed.map(({ created_time: stamp, trade_id: id }) => {
+        return `${stamp.slice(0, 19)} ${stamp.slice(20, -1).padEnd(6, '0')} ${id}`;
+      });
+      expect(places).toEqual(places.toSorted().toReversed());
+      const ordered = listed.map(toOrdered).sort(compareTrades);
+      expect(ordered.map(({ price }) => price)).toEqual(ledgerOf(market.conditionId).map(priceOfYes));
+      const listedByStamp = pricesByStamp(listed.map(toOrdered).toReversed());
+      for (const [stamp, prices] of pricesByStamp(ordered)) {
+        if (new Set(prices).size === 1) continue;
+        ties.orders += 1;
+        if (prices.join() !== listedByStamp.get(stamp)?.join()) ties.listedOtherwise += 1;
+      }
+    }
+    expect(ties.orders).toBeGreaterThan(10);
+    expect(ties.listedOtherwise).toBeGreaterThan(0);
   });
 
   it('are kept to a window of seconds, both taken in', async () => {

@@ -69,6 +69,8 @@ const tape = fc.uniqueArray(
     outcome: fc.integer({ min: 0, max: 2 }),
     price,
     size,
+    side: fc.constantFrom('buy', 'sell', undefined),
+    ordinal: fc.constantFrom(0, 0, 1),
   }),
   { minLength: 1, maxLength: 60, selector: ({ offsetMs, id, outcome }) => `${offsetMs}/${id}/${outcome}` },
 );
@@ -89,6 +91,8 @@ describe('candles', () => {
               tsMs: BASE_MS + entry.offsetMs,
               price: entry.price,
               size: entry.size,
+              ordinal: entry.ordinal,
+              ...(entry.side && { side: entry.side }),
             }),
           );
           const roll = (sides: number) => (dice.next().value ?? 0) % sides;

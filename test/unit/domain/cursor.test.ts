@@ -24,6 +24,20 @@ describe('cursors', () => {
     expect(codec.decode('markets', cursor)).toEqual(['123', '0.5']);
   });
 
+  it('of a later version are read by lists that name it, and by no other', () => {
+    fc.assert(
+      fc.property(text, position, fc.integer({ min: 2, max: 255 }), (scope, place, version) => {
+        const cursor = codec.encode(scope, place, version);
+        expect(codec.decodeVersion(scope, cursor, [1, version])).toEqual({ version, position: place });
+        expect(codec.decodeVersion(scope, codec.encode(scope, place), [1, version]).version).toBe(1);
+        expect(() => codec.decode(scope, cursor)).toThrow(InvalidCursorError);
+        const [, ...rest] = Buffer.from(cursor, 'base64url');
+        const relabelled = Buffer.from([1, ...rest]).toString('base64url');
+        expect(() => codec.decodeVersion(scope, relabelled, [1, version])).toThrow(InvalidCursorError);
+      }),
+    );
+  });
+
   it('are refused with any other scope or key', () => {
     const other = createCursorCodec(Buffer.alloc(32, 2));
     fc.assert(
