@@ -15,6 +15,7 @@ import { DeliveryClaims0004 } from './migrations/0004-delivery-claims.ts';
 import { AccountWrites0005 } from './migrations/0005-account-writes.ts';
 import { RateUsage0006 } from './migrations/0006-rate-usage.ts';
 import { OperatorPages0007 } from './migrations/0007-operator-pages.ts';
+import { Events0009 } from './migrations/0009-events.ts';
 
 /** Every table TypeORM's repositories may touch. */
 const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
@@ -28,6 +29,7 @@ const MIGRATIONS = [
   AccountWrites0005,
   RateUsage0006,
   OperatorPages0007,
+  Events0009,
 ] as const;
 
 /**
