@@ -113,33 +113,42 @@ interface EventList {
   next?: string;
 }
 
-/** One walk down an index per venue and status, then a merge, as `listMarkets` has it. Newest first by the immutable key. */
-function listStatement(query: EventListQuery, values: unknown[]): Statement {
-  const { category, text, after } = query;
-  const where = ['e.venue = v.venue AND e.status = s.status'];
+/**
+ * One walk down an index per venue and status, then a merge, as `listMarkets` has it; with words all events that have them. Newest first
+ * by the immutable key.
+ */
+function listStatement({ category, text, after }: EventListQuery, values: unknown[]): Statement {
+  const where: string[] = [];
   let name = 'list_market_events';
   if (category !== undefined) {
-    where.push(`e.category = $${values.push(category)} AND length(e.category) <= 200`);
+    where.push(`AND e.category = $${values.push(category)} AND length(e.category) <= 200`);
     name += '_category';
   }
-  if (text !== undefined) {
-    const words = text.split(/\s+/);
-    const most = `$${values.push(words.slice(0, -1).join(' '))}`;
-    where.push(`to_tsvector('simple', left(e.title, 2000)) @@ ${wordsQuery(most, `$${values.push(words.at(-1))}`)}`);
-    name += '_text';
-  }
   if (after !== undefined) {
-    where.push(`e.id < $${values.push(after)}::bigint`);
+    where.push(`AND e.id < $${values.push(after)}::bigint`);
     name += '_after';
   }
-  const statement = `SELECT ${EVENT_COLUMNS}
-     FROM (SELECT k.id FROM unnest($1::text[]) AS v (venue) CROSS JOIN unnest($2::text[]) AS s (status)
-           CROSS JOIN LATERAL (
-             SELECT e.id FROM market_event e WHERE ${where.join(' AND ')} ORDER BY e.id DESC LIMIT $3) k
-           ORDER BY k.id DESC LIMIT $3) k
-     JOIN market_event e ON e.id = k.id ${EVENT_PARTS} ORDER BY e.id DESC`;
-  // A word may be common or rare.
-  return text === undefined ? sql(name, statement) : sqlPlannedPerCall(name, statement);
+  const filters = where.join(' ');
+  const withKeys = (keys: string) => `SELECT ${EVENT_COLUMNS} FROM (${keys} ORDER BY id DESC LIMIT $3) k
+     JOIN market_event e ON e.venue = k.venue AND e.event_id = k.event_id ${EVENT_PARTS} ORDER BY e.id DESC`;
+  if (text === undefined) {
+    return sql(
+      name,
+      withKeys(`SELECT k.* FROM unnest($1::text[]) AS v (venue) CROSS JOIN unnest($2::text[]) AS s (status)
+        CROSS JOIN LATERAL (
+          SELECT e.venue, e.event_id, e.id FROM market_event e WHERE e.venue = v.venue AND e.status = s.status ${filters}
+          ORDER BY e.id DESC LIMIT $3) k`),
+    );
+  }
+  const words = text.split(/\s+/);
+  const most = `$${values.push(words.slice(0, -1).join(' '))}`;
+  const last = `$${values.push(words.at(-1))}`;
+  return sqlPlannedPerCall(
+    `${name}_text`,
+    withKeys(`SELECT e.venue, e.event_id, e.id FROM market_event e
+      WHERE e.venue = ANY ($1::text[]) AND e.status = ANY ($2::text[]) ${filters}
+        AND to_tsvector('simple', left(e.title, 2000)) @@ ${wordsQuery(most, last)}`),
+  );
 }
 
 /** A page of events, newest first. Each event that matches throughout a walk is returned exactly once. */

@@ -7,9 +7,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 const UP = [
   // Bounded: a btree refuses keys of more than a third of a page. A filter has at most 200 characters.
   `CREATE INDEX market_by_event ON market (venue, event_id, status, id) WHERE length(event_id) <= 200`,
-  // Everything but `url` is derived from the markets of the event.
+  // Everything but `url` is derived from the markets of the event. No index on `id` alone: the planner would walk it down past all
+  // events that a filter excludes.
   `CREATE TABLE market_event (
-     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+     id bigint GENERATED ALWAYS AS IDENTITY,
      venue text COLLATE "C" NOT NULL,
      event_id text NOT NULL,
      title text,
@@ -17,7 +18,7 @@ const UP = [
      url text,
      status text COLLATE "C" NOT NULL,
      updated_at timestamptz NOT NULL,
-     UNIQUE (venue, event_id)
+     PRIMARY KEY (venue, event_id)
    )`,
   `CREATE INDEX market_event_by_status ON market_event (venue, status, id)`,
   `CREATE INDEX market_event_by_category ON market_event (category, venue, status, id) WHERE length(category) <= 200`,
