@@ -19,6 +19,7 @@ export const STATUS_OF = {
   not_found: 404,
   venue_not_found: 404,
   market_not_found: 404,
+  event_not_found: 404,
   orderbook_not_available: 404,
   no_data_yet: 404,
   webhook_not_found: 404,

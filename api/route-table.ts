@@ -3,6 +3,7 @@ import type { Route } from './route.ts';
 import { alertRoutes } from './routes/alerts.ts';
 import { deliveryRoutes } from './routes/deliveries.ts';
 import { docsRoutes } from './routes/docs-page.ts';
+import { eventRoutes } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
 import { marketRoutes } from './routes/markets.ts';
 import { openApiRoute } from './routes/openapi.ts';
@@ -28,6 +29,7 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...walletRoutes(deps),
     ...venueRoutes(deps),
     ...marketRoutes(deps),
+    ...eventRoutes(deps),
     ...priceRoutes(deps),
     ...seriesRoutes(deps),
     ...tradeRoutes(deps),

@@ -1,5 +1,6 @@
 import { pruneEvents } from '../src/store/event-retention.ts';
 import { pruneIdempotencyKeys } from '../src/store/idempotency.ts';
+import { reconcileEvents } from '../src/store/market-events.ts';
 import { pruneReads } from '../src/store/market-heat.ts';
 import { pruneActions } from '../src/store/ops-actions.ts';
 import type { PartitionedTable } from '../src/store/partitions.ts';
@@ -22,6 +23,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
 
   const quarantinePruned = await pruneQuarantine(db);
   const readsPruned = await pruneReads(db);
+  const eventsReconciled = await reconcileEvents(db, signal);
 
   const { observationsDays, bookHistoryDays, priceHistoryDays, tradesDays } = config.retention;
   const retentionDays: readonly (readonly [PartitionedTable, number])[] = [
@@ -30,7 +32,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     ['price_history', priceHistoryDays],
     ['trade', tradesDays],
   ];
-  const report = { dropped: 0, carried: 0, postponed: 0, quarantinePruned, readsPruned };
+  const report = { dropped: 0, carried: 0, postponed: 0, quarantinePruned, readsPruned, eventsReconciled };
   for (const [table, days] of retentionDays) {
     const retired = await retirePartitions({ db, partitions, table, beforeMs: now() - days * DAY_MS, signal });
     const { dropped, carried, postponed } = retired;

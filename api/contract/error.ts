@@ -14,6 +14,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   not_found: 'There is no such thing here.',
   venue_not_found: 'No venue of this name runs.',
   market_not_found: 'The market is unknown.',
+  event_not_found: 'The event is unknown.',
   orderbook_not_available: 'No orderbook of this outcome is known. `Retry-After` where it may come.',
   no_data_yet: 'Nothing had been seen yet.',
   webhook_not_found: 'The account has no such webhook.',

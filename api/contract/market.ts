@@ -10,7 +10,11 @@ export const market = z
     market_id: opaqueId.meta({ description: "The venue's own id." }),
     venue: z.string(),
     event_id: z.string().optional(),
+    event_title: z.string().optional().meta({ description: 'The title of its event.' }),
     title: z.string(),
+    sibling_label: z.string().optional().meta({
+      description: 'Distinguishes it from the other markets of its event, which may have the same title.',
+    }),
     description: z.string(),
     category: z.string().optional().meta({ description: 'As the venue writes it.' }),
     tags: z.array(z.string()),
@@ -33,6 +37,7 @@ export const market = z
   .meta({ description: 'A market. Fields whose value is not known are absent.' });
 export type MarketBody = z.output<typeof market>;
 
+export const EVENT_ID_EXAMPLE = '16167';
 export const MARKET_ID_EXAMPLE = '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1';
 export const OUTCOME_ID_EXAMPLE = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
 const OTHER_OUTCOME_ID_EXAMPLE = '52114319501245915516055106046884209969926127482827954674443846427813813222426';
@@ -41,8 +46,10 @@ export const OUTCOME_ID_EXAMPLES = [OUTCOME_ID_EXAMPLE, OTHER_OUTCOME_ID_EXAMPLE
 export const marketExample: MarketBody = {
   market_id: MARKET_ID_EXAMPLE,
   venue: 'polymarket',
-  event_id: '16167',
+  event_id: EVENT_ID_EXAMPLE,
+  event_title: 'What will the central bank do in March?',
   title: 'Will the central bank cut rates in March?',
+  sibling_label: 'Rate cut',
   description: 'Resolves to "Yes" if the target rate is lowered at the March meeting.',
   category: 'Economics',
   tags: ['economics', 'rates'],
@@ -69,24 +76,33 @@ export const STATUS_ALIASES: Readonly<Record<string, MarketStatus>> = {
   paused: 'halted',
 };
 const STATUS_NAMES = [...MARKET_STATUSES, ...Object.keys(STATUS_ALIASES)];
-const MAX_SEARCH_LENGTH = 200;
+export const MAX_SEARCH_LENGTH = 200;
+
+/** Filters of lists of markets and of events. */
+export const statusFilter = z
+  .enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`)
+  .optional()
+  .meta({ description: '`unopened`, `active` and `paused` mean `created`, `open` and `halted`.' });
+export const categoryFilter = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(200, 'must have at most 200 characters')
+  .optional()
+  .meta({ description: 'As the venue writes it.' });
 
 export const marketListQuery = z.object({
-  q: z
-    .string()
-    .max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`)
-    .optional()
-    .meta({ description: 'Words of title or description; the last may be the beginning of one. Best match first.' }),
-  status: z
-    .enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`)
-    .optional()
-    .meta({ description: '`unopened`, `active` and `paused` mean `created`, `open` and `halted`.' }),
-  category: z
+  q: z.string().max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`).optional().meta({
+    description:
+      'Words of title, description, event title or label; the last may be the beginning of one. Best match first.',
+  }),
+  status: statusFilter,
+  category: categoryFilter,
+  event_id: z
     .string()
     .min(1, 'must not be empty')
     .max(200, 'must have at most 200 characters')
     .optional()
-    .meta({ description: 'As the venue writes it.' }),
+    .meta({ description: "The venue's id of an event: only its markets.", example: EVENT_ID_EXAMPLE }),
   limit: param.limit,
   cursor: param.cursor,
 });

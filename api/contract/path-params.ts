@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type {} from 'zod-openapi';
 import { alertExample } from './alert.ts';
 import { deliveryExample } from './delivery.ts';
-import { MARKET_ID_EXAMPLE } from './market.ts';
+import { EVENT_ID_EXAMPLE, MARKET_ID_EXAMPLE } from './market.ts';
 import { walletExample } from './wallet.ts';
 import { webhookExample } from './webhook.ts';
 
@@ -15,6 +15,7 @@ export function pathParams(venues: readonly string[]): Readonly<Record<string, z
       example: 'all',
     }),
     market_id: segment.meta({ description: "The venue's id of a market.", example: MARKET_ID_EXAMPLE }),
+    event_id: segment.meta({ description: "The venue's id of an event.", example: EVENT_ID_EXAMPLE }),
     webhook_id: segment.meta({ example: webhookExample.id }),
     delivery_id: segment.meta({ example: deliveryExample.id }),
     alert_id: segment.meta({ example: alertExample.id }),

@@ -15,6 +15,7 @@ import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
 import { anyEvent, balanceChangeEvent, priceAlertEvent, testEvent, transactionEvent } from '../contract/event.ts';
 import { market } from '../contract/market.ts';
+import { marketEvent, marketEventWithMarkets } from '../contract/market-event.ts';
 import { pathParams } from '../contract/path-params.ts';
 import { prices } from '../contract/price.ts';
 import { candle, history, snapshot, volumeWindow } from '../contract/series.ts';
@@ -49,6 +50,8 @@ const SCHEMAS = {
   ErrorMeta: errorMeta,
   Event: anyEvent,
   Market: market,
+  MarketEvent: marketEvent,
+  MarketEventWithMarkets: marketEventWithMarkets,
   Orderbook: book,
   PriceAlertEvent: priceAlertEvent,
   Prices: prices,
@@ -67,7 +70,7 @@ const SCHEMAS = {
 } as const;
 
 const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
-  markets: 'Markets, prices, books, trades and series: `Authorization: Bearer`, scope `markets:read`.',
+  markets: 'Markets, events, prices, books, trades and series: `Authorization: Bearer`, scope `markets:read`.',
   webhooks: 'Where events are sent: `X-API-Key`, scope `webhooks`.',
   deliveries: 'What was sent, and what brings it back: `X-API-Key`, scope `webhooks`.',
   alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',

@@ -8,6 +8,7 @@ import { HEADERS, HEADERS_OF_CODE, type HeaderName, OPTIONAL_HEADERS_OF_CODE, RA
 const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
   venue: 'venue_not_found',
   market_id: 'market_not_found',
+  event_id: 'event_not_found',
   webhook_id: 'webhook_not_found',
   delivery_id: 'not_found',
   alert_id: 'alert_not_found',

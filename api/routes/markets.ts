@@ -43,16 +43,25 @@ export function marketRoutes(deps: ApiDeps): Route[] {
         },
         errors: ['invalid_cursor'],
       },
-      ({ params, query: { cursor, limit, category, ...given } }) => {
+      ({ params, query: { cursor, limit, category, event_id, ...given } }) => {
         const { name, venues } = scopeOf(params.venue);
         const status = given.status === undefined ? undefined : toStatus(given.status);
         const text = given.q?.trim() || undefined;
-        const scope = ['markets', name, status ?? null, category ?? null, text ?? null];
+        // Without the event, a cursor of an earlier release stays valid.
+        const scope = [
+          'markets',
+          name,
+          status ?? null,
+          category ?? null,
+          text ?? null,
+          ...(event_id ? [event_id] : []),
+        ];
         const filters = {
           venues,
           limit,
           ...(status !== undefined && { status }),
           ...(category !== undefined && { category }),
+          ...(event_id !== undefined && { eventId: event_id }),
         };
         return {
           key: [...scope, limit, cursor],
@@ -118,7 +127,7 @@ async function readList(
   };
 }
 
-function toStatus(name: string): MarketStatus | undefined {
+export function toStatus(name: string): MarketStatus | undefined {
   return STATUS_ALIASES[name] ?? MARKET_STATUSES.find((status) => status === name);
 }
 
@@ -134,6 +143,7 @@ export function toPlace([tier, pk = '', similarity = '', threshold = '']: readon
     case 'title':
     case 'title-words':
     case 'words':
+    case 'names':
       return { tier, pk };
     case 'similar':
       return { tier, pk, similarity, threshold: Number(threshold) };
@@ -143,12 +153,14 @@ export function toPlace([tier, pk = '', similarity = '', threshold = '']: readon
 }
 
 /** Spec section 2.3, DESIGN section 4 "Market". */
-function presentMarket(market: StoredMarket): MarketBody {
+export function presentMarket(market: StoredMarket): MarketBody {
   return {
     market_id: market.marketId,
     venue: market.venue,
     event_id: market.eventId ?? undefined,
+    event_title: market.eventTitle ?? undefined,
     title: market.title,
+    sibling_label: market.siblingLabel ?? undefined,
     description: market.description,
     category: market.category ?? undefined,
     tags: market.tags,

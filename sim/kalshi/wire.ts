@@ -82,7 +82,8 @@ export function marketObject(market: Market, shown: Market): Wire {
     ...settlement(market),
     status: statusOf(market),
     ticker: tickerOf(spec),
-    title: spec.question,
+    // Siblings share a title: only their labels distinguish them.
+    title: spec.groupItemTitle === undefined ? spec.question : event.title,
     updated_time: isoSeconds(updatedSecondOf(market)),
     volume_24h_fp: '0.00',
     volume_fp: fixed(formatScaled(market.volumeMicroUsd, UNITS), 2),

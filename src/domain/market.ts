@@ -4,6 +4,16 @@ import type { Decimal } from './decimal.ts';
 export const MARKET_STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
 export type MarketStatus = (typeof MARKET_STATUSES)[number];
 
+/** The status of an event is the first of these that one of its markets has: an event is open while any of its markets is. */
+export const EVENT_STATUS_ORDER = [
+  'open',
+  'halted',
+  'created',
+  'closed',
+  'resolved',
+  'settled',
+] as const satisfies readonly MarketStatus[];
+
 /** One thing that can be priced and traded. Its `outcomeId` is what an alert calls `tokenMint`. */
 export interface OutcomeRecord {
   outcomeId: string;
@@ -19,6 +29,11 @@ export interface OutcomeRecord {
 export interface MarketRecord {
   marketId: string;
   eventId?: string;
+  /** The title and the page of its event at the venue. */
+  eventTitle?: string;
+  eventUrl?: string;
+  /** Distinguishes the market from the other markets of its event, which may have the same title. */
+  siblingLabel?: string;
   title: string;
   description: string;
   category?: string;

@@ -16,6 +16,7 @@ import { AccountWrites0005 } from './migrations/0005-account-writes.ts';
 import { RateUsage0006 } from './migrations/0006-rate-usage.ts';
 import { OperatorPages0007 } from './migrations/0007-operator-pages.ts';
 import { TradeOrder0008 } from './migrations/0008-trade-order.ts';
+import { Events0009 } from './migrations/0009-events.ts';
 
 /** Every table TypeORM's repositories may touch. */
 const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
@@ -30,6 +31,7 @@ const MIGRATIONS = [
   RateUsage0006,
   OperatorPages0007,
   TradeOrder0008,
+  Events0009,
 ] as const;
 
 /**

@@ -25,6 +25,9 @@ interface VersionFacts {
   winning_outcome_id: string | null;
   resolution_criteria: string | null;
   url: string | null;
+  /** Absent in versions of earlier releases. */
+  event_title?: string | null;
+  sibling_label?: string | null;
   outcomes: [string, string][];
 }
 
@@ -62,6 +65,8 @@ function factsOf(
 ): Omit<StoredMarket, 'pk' | 'venue' | 'marketId' | 'updatedAt' | 'volume' | 'volume24h' | 'liquidity'> {
   return {
     eventId: facts.event_id,
+    eventTitle: facts.event_title ?? null,
+    siblingLabel: facts.sibling_label ?? null,
     title: facts.title,
     description: facts.description,
     category: facts.category,

@@ -7,6 +7,8 @@ export interface StoredMarket {
   venue: string;
   marketId: string;
   eventId: string | null;
+  eventTitle: string | null;
+  siblingLabel: string | null;
   title: string;
   description: string;
   category: string | null;
@@ -27,7 +29,7 @@ export interface StoredMarket {
 }
 
 /** What `toMarket` reads, of `market m` joined with MARKET_PARTS. */
-export const MARKET_COLUMNS = `m.id, m.venue, m.venue_market_id, m.event_id, m.title, m.description, m.category, m.tags, m.status,
+export const MARKET_COLUMNS = `m.id, m.venue, m.venue_market_id, m.event_id, m.event_title, m.sibling_label, m.title, m.description, m.category, m.tags, m.status,
   m.created_at, m.open_at, m.close_at, m.resolved_at, m.winning_outcome_id, m.resolution_criteria, m.url, m.updated_at,
   s.volume, s.volume_24h, s.liquidity, o.outcomes`;
 
@@ -41,6 +43,8 @@ export interface MarketRow {
   venue: string;
   venue_market_id: string;
   event_id: string | null;
+  event_title: string | null;
+  sibling_label: string | null;
   title: string;
   description: string;
   category: string | null;
@@ -66,6 +70,8 @@ export function toMarket(row: MarketRow): StoredMarket {
     venue: row.venue,
     marketId: row.venue_market_id,
     eventId: row.event_id,
+    eventTitle: row.event_title,
+    siblingLabel: row.sibling_label,
     title: row.title,
     description: row.description,
     category: row.category,

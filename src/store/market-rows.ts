@@ -18,23 +18,23 @@ const READ_LEFT_OUT = sql(
 
 const LOCK_MARKETS = sql(
   'lock_markets',
-  `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash,
+  `SELECT id, venue_market_id, event_id, encode(content_hash, 'hex') AS content_hash,
      (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS unchanged_ms
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[]) ORDER BY venue_market_id FOR NO KEY UPDATE`,
 );
 
-const ROW_TYPE = `event_id text, title text, description text, category text, tags text[], status text,
+const ROW_TYPE = `event_id text, event_title text, sibling_label text, title text, description text, category text, tags text[], status text,
   has_book boolean, created_at timestamptz, open_at timestamptz, close_at timestamptz, resolved_at timestamptz,
   resolution text,
   winning_outcome_id text, resolution_criteria text, url text, content_hash text`;
 
 const INSERT_MARKETS = sql(
   'insert_markets',
-  `INSERT INTO market (venue, venue_market_id, event_id, title, description, category, tags, status, has_book,
+  `INSERT INTO market (venue, venue_market_id, event_id, event_title, sibling_label, title, description, category, tags, status, has_book,
      created_at, open_at, close_at, resolved_at, resolution, winning_outcome_id, resolution_criteria, url,
      content_hash, updated_at)
-   SELECT $1, r.market_id, r.event_id, r.title, r.description, r.category, r.tags, r.status, r.has_book, r.created_at,
-     r.open_at, r.close_at, r.resolved_at, r.resolution, r.winning_outcome_id, r.resolution_criteria, r.url,
+   SELECT $1, r.market_id, r.event_id, r.event_title, r.sibling_label, r.title, r.description, r.category, r.tags, r.status,
+     r.has_book, r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.winning_outcome_id, r.resolution_criteria, r.url,
      decode(r.content_hash, 'hex'), clock_timestamp()
    FROM jsonb_to_recordset($2::jsonb) AS r (market_id text, ${ROW_TYPE}) ORDER BY r.market_id COLLATE "C"
    ON CONFLICT (venue, venue_market_id) DO NOTHING RETURNING id, venue_market_id`,
@@ -42,7 +42,7 @@ const INSERT_MARKETS = sql(
 
 const UPDATE_MARKETS = sql(
   'update_markets',
-  `UPDATE market m SET event_id = r.event_id, title = r.title, description = r.description, category = r.category,
+  `UPDATE market m SET event_id = r.event_id, event_title = r.event_title, sibling_label = r.sibling_label, title = r.title, description = r.description, category = r.category,
      tags = r.tags, status = r.status, has_book = r.has_book, created_at = r.created_at, open_at = r.open_at,
      close_at = r.close_at, resolved_at = r.resolved_at, resolution = r.resolution,
      winning_outcome_id = r.winning_outcome_id, resolution_criteria = r.resolution_criteria, url = r.url,
@@ -57,6 +57,7 @@ interface KnownMarket {
 }
 
 interface LockedMarket extends KnownMarket {
+  event_id: string | null;
   /** Time since the last change of the row. */
   unchanged_ms: number;
 }
@@ -74,6 +75,8 @@ interface WrittenRows {
   pkOf: Map<string, string>;
   /** Those that were new or differed from what we had. */
   changed: MarketRecord[];
+  /** The events that changed markets left for another one. */
+  leftEvents: string[];
 }
 
 function iso(ms: number | undefined): string | null {
@@ -85,6 +88,9 @@ function toRow(market: MarketRecord) {
   const row = {
     market_id: market.marketId,
     event_id: market.eventId ?? null,
+    // Undefined is not hashed: the hashes of markets without them stay as they were before these fields came.
+    event_title: market.eventTitle,
+    sibling_label: market.siblingLabel,
     title: market.title,
     description: market.description,
     category: market.category ?? null,
@@ -146,8 +152,31 @@ export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
   return [...byId.values()];
 }
 
-/** Records with what is stored of the fields that they leave out; only their rows are read. */
+/** Records with what is stored of the fields they leave out. */
 async function completed(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
+  return withEventTitles(tx, venue, await withStoredFields(tx, venue, markets));
+}
+
+const READ_EVENT_TITLES = sql(
+  'read_event_titles',
+  `SELECT event_id, title FROM market_event WHERE venue = $1 AND event_id = ANY ($2::text[]) AND title IS NOT NULL`,
+);
+
+/** Some answers of a venue name an event by its id only. */
+async function withEventTitles(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
+  const isUntitled = ({ eventId, eventTitle }: MarketRecord) => eventId !== undefined && eventTitle === undefined;
+  const untitled = markets.filter(isUntitled).map(({ eventId }) => eventId);
+  if (untitled.length === 0) return [...markets];
+  const rows = await tx.query<{ event_id: string; title: string }>(READ_EVENT_TITLES, [venue, untitled]);
+  const titleOf = new Map(rows.map((row) => [row.event_id, row.title]));
+  return markets.map((market) => {
+    const title = isUntitled(market) ? titleOf.get(market.eventId ?? '') : undefined;
+    return title === undefined ? market : { ...market, eventTitle: title };
+  });
+}
+
+/** Records with the stored values of the fields that they omit; only their rows are read. */
+async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
   const partial = markets.filter(leavesFieldsOut).map((market) => market.marketId);
   if (partial.length === 0) return [...markets];
   const rows = await tx.query<LeftOut>(READ_LEFT_OUT, [venue, partial]);
@@ -188,9 +217,9 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
 
   // Another writer may have inserted some of the new ones meanwhile: they are like the others that exist.
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
-  const updated = existing.length === 0 ? [] : await updateMarkets(tx, venue, existing, pkOf);
+  const updated = await updateMarkets(tx, venue, existing, pkOf);
   const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
-  return { pkOf, changed: [...created, ...updated] };
+  return { pkOf, changed: [...created, ...updated.markets], leftEvents: updated.leftEvents };
 }
 
 /**
@@ -202,7 +231,8 @@ async function updateMarkets(
   venue: string,
   markets: readonly MarketRecord[],
   pkOf: Map<string, string>,
-): Promise<MarketRecord[]> {
+): Promise<{ markets: MarketRecord[]; leftEvents: string[] }> {
+  if (markets.length === 0) return { markets: [], leftEvents: [] };
   const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
   for (const row of locked) pkOf.set(row.venue_market_id, row.id);
   const lockedOf = new Map(locked.map((row) => [row.venue_market_id, row]));
@@ -213,12 +243,16 @@ async function updateMarkets(
     if (market.ageMs !== undefined && before.unchanged_ms < market.ageMs) return [];
     return [{ market, row: { ...row, id: before.id } }];
   });
-  if (changes.length === 0) return [];
+  if (changes.length === 0) return { markets: [], leftEvents: [] };
   const rows = changes.map(({ row }) => row);
   const changedAt = await keepVersions(
     tx,
     rows.map((row) => row.id),
   );
   await tx.query(UPDATE_MARKETS, [JSON.stringify(rows), changedAt]);
-  return changes.map(({ market }) => market);
+  const leftEvents = rows.flatMap((row) => {
+    const left = lockedOf.get(row.market_id)?.event_id;
+    return left === undefined || left === null || left === row.event_id ? [] : [left];
+  });
+  return { markets: changes.map(({ market }) => market), leftEvents };
 }

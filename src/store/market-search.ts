@@ -1,4 +1,5 @@
 import type { MarketStatus } from '../domain/market.ts';
+import { MAX_EVENT_ID_LENGTH } from './market-events.ts';
 import { MARKET_COLUMNS, MARKET_PARTS, type MarketRow, type StoredMarket, toMarket } from './market-reads.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from './tx.ts';
 
@@ -7,14 +8,19 @@ interface MarketSearchQuery {
   status?: MarketStatus;
   /** At most 200 characters. */
   category?: string;
+  /** At most MAX_EVENT_ID_LENGTH characters. */
+  eventId?: string;
   /** What a person typed: trimmed, not empty, at most 200 characters. */
   text: string;
   limit: number;
   after?: SearchPlace;
 }
 
-/** How titles match, best first: the title is the text; holds every word; title and description together hold every word. */
-const TIERS = ['title', 'title-words', 'words'] as const;
+/**
+ * How markets match, best first: the title is the text; holds every word; title and description together hold every word; the titles
+ * of market and event and the label among siblings together do. A new tier goes to the end: cursors of earlier releases continue there.
+ */
+const TIERS = ['title', 'title-words', 'words', 'names'] as const;
 type Tier = (typeof TIERS)[number];
 
 /** Where a market stands in a search. The similarity is float4 text that Postgres reads back to the same bits. */
@@ -40,12 +46,18 @@ interface MarketSearchPage {
 
 /**
  * Anything a person types is a query: words must all match, the last one as a prefix; nothing can be a syntax error.
- * $2 holds the words before the last, $3 the last.
+ * `most` holds the words before the last.
  */
-const WORDS = `(plainto_tsquery('simple', $2) &&
-  to_tsquery('simple', '''' || replace(replace($3, '\\', '\\\\'), '''', '''''') || ''':*'))`;
+export function wordsQuery(most: string, last: string): string {
+  return `(plainto_tsquery('simple', ${most}) &&
+  to_tsquery('simple', '''' || replace(replace(${last}, '\\', '\\\\'), '''', '''''') || ''':*'))`;
+}
+const WORDS = wordsQuery('$2', '$3');
 /** As the index market_title_words has it. */
 const HOLDS_IN_TITLE = `to_tsvector('simple', left(m.title, 2000)) @@ ${WORDS}`;
+/** As the index market_names has it. */
+const HOLDS_IN_NAMES = `to_tsvector('simple', left(m.title, 2000) || ' ' || left(coalesce(m.event_title, ''), 2000) || ' ' ||
+  left(coalesce(m.sibling_label, ''), 2000)) @@ ${WORDS} AND (m.event_title IS NOT NULL OR m.sibling_label IS NOT NULL)`;
 const IS_TITLE = 'lower(left(m.title, 200)) = lower($2) AND lower(m.title) = lower($2)';
 
 /** Each tier leaves out what the one before it gave, so that no market comes twice. */
@@ -53,6 +65,7 @@ const CONDITION: Record<Tier, string> = {
   title: IS_TITLE,
   'title-words': `${HOLDS_IN_TITLE} AND lower(m.title) <> lower($4)`,
   words: `m.search @@ ${WORDS} AND NOT ${HOLDS_IN_TITLE} AND lower(m.title) <> lower($4)`,
+  names: `${HOLDS_IN_NAMES} AND NOT m.search @@ ${WORDS} AND lower(m.title) <> lower($4)`,
 };
 
 /** How much alike words must be: first so, then so. Two swapped letters in a word of seven leave 0.43 to 0.6. */
@@ -78,6 +91,10 @@ function filtered(query: MarketSearchQuery, condition: string, values: unknown[]
   if (query.category !== undefined) {
     where.push(`m.category = $${all.push(query.category)} AND length(m.category) <= 200`);
     name += '_category';
+  }
+  if (query.eventId !== undefined) {
+    where.push(`m.event_id = $${all.push(query.eventId)} AND length(m.event_id) <= ${MAX_EVENT_ID_LENGTH}`);
+    name += '_event';
   }
   return { where: where.join(' AND '), values: all, name };
 }
@@ -184,7 +201,7 @@ async function readSimilar(
 
 /**
  * A page of the markets that match a text: those with that title, then those with every word in the title, then those with
- * every word in title or description, each newest first; and only when there is none at all, those with similar titles.
+ * every word in title or description, then those with every word in title, event and label, each newest first; and only when there is none at all, those with similar titles.
  * A market whose text stays as it is throughout a walk is returned exactly once.
  */
 export async function searchMarkets(db: Database, query: MarketSearchQuery): Promise<MarketSearchPage> {

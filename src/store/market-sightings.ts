@@ -1,4 +1,5 @@
 import type { MarketRecord } from '../domain/market.ts';
+import { refreshEvents } from './market-events.ts';
 import { keepVersions } from './market-versions.ts';
 import { type Queryable, sql, type Tx } from './tx.ts';
 
@@ -112,7 +113,7 @@ export async function missingMarkets(db: Queryable, venue: string, limit: number
 /** OFFSET 0: a join might begin with all that are missing, which after a bad sweep is the whole catalog. */
 const LOCK_GONE = sql(
   'lock_gone_markets',
-  `SELECT m.id FROM market m WHERE m.id = ANY ($1::bigint[]) AND m.status IN ${TRADABLE}
+  `SELECT m.id, m.venue, m.event_id FROM market m WHERE m.id = ANY ($1::bigint[]) AND m.status IN ${TRADABLE}
      AND EXISTS (SELECT FROM market_stats s WHERE s.market_id = m.id AND s.missing_since IS NOT NULL OFFSET 0)
    ORDER BY m.venue, m.venue_market_id FOR NO KEY UPDATE`,
 );
@@ -139,9 +140,15 @@ export async function settleMissing(
   asked: readonly MissingMarket[],
   unknown: readonly MissingMarket[],
 ): Promise<number> {
-  const locked = await tx.query<{ id: string }>(LOCK_GONE, [unknown.map((market) => market.pk)]);
+  const locked = await tx.query<{ id: string; venue: string; event_id: string | null }>(LOCK_GONE, [
+    unknown.map((market) => market.pk),
+  ]);
   const gone = locked.map((row) => row.id);
   if (gone.length > 0) await tx.query(MARK_GONE, [gone, await keepVersions(tx, gone)]);
+  await refreshEvents(
+    tx,
+    locked.flatMap(({ venue, event_id }) => (event_id === null ? [] : [{ venue, eventId: event_id }])),
+  );
   await tx.query(CLEAR_MISSING, [asked.map((market) => market.pk)]);
   return gone.length;
 }

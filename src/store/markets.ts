@@ -1,4 +1,5 @@
 import type { MarketRecord } from '../domain/market.ts';
+import { refreshEvents } from './market-events.ts';
 import { oncePerMarket, writeMarketRows } from './market-rows.ts';
 import { writeSightings } from './market-sightings.ts';
 import { insertMarks } from './marks.ts';
@@ -69,7 +70,7 @@ export async function writeMarkets(
 ): Promise<WrittenMarkets> {
   const markets = oncePerMarket(page);
   if (markets.length === 0) return { changed: 0, finalTokenIds: [] };
-  const { pkOf, changed } = await writeMarketRows(tx, venue, markets);
+  const { pkOf, changed, leftEvents } = await writeMarketRows(tx, venue, markets);
   await writeSightings(tx, markets, pkOf, { nowMs, sweepStartedAtMs });
   if (changed.length === 0) return { changed: 0, finalTokenIds: [] };
 
@@ -108,5 +109,12 @@ export async function writeMarkets(
     'evaluate-alerts',
     finalTokenIds.map((key) => ({ key, detail: MARKET_FINAL_DETAIL })),
   );
+  // Last, so that other writers of these events wait for the commit only.
+  await refreshEvents(tx, [
+    ...leftEvents.map((eventId) => ({ venue, eventId })),
+    ...changed.flatMap(({ eventId, eventUrl: url }) =>
+      eventId === undefined ? [] : [{ venue, eventId, ...(url !== undefined && { url }) }],
+    ),
+  ]);
   return { changed: changed.length, finalTokenIds };
 }

@@ -34,6 +34,13 @@ interface Market {
   venue: string;
 }
 
+interface MarketEvent {
+  event_id: string;
+  title: string;
+  market_count: number;
+  markets: { title: string; event_title: string; sibling_label?: string }[];
+}
+
 interface Trouble {
   name: string;
   venue: MarketVenue;
@@ -128,6 +135,22 @@ describe('three venues', () => {
       ['manifold', 'MANA'],
     ]);
     places = await findPlaces(system.exchange);
+  });
+
+  it.each(['polymarket', 'kalshi'])('%s groups the siblings into one event, each with its own name', async (venue) => {
+    const group = await eventually(
+      async () => {
+        const events = await system.read<MarketEvent[]>(`/v1/${venue}/events?status=open&q=central+bank`);
+        const found = events.find(({ market_count }) => market_count === 5);
+        if (found === undefined) return null;
+        return system.read<MarketEvent>(`/v1/${venue}/events/${encodeURIComponent(found.event_id)}`);
+      },
+      (found) => found !== null,
+    );
+    expect(new Set(group?.markets.map(({ event_title }) => event_title))).toEqual(new Set([group?.title]));
+    expect(new Set(group?.markets.map(({ title, sibling_label }) => `${title} ${sibling_label}`)).size).toBe(5);
+    expect(group?.markets.every(({ sibling_label }) => sibling_label !== undefined)).toBe(true);
+    if (venue === 'kalshi') expect(new Set(group?.markets.map(({ title }) => title)).size).toBe(1);
   });
 
   it.each(MARKET_VENUES)('%s serves prices and trades of its own markets', async (venue) => {

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { MarketStatus } from '../../src/domain/market.ts';
+import { refreshEvents } from '../../src/store/market-events.ts';
 import { ensureTokens } from '../../src/store/tokens.ts';
 import { type Database, sql } from '../../src/store/tx.ts';
 
 const INSERT_MARKET = sql(
   'test_insert_market',
   `INSERT INTO market (venue, venue_market_id, event_id, title, description, category, tags, status, has_book, created_at,
-     open_at, close_at, resolved_at, resolution, winning_outcome_id, resolution_criteria, url, content_hash)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, '\\x00') RETURNING id`,
+     open_at, close_at, resolved_at, resolution, winning_outcome_id, resolution_criteria, url, event_title, sibling_label, content_hash)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, '\\x00') RETURNING id`,
 );
 const INSERT_OUTCOME = sql(
   'test_insert_outcome',
@@ -22,6 +23,9 @@ export interface StoredMarketFields {
   venue?: string;
   marketId?: string;
   eventId?: string;
+  eventTitle?: string;
+  eventUrl?: string;
+  siblingLabel?: string;
   title?: string;
   description?: string;
   category?: string;
@@ -48,7 +52,7 @@ export interface TestMarket {
   outcomes: { tokenId: bigint; outcomeId: string; label: string }[];
 }
 
-/** Inserts a market with its outcomes, straight into the tables. */
+/** Inserts a market with its outcomes, straight into the tables, and refreshes its event. */
 export async function aStoredMarket(db: Database, fields: StoredMarketFields = {}): Promise<TestMarket> {
   const { marketId = `0x${randomBytes(8).toString('hex')}`, labels = ['Yes', 'No'] } = fields;
   const [market] = await db.query<{ id: string }>(INSERT_MARKET, [
@@ -69,6 +73,8 @@ export async function aStoredMarket(db: Database, fields: StoredMarketFields = {
     fields.winningOutcomeId ?? null,
     fields.resolutionCriteria ?? null,
     fields.url ?? null,
+    fields.eventTitle ?? null,
+    fields.siblingLabel ?? null,
   ]);
   const pk = BigInt(market?.id ?? 0);
   const mints = labels.map((label) => `${marketId}:${label.toLowerCase()}`);
@@ -79,6 +85,11 @@ export async function aStoredMarket(db: Database, fields: StoredMarketFields = {
   });
   for (const [ordinal, { tokenId, label }] of outcomes.entries()) {
     await db.query(INSERT_OUTCOME, [tokenId, pk, ordinal, label]);
+  }
+  const { eventId, eventUrl } = fields;
+  if (eventId !== undefined) {
+    const event = { venue: fields.venue ?? 'polymarket', eventId, ...(eventUrl !== undefined && { url: eventUrl }) };
+    await db.transaction((tx) => refreshEvents(tx, [event]));
   }
   if (fields.stats) await db.query(INSERT_STATS, [pk, ...fields.stats]);
   return { pk, marketId, outcomes };

@@ -26,9 +26,10 @@ export interface World {
   known: Map<string, string[]>;
 }
 
+const EVENT_ID = 'weather/week ?%';
 const POOL_SIZE = 12;
 /** Those with deliveries: few, so that a delivery and a webhook named together often belong together. */
-const WEBHOOKS = 3;
+const WEBHOOKS = 2;
 /** Before the name of what may be deleted: the rest stays for the other routes. */
 export const SPARE = 'spare_';
 const MAX_KNOWN = 200;
@@ -60,6 +61,8 @@ export async function aWorld(api: TestApi): Promise<World> {
   for (const path of [
     'markets?limit=1',
     'markets?limit=1&q=rain',
+    'events?limit=1',
+    `events/${encodeURIComponent(EVENT_ID)}?limit=1`,
     `markets/${world.known.get('market_id')?.[0]}/trades?limit=2`,
   ]) {
     const { body } = await client.market(`/v1/all/${path}`);
@@ -86,20 +89,25 @@ async function someKeys(api: TestApi, client: Client): Promise<World['keys']> {
 async function someMarkets(api: TestApi, world: World): Promise<void> {
   const nowMs = api.clock.nowMs;
   const minute = Math.floor(nowMs / 60_000) * 60;
+  for (const eventId of [EVENT_ID, 'alone']) learn(world, 'event_id', eventId);
   for (const [index, fields] of [
     {
       title: 'Will it rain tomorrow?',
+      eventId: EVENT_ID,
+      eventTitle: 'Weather of the week',
+      siblingLabel: 'Rain',
       category: 'Weather',
       tags: ['rain'],
       stats: ['12.5', '1', '0.00000001'] as [string, string, string],
     },
     {
       title: 'Will it snow?',
+      eventId: EVENT_ID,
       status: 'resolved' as const,
       resolvedAt: new Date(nowMs - 3_600_000),
       closeAt: new Date(nowMs - 7_200_000),
     },
-    { title: 'Nothing priced yet', status: 'created' as const },
+    { title: 'Nothing priced yet', eventId: 'alone', status: 'created' as const },
     { title: '雨が降りますか? "quoted" \\ <b>', hasBook: true, labels: ['Yes', 'No', 'Perhaps'] },
     { title: 'No outcomes at all', labels: [] },
   ].entries()) {
@@ -169,7 +177,8 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
     learn(world, 'webhookId', id);
     const [row] = await api.db.query<{ pk: string }>(WEBHOOK_PK, [id]);
     const owner = { accountId: client.accountId, subscriptionPk: BigInt(row?.pk ?? 0) };
-    for (const status of ['failed', 'pending', 'delivered', 'cancelled'] as const) {
+    // Each retry makes one pending: there must be enough that are not.
+    for (const status of ['failed', 'delivered', 'cancelled', 'pending', 'failed', 'delivered', 'cancelled'] as const) {
       const type = EVENT_TYPES[(i + world.known.size) % EVENT_TYPES.length] ?? 'test';
       const made = await aDelivery(api.db, { ...owner, status, type });
       await api.db.query(AN_ATTEMPT, [made.pk, Buffer.from(status === 'failed' ? 'so sorry' : [0xff, 0])]);

@@ -17,7 +17,7 @@ import { chosen, textField } from './filters.ts';
 import { bookView } from './market-book.ts';
 import { chart, type MarketView, viewPath } from './market-chart.ts';
 import { observationTable, tradeTable } from './market-tape.ts';
-import { MARKETS_PATH, marketState } from './markets.ts';
+import { MARKETS_PATH, marketName, marketState } from './markets.ts';
 import { decimalText } from './shown-values.ts';
 
 const PATH = `${MARKETS_PATH}/:venue/:market_id`;
@@ -38,7 +38,7 @@ export function marketPage(router: OpsRouter, deps: MarketDeps): void {
       const view = await viewOf(deps, request);
       const body = await marketBody(deps, view, request.nowMs);
       const { market } = view;
-      return { title: market.title || market.marketId, body, ...(view.outcome && { scripts: ['candle-chart.js'] }) };
+      return { title: marketName(market), body, ...(view.outcome && { scripts: ['candle-chart.js'] }) };
     },
   });
 
@@ -109,7 +109,7 @@ function marketFacts({ market, state }: MarketView, nowMs: number): Html {
   return html`${facts([
     ['Venue', market.venue],
     ['Id', code(market.marketId)],
-    ['Event', code(market.eventId)],
+    ['Event', html`${code(market.eventId)} ${market.eventTitle !== null && longText(market.eventTitle)}`],
     ['Category', longText(market.category)],
     ['Volume', decimalText(market.volume)],
     ['Volume, 24 h', decimalText(market.volume24h)],

@@ -88,7 +88,7 @@ function marketTable(markets: readonly StoredMarket[], nowMs: number): Html {
     columns: [
       {
         label: 'Market',
-        cell: (market) => html`<a href="${marketPath(market)}">${longText(market.title || market.marketId)}</a>`,
+        cell: (market) => html`<a href="${marketPath(market)}">${longText(marketName(market))}</a>`,
       },
       { label: 'Venue', cell: ({ venue }) => venue },
       { label: 'Status', cell: ({ status }) => marketState(status) },
@@ -100,6 +100,11 @@ function marketTable(markets: readonly StoredMarket[], nowMs: number): Html {
     rows: markets,
     empty: 'No market is like that.',
   });
+}
+
+/** The title, with the label where siblings may have the same title. */
+export function marketName({ marketId, title, siblingLabel }: StoredMarket): string {
+  return [title || marketId, siblingLabel].filter(Boolean).join(' · ');
 }
 
 export function marketState(status: MarketStatus): Html {

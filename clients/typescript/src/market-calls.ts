@@ -17,6 +17,8 @@ interface OfMarket extends OfVenue {
 }
 
 type ListQuery = OfVenue & QueryOf<'listMarkets'>;
+type EventListQuery = OfVenue & QueryOf<'listEvents'>;
+type EventQuery = OfVenue & { event_id: string } & QueryOf<'getEvent'>;
 type TradeQuery = OfMarket & WithDates<QueryOf<'listTrades'>>;
 /** What an iterator walks: a list without its place. */
 type Walked<Query> = Omit<Query, 'limit' | 'cursor'>;
@@ -28,6 +30,14 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
   const listMarkets = ({ venue = EVERY_VENUE, ...query }: ListQuery = {}, options?: CallOptions) =>
     send('read', options, (attempt) =>
       http.GET('/v1/{venue}/markets', { ...attempt, params: { path: { venue }, query } }),
+    );
+  const listEvents = ({ venue = EVERY_VENUE, ...query }: EventListQuery = {}, options?: CallOptions) =>
+    send('read', options, (attempt) =>
+      http.GET('/v1/{venue}/events', { ...attempt, params: { path: { venue }, query } }),
+    );
+  const getEvent = ({ venue = EVERY_VENUE, event_id, ...query }: EventQuery, options?: CallOptions) =>
+    send('read', options, (attempt) =>
+      http.GET('/v1/{venue}/events/{event_id}', { ...attempt, params: { path: { venue, event_id }, query } }),
     );
   const listTrades = ({ venue = EVERY_VENUE, market_id, ...query }: TradeQuery, options?: CallOptions) =>
     send('read', options, (attempt) =>
@@ -96,6 +106,15 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
             params: { path: { venue, market_id }, query: inSeconds(query) },
           }),
         ),
+    },
+    events: {
+      /** One page of events, newest first. */
+      list: listEvents,
+      /** Every event of the list, page by page. */
+      iterate: (query: Walked<EventListQuery> = {}, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listEvents({ ...query, ...place(options, cursor) }, options)),
+      /** One event with a page of its markets. `markets.iterate({ event_id })` walks all of them. */
+      get: getEvent,
     },
     candles: {
       /** OHLCV of one outcome, oldest first, at most 5,000 buckets. */

@@ -5,6 +5,8 @@ type Schemas = components['schemas'];
 
 export type Venue = Schemas['Venue'];
 export type Market<D extends DecimalType = number> = WithDecimals<Schemas['Market'], D>;
+export type MarketEvent<D extends DecimalType = number> = WithDecimals<Schemas['MarketEvent'], D>;
+export type MarketEventWithMarkets<D extends DecimalType = number> = WithDecimals<Schemas['MarketEventWithMarkets'], D>;
 export type Prices<D extends DecimalType = number> = WithDecimals<Schemas['Prices'], D>;
 export type Orderbook<D extends DecimalType = number> = WithDecimals<Schemas['Orderbook'], D>;
 export type Candle<D extends DecimalType = number> = WithDecimals<Schemas['Candle'], D>;

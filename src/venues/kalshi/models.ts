@@ -53,6 +53,8 @@ export const kalshiMarket = z.object({
   event_ticker: id,
   title: decorativeText,
   yes_sub_title: decorativeText,
+  /** The same in the shape before 2026. */
+  subtitle: decorativeText,
   rules_primary: decorativeText,
   rules_secondary: decorativeText,
   created_time: decorativeText,

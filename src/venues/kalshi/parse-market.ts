@@ -3,6 +3,7 @@ import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { siblingFields } from '../sibling-fields.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombination } from './combination.ts';
@@ -75,6 +76,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ],
     hasBook: status === 'created' || status === 'open' || status === 'halted',
     ...describe(market),
+    ...siblingFields(title, { eventTitle: market.event?.title, label: market.yes_sub_title || market.subtitle }),
     ...(createdAtMs !== undefined && { createdAtMs }),
     ...(openAtMs !== undefined && { openAtMs }),
     ...(closeAtMs !== undefined && { closeAtMs }),
@@ -109,8 +111,14 @@ function describe(market: KalshiMarket) {
     ...(category && { category }),
     ...(market.is_summary && { isSummary: true as const }),
     ...(criteria !== '' && { resolutionCriteria: criteria }),
-    ...(series && PLAIN_TICKER.test(series) && { url: `${SITE}/${series.toLowerCase()}` }),
+    ...(series && PLAIN_TICKER.test(series) && pageOf(series)),
   };
+}
+
+/** The venue has one page for all events of a series. */
+function pageOf(series: string): Pick<MarketRecord, 'url' | 'eventUrl'> {
+  const url = `${SITE}/${series.toLowerCase()}`;
+  return { url, eventUrl: url };
 }
 
 function readTime(market: KalshiMarket, field: keyof KalshiMarket, unknowns: UnknownValue[]): number | undefined {

@@ -100,7 +100,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...describe(market),
     // Listings hold no description, and of topics at most some; a market's own page always has one, be it empty.
     ...(isSummary(market) && { isSummary: true as const }),
-    ...(isMultiple && { eventId: market.id }),
+    ...(isMultiple && eventOf(market)),
     ...(createdAtMs !== undefined && { createdAtMs, openAtMs: createdAtMs }),
     ...(closeAtMs !== undefined && { closeAtMs }),
     ...(resolvedAtMs !== undefined && { resolvedAtMs }),
@@ -149,6 +149,15 @@ function isSummary({ textDescription, description }: ManifoldMarket): boolean {
   return typeof textDescription !== 'string' && typeof description !== 'string';
 }
 
+/** A multiple-choice market is the event of its answers. */
+function eventOf({ id, question, url }: ManifoldMarket): Pick<MarketRecord, 'eventId' | 'eventTitle' | 'eventUrl'> {
+  return { eventId: id, eventTitle: question, ...(isPage(url) && { eventUrl: url }) };
+}
+
+function isPage(url: string | null | undefined): url is string {
+  return url?.startsWith('https://') === true && isStorableText(url);
+}
+
 /** The texts that describe a market, and its page. */
 function describe(market: ManifoldMarket) {
   const description = market.textDescription ?? market.description ?? '';
@@ -159,6 +168,6 @@ function describe(market: ManifoldMarket) {
     tags: [...new Set([...market.groupSlugs, ...market.tags])],
     ...(category !== undefined && { category }),
     ...(description !== '' && { resolutionCriteria: description }),
-    ...(url?.startsWith('https://') && isStorableText(url) && { url }),
+    ...(isPage(url) && { url }),
   };
 }

@@ -33,6 +33,7 @@ const tags = z
 const gammaEvent = z.object({
   id: z.union([z.string(), z.number()]).nullish().catch(undefined),
   slug: decorativeText,
+  title: decorativeText,
   category: decorativeText,
   tags,
 });
@@ -53,6 +54,8 @@ export const gammaMarket = z.object({
   umaResolutionStatus: z.string().nullish(),
   description: decorativeText,
   resolutionSource: decorativeText,
+  /** What distinguishes the market in its event. */
+  groupItemTitle: decorativeText,
   slug: decorativeText,
   category: decorativeText,
   tags,

@@ -4,6 +4,7 @@ import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { siblingFields } from '../sibling-fields.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { labelsOf } from './labels.ts';
@@ -78,6 +79,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     outcomes,
     hasBook: outcomeIds.value.areTokens && market.enableOrderBook === true && isTrading(market),
     ...describe(market),
+    ...siblingFields(market.question, { eventTitle: market.events?.[0]?.title, label: market.groupItemTitle }),
     ...(createdAtMs !== undefined && { createdAtMs }),
     ...(openAtMs !== undefined && { openAtMs }),
     ...(closeAtMs !== undefined && { closeAtMs }),
@@ -102,6 +104,7 @@ function describe(market: GammaMarket) {
     description,
     ...labelsOf(market),
     ...(event?.id !== undefined && event.id !== null && { eventId: String(event.id) }),
+    ...(event?.slug?.isWellFormed() && { eventUrl: `${SITE}/event/${encodeURIComponent(event.slug)}` }),
     ...(criteria !== '' && { resolutionCriteria: criteria }),
     ...(url !== undefined && { url }),
   };

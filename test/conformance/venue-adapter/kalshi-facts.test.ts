@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareDecimals, decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
+import type { MarketRecord } from '../../../src/domain/market.ts';
 import { isCombinationTicker } from '../../../src/venues/kalshi/combination.ts';
 import { parseBooks } from '../../../src/venues/kalshi/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/kalshi/parse-market.ts';
@@ -84,6 +85,26 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
       }
     }
     expect(settled).toBe(43);
+  });
+
+  it('open markets: 57 of 623 share the title with a sibling, and none shares title and label', () => {
+    const all = files('markets').flatMap(({ records }) => parseMarkets(records).records);
+    const open = [
+      ...new Map(all.filter(({ status }) => status === 'open').map((each) => [each.marketId, each])).values(),
+    ];
+    const sharing = (nameOf: (market: MarketRecord) => unknown) => {
+      const counts = tally(open.map((market) => JSON.stringify([market.eventId, nameOf(market)])));
+      return Object.values(counts).filter((count) => count > 1);
+    };
+    const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+    expect(open.length).toBe(623);
+    expect(sum(sharing(({ title }) => title))).toBe(57);
+    expect(sum(sharing(({ title, siblingLabel }) => [title, siblingLabel]))).toBe(0);
+    // Without a label: combinations, whose label is their title. Without an event title: rows of lists that name the ticker only.
+    expect(
+      open.filter(({ siblingLabel }) => siblingLabel === undefined).every(({ marketId }) => /^KXMVE/.test(marketId)),
+    ).toBe(true);
+    expect(open.filter(({ eventTitle }) => eventTitle !== undefined).length).toBe(570);
   });
 
   it('markets of one event share its id, its category and its tags', () => {

@@ -44,6 +44,19 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     expect(Object.fromEntries(counts)).toEqual({ open: 19, resolved: 302, void: 2, closed: 1 });
   });
 
+  it('labels among siblings: 21 of the markets have one, and no two of an event share title or label', () => {
+    const all = (recordings?.files ?? []).filter(({ kind }) => kind === 'markets');
+    const records = all.flatMap((each) => parseMarkets(each.records, each.nowMs).records);
+    const markets = [...new Map(records.map((each) => [each.marketId, each])).values()];
+    expect(markets.filter(({ siblingLabel }) => siblingLabel !== undefined).length).toBe(21);
+    const grouped = markets.filter(({ eventId }) => eventId !== undefined);
+    const titles = grouped.map(({ eventId, title }) => JSON.stringify([eventId, title]));
+    expect(titles.length - new Set(titles).size).toBe(0);
+    const labelled = grouped.filter(({ siblingLabel }) => siblingLabel !== undefined);
+    const labels = labelled.map(({ eventId, siblingLabel }) => JSON.stringify([eventId, siblingLabel]));
+    expect(labels.length - new Set(labels).size).toBe(0);
+  });
+
   it('five-minute markets: the winner is the one that the recording names', () => {
     for (const { records, nowMs } of file(/btc5m/)) {
       const raw = records as { outcomePrices: string }[];

@@ -5,6 +5,7 @@ import { sql } from '../../../src/store/tx.ts';
 import { anOpsWorld, HOSTILE, type OpsWorld } from '../../browser/ops-world.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery, storedDelivery, storedSubscription } from '../../factories/deliveries.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
 import { startTestApi, type TestApi } from './api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
@@ -263,6 +264,15 @@ describe('the markets', () => {
     expect(await read('/ops/markets?q=resovle')).toContain('words much like them');
     expect(await read('/ops/markets?category=Weather&status=open&venue=polymarket')).not.toContain(marketId);
     expect((await operator.page('/ops/markets?venue=nowhere')).status).toBe(400);
+  });
+
+  it('have the label beside the title, where siblings may share the title', async () => {
+    const fields = { title: 'Total goals?', eventId: 'final', eventTitle: 'The final', siblingLabel: 'Over 2.5 <b>' };
+    const { marketId } = await aStoredMarket(api.db, fields);
+    expect(await read('/ops/markets?q=goals')).toContain('Total goals? · Over 2.5 &#60;b&#62;');
+    const page = await read(`/ops/markets/polymarket/${marketId}`);
+    expect(page).toContain('Total goals? · Over 2.5 &#60;b&#62;');
+    expect(page).toContain('The final');
   });
 
   it('show one with its book and its tape, and give its chart exact figures', async () => {

@@ -27,6 +27,7 @@ const allow = parseCidrs('127.0.0.0/8');
 const HOUR = 1_767_319_200;
 const MARKETS = 23;
 const TRADES = 31;
+const EVENT = 'weather in/may';
 const WALLET = '0x56687bf447db6ffa42ffe2204a05edaa20f55839';
 const EXACT = '12345678901234567890.123456789012345678';
 const PK = sql('test_client_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
@@ -65,8 +66,10 @@ beforeAll(async () => {
   apiKey = account.key;
   client = createClient({ baseUrl: api.url, apiKey, fetch: counted });
 
-  for (let number = 1; number < MARKETS; number += 1) await aStoredMarket(api.db, { title: `Rain on day ${number}?` });
-  market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null] });
+  for (let number = 1; number < MARKETS; number += 1)
+    await aStoredMarket(api.db, { title: `Rain on day ${number}?`, ...(number > 15 && { eventId: `rain-${number}` }) });
+  const event = { eventId: EVENT, eventTitle: 'Weather in May', siblingLabel: 'Snow' };
+  market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null], ...event });
   const tokenId = market.outcomes[0]?.tokenId ?? 0n;
   const at = (seconds: number) => new Date((HOUR + seconds) * 1_000);
   await aStoredPrice(api.db, tokenId, { price: '0.62', bid: '0.61', ask: '0.63', asOf: at(0) });
@@ -123,6 +126,11 @@ it('has a method for every operation', async () => {
   expect((await client.venues.list()).data).toMatchObject([{ venue: 'polymarket', currency: 'USD' }]);
   expect((await client.markets.list({ q: 'snow' })).data).toMatchObject([{ market_id, volume_24h: 0.1 }]);
   expect((await client.markets.get(one)).data).toMatchObject({ title: 'Will it snow?', volume: Number(EXACT) });
+  const siblings = await client.markets.list({ event_id: EVENT });
+  expect(siblings.data).toMatchObject([{ market_id, event_title: 'Weather in May', sibling_label: 'Snow' }]);
+  expect((await client.events.list({ q: 'weather', status: 'open' })).data).toMatchObject([{ event_id: EVENT }]);
+  const event = await client.events.get({ venue: 'polymarket', event_id: EVENT, limit: 1 });
+  expect(event.data).toMatchObject({ market_count: 1, volume: Number(EXACT), markets: [{ market_id }] });
   expect((await client.markets.prices({ market_id })).data.outcomes[0]).toMatchObject({ price: 0.62, best_ask: 0.63 });
   const many = await client.markets.manyPrices({ market_ids: [market_id, 'no-such'] });
   expect([many.data.length, many.meta.missing]).toEqual([1, ['no-such']]);
@@ -189,6 +197,15 @@ describe('walking a list', () => {
     expect(new Set(found.map(({ market_id }) => market_id)).size).toBe(MARKETS - 1);
   });
 
+  it.each([1, 3, 1_000])('gives each event and each market of an event once, %i at a time', async (pageSize) => {
+    const { data } = await client.events.list({ limit: 1_000 });
+    expect(data.length).toBe(MARKETS - 15);
+    const walked = await all(client.events.iterate({ status: 'open' }, { pageSize }));
+    expect(walked.map(({ event_id }) => event_id)).toEqual(data.map(({ event_id }) => event_id));
+    const markets = await all(client.markets.iterate({ event_id: EVENT }, { pageSize }));
+    expect(markets.map(({ market_id }) => market_id)).toEqual([market.marketId]);
+  });
+
   it('walks what an account owns', async () => {
     const mints = Array.from({ length: 5 }, (_, index) => `walked-${index}`);
     for (const tokenMint of mints) await client.alerts.create({ tokenMint, condition: 'below', price: 0.1 });
@@ -229,6 +246,8 @@ describe('errors', () => {
     const missing = await thrownBy(client.markets.get({ market_id: 'no-such' }, { requestId: 'mine-1' }));
     expect(missing).toBeInstanceOf(OddswireApiError);
     expect(missing).toMatchObject({ status: 404, code: 'market_not_found', requestId: 'mine-1', retryable: false });
+    const unknown = await thrownBy(client.events.get({ event_id: 'no-such' }));
+    expect(unknown).toMatchObject({ status: 404, code: 'event_not_found' });
     const wrong = await thrownBy(client.markets.list({ limit: 5_000 }));
     expect(wrong).toMatchObject({ status: 400, code: 'invalid_request', details: [{ path: 'limit' }] });
     const stranger = createClient({ baseUrl: api.url, apiKey: 'ow_live_no_key' });

@@ -8,6 +8,8 @@ import { type HttpExchange, NOW, startHttpExchange } from './http-exchange.ts';
 
 interface KalshiMarket {
   ticker: string;
+  title: string;
+  yes_sub_title: string;
   event_ticker: string;
   status: string;
   settlement_ts?: string;
@@ -93,6 +95,16 @@ function deepest(): { conditionId: string; ticker: string } {
   if (market === undefined) throw new Error('no market');
   return { conditionId: market.conditionId, ticker: tickerOf(market) };
 }
+
+it('Kalshi siblings share a title and differ in their label', async () => {
+  const events = await all('/events?with_nested_markets=true', 'events');
+  const groups = events.filter(({ markets }) => markets.length > 1);
+  expect(groups.length).toBeGreaterThan(0);
+  for (const { markets } of groups) {
+    expect(new Set(markets.map(({ title }) => title)).size).toBe(1);
+    expect(new Set(markets.map(({ yes_sub_title }) => yes_sub_title)).size).toBe(markets.length);
+  }
+});
 
 describe('Kalshi trades of one market', () => {
   it('are parted by the cutoff between the live and the historical route, and complete together', async () => {

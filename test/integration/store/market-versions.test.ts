@@ -106,6 +106,8 @@ describe('versions of a market', () => {
     await write(
       market({
         eventId: 'e',
+        eventTitle: 'Weather in May',
+        siblingLabel: 'Rain',
         category: 'Weather',
         closeAtMs: Date.UTC(2026, 5, 1, 12, 30),
         resolutionCriteria: 'By the gauge.',
@@ -125,6 +127,8 @@ describe('versions of a market', () => {
         known_until: second?.['updated_at'],
         facts: {
           event_id: 'e',
+          event_title: 'Weather in May',
+          sibling_label: 'Rain',
           title: 'Will it rain?',
           description: 'In Paris, tomorrow.',
           category: 'Weather',

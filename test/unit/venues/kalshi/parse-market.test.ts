@@ -18,7 +18,12 @@ function market(more: object = {}): object {
     rules_secondary: 'As measured.',
     volume_fp: '2985.50',
     volume_24h_fp: '3.14',
-    event: { category: 'Climate', series_ticker: 'KXRAIN', product_metadata: { scope: 'Day', flag: true } },
+    event: {
+      title: 'Weather today',
+      category: 'Climate',
+      series_ticker: 'KXRAIN',
+      product_metadata: { scope: 'Day', flag: true },
+    },
     ...more,
   };
 }
@@ -33,6 +38,9 @@ describe('a Kalshi market', () => {
     expect(parseOne().record).toEqual({
       marketId: 'KXA-1',
       eventId: 'KXA',
+      eventTitle: 'Weather today',
+      eventUrl: 'https://kalshi.com/markets/kxrain',
+      siblingLabel: 'Rain',
       title: 'Will it rain?',
       description: 'If it rains.',
       category: 'Climate',
@@ -51,6 +59,24 @@ describe('a Kalshi market', () => {
       volume24h: '3.14',
       hasBook: true,
     });
+  });
+
+  it.each<[string, object, string | undefined]>([
+    ['what YES stands for', {}, 'Rain'],
+    ['the subtitle of the earlier shape', { yes_sub_title: undefined, subtitle: ' 40 mm or more ' }, '40 mm or more'],
+    ['the subtitle when the newer field is empty', { yes_sub_title: '', subtitle: 'Rain' }, 'Rain'],
+    ['none when it repeats the title', { yes_sub_title: 'Will it rain?' }, undefined],
+    ['none when it names an outcome', { yes_sub_title: 'Yes' }, undefined],
+    ['none when both are absent', { yes_sub_title: null }, undefined],
+    ['none when Postgres cannot store it', { yes_sub_title: null, subtitle: 'a\u0000b' }, undefined],
+  ])('takes as label among siblings %s', (_name, more, label) => {
+    expect(parseOne(more).record?.siblingLabel).toBe(label);
+  });
+
+  it('has no event title when the event is known by its ticker only', () => {
+    const { record } = parseOne({ event: undefined });
+    expect(record).toMatchObject({ eventId: 'KXA' });
+    expect(record).not.toHaveProperty('eventTitle');
   });
 
   it.each([

@@ -134,7 +134,9 @@ describe('binary markets', () => {
 describe('multiple-choice markets', () => {
   it('have an outcome per answer and group as their own event', () => {
     const record = one(multiple());
-    expect(record.eventId).toBe('multi');
+    // The market is the event of its answers, and has no sibling.
+    expect(record).toMatchObject({ eventId: 'multi', eventTitle: 'Will it rain?', eventUrl: record.url });
+    expect(record).not.toHaveProperty('siblingLabel');
     expect(record.outcomes).toEqual([
       { outcomeId: 'multi:a1', label: 'Red' },
       { outcomeId: 'multi:a2', label: 'Blue' },

@@ -27,7 +27,8 @@ const open = {
   volumeNum: 10590001.95,
   volume24hr: 1137484.0848760004,
   liquidity: '1194422.9263',
-  events: [{ id: '9', slug: 'rain', tags: [{ label: 'Weather', slug: 'weather' }] }],
+  groupItemTitle: ' Rain ',
+  events: [{ id: '9', slug: 'rain', title: 'Weather in May', tags: [{ label: 'Weather', slug: 'weather' }] }],
 };
 const closed = { ...open, closed: true, acceptingOrders: false, closedTime: '2026-06-24 00:00:16+00' };
 const resolved = { ...closed, umaResolutionStatus: 'resolved', umaEndDate: '2026-06-24T01:00:00Z' };
@@ -55,6 +56,9 @@ describe('parseMarkets', () => {
         {
           marketId: CONDITION,
           eventId: '9',
+          eventTitle: 'Weather in May',
+          eventUrl: 'https://polymarket.com/event/rain',
+          siblingLabel: 'Rain',
           title: 'Will it rain?',
           description: 'Rain falls.',
           category: 'Weather',
@@ -76,6 +80,20 @@ describe('parseMarkets', () => {
         },
       ],
     });
+  });
+
+  it.each([undefined, null, '', '  ', 'Will it rain?', 7, 'a\u0000b'])(
+    'has no label when groupItemTitle is %j',
+    (groupItemTitle) => {
+      expect(one({ ...open, groupItemTitle })).not.toHaveProperty('siblingLabel');
+    },
+  );
+
+  it.each([undefined, '', 7, 'a\ud800'])('has no event title when the event has the title %j', (title) => {
+    const record = one({ ...open, events: [{ id: '9', title }] });
+    expect(record).toMatchObject({ eventId: '9' });
+    expect(record).not.toHaveProperty('eventTitle');
+    expect(record).not.toHaveProperty('eventUrl');
   });
 
   it.each<[string, object, object]>([

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { optionalDecimal } from '../../src/domain/api-json.ts';
+import { findEvent, listEvents, type StoredEvent } from '../../src/store/market-event-reads.ts';
+import { listMarkets } from '../../src/store/market-list.ts';
+import {
+  eventListQuery,
+  eventMeta,
+  eventQuery,
+  type MarketEventBody,
+  marketEvent,
+  marketEventExample,
+  marketEventWithMarkets,
+  marketEventWithMarketsExample,
+} from '../contract/market-event.ts';
+import type { ApiDeps } from '../deps.ts';
+import { ApiError } from '../errors.ts';
+import { epochSeconds } from '../respond.ts';
+import { marketRoute, type Route } from '../route.ts';
+import { venueScopes } from './market-scope.ts';
+import { presentMarket, toStatus } from './markets.ts';
+
+/** GET /v1/{venue}/events and /events/{event_id}. */
+export function eventRoutes(deps: ApiDeps): Route[] {
+  const scopeOf = venueScopes(deps);
+  const placeOf = (scope: string, cursor: string | undefined) => {
+    const [pk] = cursor === undefined ? [] : deps.cursors.decode(scope, cursor);
+    return pk === undefined ? {} : { after: pk };
+  };
+  const metaOf = (scope: string, next: string | undefined) => ({
+    next_cursor: next === undefined ? null : deps.cursors.encode(scope, [next]),
+  });
+  return [
+    marketRoute(
+      {
+        path: '/v1/:venue/events',
+        operationId: 'listEvents',
+        summary: 'List events',
+        description: 'Newest first.',
+        query: eventListQuery,
+        answer: {
+          description: 'Events.',
+          data: z.array(marketEvent),
+          example: [marketEventExample],
+          meta: eventMeta,
+          metaExample: { next_cursor: null },
+        },
+        errors: ['invalid_cursor'],
+      },
+      ({ params, query: { cursor, limit, category, ...given } }) => {
+        const { name, venues } = scopeOf(params.venue);
+        const status = given.status === undefined ? undefined : toStatus(given.status);
+        const text = given.q?.trim() || undefined;
+        const filters = ['events', name, status ?? null, category ?? null, text ?? null];
+        const scope = JSON.stringify(filters);
+        return {
+          key: [...filters, limit, cursor],
+          load: async () => {
+            const { events, next } = await listEvents(deps.db, {
+              venues,
+              limit,
+              ...(status !== undefined && { status }),
+              ...(category !== undefined && { category }),
+              ...(text !== undefined && { text }),
+              ...placeOf(scope, cursor),
+            });
+            return { data: events.map(presentEvent), meta: metaOf(scope, next), freshness: 'latest' };
+          },
+        };
+      },
+    ),
+    marketRoute(
+      {
+        path: '/v1/:venue/events/:event_id',
+        operationId: 'getEvent',
+        summary: 'Read an event with its markets',
+        description: '`limit` and `cursor` page through its markets.',
+        query: eventQuery,
+        answer: {
+          description: 'The event.',
+          data: marketEventWithMarkets,
+          example: marketEventWithMarketsExample,
+          meta: eventMeta,
+          metaExample: { next_cursor: null },
+        },
+        errors: ['invalid_cursor'],
+      },
+      ({ params, query: { cursor, limit } }) => {
+        const { name, venues } = scopeOf(params.venue);
+        const eventId = params.event_id;
+        const scope = JSON.stringify(['event', name, eventId]);
+        return {
+          key: ['event', name, eventId, limit, cursor],
+          load: async () => {
+            const place = placeOf(scope, cursor);
+            const event = await findEvent(deps.db, venues, eventId);
+            if (!event) throw new ApiError('event_not_found', 'no such event');
+            const { markets, next } = await listMarkets(deps.db, { venues: [event.venue], eventId, limit, ...place });
+            return {
+              data: { ...presentEvent(event), markets: markets.map(presentMarket) },
+              meta: metaOf(scope, next),
+              freshness: 'latest',
+            };
+          },
+        };
+      },
+    ),
+  ];
+}
+
+function presentEvent(event: StoredEvent): MarketEventBody {
+  return {
+    event_id: event.eventId,
+    venue: event.venue,
+    title: event.title ?? undefined,
+    category: event.category ?? undefined,
+    tags: event.tags,
+    status: event.status,
+    market_count: event.marketCount,
+    created_at: epochSeconds(event.createdAt),
+    open_at: epochSeconds(event.openAt),
+    close_at: epochSeconds(event.closeAt),
+    url: event.url ?? undefined,
+    volume: optionalDecimal(event.volume),
+    volume_24h: optionalDecimal(event.volume24h),
+    updated_at: epochSeconds(event.updatedAt),
+  };
+}

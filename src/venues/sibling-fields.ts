@@ -1,0 +1,18 @@
+import type { MarketRecord } from '../domain/market.ts';
+import { isStorableText } from '../domain/text.ts';
+
+/** Labels of an outcome, which distinguish no market. */
+const OUTCOME_WORDS = /^(yes|no)$/i;
+
+/**
+ * The title of a market's event, and the label that distinguishes the market there. A label that is empty, repeats the title of the
+ * market or only names an outcome is none. Neither field rejects a market: text that Postgres cannot store is absent.
+ */
+export function siblingFields(
+  title: string,
+  { eventTitle, label }: { eventTitle?: string | null | undefined; label?: string | null | undefined },
+): Pick<MarketRecord, 'eventTitle' | 'siblingLabel'> {
+  const trimmed = label?.trim() ?? '';
+  const isLabel = trimmed !== '' && isStorableText(trimmed) && trimmed !== title.trim() && !OUTCOME_WORDS.test(trimmed);
+  return { ...(eventTitle && isStorableText(eventTitle) && { eventTitle }), ...(isLabel && { siblingLabel: trimmed }) };
+}
