@@ -133,8 +133,8 @@ describe('answers of the last second', () => {
     for (const each of paths) etags.push((await client.market(each)).headers.get('etag'));
     expect(statements.filter((name) => name === 'one_market_prices')).toHaveLength(3);
     expect(statements.filter((name) => name.startsWith('find_market'))).toHaveLength(1);
-    // Two lists of three tiers each.
-    expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(6);
+    // Two lists of four tiers each.
+    expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(8);
     expect(etags.every((etag) => etag?.startsWith('W/'))).toBe(true);
   });
 

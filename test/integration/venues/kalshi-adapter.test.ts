@@ -171,7 +171,8 @@ describe('the Kalshi adapter', () => {
       const prices = await adapter.fetchPrices(ids, context);
       const books = await adapter.fetchBooks(ids, context);
       expect([...prices.records, ...books.records].map(({ outcomeId }) => outcomeId)).toEqual(['A:yes', 'A:yes']);
-      expect(skips).toEqual([skip('prices'), skip('books')]);
+      const other = { venue: 'kalshi', reason: 'not_requested', count: 1 };
+      expect(skips).toEqual([skip('prices'), { ...other, kind: 'prices' }, skip('books'), { ...other, kind: 'books' }]);
     });
 
     it('on the tape, once however often the overlap brings it again', async () => {
@@ -221,7 +222,10 @@ describe('the Kalshi adapter', () => {
         ['A:yes', 0],
         ['C:yes', 1],
       ]);
-      expect(skips).toEqual([{ venue: 'kalshi', kind: 'books', reason: 'unknown_market', count: 1 }]);
+      expect(skips).toEqual([
+        { venue: 'kalshi', kind: 'books', reason: 'unknown_market', count: 1 },
+        { venue: 'kalshi', kind: 'books', reason: 'not_requested', count: 2 },
+      ]);
       await adapter.fetchBooks(ids, context);
       expect(asked().filter((path) => path.startsWith('/markets?'))).toEqual([
         '/markets?tickers=A%2CB&limit=2',

@@ -262,6 +262,8 @@ describe('trades', () => {
   });
 
   it('of one market are walked newest first, by time', async () => {
+    // The budget of walks waits by this clock.
+    vi.useRealTimers();
     const from = NOW - 100_000;
     const rows = Array.from({ length: 1_000 }, (_, index) => bet(`b${index}`, 10_000 + index));
     const redeemed = bet('r', 50_000, { isRedemption: true });
@@ -286,6 +288,7 @@ describe('trades', () => {
   });
 
   it('of one market that nobody can read are an outage too', async () => {
+    vi.useRealTimers();
     routes['/v0/bets'] = json(
       200,
       Array.from({ length: 20 }, (_, index) => ({ ...bet(`b${index}`, 1_000), shares: 'many' })),
