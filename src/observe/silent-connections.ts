@@ -57,7 +57,7 @@ export function endWhenSilent(options: SilenceOptions): (client: unknown) => voi
   let isAsking = false;
   let toldMs = Number.NEGATIVE_INFINITY;
 
-  /** Records the connections that answered. False when this process was stopped meanwhile: that time does not count, and its answers are unread. */
+  /** Records the connections that answered. False when this process was stopped meanwhile: its answers may be unread. */
   function listen(): boolean {
     const nowMs = performance.now();
     const lateMs = nowMs - lookedMs - everyMs;
