@@ -6,7 +6,7 @@ const SYNC_EVERY_MS = 1_000;
 /** A store that hangs is taken for one that is away. */
 const SYNC_LIMIT_MS = 2_000;
 
-/** Whether one more is within the limit, and what is left. */
+/** Whether one more is within the limit, and the remainder. */
 export interface Admission {
   isAdmitted: boolean;
   /** Per window. */
@@ -17,15 +17,15 @@ export interface Admission {
 }
 
 /**
- * Counts what accounts use against their limits per minute, for all API processes together. No request waits for a store or
- * writes to one: each process counts in memory and tells the others once a second. Between two syncs processes do not see each
- * other, so an account may get beyond its limit by what the other processes admit within that second. While the store is away
- * each process limits by what it knows itself.
+ * Counts the usage of accounts against their limits per minute, for all API processes together. No request waits for a store or
+ * writes to one: each process counts in memory and publishes its counts once a second. Between two syncs processes do not see each
+ * other, so an account may exceed its limit by the requests that other processes admit within that second. While the store is away,
+ * each process limits by its own counts.
  */
 export interface AccountLimits {
-  /** Counts one if it is within the limit; null when there is none. `override` is the account's own limit per minute. */
+  /** Counts one if it is within the limit; null without a limit. `override` is the account's own limit per minute. */
   take(kind: UsageKind, accountId: bigint, override: number | null): Admission | null;
-  /** Tells the others now what was admitted, and learns what they admitted. Never throws. */
+  /** Publishes the admitted counts now, and reads those of the other processes. Never throws. */
   sync(): Promise<void>;
   /** Ends the timer and syncs. */
   close(): Promise<void>;
@@ -41,10 +41,10 @@ interface AccountLimitsOptions {
   syncLimitMs?: number;
 }
 
-/** What one account used of one kind in its current window. */
+/** The usage of one account and kind in its current window. */
 interface Use {
   startMs: number;
-  /** What the store said, and what was admitted here since: unsent, or being sent. */
+  /** The count of the store, and the requests admitted here since: unsent, or being sent. */
   known: number;
   unsent: number;
   sending: number;
@@ -65,7 +65,7 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
     return use;
   }
 
-  /** What is to be sent, marked as being sent; windows that are over are forgotten. */
+  /** The counts to send, marked as being sent; past windows are dropped. */
   function collect(): { entry: UsageEntry; use: Use }[] {
     const batch: { entry: UsageEntry; use: Use }[] = [];
     const nowMs = now();
@@ -140,7 +140,7 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
   };
 }
 
-/** Windows of different accounts begin in different seconds: not everybody who was refused comes back at the same moment. */
+/** Windows of different accounts begin in different seconds, so that rejected clients do not all return at the same moment. */
 function windowStartMs(accountId: bigint, nowMs: number): number {
   const offsetMs = Number(accountId % 60n) * 1_000;
   return Math.floor((nowMs - offsetMs) / WINDOW_MS) * WINDOW_MS + offsetMs;

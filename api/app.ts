@@ -16,7 +16,7 @@ import { withRecentAnswers } from './recent-answers.ts';
 import { register } from './route.ts';
 import { routeTable } from './route-table.ts';
 
-/** The HTTP API (DESIGN section 4) as a server takes it. It listens nowhere and owns none of what it is given. */
+/** The HTTP API as a server takes it. It does not listen and owns none of its dependencies. */
 export function createApi(deps: ApiDeps): RequestListener {
   return withRecentAnswers(deps, createApp(deps).callback());
 }
@@ -40,7 +40,7 @@ function createApp(deps: ApiDeps): Koa<ApiState> {
   return app;
 }
 
-/** What no route took: 405 where another method would do, else 404. */
+/** The answer without a matching route: 405 when another method matches, else 404. */
 const unrouted: Middleware<ApiState> = (ctx) => {
   const layers = (ctx as Partial<ApiContext>).matched ?? [];
   const allowed = [...new Set(layers.flatMap(({ methods }) => methods))].sort();

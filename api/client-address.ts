@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { type Cidr, networkOf } from '../src/domain/address-policy.ts';
 
 /**
- * The network a request comes from: its IPv4 address, or the /64 of its IPv6 address, which is what one customer of a provider
- * has. Behind proxies of ours (`trusted`) it is the nearest address in `X-Forwarded-For` that is not one of theirs; what is
- * further left in it anybody may have written. `unknown` when the connection is gone.
+ * The network a request comes from: its IPv4 address, or the /64 of its IPv6 address, which a provider gives to one customer.
+ * Behind trusted proxies it is the nearest address in `X-Forwarded-For` that is not a trusted proxy; any client can write the
+ * addresses further left. `unknown` when the connection is gone.
  */
 export function clientNetwork(req: IncomingMessage, trusted: readonly Cidr[]): string {
   let network = networkOf(req.socket.remoteAddress ?? '', trusted);

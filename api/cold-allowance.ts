@@ -2,11 +2,11 @@ import type { Admission } from './account-limits.ts';
 import type { ApiDeps, Caller } from './deps.ts';
 import { ApiError } from './errors.ts';
 
-/** What one read may still cause at the venues: a book fetched, a walk back through old trades begun. */
+/** The venue requests that one read may still cause: fetching a book, or starting a walk back through old trades. */
 export interface ColdAllowance {
   /** Counts a cold read of the account; false when it has used up those of this minute. */
   take(): boolean;
-  /** Whether `take` said no: then the answer is what is stored, and nobody else's. */
+  /** Whether `take` refused: then the answer holds the stored data, and is not shared with others. */
   readonly isExhausted: boolean;
   /** 429 for a read of which nothing is stored. */
   refusal(): ApiError;

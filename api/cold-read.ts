@@ -4,14 +4,14 @@ import type { MarketTokens } from '../src/store/market-reads.ts';
 import type { ColdAllowance } from './cold-allowance.ts';
 import type { ApiDeps } from './deps.ts';
 
-/** Longer than a hot book ever goes unseen; a book that nobody polls is asked for again after this. */
+/** Longer than the interval of a hot book; an unpolled book is requested again after this. */
 const STALE_AFTER_MS = 60_000;
-/** Who hammers a market whose book does not come costs the venue one call per this. */
+/** Frequent reads of a market without a book cost the venue one call per this interval. */
 const NOTHING_CAME_MS = 5_000;
 const MAX_REMEMBERED = 10_000;
 /**
- * Markets waited for at once. Cold reads go before the venue's polls, so who reads through a whole catalog must not take all
- * its turns: beyond this the answer is what is there, and the read makes the market hot.
+ * Markets waited for at once. Cold reads go before the venue's polls, so a reader of the whole catalog must not take all
+ * its turns: beyond this the answer is the stored book, and the read makes the market hot.
  */
 export const MAX_UNDER_WAY = 32;
 
@@ -20,12 +20,12 @@ function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean 
   return market.hasBook && (market.status === 'open' || market.status === 'halted');
 }
 
-/** Reads of latest books that are fetched when nobody polls them (DESIGN section 4, "Cold reads"). */
+/** Reads of latest books that are fetched when they are not polled. */
 interface ColdBooks {
   /**
    * The latest book of one of the market's outcomes. One that is absent or was not seen for a minute is fetched by a job
-   * first, for `deps.coldWaitMs` at most, where `cold` allows it; what is there then is the answer, even when it is old. Null
-   * when none is known. Who waits for what another asked for pays nothing.
+   * first, for `deps.coldWaitMs` at most, where `cold` allows it; then the stored book is the answer, even when it is stale. Null
+   * when no book is known. A read that waits for another read's request costs no cold read.
    */
   read(market: MarketTokens, tokenId: bigint, cold: Pick<ColdAllowance, 'take'>): Promise<LatestBook | null>;
 }
@@ -49,7 +49,7 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
     const { pk, venue } = market;
     const joined = underWay.get(pk);
     if (joined) return joined;
-    // First the ear, then the call: what comes at once would be missed otherwise.
+    // Listen before the call: an immediate announcement would be missed otherwise.
     const arrival = deps.arrivals.waitFor(`book:${pk}`, deps.coldWaitMs).finally(() => underWay.delete(pk));
     underWay.set(pk, arrival);
     deps.producer.wake('fetch-book', { venue, marketPk: String(pk) });

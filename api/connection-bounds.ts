@@ -17,13 +17,13 @@ interface ConnectionBounds {
 interface Waiting {
   /** Bytes that the client had taken by then, in whole writes. */
   takenBytes: number;
-  /** How often it was looked at since without having taken more: a process that stood still itself looked at nobody. */
+  /** Number of checks since the client last took bytes. A process that was stopped made no checks, so its pause does not count. */
   looks: number;
 }
 
 /**
  * Closes connections beyond the bounds, of all clients together and of one address (an IPv6 /64), and those whose client does
- * not take what it was sent: an answer that waits in memory for a client is the one thing that costs us and not the client.
+ * not take the sent bytes: an answer that waits in memory for a client costs the server and not the client.
  */
 export function boundConnections(server: Server, bounds: ConnectionBounds, log: Logger): void {
   const sockets = new Map<Socket, Waiting | null>();

@@ -19,7 +19,7 @@ import type { LiveSession, OpsPasswords } from './ops/operator.ts';
 import type { ReadTracker } from './read-tracker.ts';
 import type { EnabledVenue } from './venue-catalog.ts';
 
-/** Who asks. */
+/** The account and key of a request. */
 export interface Caller {
   accountId: bigint;
   keyId: string;
@@ -28,7 +28,7 @@ export interface Caller {
   coldReadsPerMinute: number | null;
 }
 
-/** What middleware hands on. */
+/** The state that middleware passes on. */
 export interface ApiState {
   requestId: string;
   log: Logger;
@@ -49,13 +49,13 @@ export interface RequestSample {
   durationSeconds: number;
 }
 
-/** The operator pages; absent: there are none. */
+/** The operator pages; absent means that they are off. */
 export interface OpsOptions {
   /** At least one; see operator.ts. */
   passwords: OpsPasswords;
-  /** What the fingerprints of passwords are keyed with, at least 32 bytes. */
+  /** The key of password fingerprints, at least 32 bytes. */
   sessionKey: Uint8Array;
-  /** Where browsers reach them, without a slash at the end; absent: plain http at whatever address was asked. */
+  /** Where browsers reach them, without a slash at the end; absent: plain http at the requested address. */
   publicUrl?: string;
   /** Proxies of ours, whose word for where a request comes from is taken; none when absent. */
   trustedProxies?: readonly Cidr[];
@@ -68,16 +68,16 @@ export interface ApiDeps {
   db: Database;
   /** Used for wake-ups only. */
   producer: Pick<Producer, 'wake' | 'wakeDeliveries' | 'wakeStage' | 'queue'>;
-  /** Hears what jobs that were enqueued for a client have brought. */
+  /** Announces the results of jobs that were enqueued for a client. */
   arrivals: Pick<Arrivals, 'waitFor'>;
-  /** How long a request waits for what a job fetches, milliseconds. */
+  /** How long a request waits for the result of a job, milliseconds. */
   coldWaitMs: number;
   /** Is told which markets clients read. */
   reads: Pick<ReadTracker, 'note'>;
   keys: KeyDirectory;
-  /** Knows who tried too many keys. */
+  /** Limits networks that try too many keys. */
   failedKeys: FailedKeys;
-  /** What accounts may use per minute. */
+  /** The limits of accounts per minute. */
   limits: Pick<AccountLimits, 'take'>;
   /** Origins whose pages may call us from a browser; `*` is all of them. */
   corsOrigins: readonly string[];
@@ -91,9 +91,9 @@ export interface ApiDeps {
   /** Trades older than this, milliseconds, are neither accepted nor kept. */
   tradeRetentionMs: number;
   webhookAllow: readonly Cidr[];
-  /** What an account may have that has no quotas of its own. */
+  /** The quotas of an account without quotas of its own. */
   quotas: QuotaDefaults;
-  /** What `/health/ready` asks. */
+  /** The checks of `/health/ready`. */
   dependencies: readonly Dependency[];
   ops?: OpsOptions;
   log: Logger;

@@ -6,7 +6,7 @@ import { drain } from './http-server.ts';
 
 /**
  * Ends a server without failing a request: from the call on, every answer tells its client to close the connection, for
- * `delayMs` requests are still taken, and then only those under way are finished. Make it before the server listens.
+ * `delayMs` requests are still accepted, and afterwards only requests in flight are finished. Create it before the server listens.
  */
 export function createDraining(server: Server): { end(delayMs: number): Promise<void> } {
   const underWay = new Set<ServerResponse>();
@@ -35,7 +35,7 @@ function closeAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
 }
 
-/** What a load balancer that asks for readiness learns first of a process that was told to stop. */
+/** The readiness failure that a load balancer sees first when a process stops. */
 export function notStopping(signal: AbortSignal): Dependency {
   return {
     name: 'process',

@@ -1,6 +1,6 @@
 import { OddswireError } from '../src/domain/errors.ts';
 
-/** What is wrong with one part of the input. */
+/** The fault in one part of the input. */
 export interface ErrorDetail {
   /** A query parameter, a body field (`events.0`), or where else to look. */
   path: string;

@@ -4,19 +4,19 @@ import type { Cidr } from '../src/domain/address-policy.ts';
 import { clientNetwork } from './client-address.ts';
 import { ApiError } from './errors.ts';
 
-/** Keys that are no keys one network may send within a minute. */
+/** The invalid keys that one network may send within a minute. */
 export const MAX_FAILED_KEYS = 30;
-/** Look-ups of keys nobody is known to use, at once per network: after a restart many good ones may come together. */
+/** Concurrent look-ups of unused keys per network: after a restart many valid ones may come together. */
 const MAX_UNDER_WAY = 200;
 const WINDOW_MS = 60_000;
 /** The networks that were seen longest ago are forgotten first: about 2 MB. */
 const MAX_NETWORKS = 10_000;
 
-/** What stands between a request and the look-up of a key that nobody is known to use. */
+/** The limit before the look-up of a key that is not known to be in use. */
 export interface KeyGuess {
   /** Before the look-up. @throws ApiError `rate_limited` when there were too many. */
   begin(): void;
-  /** After it; `isFailed` says that the key is none. */
+  /** Call it after the look-up; `isFailed` marks an invalid key. */
   end(isFailed: boolean): void;
 }
 

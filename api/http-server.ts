@@ -10,7 +10,7 @@ import { SECURITY_HEADERS } from './middleware/security-headers.ts';
 /** Requests get this long to finish once we stop; then their connections are cut. */
 const DRAIN_MS = 10_000;
 
-/** What one client may hold of the server (docs/api.md, "Limits of a request"). */
+/** The share of the server that one client may hold (docs/api.md, "Limits of a request"). */
 export interface HttpLimits {
   /** Connections at once, of all clients and of one address; addresses of `trustedProxies` count for all only. */
   maxConnections: number;
@@ -21,11 +21,11 @@ export interface HttpLimits {
   /** Until the headers are there, and the whole request. */
   headersMs: number;
   requestMs: number;
-  /** Between two requests. Longer than the minute that proxies keep a connection: they must be the ones who close it. */
+  /** Between two requests. Longer than the minute that proxies keep a connection, so that the proxy closes it first. */
   keepAliveMs: number;
-  /** Of an answer that is ready, without the client taking all of what was sent. */
+  /** The time for a client to take a finished answer. */
   stalledMs: number;
-  /** How often connections are looked at: what is late is cut within this time. */
+  /** The interval between checks of connections: a late one is cut within this time. */
   checkEveryMs: number;
 }
 
@@ -42,8 +42,8 @@ const DEFAULTS: HttpLimits = {
 };
 
 /**
- * The HTTP server of the API. What the parser refuses is answered in the envelope too. Requests per connection have no bound:
- * beyond it Node answers 503 outside of the envelope, and what it is good for, spreading clients anew, a proxy does better.
+ * The HTTP server of the API. It answers parser errors in the envelope too. Requests per connection have no bound:
+ * beyond a bound Node answers 503 outside of the envelope, and a proxy distributes clients better.
  */
 export function createHttpServer(listener: RequestListener, log: Logger, over: Partial<HttpLimits> = {}): Server {
   const limits = { ...DEFAULTS, ...over };
@@ -58,7 +58,7 @@ export function createHttpServer(listener: RequestListener, log: Logger, over: P
     listener,
   );
   boundConnections(server, limits, log);
-  // Node answers what it does not expect with a bare 417; we may overlook it (RFC 9110 section 10.1.1).
+  // Node answers an unknown expectation with a bare 417; a server may ignore it (RFC 9110 section 10.1.1).
   server.on('checkExpectation', listener);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     log.debug({ code: error.code }, 'bad request line or headers');
@@ -99,7 +99,7 @@ function refusal(code: string | undefined): string {
   return `${headers.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Stops accepting, lets requests under way finish, and resolves when the last connection is gone. */
+/** Stops accepting, lets requests in flight finish, and resolves when the last connection is gone. */
 export async function drain(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // Requests that finish from now on leave their connection idle, and idle ones are closed.

@@ -11,16 +11,16 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 const HEADER = 'idempotency-key';
 
 interface Done {
-  /** Wake-ups: run when the transaction is committed. Dying before them loses nothing, timers find what waits. */
+  /** Wake-ups: run when the transaction is committed. Dying before them loses nothing, because timers find the due work. */
   afterCommit?(): void;
 }
 /** The answer to a write that is done. */
 export type WriteAnswer<Data extends ApiJson = ApiJson> = AccountAnswer<Data> & Done;
-/** A write that takes several transactions, not done yet: `progress` is handed to the next one, whoever runs it. */
+/** A write that takes several transactions, not done yet: `progress` is passed to the next one, in any process. */
 export type WriteProgress = { progress: string } & Done;
 
 /**
- * One transaction of a write: what it changes, by `tx` alone. It may be run again after a deadlock, so whatever else it does
+ * One transaction of a write, which changes state by `tx` alone. It may run again after a deadlock, so every other effect
  * belongs into `afterCommit`. `progress` is that of the transaction before, absent for the first.
  * @throws ApiError to roll back and answer so.
  */
@@ -44,7 +44,7 @@ interface Prepared {
   location?: string;
 }
 
-/** What is kept under a key, sealed: secrets are in the answers. The request is known by its hash. */
+/** The sealed value under a key: answers contain secrets. A hash identifies the request. */
 interface Kept {
   request: string;
   answer?: Prepared;

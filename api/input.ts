@@ -41,7 +41,7 @@ export const param = {
 };
 
 /**
- * Reads the query parameters a route knows, checked; others are ignored. What it gives throws `invalid_request` with everything
+ * Reads the query parameters a route knows, checked; others are ignored. The returned function throws `invalid_request` with everything
  * that is wrong.
  */
 export function queryReader<Query extends z.ZodObject>(
@@ -70,7 +70,7 @@ export function queryReader<Query extends z.ZodObject>(
 }
 
 /**
- * Refuses a moment that has not come: what will be known then nobody can say. `asOf` in epoch seconds, absent for a read of now.
+ * Rejects a future moment, whose state is unknown. `asOf` in epoch seconds, absent for a read of now.
  * @throws ApiError `invalid_request` on `as_of`.
  */
 export function checkAsOf(asOf: number | undefined, nowMs: number): void {
@@ -79,7 +79,7 @@ export function checkAsOf(asOf: number | undefined, nowMs: number): void {
   }
 }
 
-/** Checks a body against its schema. What it gives throws `invalid_request` with everything that is wrong. */
+/** Checks a body against its schema. The returned function throws `invalid_request` with all faults. */
 export function bodyChecker<Schema extends z.ZodType>(schema: Schema): (body: unknown) => z.output<Schema> {
   return (body) => {
     const parsed = schema.safeParse(body);

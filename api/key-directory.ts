@@ -9,13 +9,13 @@ import type { KeyGuess } from './failed-keys.ts';
 const LOOKUP_TTL_MS = 990;
 const MAX_CACHED_KEYS = 10_000;
 const FLUSH_INTERVAL_MS = 10_000;
-/** A key that was good within this time is nobody's guess. */
+/** A key that was valid within this time does not count as a guess. */
 const IN_USE_MS = 600_000;
 
 /** Knows keys without asking the database at each request, and never writes at one. */
 export interface KeyDirectory {
   /**
-   * The key, or null when there is none that is valid now: unknown, wrong, expired and revoked ones take the same way. Uses it:
+   * The key, or null when it is not valid now: unknown, wrong, expired and revoked keys take the same code path. Marks its use:
    * `last_used_at` follows within seconds. A key that is not known to be in use is a guess until it is found good.
    * @throws ApiError `rate_limited` when there were too many guesses.
    */
@@ -44,7 +44,7 @@ export function createKeyDirectory(
     ttl: LOOKUP_TTL_MS,
     ttlResolution: 0,
     perf,
-    // A look-up that is pushed out by others still answers those who wait for it.
+    // A look-up that is evicted still answers its waiting requests.
     ignoreFetchAbort: true,
     fetchMethod: async (_hash, _stale, { context: key, options: entry }) => {
       const startedAt = monotonicMs();
@@ -61,7 +61,7 @@ export function createKeyDirectory(
     return used(hash, (await cache.fetch(hash, { context: key }))?.found ?? null, nowMs);
   }
 
-  /** What was found, when it is valid. Those in use are noted so, those that are not any more are not. */
+  /** The found key when it is valid. Valid keys are recorded as in use, invalid ones are not. */
   function used(hash: string, found: StoredApiKey | null, nowMs: number): StoredApiKey | null {
     if (found === null || found.revokedAt !== null || isExpired(found, nowMs)) {
       inUse.delete(hash);

@@ -7,9 +7,9 @@ export type Freshness = 'latest' | 'history';
 export interface PreparedAnswer {
   /** JSON text of `data`. */
   data: string;
-  /** JSON text of what `meta` holds beside request id and timestamp, without braces; empty when there is none. */
+  /** JSON text of the `meta` fields beside request id and timestamp, without braces; may be empty. */
   meta: string;
-  /** What both take in UTF-8 beyond a byte a character: so nobody need walk over them to know the length of an answer. */
+  /** The UTF-8 bytes of both texts beyond one per character, so that the length of an answer needs no scan. */
   extraBytes: number;
   /** Weak, over data and meta. */
   etag: string;
@@ -17,16 +17,16 @@ export interface PreparedAnswer {
 }
 
 /**
- * Answers of market routes for a second (DESIGN section 4, "Caching"): a hit costs no SQL, no serialization and no hash.
- * Requests for what is being loaded share the load. Errors are thrown to everyone who waits and never kept.
+ * Answers of market routes for a second: a hit costs no SQL, no serialization and no hash.
+ * Concurrent requests share one load. Errors are thrown to all waiting requests and never kept.
  */
 export interface LatestCache {
-  /** The answer kept under `key`, else what `load` gives. The key must name everything the answer depends on but time. */
+  /** The answer kept under `key`, else the result of `load`. The key must name every dependency of the answer except time. */
   fetch(key: string, load: () => Promise<PreparedAnswer>): Promise<PreparedAnswer>;
   /** Notes that a GET of this request target by this route (its pattern) was answered from `key`. */
   remember(target: string, place: AnswerPlace): void;
   /**
-   * What a GET of this very target gets, when it is kept: then nobody need route and read it again. Who answers with it calls
+   * The kept answer of a GET of this exact target, which saves routing and reading. The caller that answers with it calls
    * `used`, so that it is counted.
    */
   recent(target: string): { answer: PreparedAnswer; route: string; used(): void } | undefined;
@@ -37,7 +37,7 @@ interface AnswerPlace {
   route: string;
 }
 
-/** Where an answer came from: kept, a load that was under way, a load of its own. */
+/** The source of an answer: kept, a load in flight, or a load of its own. */
 type Lookup = 'hit' | 'shared' | 'miss';
 
 interface LatestCacheOptions {
@@ -53,7 +53,7 @@ interface LatestCacheOptions {
 const TTL_MS = 1_000;
 const MAX_ENTRIES = 20_000;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** What an entry costs beside its texts, roughly. */
+/** The approximate size of an entry beside its texts. */
 const ENTRY_OVERHEAD_BYTES = 500;
 /** Longer request targets are rare and routed each time. */
 const MAX_TARGET_LENGTH = 512;
@@ -71,7 +71,7 @@ export function createLatestCache(options: LatestCacheOptions = {}): LatestCache
     ttl: Math.max(1, ttlMs),
     ttlResolution: 0,
     perf: { now },
-    // A load whose place was taken by others still answers those who wait for it.
+    // A load whose entry was evicted still answers its waiting requests.
     ignoreFetchAbort: true,
     fetchMethod: async (_key, _stale, { context: load, options: entry }) => {
       const startedAt = now();

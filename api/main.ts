@@ -6,7 +6,7 @@ await bootProcess({
   exit: (code) => process.exit(code),
   say: (line) => process.stderr.write(`oddswire api: ${line}\n`),
   async start(config, log, signal) {
-    // Loaded only now: what is wrong with the configuration is told at once, not after a second of loading.
+    // Loaded only now, so that a wrong configuration is reported at once and not after a second of loading.
     const { startApi } = await import('./start-api.ts');
     return startApi(config, log, signal);
   },

@@ -1,6 +1,6 @@
 import type { EnabledVenue } from './venue-catalog.ts';
 
-/** Failures in a row that a healthy venue may show: a single bad answer is no illness. */
+/** Failures in a row that a healthy venue may show: a single bad answer does not make it unhealthy. */
 const TOLERATED_FAILURES = 2;
 /** A kind of poll is stale after this many of its own intervals, and never before a minute. */
 const STALE_AFTER_INTERVALS = 5;
@@ -8,7 +8,7 @@ const STALE_AT_LEAST_MS = 60_000;
 
 type PollMs = EnabledVenue['pollMs'];
 
-/** Whether a kind of poll has a cadence to be measured by; what is done on demand (walks back through trades) has none. */
+/** Whether a kind of poll has a cadence to be measured by; work on demand (walks back through trades) has no cadence. */
 export function isScheduledPoll(kind: string, pollMs: PollMs): kind is keyof PollMs {
   return kind in pollMs;
 }

@@ -4,7 +4,7 @@ import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../src/store/deli
 import type { DeliveryItem } from '../src/store/test-events.ts';
 import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from './contract/delivery.ts';
 
-/** What is kept of a response body at most: at this size it may end inside a character. */
+/** The maximum stored size of a response body: at this size it may end inside a character. */
 const EXCERPT_BYTES = 4 * 1024;
 
 type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError'>>;

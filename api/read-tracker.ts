@@ -2,13 +2,13 @@ import type { Logger } from '../src/observe/logger.ts';
 import { noteMarketReads } from '../src/store/market-heat.ts';
 import { type Database, isDatabaseUnavailable } from '../src/store/tx.ts';
 
-/** The poller looks each few seconds: what is read becomes hot within two ticks. */
+/** The poller checks every few seconds, so a market that is read becomes hot within two ticks. */
 const FLUSH_INTERVAL_MS = 2_000;
 
 /** Notes which markets are read, so that the poller asks for them first; never a write per request. */
 export interface ReadTracker {
   note(marketPk: bigint): void;
-  /** Writes what is pending now; failures are logged and tried again. Never throws. */
+  /** Writes pending reads now; failures are logged and retried. Never throws. */
   flush(): Promise<void>;
   /** Ends the timer and flushes. */
   close(): Promise<void>;
@@ -37,7 +37,7 @@ export function createReadTracker(
     }
   }
 
-  /** One at a time: what a failed flush gives back must be there for the next. */
+  /** One at a time: the next flush must see the reads that a failed one returned. */
   function flush(): Promise<void> {
     flushing = flushing.then(write);
     return flushing;

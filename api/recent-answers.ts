@@ -6,7 +6,7 @@ import { reportRequest, requestIdOf } from './middleware/request-context.ts';
 import { SECURITY_HEADERS } from './middleware/security-headers.ts';
 import { answerHeaders, answerText, matchesEtag } from './respond.ts';
 
-/** From here on an answer is compressed for who can read it. */
+/** From this size on an answer is compressed for clients that accept it. */
 const COMPRESSED_FROM_CHARACTERS = 1024 / 4;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/;
 const NOT_PLAIN = /[^\x20-\x7e]/;
@@ -14,9 +14,9 @@ const NOT_PLAIN = /[^\x20-\x7e]/;
 type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
 
 /**
- * Answers a GET whose very target was answered within the last second, to whoever may read market data: byte for byte what the
- * app would answer, without routing, reading the query and a dozen middlewares (DESIGN section 11: half the rate of a bare
- * server). Only market routes leave answers in the cache. Whatever is not as usual is left to `app`: keys that have to be looked up,
+ * Answers a GET whose exact target was answered within the last second, for keys that may read market data: byte for byte the
+ * answer of the app, without routing, reading the query and a dozen middlewares.
+ * Only market routes leave answers in the cache. Unusual requests go to `app`: keys that have to be looked up,
  * accounts at their limit, and pages of other origins among it.
  */
 export function withRecentAnswers(deps: RecentDeps, app: RequestListener): RequestListener {
@@ -32,7 +32,7 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
     const found = deps.keys.findKept(key, nowMs);
     if (!found?.scopes.includes('markets:read')) return app(req, res);
     const admission = deps.limits.take('requests', found.accountId, found.ratePerMinute);
-    // Who is not admitted was not counted: the app finds the same.
+    // A rejected request was not counted: the app reaches the same result.
     if (admission?.isAdmitted === false) return app(req, res);
     recent.used();
     const requestId = requestIdOf(req.headers['x-request-id']);

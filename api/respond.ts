@@ -13,7 +13,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Fields = { readonly [key: string]: ApiJson | undefined };
 
-/** What a market route answers. `meta` is what it holds beside request id and timestamp. */
+/** The answer of a market route. `meta` holds its fields beside request id and timestamp. */
 export interface MarketAnswer<Data extends ApiJson = ApiJson, Meta extends Fields = Fields> {
   data: Data;
   meta?: Meta;
@@ -28,8 +28,8 @@ export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields 
    */
   key: readonly (string | number | boolean | null | undefined)[];
   /**
-   * Makes the answer; what it throws is answered and not kept. Others may be waiting for it: it must not end with one client,
-   * and depend on the caller in nothing but what `cold` refuses.
+   * Makes the answer; an error is answered and not kept. Other requests may wait for it: it must not end with one client,
+   * and must depend on the caller only through `cold`.
    */
   load(cold: ColdAllowance): Promise<MarketAnswer<Data, Meta>>;
 }
@@ -43,7 +43,7 @@ type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'latest' | 'limits'>;
 export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: MarketRead): Promise<void> {
   const key = JSON.stringify(read.key);
   const { answer, isShared } = await sharedOrOwn(key, deps, read, callerOf(ctx));
-  // What is answered before the app says nothing of a route's end.
+  // Answers before the app carry no deprecation of a route.
   if (ctx.method === 'GET' && isShared && !ctx.response.get('Deprecation')) {
     deps.latest.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
   }
@@ -54,7 +54,7 @@ export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: Ma
 const MAX_OTHERS = 3;
 
 /**
- * The answer that everybody gets; or, of an account without cold reads left, what it gets for itself: its load is thrown, and
+ * The shared answer; or, for an account without cold reads left, an answer of its own: its load is thrown, and
  * so never kept, to whoever waits for it, and those of other accounts load again. So an account's limit changes no other's
  * answers.
  */
@@ -92,7 +92,7 @@ async function loadFor(caller: Caller, deps: MarketDeps, load: MarketRead['load'
 
 const NO_ANSWER: PreparedAnswer = { data: 'null', meta: '', extraBytes: 0, etag: '', freshness: 'latest' };
 
-/** What an account without cold reads left gets: thrown, because what is thrown is never kept. */
+/** The answer for an account without cold reads left: thrown, because an error is never kept. */
 class OwnAnswer extends OddswireError {
   readonly accountId: bigint;
   readonly answer: PreparedAnswer;
@@ -138,12 +138,12 @@ export function answerText({ data, meta }: PreparedAnswer, requestId: string, no
   return `{"success":true,"data":${data},"meta":{"request_id":"${requestId}","timestamp":${timestamp}${more}}}`;
 }
 
-/** What an account route answers. */
+/** The answer of an account route. */
 export interface AccountAnswer<Data extends ApiJson = ApiJson> {
   data: Data;
   /** Where a list goes on. */
   meta?: { next_cursor: string | null };
-  /** The path of what was made. */
+  /** The path of the created resource. */
   location?: string;
 }
 

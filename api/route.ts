@@ -12,7 +12,7 @@ import { readJsonBody } from './middleware/json-body.ts';
 import { type AccountAnswer, type MarketRead, sendAccountData, sendMarketData } from './respond.ts';
 import { logWrite } from './write-log.ts';
 
-/** What routes are sorted by in the document. */
+/** The groups of routes in the document. */
 export type RouteTag = 'markets' | 'webhooks' | 'deliveries' | 'alerts' | 'wallets' | 'health' | 'contract';
 
 type ParamName<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`

@@ -18,7 +18,7 @@ const INSERT_CROWD = sql(
   `INSERT INTO alert (id, account_id, token_id, condition, target)
    SELECT 'crowd-' || n, $1, $2, 'above', 0.9 + (n % 50)::numeric / 1000 FROM generate_series(1, $3::bigint) n`,
 );
-/** The least that firing is: as many rows into the same tables by one statement each, of what the database knows itself. */
+/** The baseline of firing: as many rows into the same tables, by one statement each, from data inside the database. */
 const PLAIN_FIRING = [
   sql(
     'bench_plain_events',

@@ -9,13 +9,13 @@ import { createAuthority } from '../sim/receiver-tls.ts';
 /** When an event's POST arrived, epoch milliseconds. */
 export type Arrival = [eventId: string, atMs: number];
 
-/** The TLS receiver of bare-receiver.mjs, in a process of its own: whom both oddswire and the bare loop deliver to. */
+/** The TLS receiver of bare-receiver.mjs, in a process of its own: both oddswire and the bare loop deliver to it. */
 export interface BareReceiver {
   readonly origin: string;
   readonly caPem: string;
   /** A file that holds `caPem`. */
   readonly caFile: string;
-  /** Begins anew; `quickOnly`: what comes to `/dead` and `/after` is not counted. */
+  /** Resets the counters; with `quickOnly` requests to `/dead` and `/after` are not counted. */
   forget(options?: { quickOnly: boolean }): Promise<void>;
   /** Resolves once so many have arrived. */
   arrivals(count: number): Promise<Arrival[]>;

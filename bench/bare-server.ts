@@ -6,7 +6,7 @@ import { HEADERS } from './read-load.ts';
 
 /** The physical limit of reads: bare-server.mjs, in a process of its own. */
 export interface BareServer {
-  /** Has it send, from now on, what the API at this address sends on these paths; where it does. */
+  /** Copies the API's answers on these paths into the bare server; returns its address. */
   teach(address: string, paths: readonly string[]): Promise<string>;
   stop(): void;
 }

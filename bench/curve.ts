@@ -1,6 +1,6 @@
 import type { Figure, Goal } from './figure.ts';
 
-/** What one size of a curve came to. */
+/** The result of one size of a curve. */
 export interface CurvePoint {
   /** The size and its unit: `10,000 endpoints`. */
   size: string;

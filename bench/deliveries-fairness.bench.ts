@@ -64,7 +64,7 @@ const UNDER_WAY = sql(
   'SELECT count(*)::int AS attempts FROM delivery WHERE subscription_pk = ANY ($1::bigint[]) AND locked_until IS NOT NULL',
 );
 
-/** Ends the two, so that the next round without them really is: what is under way ends at its deadline. */
+/** Ends the two, so that the next round runs without them: their attempts in flight end at the deadline. */
 async function endBad(bad: readonly bigint[]): Promise<void> {
   const pks = bad.map(String);
   await world.db.query(GIVE_UP, [pks]);

@@ -14,7 +14,7 @@ const ANALYZE = sql('bench_analyze_deliveries', 'ANALYZE delivery, event, webhoo
 export interface DeliveryLoad {
   deliveries: number;
   endpoints: number;
-  /** What bare-receiver.mjs answers by: `hook` at once, `after/100` after 100 ms. */
+  /** The paths of bare-receiver.mjs: `hook` answers at once, `after/100` after 100 ms. */
   kind?: string;
   /** Processes that deliver. Default 1. */
   deliverers?: number;

@@ -3,7 +3,7 @@ import type { Figure, Goal } from './figure.ts';
 const COLUMNS = ['bench', 'figure', 'measured', 'baseline', 'ratio', 'goal', 'met'] as const;
 type Row = Record<(typeof COLUMNS)[number], string>;
 
-/** Whether a figure is what was promised; nobody promised anything of those without a goal. */
+/** Whether a figure meets its goal; a figure without a goal always does. */
 export function isMet({ ratio, goal }: Figure): boolean | undefined {
   if (goal === undefined) return undefined;
   // A number that could not be measured meets nothing.

@@ -1,4 +1,4 @@
-/** What a number must be. Of the ratio, unless it says of which other number. */
+/** The goal of a number: of the ratio, unless it names another number. */
 export type Goal = ({ atLeast: number } | { atMost: number }) & { of?: { name: string; value: number; unit: string } };
 
 /** A figure beside the physical limit that was measured in the same run (DESIGN section 11). */
@@ -9,9 +9,9 @@ export interface Figure {
   baseline: string;
   /** The measured against the baseline, as the goal means it. */
   ratio?: number;
-  /** Left out where nobody promised anything. */
+  /** Absent for a figure without a goal. */
   goal?: Goal;
 }
 
-/** What a bench file leaves behind for the table at the end of the run, a line each. */
+/** The figures of a bench file for the table at the end of the run, a line each. */
 export type Kept = { figure: Figure } | { note: string };

@@ -50,6 +50,6 @@ async function onTopOf(stored: number): Promise<CurvePoint> {
 it('trades with all candles, on top of more and more history', async () => {
   const points: CurvePoint[] = [];
   for (const stored of STORED) points.push(await onTopOf(stored));
-  // Flat (DESIGN section 11): within a fifth, which is what one run differs from the next.
+  // Flat means within a fifth, which is the difference between two runs.
   report(curve(`ingest of ${whole(FRESH)} trades`, points, { atLeast: 0.8 }));
 });

@@ -4,8 +4,8 @@ import { basename, join } from 'node:path';
 
 /**
  * Profiles the process that imports it, from start to exit, into the folder that its own URL names: `--import
- * file:///…/profile-hook.mjs?folder=/tmp/x`. Node 20 takes no `--cpu-prof` from NODE_OPTIONS. Whoever is killed rather than
- * exits, as vitest's workers are, emits `profile-end` with a name on `process` before.
+ * file:///…/profile-hook.mjs?folder=/tmp/x`. Node 20 takes no `--cpu-prof` from NODE_OPTIONS. A process that is killed
+ * instead of exiting, such as a vitest worker, emits `profile-end` with a name on `process` before.
  */
 const folder = new URL(import.meta.url).searchParams.get('folder') ?? '.';
 const session = new Session();

@@ -39,7 +39,7 @@ interface Page {
   meta: { next_cursor: string | null };
 }
 
-/** One read with nothing else going on, and what it took. */
+/** One read on an idle server, and its duration. */
 async function timedRead(api: Api, path: string): Promise<{ ms: number; page: Page }> {
   const begunMs = performance.now();
   const response = await fetch(api.address + path, { headers: HEADERS });
@@ -48,7 +48,7 @@ async function timedRead(api: Api, path: string): Promise<{ ms: number; page: Pa
   return { ms: performance.now() - begunMs, page };
 }
 
-/** Milliseconds per page of whole walks through all markets; of as many pages in each walk at least, whatever their number. */
+/** Milliseconds per page of whole walks through all markets; each walk reads at least this number of pages. */
 async function listPages(api: Api, markets: number): Promise<number[]> {
   const samples: number[] = [];
   // Another page size is another list: nothing of the walk before answers it.
@@ -67,7 +67,7 @@ async function listPages(api: Api, markets: number): Promise<number[]> {
   return samples;
 }
 
-/** What people type, the n-th time; titles are `Will event number 4711 happen before the end of the year?`. */
+/** The n-th search text; titles are `Will event number 4711 happen before the end of the year?`. */
 const SEARCHED = {
   'search of a rare word': (n: number, markets: number) =>
     `q=${Math.ceil((n + 1) * (markets / (SEARCHES + 1)))}&limit=20`,

@@ -12,7 +12,7 @@ export function report(figures: readonly Figure[]): void {
   }
 }
 
-/** Says what is no figure (sizes, memory, how long it took to make the data), and repeats it below the table. */
+/** Prints facts beside the figures (sizes, memory, time to make the data), and repeats them below the table. */
 export function note(text: string): void {
   console.log(text);
   keep({ note: text });

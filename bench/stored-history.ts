@@ -40,7 +40,7 @@ const TRADES = storingTrades(
 /** Tokens of one statement, which holds their trades in memory. */
 const TOKENS_AT_ONCE = 10_000;
 
-/** Fills a database with markets, prices, trades and their candles, in SQL: what the reads of a bench run against. */
+/** Fills a database with markets, prices, trades and their candles, in SQL, for the reads of a bench. */
 export async function storeHistory(db: Database, { markets, trades, days }: HistoryOptions): Promise<string[]> {
   const now = Date.now();
   const months = Array.from({ length: days + 1 }, (_, day) => now - day * 86_400_000);

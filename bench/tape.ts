@@ -55,7 +55,7 @@ function* batches({ from, count }: Stretch): Generator<TradeRecord[]> {
   }
 }
 
-/** Makes the partitions that a stretch of the tape falls into, and those of what is stamped now. */
+/** Makes the partitions of a stretch of the tape and of the present. */
 export async function preparePartitions(db: Database, { from, count }: Stretch): Promise<void> {
   const partitions = new Partitions(db);
   const days = Math.ceil((count * MS_PER_TRADE) / DAY_MS);
@@ -125,7 +125,7 @@ class TapeWriter extends EventEmitter {
   }
 }
 
-/** Writes a stretch of the tape while nobody folds. */
+/** Writes a stretch of the tape without folding it. */
 export async function writeTape(db: Database, stretch: Stretch): Promise<void> {
   await new TapeWriter().write(db, stretch);
 }

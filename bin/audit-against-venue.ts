@@ -81,7 +81,7 @@ function printDisagreements(
   }
 }
 
-/** What the compared candles cover: outside of it the venue said nothing. */
+/** The range of the compared candles: outside of it the venue has no candles. */
 function rangeOf(candles: readonly Candlestick[], seconds: number): { start: number; end: number } {
   const start = candles[0]?.start ?? 0;
   return { start, end: (candles.at(-1)?.start ?? start) + seconds };

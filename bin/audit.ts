@@ -7,7 +7,7 @@ import { type CommandContext, runOperatorCommand } from './operator-command.ts';
 const DAY_SECONDS = 86_400;
 const PROGRESS_EVERY_MS = 1_000;
 
-/** `npm run audit -- candles`: are the stored candles what the stored trades say? */
+/** `npm run audit -- candles`: compares the stored candles with a fold of the stored trades. */
 await runOperatorCommand<AuditOptions>({
   name: 'audit',
   usage: AUDIT_USAGE,

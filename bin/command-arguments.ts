@@ -11,11 +11,11 @@ export class UsageError extends OddswireError {
   }
 }
 
-/** The options a command takes: those with a text behind them, and those that are there or not. */
+/** The options of a command: options with a value, and flags. */
 export type OptionTypes = Readonly<Record<string, { type: 'string' } | { type: 'boolean' }>>;
 
 export interface CommandArguments {
-  /** What is no option, in order. */
+  /** The positional arguments, in order. */
   words: string[];
   /** Texts of options, the last one given. */
   texts: Map<string, string>;
@@ -23,8 +23,8 @@ export interface CommandArguments {
 }
 
 /**
- * The arguments of a command, told apart. Options nobody knows, or without the text they need, are added to `problems`:
- * `parseArgs` in its strict mode stops at the first problem, an operator is told of all.
+ * The parsed arguments of a command. Unknown options and options without their value are added to `problems`:
+ * the strict mode of `parseArgs` stops at the first problem, and an operator needs all of them.
  */
 export function readArguments(argv: readonly string[], options: OptionTypes, problems: string[]): CommandArguments {
   const words: string[] = [];

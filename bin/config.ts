@@ -1,6 +1,6 @@
 import { configTable } from '../src/config/config.ts';
 
-/** `npm run config`: every environment variable, its default, and what it does. */
+/** `npm run config`: every environment variable, its default and its effect. */
 const rows = [{ name: 'variable', default: 'default', meaning: 'meaning' }, ...configTable()];
 const width = {
   name: Math.max(...rows.map(({ name }) => name.length)),

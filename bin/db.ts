@@ -45,7 +45,7 @@ async function main(): Promise<number> {
 
 async function lossOf(server: EmbeddedPostgres): Promise<never> {
   await server.lost;
-  // Stopping ends the connection too, and then nobody listens any more.
+  // Stopping ends the connection too, and nothing listens on it afterwards.
   if (stopping) return new Promise(() => undefined);
   throw new Error('the embedded database ended by itself');
 }

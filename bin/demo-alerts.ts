@@ -43,7 +43,7 @@ export async function openDemoAlerts(file: string) {
   }
 
   return {
-    /** Forgets what was deleted, removes what is in the way, and sets new alerts close to the present prices. */
+    /** Drops deleted alerts from the list, deletes alerts of earlier runs, and sets new ones close to the present prices. */
     async renew(api: DemoApi, webhookId: string, markets: readonly DemoMarket[]): Promise<void> {
       const known = new Map((await api.alerts()).map((alert) => [alert.id, alert]));
       const mine = ids.map((id) => known.get(id)).filter((alert) => alert !== undefined);

@@ -55,7 +55,7 @@ export interface DemoApi {
   readonly createWallet: (body: object) => Promise<DemoWallet>;
 }
 
-/** Every call throws DemoApiError on an unexpected answer, and what fetch throws when there is none. */
+/** Every call throws DemoApiError on an unexpected answer, and the error of fetch without an answer. */
 export function connectDemoApi(apiUrl: string, apiKey: string, signal: AbortSignal): DemoApi {
   const bearer = { authorization: `Bearer ${apiKey}` };
   const header = { 'x-api-key': apiKey };

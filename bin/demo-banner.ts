@@ -1,10 +1,10 @@
-/** What the banner tells. */
+/** The contents of the banner. */
 interface BannerFacts {
   readonly apiUrl: string;
   readonly apiKey: string;
   readonly opsPassword: string;
   readonly dataDir: string;
-  /** A market that has a price; null while there is none. */
+  /** A market with a price; null until one has a price. */
   readonly marketId: string | null;
   /** One of its outcomes. */
   readonly outcomeId: string | null;

@@ -98,7 +98,7 @@ async function trustedAuthorities(demoDir: string, caDir: string, userFile: stri
   return combined;
 }
 
-/** Deliveries that wait for a retry name the receiver's port: it stays the same while nobody else takes it. */
+/** Deliveries that wait for a retry name the receiver's port, so a later start reuses the port unless it is taken. */
 async function keptPort(path: string, log: Logger): Promise<number> {
   const known = Number((await readPrivateFile(path, log)) ?? 0);
   if (Number.isInteger(known) && known > 0 && (await isPortFree(known, '127.0.0.1'))) return known;

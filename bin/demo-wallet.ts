@@ -2,7 +2,7 @@ import { REGULAR } from '../sim/traders/wallets.ts';
 import { walletOf } from '../sim/world/identity.ts';
 import type { DemoApi } from './demo-api.ts';
 
-/** The simulator's, when nobody gives it another. */
+/** The simulator's default wallet. */
 const SEED = 1;
 
 /** Watches the simulated exchange's busiest small trader: its trades and balances become events. */

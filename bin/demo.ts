@@ -61,7 +61,7 @@ interface FirstPrice {
   readonly afterMs: number;
 }
 
-/** Looks until a market has a price that the API serves; `whyNot` says what was in the way last. */
+/** Waits until the API serves a market with a price; `whyNot` holds the latest obstacle. */
 function searchPrice(api: DemoApi, signal: AbortSignal): { found: Promise<FirstPrice>; whyNot: () => string } {
   let reason = 'no market yet';
 

@@ -59,7 +59,7 @@ const OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
 const VERBS = Object.keys(OPTIONS) as Verb[];
 
 const MAX_NAME_LENGTH = 100;
-/** What a column of Postgres takes. */
+/** The maximum of a Postgres integer column. */
 const MAX_LIMIT = 2_147_483_647;
 /** The last moment of the year 9999: later ones are typing errors. */
 const MAX_EXPIRY_MS = 253_402_300_799_000;
@@ -92,7 +92,7 @@ function readOptions(verb: Verb, given: CommandArguments, nowMs: number, problem
     }
     case 'revoke': {
       const id = given.words.shift() ?? '';
-      // The whole key would end up in the shell's history: whoever passes it should know.
+      // The whole key would end up in the shell's history, so the error warns about it.
       if (/^ow_live_[0-9A-Za-z]+_/.test(id)) problems.push('revoke takes the id of a key, not the key');
       else if (!/^[\w-]{1,64}$/.test(id)) problems.push('revoke takes the id of a key, as `list` shows it');
       return { verb, json, id };

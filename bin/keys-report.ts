@@ -9,7 +9,7 @@ function stateOf({ revokedAt, expiresAt }: ListedApiKey, nowMs: number): KeyStat
   return expiresAt !== null && expiresAt.getTime() <= nowMs ? 'expired' : 'active';
 }
 
-/** What an operator reads: a line per key, times in UTC. */
+/** The report for an operator: a line per key, times in UTC. */
 export function keysText(keys: readonly ListedApiKey[], nowMs: number): string {
   if (keys.length === 0) return 'No keys.\n';
   const head = ['id', 'account', 'name', 'scopes', 'created', 'expires', 'last used', 'state'];

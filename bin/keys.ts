@@ -7,7 +7,7 @@ import { KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-argumen
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys-report.ts';
 import { print, runOperatorCommand } from './operator-command.ts';
 
-/** `npm run keys`: who may use the API, and how much of it. */
+/** `npm run keys`: the API keys, their accounts and their limits. */
 await runOperatorCommand<KeysOptions>({
   name: 'keys',
   usage: KEYS_USAGE,
@@ -46,7 +46,7 @@ async function answer(options: KeysOptions, db: Database): Promise<string> {
   }
 }
 
-/** The key alone on stdout, so that a script can take it; what it is on stderr. */
+/** Prints the key alone on stdout, so that a script can read it, and its description on stderr. */
 async function create(options: KeysOptions & { verb: 'create' }, db: Database): Promise<string> {
   const { account, name, scopes, expiresAt, json } = options;
   const made = await createApiKey(db, {

@@ -9,7 +9,7 @@ import { UsageError } from './command-arguments.ts';
 
 const EXIT_USAGE = 2;
 
-/** What a command works with. */
+/** The context of a command. */
 export interface CommandContext {
   db: Database;
   config: Config;
@@ -72,7 +72,7 @@ async function exitCodeOf<Options>(command: OperatorCommand<Options>): Promise<n
       return 1;
     }
     const error = asError(thrown);
-    // What we throw on purpose says it all in its message; of anything else, where it came from matters too.
+    // The message of our own errors is complete; any other error needs its stack.
     say((error instanceof OddswireError ? error.message : error.stack) ?? error.message);
     return 1;
   }

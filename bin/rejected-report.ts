@@ -26,7 +26,7 @@ export function rejectionsJson({ summary, entries }: Rejections, withSample: boo
   });
 }
 
-/** What an operator reads: a table of counts, then a block per record. */
+/** The report for an operator: a table of counts, then a block per record. */
 export function rejectionsText({ summary, entries, hasMore }: Rejections, withSample: boolean): string {
   if (summary.length === 0) return 'No rejected records.\n';
   const head = ['venue', 'kind', 'reason', 'records', 'times', 'first seen', 'last seen'];

@@ -13,7 +13,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const ROOT = resolve(import.meta.dirname, '..', '..');
 const PARENT_CHECK_MS = 500;
 
-/** What a runner in a terminal is given. */
+/** The options of a runner in a terminal. */
 interface Terminal {
   readonly log: Logger;
   readonly dataDir: string;
@@ -23,7 +23,7 @@ interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** What `npm start` and `npm run demo` do differently. */
+/** The differences between `npm start` and `npm run demo`. */
 type Extras = Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions' | 'onStarted'>;
 
 /**
@@ -52,7 +52,7 @@ export async function runInTerminal(prepare: (terminal: Terminal) => Promise<Ext
     process.exit(outcome.fatal === undefined ? 0 : 1);
   } catch (thrown) {
     const error = asError(thrown);
-    // What we throw on purpose says it all in its message; of anything else, where it came from matters too.
+    // The message of our own errors is complete; any other error needs its stack.
     process.stderr.write(`oddswire: ${error instanceof OddswireError ? error.message : error.stack}\n`);
     process.exit(1);
   }
@@ -82,7 +82,7 @@ function stopSignal(log: Logger): AbortSignal {
   return stopping.signal;
 }
 
-/** The processes run in the package folder: what was meant from here must still be found from there. */
+/** The processes run in the package folder, so relative paths are resolved against the caller's folder first. */
 function withAbsolutePaths(given: Environment): Environment {
   const caFile = given['WEBHOOK_CA_FILE'];
   return {

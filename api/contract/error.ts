@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { epochTime } from './wire.ts';
 
-/** What a code tells its reader: said in the document. */
+/** The meaning of each code, for the document. */
 export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'The input is wrong; `details` lists what.',
   invalid_json: 'The body is not JSON in UTF-8.',

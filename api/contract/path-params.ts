@@ -6,7 +6,7 @@ import { EVENT_ID_EXAMPLE, MARKET_ID_EXAMPLE } from './market.ts';
 import { walletExample } from './wallet.ts';
 import { webhookExample } from './webhook.ts';
 
-/** The parameters that paths have. They are never refused for their form: what is no id is of nothing that exists. */
+/** The parameters that paths have. Their form is never rejected: a malformed id is an unknown id. */
 export function pathParams(venues: readonly string[]): Readonly<Record<string, z.ZodString>> {
   const segment = z.string().min(1);
   return {

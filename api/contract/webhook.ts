@@ -8,7 +8,7 @@ import { isoTime, opaqueId } from './wire.ts';
 const STATUSES = ['active', 'paused'] as const;
 const subscribed = z.array(z.enum(SUBSCRIBABLE_EVENTS));
 
-/** What lists show of a subscription: the spec's four fields. */
+/** The fields of a subscription in lists: the four of the specification. */
 export const webhookItem = z.object({
   id: opaqueId,
   url: z.string(),

@@ -8,7 +8,7 @@ export const DECIMAL = 'decimal';
 /** A spec `decimal` field: every stored digit, as a JSON number or as a string. */
 export const decimalValue = z.custom<ExactNumber<'decimal'>>().meta({ description: 'Exact decimal.', format: DECIMAL });
 
-/** A spec `number` field: every stored digit, a JSON number whatever DECIMAL_FORMAT says. */
+/** A spec `number` field: every stored digit, a JSON number with both values of DECIMAL_FORMAT. */
 export const numberValue = z
   .custom<ExactNumber<'number'>>()
   .meta({ description: 'Exact number.', override: { type: 'number' } });

@@ -7,8 +7,8 @@ const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiK
 
 /**
  * Lets a request through that carries a valid key in the header of its route group (spec section 5), is within the limit of its
- * account, and has the scope it needs. The other header alone is 401 with a message that names the right one. Whatever the
- * answer is, it says how much of the limit is left.
+ * account, and has the scope it needs. The other header alone is 401 with a message that names the right one. Every
+ * answer states the remaining limit.
  */
 export function authenticate(
   deps: Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>,

@@ -21,7 +21,7 @@ export function compression(): Middleware<ApiState> {
     zstd: false,
   });
   return (ctx, next) => {
-    // The raw target: asking for the path of one that is none throws (see text-guard.ts).
+    // The raw target: reading the path of an invalid one throws (see text-guard.ts).
     if (ctx.req.url?.startsWith('/ops')) return next();
     if (ctx.req.headers['accept-encoding'] !== undefined) return compressed(ctx, next);
     ctx.vary('Accept-Encoding');

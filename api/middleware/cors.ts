@@ -12,7 +12,7 @@ const ALLOWED_HEADERS = [
   'If-None-Match',
   'X-Request-Id',
 ];
-/** What a page may read beside the few that it always may. */
+/** The headers that a page may read beside the safelisted ones. */
 const EXPOSED_HEADERS = [
   'ETag',
   'Location',

@@ -6,7 +6,7 @@ export interface Deprecation {
   /** When it was deprecated, and when it stops to answer; ISO 8601. */
   since: string;
   sunset: string;
-  /** Where to read what to use instead. */
+  /** The documentation of the replacement. */
   link: string;
 }
 

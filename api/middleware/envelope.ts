@@ -27,7 +27,7 @@ export function errorBody(
   return toJsonText(scrubData(body), 'number');
 }
 
-/** Turns whatever was thrown below into an answer. */
+/** Turns an error of the routes below into an answer. */
 export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
   return async (ctx, next) => {
     try {
@@ -45,7 +45,7 @@ export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
   };
 }
 
-/** What whatever was thrown is to a client. */
+/** The client's view of an error. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof InvalidCursorError) return new ApiError('invalid_cursor', thrown.message);

@@ -16,8 +16,8 @@ function policyOf(limit: number): string {
 }
 
 /**
- * What an answer says of the account's limit: names and values in turn. The first two are of draft-ietf-httpapi-ratelimit-headers,
- * the others what clients have long read. Empty without a limit.
+ * The headers about the account's limit: names and values in turn. The first two are of draft-ietf-httpapi-ratelimit-headers,
+ * the others are the older names. Empty without a limit.
  */
 export function rateLimitHeaders(admission: Admission | null): string[] {
   if (admission === null) return [];

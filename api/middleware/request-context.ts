@@ -26,7 +26,7 @@ class RequestState implements ApiState {
 
 /**
  * Gives a request its id (the caller's, or one of ours) and logger, and reports it when it was answered: on `finish`,
- * because only then is the status what the client saw.
+ * because only then the status is final.
  */
 export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middleware<ApiState> {
   return async (ctx, next) => {
@@ -51,7 +51,7 @@ export function requestIdOf(offered: string | string[] | undefined): string {
   return typeof offered === 'string' && REQUEST_ID.test(offered) ? offered : newId('req');
 }
 
-/** What is known of a request; what is learnt while it is answered is asked for at its end. */
+/** The known facts of a request. Facts from its handling are read at its end. */
 interface Reported {
   /** By `performance.now()`. */
   startedAtMs: number;
@@ -61,7 +61,7 @@ interface Reported {
   keyId(): string | undefined;
 }
 
-/** Counts a request and logs it when its answer is out: only then is the status what the client saw. */
+/** Counts a request and logs it when its answer is sent: only then the status is final. */
 export function reportRequest(
   deps: Pick<ApiDeps, 'log' | 'onRequest'>,
   res: ServerResponse,
@@ -80,7 +80,7 @@ export function reportRequest(
 }
 
 /**
- * Whether the request line names a path. It may also name a whole URL, or something that is none: then even asking Koa for
+ * Whether the request line names a path. It may also name a whole URL, or an invalid one: then even asking Koa for
  * the path throws, so such a request must be refused before anything does (see text-guard.ts).
  */
 export function isPathTarget(target: string | undefined): boolean {

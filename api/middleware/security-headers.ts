@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import type { ApiState } from '../deps.ts';
 
 /**
- * On every answer, names and values in turn: what we say is data and never a page, framed, embedded or run by nobody. Pages
+ * On every answer, names and values in turn: an answer is data and never a page, so it must not be framed, embedded or run. Pages
  * (`/docs`, `/ops`) set a policy of their own instead. HTTPS, and so `Strict-Transport-Security`, is the proxy's.
  */
 export const SECURITY_HEADERS: readonly string[] = [

@@ -5,7 +5,7 @@ import { type ErrorDetail, invalidRequest } from '../errors.ts';
 import { isPathTarget } from './request-context.ts';
 
 const UNSTORABLE = 'must not hold U+0000 or lone surrogates';
-/** What needs no decoding to be seen as harmless. */
+/** Text that is harmless without decoding. */
 const PLAIN = /^[\x21-\x24\x26-\x7e]*$/;
 /** UTF-8 bytes of a surrogate, as Node shows header bytes: one character each. */
 const ENCODED_SURROGATE = /\xed[\xa0-\xbf][\x80-\xbf]/;
@@ -42,7 +42,7 @@ function encodedTextProblem(encoded: string): string | null {
   try {
     decoded = decodeURIComponent(encoded);
   } catch (error) {
-    // URIError is all that can come: a lone `%`, or bytes that are no UTF-8, encoded surrogates among them.
+    // Only a URIError can come: a lone `%`, or bytes that are not UTF-8, such as encoded surrogates.
     if (error instanceof URIError) return 'is not valid percent-encoded UTF-8';
     throw error;
   }

@@ -99,7 +99,7 @@ const DECIMALS: Readonly<Record<DecimalFormat, { type: 'number' | 'string'; patt
   string: { type: 'string', pattern: '^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$' },
 };
 
-/** What the document depends on beside the routes. */
+/** The inputs of the document beside the routes. */
 interface DocumentOptions {
   decimalFormat: DecimalFormat;
   /** The venues that have markets. */
@@ -140,13 +140,13 @@ export function openApiDocument(contracts: readonly RouteContract[], options: Do
   );
 }
 
-/** What zod cannot say, or says at too great a length. */
+/** Parts that zod cannot express, or expresses at too great a length. */
 function adjust(
   { jsonSchema, io }: Parameters<NonNullable<CreateDocumentOptions['override']>>[0],
   decimalFormat: DecimalFormat,
 ): void {
   if (jsonSchema.format === DECIMAL) Object.assign(jsonSchema, DECIMALS[decimalFormat]);
-  // Fields may be added to answers: a client that refuses what it does not know would break then.
+  // Fields may be added to answers: a client that rejects unknown fields would break then.
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

@@ -87,7 +87,7 @@ export const DEPRECATION_HEADERS = {
   Link: { description: 'What to use instead, with `rel="deprecation"`.', schema: text, required: true },
 } as const satisfies Record<string, HeaderObject>;
 
-/** Beside `X-Request-Id`: what an answer with this code always has. */
+/** The headers that an answer with this code always has, beside `X-Request-Id`. */
 export const HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>>> = {
   unauthorized: ['WWW-Authenticate'],
   insufficient_scope: ['WWW-Authenticate'],
@@ -95,7 +95,7 @@ export const HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly Header
   rate_limited: ['Retry-After'],
   not_ready: ['Retry-After'],
 };
-/** What it may have. */
+/** The headers that it may have. */
 export const OPTIONAL_HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>>> = {
   orderbook_not_available: ['Retry-After'],
   conflict: ['Retry-After'],

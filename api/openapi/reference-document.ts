@@ -7,8 +7,8 @@ import { enabledVenues } from '../venue-catalog.ts';
 const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
 
 /**
- * The OpenAPI document as a service with every venue and nothing else configured serves it: what clients are generated from.
- * No route of the table is run, so of the dependencies it is given what describes them alone.
+ * The OpenAPI document of a service with every venue and nothing else configured, from which clients are generated.
+ * No route of the table runs, so it gets only the dependencies that describe them.
  */
 export function referenceDocument(): string {
   const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'webhookAllow' | 'now'> = {

@@ -4,7 +4,7 @@ import { type ErrorCode, STATUS_OF } from '../errors.ts';
 import type { RouteContract } from '../route.ts';
 import { HEADERS, HEADERS_OF_CODE, type HeaderName, OPTIONAL_HEADERS_OF_CODE, RATE_LIMIT_HEADERS } from './headers.ts';
 
-/** What unknown ids in a path lead to. */
+/** The codes of unknown ids in a path. */
 const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
   venue: 'venue_not_found',
   market_id: 'market_not_found',
@@ -16,7 +16,7 @@ const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
   file: 'not_found',
 };
 
-/** Every code a route may answer: its own, and those that follow from its path, key, query and body. */
+/** Every code a route may answer: its own, and the codes of its path, key, query and body. */
 function codesOf(contract: RouteContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(['invalid_request', 'uri_too_long', 'internal_error', ...(contract.errors ?? [])]);
   for (const name of paramNames(contract.path)) {
@@ -34,13 +34,13 @@ export function paramNames(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 }
 
-/** What the HTTP parser refuses, before there is a route: with `invalid_request`, and the connection is closed. */
+/** Errors of the HTTP parser, before any route: `invalid_request`, and the connection is closed. */
 const PARSER_REFUSALS = {
   request_timeout: { status: 408, description: '`invalid_request`: the request came too slowly.' },
   headers_too_large: { status: 431, description: '`invalid_request`: the headers are too large.' },
 } as const;
 
-/** References to the failures of a route, by status. What they refer to is put into `shared`. */
+/** References to the failures of a route, by status. Their targets are put into `shared`. */
 export function failures(
   contract: RouteContract,
   shared: Map<string, ZodOpenApiResponseObject>,
@@ -61,7 +61,7 @@ export function failures(
   return Object.fromEntries([...ofRoute, ...ofParser]);
 }
 
-/** One answer that is a failure with one of these codes. `isCounted`: whether it may tell what is left of the rate limit. */
+/** One answer that is a failure with one of these codes. `isCounted`: whether it may report the remaining rate limit. */
 export function failure(codes: readonly ErrorCode[], isCounted = false): ZodOpenApiResponseObject {
   const [first] = codes;
   const always = new Set<HeaderName>(first ? (HEADERS_OF_CODE[first] ?? []) : []);
@@ -103,7 +103,7 @@ function errorExample(code: ErrorCode) {
   };
 }
 
-/** A reference, unless what it refers to is required otherwise. */
+/** A reference, unless its target is required in another form. */
 function header(name: HeaderName, required: boolean) {
   return 'required' in HEADERS[name] === required
     ? { $ref: `#/components/headers/${name}` }

@@ -10,7 +10,7 @@ const SUMMARIES: Readonly<Record<EventType, string>> = {
   test: 'A test event was asked for',
 };
 
-/** What a delivery's headers say (DESIGN section 8). */
+/** The headers of a delivery. */
 const DELIVERY_HEADERS: Readonly<Record<string, { description: string; pattern?: string; type?: 'integer' }>> = {
   'X-Webhook-Signature': {
     description:

@@ -21,15 +21,15 @@ interface Asset {
 
 /** The style sheet and scripts of the operator pages. */
 export interface OpsAssets {
-  /** The address of a file, which changes with its content. @throws OddswireError when there is none of this name. */
+  /** The address of a file, which changes with its content. @throws OddswireError for an unknown name. */
   url(name: string): string;
   /** Answers a request below /ops/assets. @throws ApiError `not_found`. */
   send(ctx: ParameterizedContext<ApiState>): void;
 }
 
 /**
- * Reads what `api/ops/assets` holds, and the chart library, once. They are no TypeScript: no build copies them, they are
- * found from the package's root, which both the sources and `dist` lie under.
+ * Reads the files of `api/ops/assets` and the chart library once. The build does not copy them, because they are not TypeScript:
+ * they are found from the package's root, which contains both the sources and `dist`.
  */
 export function loadOpsAssets(): OpsAssets {
   const folder = join(packageRoot(), 'api', 'ops', 'assets');
@@ -55,7 +55,7 @@ export function loadOpsAssets(): OpsAssets {
       const [asked, name = '', ...rest] = ctx.path.slice(BASE_PATH.length + 1).split('/');
       const asset = rest.length === 0 ? assets.get(name) : undefined;
       if (asset === undefined) throw new ApiError('not_found', 'no such file');
-      // While two versions run side by side, a page of the one may ask the other: it gets what there is, but keeps it not.
+      // While two versions run side by side, a page of one may ask the other: it gets the present file, but must not cache it.
       const isCurrent = asked === version;
       ctx.set('Cache-Control', isCurrent ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-store');
       ctx.set('Vary', 'Accept-Encoding');

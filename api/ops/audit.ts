@@ -41,7 +41,7 @@ export async function inAuditedTransaction<T extends { result: string }>(
   }
 }
 
-/** Writes down that `work` begins, runs it, and writes down what it came to: `failed` too where it does not throw but say so. */
+/** Records the start of `work`, runs it, and records its result: `failed` also when it returns a failure instead of throwing. */
 export async function runAudited<T extends { result: string; hasFailed?: boolean }>(
   deps: AuditDeps,
   action: AuditedAction,

@@ -11,7 +11,7 @@ export function bars(values: readonly (number | null)[], label: string): Html {
     const x = (index * step).toFixed(2);
     const width = (step - 1).toFixed(2);
     if (value === null) return html`<rect class="gap" x="${x}" y="${HEIGHT - 1}" width="${width}" height="1"/>`;
-    // What happened at all is seen.
+    // A non-zero value stays visible.
     const height = value === 0 ? 0 : Math.max(1.5, (value / highest) * (HEIGHT - 2));
     return html`<rect x="${x}" y="${(HEIGHT - 1 - height).toFixed(2)}" width="${width}" height="${height.toFixed(2)}"/>`;
   });

@@ -1,6 +1,6 @@
 /**
- * Asks once in `ttlMs`, whoever looks: those who come meanwhile share the answer, also the one under way. A failure is kept
- * for nobody but those who wait for it.
+ * Asks at most once in `ttlMs`: concurrent callers share the answer, also one in flight. A failure is not cached: only the
+ * callers that wait for it see it.
  */
 export function briefly<T>(ttlMs: number, load: () => Promise<T>, now: () => number = () => performance.now()) {
   let kept: { atMs: number; answer: Promise<T> } | undefined;

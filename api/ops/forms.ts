@@ -11,15 +11,15 @@ export function actionForm(request: Viewer, action: string, fields: HtmlValue, c
 }
 
 /**
- * A button that does something at once, or with `confirm` after a second press, next to the sentence that says what will
- * happen: works without a script. Viewers get nothing.
+ * A button that acts at once, or with `confirm` after a second press, next to the sentence that describes the
+ * effect. It works without a script. Viewers get nothing.
  */
 export function actionButton(
   request: Viewer,
   options: {
     action: string;
     label: string;
-    /** Says of what, to those who hear the page: `Revoke` of which key. */
+    /** Names the target for screen readers: the key that `Revoke` revokes. */
     of?: string;
     isDangerous?: boolean;
     confirm?: string;

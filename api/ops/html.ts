@@ -20,7 +20,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text and numbers are escaped, nothing stays nothing. */
+/** The values of a template: text and numbers are escaped; null and undefined print nothing. */
 export type HtmlValue = Html | string | number | bigint | null | undefined | false | readonly HtmlValue[];
 
 /** Markup: every value is escaped, but for `Html` itself. Attributes must be quoted. */
@@ -28,7 +28,7 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
   return Html.of(strings, values);
 }
 
-/** Each value on its own: in a template of its own ghtml would leave unescaped whatever follows a `!`. */
+/** Escapes each value separately: ghtml leaves a value unescaped after a `!`. */
 function render(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return '';
   if (value instanceof Html) return value.toString();
@@ -76,7 +76,7 @@ export function duration(ms: number): string {
 
 export type Tone = 'good' | 'warn' | 'bad' | 'idle';
 
-/** A state: colour and shape say how good it is, the word says what it is. */
+/** A state: colour and shape show its severity, the word names it. */
 export function badge(tone: Tone, text: string): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
 }
@@ -100,7 +100,7 @@ interface Column<Row> {
 
 /** A table, a list of cards on a phone. The first column names the row. */
 export function table<Row>(options: {
-  /** What the table shows, read out before it. */
+  /** The table's caption for screen readers. */
   caption: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
@@ -126,7 +126,7 @@ export function table<Row>(options: {
   )}</tbody></table></div>`;
 }
 
-/** Says that there is nothing, and what that means. */
+/** States that a list is empty, and the reason. */
 export function emptyState(text: HtmlValue): Html {
   return html`<p class="empty">${text}</p>`;
 }

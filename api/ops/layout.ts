@@ -20,14 +20,14 @@ interface PageOptions {
   title: string;
   /** None: the page belongs to none, such as an error. */
   section?: Section;
-  /** Absent: nobody is logged in, and there is no navigation. */
+  /** Absent without a session: the page then has no navigation. */
   operator?: Operator;
   /** The session's form token; needed with `operator`. */
   csrf?: string;
   body: Html;
   /** Files of api/ops/assets, loaded as modules. */
   scripts?: readonly string[];
-  /** What the last action came to, shown once. */
+  /** The result of the last action, shown once. */
   flash?: string;
 }
 

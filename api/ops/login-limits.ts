@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../errors.ts';
 
-/** Wrong passwords within the window: of one address, and of all together, which bounds what many addresses can try. */
+/** Wrong passwords within the window: of one address, and of all addresses together, which bounds a distributed attack. */
 const MAX_FAILURES_OF_ADDRESS = 10;
 const MAX_FAILURES = 100;
 const WINDOW_MS = 60_000;
 const ALL = '*';
 
-/** Counts wrong passwords of this process. Those who are logged in are not concerned. */
+/** Counts wrong passwords of this process. Existing sessions are not affected. */
 interface LoginLimits {
   /** @throws ApiError `rate_limited` with Retry-After. */
   check(address: string): void;

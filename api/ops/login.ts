@@ -19,7 +19,7 @@ const MAX_PASSWORD_LENGTH = 1_024;
 
 type LoginDeps = Pick<ApiDeps, 'db' | 'now' | 'log'>;
 
-/** Logging in: for those who are not. */
+/** Logging in. */
 export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions, assets: OpsAssets): void {
   const limits = createLoginLimits();
 
@@ -65,7 +65,7 @@ export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsO
   });
 }
 
-/** Logging out, here or everywhere: for those who are logged in. */
+/** Logging out, here or everywhere. Needs a session. */
 export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions): void {
   router.post('/ops/logout', async (ctx) => {
     await enterForm(ctx);
@@ -103,7 +103,7 @@ ${field({ label: 'Password', name: 'password', type: 'password', isRequired: tru
   ctx.body = page(assets, { title: 'Log in', body });
 }
 
-/** Where to go after logging in: a path of these pages, whatever a link says. */
+/** The target after logging in: always a path of these pages, even when a link names another site. */
 function nextPath(offered: string | null): string {
   if (offered === null || !/^\/ops(?:[/?]|$)/.test(offered) || !URL.canParse(offered, 'http://ops.invalid'))
     return START;
@@ -119,7 +119,7 @@ function setCookie(ctx: ApiContext, ops: OpsOptions, value: string, more = ''): 
 
 function leave(ctx: ApiContext, ops: OpsOptions): void {
   setCookie(ctx, ops, '', '; Max-Age=0');
-  // What the browser keeps of the pages goes too.
+  // The browser's cache of the pages is cleared too.
   ctx.set('Clear-Site-Data', '"cache"');
   ctx.redirect(LOGIN_PATH);
   ctx.status = 303;

@@ -4,7 +4,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 const OPS_ROLES = ['viewer', 'operator'] as const;
 export type OpsRole = (typeof OPS_ROLES)[number];
 
-/** Who is logged in to the operator pages. */
+/** A session of the operator pages. */
 export interface Operator {
   role: OpsRole;
   /** Names the session in the audit log; gives nothing of its token away. */
@@ -18,7 +18,7 @@ export interface LiveSession {
   operator: Operator;
   token: string;
   tokenHash: Buffer;
-  /** What the next page shows once. */
+  /** The message that the next page shows once. */
   flash: string | null;
 }
 
@@ -35,7 +35,7 @@ export function isSessionToken(text: string | undefined): text is string {
   return text !== undefined && TOKEN.test(text);
 }
 
-/** What is stored of a token. */
+/** The stored form of a token. */
 export function hashSessionToken(token: string): Buffer {
   return createHash('sha256').update(token, 'utf8').digest();
 }
@@ -70,7 +70,7 @@ export function roleOfPassword(passwords: OpsPasswords, offered: string): OpsRol
 }
 
 /**
- * Says which password a session was begun with, without holding it: a session whose fingerprint is no longer that of its
+ * Identifies the password that a session began with, without holding it: a session whose fingerprint differs from the one of its
  * role's password is over. Null: the role has no password.
  */
 export function passwordFingerprint(key: Uint8Array, passwords: OpsPasswords, role: OpsRole): Buffer | null {

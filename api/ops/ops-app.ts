@@ -38,7 +38,7 @@ export function registerPages(router: OpsRouter, deps: ApiDeps): void {
   webhookPage(router, deps);
 }
 
-/** The operator pages (DESIGN section 9), for /ops and what is below it. */
+/** The operator pages, for /ops and all paths below it. */
 export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> {
   const assets = loadOpsAssets();
   const entry = new Router<ApiState>({ sensitive: true });
@@ -72,7 +72,7 @@ function sendAssets(assets: OpsAssets): Middleware<ApiState> {
   };
 }
 
-/** What no page took: 405 where another method would do, else 404. */
+/** The answer without a matching page: 405 when another method matches, else 404. */
 const notFound: Middleware<ApiState> = (ctx) => {
   const { matched = [] } = ctx as { matched?: readonly { methods: readonly string[] }[] };
   const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort();

@@ -42,7 +42,7 @@ export function opsHeaders(ops: Pick<OpsOptions, 'publicUrl'>): Middleware<ApiSt
   };
 }
 
-/** Lets those through who are logged in, with their session in the state; sends others to the login page. */
+/** Passes requests with a session, which it puts into the state; redirects others to the login page. */
 export function opsGuard(deps: Pick<ApiDeps, 'db' | 'now'>, ops: OpsOptions): Middleware<ApiState> {
   return async (ctx, next) => {
     const session = await findLiveSession(ctx, deps, ops);

@@ -13,7 +13,7 @@ import { page, type Section } from './layout.ts';
 import { csrfTokenOf, isSameText, type Operator } from './operator.ts';
 import { sessionOf } from './ops-session.ts';
 
-/** A request of somebody who is logged in. */
+/** A request with a session. */
 export interface OpsRequest {
   operator: Operator;
   /** Goes into every form, as the field `csrf`; `actionForm` puts it there. */
@@ -55,7 +55,7 @@ export interface ActionRequest extends OpsRequest {
   form: URLSearchParams;
 }
 
-/** What an action came to: the audit log keeps `result`, and the next page shows it. */
+/** The result of an action: the audit log keeps `result`, and the next page shows it. */
 type ActionOutcome = {
   /** A sentence, with no secret in it. */
   result: string;
@@ -71,7 +71,7 @@ interface ActionBase {
   section: Section;
   /** A dotted name for the audit log: `key.revoke`. */
   action: string;
-  /** What it is done to, for the audit log. */
+  /** The target of the action, for the audit log. */
   target(request: ActionRequest): string;
 }
 
@@ -89,7 +89,7 @@ interface PlainAction extends ActionBase {
 /** A change, by POST: for operators only. */
 type OpsAction = TransactionAction | PlainAction;
 
-/** Where the pages are registered. What is needed to enter is checked here, for all of them. */
+/** Registers the pages and checks access for all of them. */
 export interface OpsRouter {
   page(definition: OpsPage): void;
   data(definition: OpsData): void;
@@ -171,7 +171,7 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
   };
 }
 
-/** The fields of a form of this session, whatever its role. @throws ApiError `cross_origin` */
+/** The fields of a form of this session, for both roles. @throws ApiError `cross_origin` */
 export async function enterForm(ctx: ApiContext): Promise<URLSearchParams> {
   const form = await readForm(ctx);
   if (!isSameText(form.get('csrf') ?? '', csrfTokenOf(sessionOf(ctx).token))) {

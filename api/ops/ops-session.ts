@@ -27,7 +27,7 @@ export function addressOf(ctx: AnyContext, ops: Pick<OpsOptions, 'trustedProxies
 
 /**
  * The session of the request's cookie, or null. Each request looks it up: it may have ended in another process. A session
- * begun with a password that is no longer its role's is none.
+ * begun with a password that its role no longer has is invalid.
  */
 export async function findLiveSession(
   ctx: AnyContext,
@@ -48,7 +48,7 @@ export async function findLiveSession(
   return { operator, token, tokenHash, flash: session.flash };
 }
 
-/** Whether a person asks. What a page left open fetches by itself must not keep a session alive. */
+/** Whether a person sent the request. The refresh of an open page must not keep a session alive. */
 function isUse(ctx: AnyContext): boolean {
   return ctx.method !== 'GET' || !(ctx.path.endsWith('.json') || ctx.path.startsWith('/ops/queues/api/'));
 }

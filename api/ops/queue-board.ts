@@ -18,9 +18,9 @@ const WAY_BACK =
   'border-radius:6px;background:Canvas;color:CanvasText;font:14px system-ui,sans-serif;text-decoration:none">← Operator pages</a>';
 
 /**
- * bull-board under /ops/queues: everybody logged in reads, operators write, each write goes into the audit log. Its own writes
- * carry no form token; what keeps other sites out is that browsers send the cookie on same-site requests only, the check of
- * where the request comes from, and that a body must be JSON, which no form can send.
+ * bull-board under /ops/queues: every session reads, operators write, each write goes into the audit log. Its own writes
+ * carry no form token. Three rules keep other sites out: browsers send the cookie on same-site requests only, the origin of
+ * each request is checked, and a body must be JSON, which no form can send.
  */
 export function queueBoard(
   deps: Pick<ApiDeps, 'producer' | 'db' | 'now' | 'log'>,
@@ -50,7 +50,7 @@ export function queueBoard(
   };
 }
 
-/** Without its buttons for those who may only look. */
+/** Hides its buttons from viewers. */
 function board(deps: Pick<ApiDeps, 'producer'>, ops: OpsOptions, isReadOnly: boolean): Middleware<ApiState> {
   const adapter = new KoaAdapter();
   adapter.setBasePath(BASE_PATH);

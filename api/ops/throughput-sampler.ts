@@ -6,7 +6,7 @@ import type { Database } from '../../src/store/tx.ts';
 /** One sample a minute is kept; asking oftener keeps them a minute apart. */
 const EVERY_MS = 15_000;
 
-/** Notes for the overview what goes through, as long as the process runs. A database that is away leaves a gap. */
+/** Samples the throughput for the overview while the process runs. An absent database leaves a gap. */
 export function startThroughputSampler(db: Database, log: Logger): { close(): Promise<void> } {
   let underWay: Promise<unknown> = Promise.resolve();
 

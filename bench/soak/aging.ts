@@ -85,7 +85,7 @@ const CLEAR = [
   sql('soak_clear_events', `DELETE FROM event WHERE id LIKE 'soak-%'`),
 ];
 
-/** What retention did to one table during the run. */
+/** The effect of retention on one table during the run. */
 export interface Retired {
   readonly table: string;
   /** By the service, ahead of time. */
@@ -93,7 +93,7 @@ export interface Retired {
   readonly partitionsDropped: number;
   readonly rowsSeeded: number;
   readonly rowsGone: number;
-  /** What must have happened and has not; empty when all is well. */
+  /** Expected effects that did not happen; empty when all is well. */
   readonly problem: string;
 }
 
@@ -135,7 +135,7 @@ export class Aging {
     await this.#db.query(OLD_QUARANTINE, values);
   }
 
-  /** To be called at each sample: notes what came and went, and seeds old partitions when it is time. */
+  /** Call it at each sample: it records added and removed rows, and seeds old partitions when due. */
   async look(elapsedSeconds: number): Promise<void> {
     await this.#note();
     if (elapsedSeconds < (this.#round * this.#seconds * 0.9) / PARTITION_ROUNDS) return;
@@ -172,7 +172,7 @@ export class Aging {
     this.#rows.set(table, (this.#rows.get(table) ?? 0) + ROWS);
   }
 
-  /** What happened to all of it so far. */
+  /** The effects so far. */
   async state(nowMs: number): Promise<Retired[]> {
     await this.#note();
     const [left] = await this.#db.query<Record<string, number>>(LEFT);
@@ -187,7 +187,7 @@ export class Aging {
     return retired;
   }
 
-  /** Takes away what is left: nobody was ever told of these events. */
+  /** Removes the remaining rows: no receiver ever got these events. */
   async clear(): Promise<void> {
     for (const statement of CLEAR) await this.#db.query(statement);
   }

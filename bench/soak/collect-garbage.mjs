@@ -1,4 +1,4 @@
-// Loaded into each process by NODE_OPTIONS: SIGUSR2 collects all garbage, so that what is left is what is held.
+// Loaded into each process by NODE_OPTIONS: SIGUSR2 collects all garbage, so that only reachable memory remains.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

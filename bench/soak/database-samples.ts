@@ -7,7 +7,7 @@ const CONNECTIONS = sql(
   `SELECT application_name AS name, pid, extract(epoch FROM clock_timestamp() - xact_start)::float AS seconds
    FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
 );
-/** Partitions count for the table they are part of. Dead rows are what Postgres believes: it counts as transactions end. */
+/** Partitions count for the table they are part of. Dead rows are an estimate of Postgres, which counts them as transactions end. */
 const TABLES = sql(
   'soak_tables',
   `SELECT n.nspname AS schema, coalesce(p.relname, c.relname) AS name,
@@ -41,7 +41,7 @@ interface Table {
   partitions: number;
 }
 
-/** What Postgres holds, and what it costs: connections, memory, tables, what vacuum has not been to. */
+/** The size and cost of Postgres: connections, memory, tables, dead rows. */
 export async function sampleDatabase(db: Database): Promise<Figures> {
   const [connections, tables, [server]] = await Promise.all([
     db.query<{ name: string; pid: number; seconds: number | null }>(CONNECTIONS),

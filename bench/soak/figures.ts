@@ -5,8 +5,8 @@ const MIB = 1024 * 1024;
 export type Unit = 'bytes' | 'count' | 'ms' | 's' | '%' | '/s';
 
 /**
- * What a figure is expected to do. `flat`: the run fails when it grows. `kept`: grows with data that is kept on purpose, so it is
- * told per 1,000 trades. `shown`: to look at only.
+ * The expected behaviour of a figure. `flat`: the run fails when it grows. `kept`: it grows with data that is kept on purpose, so it is
+ * reported per 1,000 trades. `shown`: reported only.
  */
 export type Expectation =
   | ({
@@ -22,7 +22,7 @@ export interface FigureRule {
 }
 
 /**
- * Tables that hold history: each row is wanted for as long as its retention says. All others hold what is, not what was.
+ * Tables that hold history: each row stays for its retention time. All other tables hold present state.
  */
 const KEPT_TABLES = new Set([
   'trade',
@@ -55,20 +55,20 @@ const flat = (floor: number, share: number, reduction: FlatRule['reduction'] = '
 const everyMinute = (floor: number, share: number) => ({ ...flat(floor, share, 'least'), toothSeconds: 60 }) as const;
 /** Autovacuum comes once a minute (Postgres' `autovacuum_naptime`), and to small tables only after some thousand changes. */
 const vacuumed = everyMinute;
-/** Pools open connections for a crowd, and close one that nobody used for a minute (src/store/data-source.ts). */
+/** Pools open connections under load, and close a connection after a minute without use (src/store/data-source.ts). */
 const pooled = everyMinute;
 const KEPT = { kind: 'kept' } as const;
 const SHOWN = { kind: 'shown' } as const;
 
 /**
- * Figures by their names, the first that fits. Floors are what the figure moves by in a run without a fault: a pool that
+ * Figures by their names, the first match. A floor is the movement of the figure in a run without a fault: a pool that
  * opens its last connections, V8 that compiles a function once more, a page of a table that is half full.
  */
 const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly expectation: Expectation }[] = [
   { name: /^runner: /, unit: 'bytes', expectation: SHOWN },
-  // After a forced collection: what is really held. Code and its feedback still grow a little in the first hour.
+  // After a forced collection this is reachable memory. Code and its feedback still grow a little in the first hour.
   { name: /^\w+: live heap$/, unit: 'bytes', expectation: flat(3 * MIB, 0.06) },
-  // malloc keeps what it got: only the low points say what is needed.
+  // malloc keeps freed memory: only the low points show the need.
   { name: /^\w+: resident$/, unit: 'bytes', expectation: flat(16 * MIB, 0.1, 'least') },
   { name: /^\w+: heap used$/, unit: 'bytes', expectation: SHOWN },
   { name: /^\w+: event loop p99$/, unit: 'ms', expectation: flat(15, 0.5) },
@@ -99,11 +99,11 @@ const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly exp
   { name: /^trades stored$/, unit: 'count', expectation: KEPT },
 ];
 
-/** A page or two, a vacuum that is late: nothing that holds what is has a reason to grow beyond that. */
+/** A page or two, or a late vacuum: a table with present state has no reason to grow beyond that. */
 const FLAT_TABLE: FigureRule = { unit: 'bytes', expectation: vacuumed(1.5 * MIB, 0.25) };
 const KEPT_TABLE: FigureRule = { unit: 'bytes', expectation: KEPT };
 
-/** The rule of a figure. @throws for a figure that nobody has thought about. */
+/** The rule of a figure. @throws for a figure without a rule. */
 export function ruleOf(name: string): FigureRule {
   const table = /^(?:table|indexes) (\w+)$/.exec(name)?.[1];
   if (table !== undefined) return isKeptTable(table) ? KEPT_TABLE : FLAT_TABLE;

@@ -22,7 +22,7 @@ interface Quoted {
   price: number;
 }
 
-/** Alerts that wait for ever; the oldest goes when another comes. */
+/** Alerts that never fire; a new one replaces the oldest. */
 const UNMET_ALERTS = 50;
 /** Markets whose older trades are asked for in a run, evenly over all of it: it has some thirty. */
 const BACKFILLS = 36;
@@ -129,7 +129,7 @@ function startAlerts(fleet: Fleet, steady: Steady, webhooks: Webhooks, { every, 
     const target = Math.min(0.999, Math.max(0.001, price + (turn % 2 === 0 ? 0.01 : -0.01)));
     await create({ tokenMint: tokenId, condition, price: Number(target.toFixed(3)) });
   });
-  // Deleted while they wait: what an event was made of must stay.
+  // Deleted while their deliveries are pending: the event must keep its facts.
   const unmet: string[] = [];
   steady.start('alert never met', every(2), async (turn) => {
     const { id } = await create({ tokenMint: at(turn).tokenId, condition: 'above', price: 0.999_9 });
@@ -157,7 +157,7 @@ function startColdReads(
   });
 }
 
-/** A venue that is slow to tell a book is no fault of ours. */
+/** A venue's slow answer for a book is not a failure of oddswire. */
 function unlessNotAvailable(error: unknown): void {
   if (!String(error).includes('orderbook_not_available')) throw error;
 }

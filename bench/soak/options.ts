@@ -4,14 +4,14 @@ import { BACKENDS, type BackendKind } from '../../test/support/queue-backends.ts
 export interface SoakOptions {
   /** How long the load lasts. */
   readonly seconds: number;
-  /** What comes before is not judged: pools open, caches fill, code is compiled. */
+  /** Samples before this are not judged: pools open, caches fill, code is compiled. */
   readonly warmUpSeconds: number;
   readonly sampleSeconds: number;
   /** Each so manieth sample is taken right after a forced garbage collection. */
   readonly collectEvery: number;
   readonly progressSeconds: number;
   readonly queues: BackendKind;
-  /** Multiplies the steady load; 1 is what two cores bear beside the simulators. */
+  /** Multiplies the steady load; 1 fits two cores beside the simulators. */
   readonly load: number;
   /** Where the samples are written; absent: a new temporary folder. */
   readonly output?: string;

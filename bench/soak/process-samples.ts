@@ -15,7 +15,7 @@ export interface Observed {
 /** A signal takes effect between two turns of the event loop; a collection of these heaps takes some ten milliseconds. */
 const COLLECTION_MS = 400;
 
-/** What one process uses, and the gauges it shows of queues, stages and deliveries. `isCollected`: free its garbage first. */
+/** The resources of one process, and its gauges of queues, stages and deliveries. `isCollected`: free its garbage first. */
 export async function sampleProcess({ name, pid, metricsUrl }: Observed, isCollected: boolean): Promise<Figures> {
   if (isCollected) {
     process.kill(pid, 'SIGUSR2');
@@ -55,18 +55,18 @@ async function scrape(url: string): Promise<Sample[]> {
 
 async function openFiles(pid: number): Promise<string[]> {
   const names = await readdir(`/proc/${pid}/fd`);
-  // One that was closed meanwhile is none.
+  // A descriptor that was closed meanwhile does not count.
   return (await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')))).filter(Boolean);
 }
 
 interface ProcStatus {
   residentBytes: number;
-  /** Of it what no other process has, nor a file: for a Postgres backend without the buffers it shares. */
+  /** The private part, without file mappings: for a Postgres backend without the shared buffers. */
   ownBytes: number;
   threads: number;
 }
 
-/** From Linux' /proc. Rejects when there is no such process. */
+/** From Linux' /proc. Rejects without such a process. */
 export async function procStatus(pid: number): Promise<ProcStatus> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8');
   const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? Number.NaN);

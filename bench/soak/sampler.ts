@@ -10,7 +10,7 @@ import type { SoakSample } from './report.ts';
 import { format } from './report.ts';
 import type { Steady } from './steady.ts';
 
-/** What is looked at while the load runs. */
+/** The samples taken while the load runs. */
 export interface Watched {
   readonly fleet: Fleet;
   readonly db: Database;

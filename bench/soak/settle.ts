@@ -9,7 +9,7 @@ import type { Fleet } from '../../test/support/fleet.ts';
 const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
 
 /**
- * What the fault tests ask at their end, of three venues: with the exchange at rest and all work done, every venue's tape since
+ * The final checks of the fault tests, for three venues: with the exchange at rest and all work done, every venue's tape since
  * `tapeFrom` (epoch seconds) is stored once, each alert that was met has one event, candles are the fold of the trades, and every
  * event was delivered, once, with good signatures.
  */

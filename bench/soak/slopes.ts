@@ -1,4 +1,4 @@
-/** One value of a figure: seconds since the beginning of the run, and what it was. */
+/** One value of a figure: seconds since the beginning of the run, and the value. */
 export interface Point {
   readonly x: number;
   readonly y: number;
@@ -54,7 +54,7 @@ export function batches(points: readonly Point[], count: number, reduction: Redu
   });
 }
 
-/** What is allowed to a figure that must be flat. */
+/** The tolerance of a figure that must be flat. */
 export interface FlatRule {
   readonly reduction: Reduction;
   /** Growth over the measured time that is noise, in the figure's own unit. */
@@ -74,7 +74,7 @@ export interface Judgement {
 }
 
 const BATCHES = 12;
-/** What came back fewer times than this has not shown where it comes back to. */
+/** A figure that returned fewer times than this has not shown its low point. */
 const LEAST_TEETH = 4;
 
 /**

@@ -26,7 +26,7 @@ const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter',
 /** Once an hour in production. */
 const MAINTAIN_MS = 10_000;
 const COLLECTOR = pathToFileURL(resolve('bench/soak/collect-garbage.mjs')).href;
-/** Ten markets, five of them one event: what the ledger of all three venues can be told of. */
+/** Ten markets, five of them one event: the part that the ledgers of all three venues cover. */
 const EXCHANGE = {
   seed: 11,
   markets: 10,
@@ -41,7 +41,7 @@ const EXCHANGE = {
 const say = (line: string) => console.log(line);
 
 /**
- * Every process for long at one load (SOAK_MINUTES, 20 by default): what must be flat is flat, retention and partitions do their work
+ * Every process at one load for SOAK_MINUTES (20 by default): flat figures stay flat, retention and partitions work
  * meanwhile, and at the end nothing is lost. Needs Linux' /proc.
  */
 describe('soak', () => {
@@ -93,7 +93,7 @@ describe('soak', () => {
     await database?.drop();
   });
 
-  it('what must be flat is flat', async () => {
+  it('flat figures stay flat', async () => {
     say(`\nsoak: ${options.seconds / 60} minutes, queues on ${options.queues}, load x${options.load}`);
     const { db } = database;
     samples = await sampleAll({ fleet, db, processes, steady, aging, say, ...(redis && { redis }) }, options);
@@ -115,7 +115,7 @@ describe('soak', () => {
   });
 
   it('retention and partition jobs did their work', async () => {
-    // What is still there when the time is over is told by the table.
+    // The table shows the rows that remain at the end.
     await eventually(
       async () => {
         retired = await aging.state(Date.now());

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a steady client has done so far. */
+/** The counts of a steady client. */
 export interface Tally {
   done: number;
   failed: number;
@@ -9,7 +9,7 @@ export interface Tally {
   latencies: number[];
 }
 
-/** Work at a fixed rate: what is late is skipped, never caught up, so that the load stays what it is said to be. */
+/** Work at a fixed rate: late rounds are skipped and never caught up, so that the load stays constant. */
 export class Steady {
   readonly #tallies = new Map<string, Tally>();
   readonly #running: Promise<void>[] = [];
@@ -22,7 +22,7 @@ export class Steady {
     setMaxListeners(0, this.#stopping.signal);
   }
 
-  /** Begins to do `work` each `everyMs`, one at a time. What it throws is counted. */
+  /** Runs `work` each `everyMs`, one at a time. Errors are counted. */
   start(name: string, everyMs: number, work: (turn: number) => Promise<void>): void {
     this.#running.push(this.#loop(this.tally(name), name, everyMs, work));
   }
@@ -63,7 +63,7 @@ export class Steady {
     return [...this.#tallies].reduce((sum, [name, { done }]) => sum + (name.startsWith(prefix) ? done : 0), 0);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no round is in flight. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#running);

@@ -56,7 +56,7 @@ const venues = z
   .pipe(z.array(z.enum(VENUE_NAMES, `unknown venue; known: ${VENUE_NAMES.join(', ')}`)).min(1))
   .transform((names) => [...new Set(names)]);
 
-/** A text with a parser of its own: what the parser throws is the problem that is shown. */
+/** A text with a parser of its own: the parser's error is the problem that is shown. */
 function parsedBy<T>(parse: (text: string) => T) {
   return z.string().transform((text, context) => {
     try {
@@ -165,7 +165,7 @@ const schema = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
 
-/** What no variable shows alone: with one password for both roles nobody would be a viewer. */
+/** A rule over two variables: with one password for both roles, every login would be an operator. */
 const wholeSchema = schema.refine(
   ({ OPS_PASSWORD: operator, OPS_VIEWER_PASSWORD: viewer }) => operator === undefined || operator !== viewer,
   { path: ['OPS_VIEWER_PASSWORD'], message: 'must not be the same as OPS_PASSWORD' },
@@ -183,13 +183,13 @@ export interface Config {
     readonly trustedProxies: readonly Cidr[];
     readonly corsOrigins: readonly string[];
   };
-  /** What an account may use per minute that has no limits of its own. Requests 0: no limit. */
+  /** The limits per minute of an account without limits of its own. Requests 0: no limit. */
   readonly perMinute: { readonly requests: number; readonly coldReads: number };
   readonly metrics: { readonly host: string; readonly port: number };
   /** How long the API goes on answering, unready, after it was told to stop. */
   readonly drainDelayMs: number;
   readonly databaseUrl: string;
-  /** The same database past any pooler, for what needs a session of its own: LISTEN, migrations, the Postgres queues. */
+  /** The same database past any pooler, for users of a whole session: LISTEN, migrations, the Postgres queues. */
   readonly databaseDirectUrl: string;
   /** Whether statements are prepared by name, which a pooler in transaction mode must know how to carry. */
   readonly hasPreparedStatements: boolean;
@@ -223,7 +223,7 @@ export interface Config {
     readonly allowCidrs: readonly Cidr[];
     readonly caFile?: string;
   };
-  /** The operator pages; absent: there are none. */
+  /** The operator pages; absent means that they are off. */
   readonly ops?: {
     /** At least one, and never the same. */
     readonly passwords: { readonly operator?: string; readonly viewer?: string };
@@ -232,7 +232,7 @@ export interface Config {
   };
   /** Markets per venue whose books are polled. */
   readonly bookPollMarkets: number;
-  /** What an account may have that has no quotas of its own. */
+  /** The quotas of an account without quotas of its own. */
   readonly quotas: { readonly webhooks: number; readonly alerts: number; readonly wallets: number };
   readonly retention: {
     readonly tradesDays: number;
@@ -335,7 +335,7 @@ function opsConfig(value: z.output<typeof schema>): Pick<Config, 'ops'> {
   return { ops: { passwords, ...(publicUrl !== undefined && { publicUrl }) } };
 }
 
-/** The table behind `npm run config`: what can be set, and what it does. */
+/** The table behind `npm run config`: each variable and its effect. */
 export function configTable(): { name: string; default: string; meaning: string }[] {
   return Object.entries(VARIABLES).map(([name, variable]) => ({
     name,

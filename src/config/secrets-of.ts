@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 /** Parts of a node's address that are as long as this are its key: providers put it into the path or the query. */
 const MIN_PATH_KEY_LENGTH = 16;
 
-/** Every secret of the configuration, for whoever must never show one. Those that everybody could guess are left out. */
+/** Every secret of the configuration, so that logs and errors can hide them. Trivial values are skipped. */
 export function secretsOf(config: Config): string[] {
   const { databaseUrl, databaseDirectUrl, queues, venueUrls, bootstrapApiKey, secretsKeys, ops } = config;
   const redis = queues.redisUrl === undefined ? undefined : parseRedisUrl(queues.redisUrl);

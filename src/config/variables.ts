@@ -1,7 +1,7 @@
 interface Variable {
   /** The text used when the variable is unset or empty. */
   default?: string;
-  /** What the table shows where the default is decided elsewhere. */
+  /** The text that the table shows when the default is decided elsewhere. */
   shownDefault?: string;
   meaning: string;
 }

@@ -4,7 +4,7 @@ export interface Collector {
   readonly name: string;
   /** Reads and sets. May reject. */
   read(): Promise<void>;
-  /** Takes back what was set before, when it cannot be read: an old figure would look like a present one. */
+  /** Removes the earlier figures when they cannot be read: a stale figure would look current. */
   forget(): void;
 }
 
@@ -23,7 +23,7 @@ interface Entry {
   running: Promise<void> | undefined;
 }
 
-/** Gauges are read when somebody asks, so that a process nobody scrapes asks nothing. */
+/** Gauges are read on a scrape, so that a process without a scraper runs no query. */
 export class Collectors {
   readonly #entries: Entry[] = [];
   readonly #onFailure: (name: string) => void;
@@ -44,7 +44,7 @@ export class Collectors {
     }
   }
 
-  /** Reads what was not read lately, all at once. Never rejects: what fails, or hangs, is counted and its figures forgotten. */
+  /** Reads all figures that are due, concurrently. Never rejects: a source that fails or hangs is counted and its figures dropped. */
   async collect(): Promise<void> {
     await Promise.all(this.#entries.map((entry) => this.#collectOne(entry)));
   }
@@ -68,7 +68,7 @@ export class Collectors {
     try {
       await collector.read();
     } catch {
-      // Why is told by whoever works with the same thing; here it would be a line per scrape.
+      // The users of the same source log the cause; here it would be a line per scrape.
       this.#onFailure(collector.name);
       collector.forget();
     }

@@ -1,4 +1,4 @@
-/** Whether the n-th failure in a row deserves a log line: the 1st, 2nd, 4th, 8th … do, so that an outage is no flood. */
+/** Whether the n-th failure in a row gets a log line: the 1st, 2nd, 4th, 8th … do, so that an outage does not flood the log. */
 export function isWorthALine(inARow: number): boolean {
   return inARow > 0 && (inARow & (inARow - 1)) === 0;
 }

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { DURATION_BUCKETS } from './buckets.ts';
 
-/** What comes in from the venues, and where it is stored. */
+/** Records that come in from the venues, and their storage. */
 export function ingestMetrics(registry: Registry) {
   const registers = [registry];
   return {

@@ -6,7 +6,7 @@ export interface LoopBeat {
   readonly endedAtMs: number;
 }
 
-/** A job under way in this process. */
+/** A job in flight in this process. */
 export interface RunningJob {
   readonly name: string;
   readonly startedAtMs: number;
@@ -34,14 +34,14 @@ export interface Vitals {
 
 /** A loop may miss so many rounds: a round asks the database a few times, and each answer may take a while. */
 export const LOOP_ROUNDS = 12;
-/** Jobs end when their signal fires; what is still there this long after hangs on something that knows no signal. */
+/** Jobs end when their signal fires; a job that is still in flight this long after hangs on a call without a signal. */
 export const JOB_GRACE_MS = 60_000;
 /** Work that waits this long while this process has free hands and takes none. */
 export const QUEUE_STILL_MS = 120_000;
 
 /**
- * Why the work of this process stands still, in words; empty when it does not. Connections that answer prove nothing here: BullMQ
- * workers are known to stop taking jobs for ever while PING succeeds. A dependency that is away is no reason: the caller asks first.
+ * The reasons why this process is stalled, in words; empty when it is not. Connections that answer prove nothing here: BullMQ
+ * workers are known to stop taking jobs while PING succeeds. An absent dependency is not a reason: the caller checks it first.
  */
 export function whyWedged({ nowMs, loops, jobs, queues }: Vitals): string[] {
   const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;

@@ -6,7 +6,7 @@ export type { Logger };
 const MAX_MESSAGE_LENGTH = 500;
 const MAX_STACK_LENGTH = 4_000;
 
-/** What gives a secret away whoever it belongs to: API keys, webhook secrets, and the user part of addresses. */
+/** Patterns of secrets of any owner: API keys, webhook secrets, and the user part of addresses. */
 const TELLTALE = [
   { sign: 'ow_', pattern: /\bow_([a-z]+)_([A-Za-z0-9]+)_[A-Za-z0-9_-]+/g, shown: 'ow_$1_$2_[redacted]' },
   { sign: 'whsec_', pattern: /\bwhsec_[A-Za-z0-9+/_=-]+/g, shown: 'whsec_[redacted]' },
@@ -46,7 +46,8 @@ interface LoggerOptions {
 
 /**
  * The JSON logger of one process, with three lines of defence: callers log no secrets; fields that are named like one are replaced;
- * and in the finished line the process's own `secrets`, and whatever looks like one, are too. Database errors lose their `query` and `parameters`: one failed bulk insert would
+ * and in the finished line the process's own `secrets`, and any text that looks like a secret, are replaced too. Database errors lose
+ * their `query` and `parameters`: one failed bulk insert would
  * otherwise print 190 kB of values, secrets included.
  */
 export function createLogger(options: LoggerOptions): Logger {

@@ -19,12 +19,12 @@ export class MarkAges {
     this.#now = now;
   }
 
-  /** Notes what was seen of a stage; gives how long its oldest mark has been there at least, milliseconds. */
+  /** Records the marks seen of a stage, and returns the minimum age of its oldest mark, milliseconds. */
   note(stage: string, { oldestId, newestId }: { oldestId: bigint | null; newestId: bigint }): number {
     const nowMs = this.#now();
     const moments = this.#moments.get(stage) ?? [];
     this.#moments.set(stage, moments);
-    // What was given out before the oldest mark says nothing of it, nor of any younger one.
+    // Ids below the oldest mark carry no information about it or about a younger mark.
     const first = oldestId === null ? -1 : moments.findIndex((moment) => moment.newestId >= oldestId);
     moments.splice(0, first === -1 ? moments.length : first);
     moments.push({ atMs: nowMs, newestId });

@@ -11,7 +11,7 @@ export interface Dependency {
 
 export interface Readiness {
   isReady: boolean;
-  /** Names of what is missing. */
+  /** Names of the missing dependencies. */
   missing: string[];
 }
 
@@ -36,7 +36,7 @@ async function withTimeout(check: Promise<void>): Promise<void> {
   }
 }
 
-/** What a process answers for, beside its dependencies. */
+/** The checks of the process itself, beside its dependencies. */
 export interface Probed {
   readonly metrics: Pick<Metrics, 'registry' | 'text'>;
   readonly dependencies: readonly Dependency[];

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { VERSION } from '../config/version.ts';
 import { DURATION_BUCKETS } from './buckets.ts';
 
-/** What a process says of itself and of what it stands on. */
+/** Metrics of the process itself and of its dependencies. */
 export function processMetrics(registry: Registry) {
   const registers = [registry];
   const buildInfo = new Gauge({

@@ -3,7 +3,7 @@ import { isStill, type LoopBeat, type QueueBeat, type RunningJob, whyWedged } fr
 /** How old the work is that waits in a queue, milliseconds; 0 when none does. May reject. */
 type WaitingAge = (queue: string) => Promise<number>;
 
-/** What one process has done lately, for the rule of liveness.ts. */
+/** The recent activity of one process, for the rule of liveness.ts. */
 export class Pulse {
   readonly #now: () => number;
   readonly #loops = new Map<string, LoopBeat>();
@@ -14,7 +14,7 @@ export class Pulse {
     this.#now = now;
   }
 
-  /** A loop begins; call what it gives at the end of every round. */
+  /** Registers a loop. Call the returned function at the end of every round. */
   loop(name: string, everyMs: number): () => void {
     const beat = () => void this.#loops.set(name, { name, everyMs, endedAtMs: this.#now() });
     beat();
@@ -26,7 +26,7 @@ export class Pulse {
     this.#queues.set(name, { name, concurrency, running: 0, takenAtMs: this.#now() });
   }
 
-  /** A job begins; call what it gives when it ended. */
+  /** Registers a job. Call the returned function when it ended. */
   job(queue: string, name: string, deadlineMs: number): () => void {
     const job = { name, startedAtMs: this.#now(), deadlineMs };
     this.#jobs.add(job);
@@ -36,7 +36,7 @@ export class Pulse {
     };
   }
 
-  /** Whether a job is under way. */
+  /** Whether a job is in flight. */
   get isAtWork(): boolean {
     return this.#jobs.size > 0;
   }

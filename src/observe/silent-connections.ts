@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Logger } from './logger.ts';
 
-/** The parts of a connected `pg.Client` that say whether it waits, and for whom. */
+/** The parts of a connected `pg.Client` that show whether it waits, and for which backend. */
 interface Connected {
   /** False from a statement to the end of its answer. */
   readonly readyForQuery: boolean;
@@ -31,7 +31,7 @@ interface SilenceOptions {
    * where that cannot be asked: then no statement may take as long as the limit.
    */
   findBusy?: (sessions: readonly number[]) => Promise<BusySessions>;
-  /** Once it fires nobody waits longer than STOPPING_LIMIT_MS: who was told to end has little time. */
+  /** Once it fires, no statement waits longer than STOPPING_LIMIT_MS: a stopping process has little time. */
   stopping?: AbortSignal;
 }
 
@@ -39,14 +39,14 @@ const STOPPING_LIMIT_MS = 2_000;
 /** A server that refuses the question is not asked all the time. */
 const PAUSE_MS = 1_000;
 const LOOKS_PER_LIMIT = 15;
-/** With so many looks missed this process stood still, and what came meanwhile is unread: nothing is known of anybody. */
+/** After so many missed checks this process itself was stopped, and answers may be unread: no connection can be judged. */
 const MISSED_LOOKS = 3;
 
 /**
  * Makes an `onConnect` for a `pg.Pool`: a connection on which nothing came for `limitMs` while a statement waits for its answer is
  * ended, unless the server is working for it, and with it all of the pool that were not heard since. So it is after a fail-over to
  * another machine, or behind a firewall that forgot its connections: nothing is refused, and TCP would go on trying for a quarter
- * of an hour. Whoever waits is told that the connection was lost (`ETIMEDOUT`).
+ * of an hour. The waiting statements fail with a lost connection (`ETIMEDOUT`).
  */
 export function endWhenSilent(options: SilenceOptions): (client: unknown) => void {
   const { limitMs, log, findBusy, stopping } = options;
@@ -57,7 +57,7 @@ export function endWhenSilent(options: SilenceOptions): (client: unknown) => voi
   let isAsking = false;
   let toldMs = Number.NEGATIVE_INFINITY;
 
-  /** Notes who was heard. False when this process stood still meanwhile: that time counts for nobody, and what came in it is unread. */
+  /** Records the connections that answered. False when this process was stopped meanwhile: its answers may be unread. */
   function listen(): boolean {
     const nowMs = performance.now();
     const lateMs = nowMs - lookedMs - everyMs;
@@ -86,7 +86,7 @@ export function endWhenSilent(options: SilenceOptions): (client: unknown) => voi
   }
 
   async function endSilent(): Promise<void> {
-    // What is asked while the server is asked was not asked about: the next look is soon enough.
+    // Statements that start during the query to the server were not part of it: the next check covers them.
     const before = new Map([...connections].map(([connected, { askedMs }]) => [connected, askedMs]));
     const isSettled = (askedMs: number | undefined) => askedMs === undefined || askedMs <= lookedMs - everyMs;
     const settled = new Set([...before].filter(([, askedMs]) => isSettled(askedMs)).map(([connected]) => connected));

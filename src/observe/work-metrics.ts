@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { DURATION_BUCKETS } from './buckets.ts';
 
-/** Jobs, queues and stages, and what they come to. The label is `job_name`: `job` is the one of Prometheus for its targets. */
+/** Jobs, queues and stages, and their results. The label is `job_name`, because Prometheus uses `job` for its targets. */
 export function workMetrics(registry: Registry) {
   const registers = [registry];
   const buckets = DURATION_BUCKETS;

@@ -33,7 +33,7 @@ const laneData = z.strictObject({
 const everyLane = z.strictObject({});
 const subscriptionData = z.strictObject({ subscriptionPk: z.string().regex(/^\d{1,19}$/) });
 
-/** What the contract says of one kind of job: where it waits, what it may carry (ids only), who runs it. */
+/** The contract of one kind of job: its queue, its data (ids only) and the role that runs it. */
 interface JobContract<Schema extends z.ZodType> {
   readonly queue: (data: z.infer<Schema>) => string;
   readonly data: Schema;
@@ -60,7 +60,7 @@ const poll = job({
   deadlineMs: 60_000,
 });
 
-/** Every job there is. Producers and workers both read this table; nobody writes a queue name elsewhere. */
+/** All jobs. Producers and workers read this table; no other place contains a queue name. */
 export const JOBS = {
   'poll-markets': poll,
   'poll-prices': poll,
@@ -122,7 +122,7 @@ export const JOBS = {
     deduplicationId: ({ subscriptionPk }) => `deliver-webhook-${subscriptionPk}`,
     deadlineMs: 3_600_000,
   }),
-  /** Whatever is due of the subscriptions of a lane: many at once, where a job for each would cost more than the sending. */
+  /** The due deliveries of all subscriptions of a lane: one job, because a job per subscription would cost more than the sending. */
   'deliver-due': job({
     queue: () => 'deliveries',
     data: laneData,

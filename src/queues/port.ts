@@ -14,7 +14,7 @@ export interface QueueBackend {
   ping(): Promise<void>;
   /** Use of the connection pool, where there is one. */
   poolUse?(): { open: number; idle: number; waiting: number; limit: number };
-  /** Counts what accounts use, for all processes: where the queue store is quicker at it than the database. */
+  /** Counts the usage of accounts for all processes. Present where the queue store counts faster than the database. */
   addUsage?: AddUsage;
   queue(name: string): Queue;
   worker(name: string, processor: Processor, concurrency: number): Worker;

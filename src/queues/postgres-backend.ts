@@ -15,10 +15,10 @@ import { JOB_RETENTION, SILENCE_MS, WORKER_SETTINGS } from './settings.ts';
 /** BullMQ's fixed schema for a pool that we own. */
 const QUEUE_SCHEMA = 'bullmq';
 
-/** Queries beside the LISTEN connections: with no slot left over, every Worker would wait for ever. */
+/** Slots for queries beside the LISTEN connections: without a free slot, every Worker would wait without end. */
 const SPARE_CONNECTIONS = 6;
 
-/** SQLSTATEs of a schema, or a table in it, that is gone: somebody dropped it between two statements of its migration. */
+/** SQLSTATEs of a schema, or a table in it, that is gone: it was dropped between two statements of its migration. */
 const MEANWHILE_DROPPED: ReadonlySet<string> = new Set(['3F000', '42P01']);
 const MIGRATION_ATTEMPTS = 5;
 
@@ -39,7 +39,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     onConnect: (client) => {
-      // Checked out, a client has no listener of the pool's: its loss would end the process. Whoever waits is told by the query.
+      // A checked-out client has no error listener of the pool, so its loss would end the process. Its query reports the error.
       client.on('error', () => undefined);
       watch?.(client);
     },

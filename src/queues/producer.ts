@@ -6,7 +6,7 @@ import type { Logger } from '../observe/logger.ts';
 import { JOBS, type JobData, type JobName, LANES, laneOf } from './jobs.ts';
 import type { QueueBackend } from './port.ts';
 
-/** Beyond this many subscriptions a job for each costs more than looking for what is due. */
+/** Beyond this many subscriptions, one job each costs more than a search for due deliveries. */
 const MAX_WOKEN_ONE_BY_ONE = 16;
 
 /** The stages whose wake-ups go out per lane. */
@@ -27,7 +27,7 @@ export interface Producer {
   wakeDeliveries(subscriptionPks: readonly bigint[], delayMs?: number): void;
   /** The queue object, for schedulers and dashboards. */
   queue(name: string): Queue;
-  /** Resolves when every wake-up under way has been answered. */
+  /** Resolves when every wake-up in flight has been answered. */
   idle(): Promise<void>;
   close(): Promise<void>;
 }

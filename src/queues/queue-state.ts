@@ -1,6 +1,6 @@
 import type { Queue } from 'bullmq';
 
-/** The states of jobs that say something of a queue's health; what is completed is only kept for a while. */
+/** The job states that describe a queue's health. Completed jobs are only kept for a while. */
 export const QUEUE_STATES = ['waiting', 'prioritized', 'active', 'delayed', 'failed'] as const;
 
 interface QueueState {
@@ -10,7 +10,7 @@ interface QueueState {
   oldestWaitingMs: number;
 }
 
-/** What stands in a queue, over all processes. @throws when the queue store does not answer. */
+/** The contents of a queue, over all processes. @throws when the queue store does not answer. */
 export async function queueState(queue: Queue, nowMs: number): Promise<QueueState> {
   const [counts, oldestMs, isPaused] = await Promise.all([
     queue.getJobCounts(...QUEUE_STATES),

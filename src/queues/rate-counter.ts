@@ -1,7 +1,7 @@
 import type { AddUsage } from '../domain/usage.ts';
 import type { RedisClient } from './redis-connection.ts';
 
-/** Longer than any window: what is left of one that is over goes by itself. */
+/** Longer than any window, so that Redis expires the counters of past windows. */
 const KEPT_MS = 180_000;
 
 /**

@@ -18,7 +18,7 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
   return {
     kind: 'redis',
     async migrate() {
-      // Nothing to migrate. Who is refused tries again for ever, and has said so as an `error`: it is no reason not to start.
+      // Nothing to migrate. A refused client reconnects without end and emits an `error`, which does not prevent the start.
       const waiting = [producer, consumer].filter(({ status }) => status === 'wait');
       await Promise.allSettled(waiting.map((connection) => connection.connect()));
     },
@@ -37,8 +37,8 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
         connection: producer,
         prefix,
         defaultJobOptions: JOB_RETENTION,
-        // First used while Redis is away it would wait for it, and the end of the process with it, instead of failing at
-        // once. What the version check asks would fail then too, and for good; workers still make it.
+        // A first use while Redis is away would wait for Redis, and delay the end of the process, instead of failing at
+        // once. The version check would fail for good as well; workers still make it.
         skipWaitingForReady: true,
         skipVersionCheck: true,
       });

@@ -3,13 +3,13 @@ import { OddswireError } from '../domain/errors.ts';
 
 /**
  * Makes `connect` of a client of a Cluster settle in the end. A Cluster that has lost a master a moment ago answers, but says
- * that it is not ready; ioredis (6.0.0) then connects again by itself, and forgets whoever waits for the first attempt. To
- * BullMQ that means a worker whose blocking connection was renewed in that moment and that waits for it for ever, while
+ * that it is not ready; ioredis (6.0.0) then reconnects and never settles the promise of the first attempt. For
+ * BullMQ this means that a worker whose blocking connection was renewed at that moment waits for it without end, while
  * everything else goes on: in about one of four fail-overs.
  */
 export function settlingConnects(cluster: Cluster): Cluster {
   const connect = cluster.connect.bind(cluster);
-  // One for all who wait: ioredis calls `connect` for each of its own attempts too.
+  // One promise for all callers: ioredis calls `connect` for each of its own attempts too.
   let outcome: Promise<void> | undefined;
   cluster.connect = () => {
     outcome ??= outcomeOf(cluster).finally(() => {

@@ -6,9 +6,9 @@ import { SILENCE_MS } from './settings.ts';
 /** One Redis or a cluster of them: both run the same commands, each key on the server that has it. */
 export type RedisClient = Redis | Cluster;
 
-/** What differs between the users of a connection. */
+/** The settings that differ between the users of a connection. */
 interface RedisBehaviour {
-  /** How often a command is tried again on a new connection; null for ever. */
+  /** How often a command is retried on a new connection; null means without a limit. */
   readonly maxRetriesPerRequest: number | null;
   /** Whether commands wait for a connection that is away; without, they fail at once. */
   readonly enableOfflineQueue: boolean;
@@ -16,7 +16,7 @@ interface RedisBehaviour {
 
 const SENTINEL_ANSWER_MS = 5_000;
 
-/** Waits 1 s to 5 s between connection attempts, for ever: what was due meanwhile waits that long after Redis is back. */
+/** Waits 1 s to 5 s between connection attempts, without a limit: due work starts at most 5 s after Redis is back. */
 function reconnectDelayMs(attempt: number): number {
   return Math.max(1_000, Math.min(2 ** attempt * 100, 5_000));
 }
@@ -27,7 +27,7 @@ function isDemoted(error: Error): boolean {
 }
 
 /**
- * A client of the Redis of a REDIS_URL that connects when told to or first used, and again for ever. The caller listens to
+ * A client of the Redis of a REDIS_URL that connects on request or on first use, and reconnects without a limit. The caller listens to
  * its `error` event and disconnects it. @throws RedisUrlError
  */
 export function createRedisClient(redisUrl: string, behaviour: RedisBehaviour): RedisClient {
@@ -56,7 +56,7 @@ function sentinelOptions(address: RedisAddress & { kind: 'sentinel' }): Omit<Red
     sentinels: address.nodes.map((node) => ({ ...node })),
     name: address.masterName,
     sentinelRetryStrategy: reconnectDelayMs,
-    // One that hangs keeps nobody from asking the next.
+    // A hanging connection does not delay the next request.
     sentinelCommandTimeout: SENTINEL_ANSWER_MS,
     ...(username !== undefined && { sentinelUsername: username }),
     ...(password !== undefined && { sentinelPassword: password }),

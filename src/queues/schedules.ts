@@ -3,7 +3,7 @@ import { VENUES } from '../domain/venue.ts';
 import { JOBS, type JobData, type JobName, type Role } from './jobs.ts';
 import type { Producer } from './producer.ts';
 
-/** A job that runs again and again. The id is `job.venue`, or the job where there is no venue. */
+/** A repeated job. The id is `job.venue`, or the job's name for a job without a venue. */
 export interface Schedule {
   id: string;
   job: JobName;
@@ -15,7 +15,7 @@ export interface Schedule {
 
 const POLLED = ['markets', 'prices', 'books', 'trades', 'wallets', 'tokens'] as const;
 const MINUTE_MS = 60_000;
-/** Ticks make room for what a client waits for: BullMQ runs jobs without a priority first. */
+/** Ticks give way to jobs that a client waits for: BullMQ runs jobs without a priority first. */
 const SCHEDULED_PRIORITY = 10;
 
 /** The schedules that the processes of a role keep alive. */
@@ -46,8 +46,8 @@ const STOPPED_AFTER_INTERVALS = 2;
 const STOPPED_AFTER_MS = 5_000;
 
 /**
- * Makes the queue store's schedulers what the table says: missing, changed or stopped ones are made again, healthy ones are
- * left alone. Returns the ids it mended. Called at boot and by the restoring timer.
+ * Reconciles the queue store's schedulers with the table: it recreates missing, changed or stopped schedulers, and leaves
+ * healthy ones alone. Returns the recreated ids. Called at boot and by the reconcile timer.
  */
 export async function reconcileSchedules(
   producer: Producer,
@@ -64,7 +64,7 @@ export async function reconcileSchedules(
     const isStopped = awayMs > limitMs;
     const { pattern, everyMs } = schedule;
     const isAsWanted = pattern === undefined ? current?.every === everyMs : current?.pattern === pattern;
-    // In a paused queue nothing runs on purpose: an operator's pause is not a fault to mend.
+    // An operator paused this queue on purpose: a pause is not a fault.
     if (current && isAsWanted && (!isStopped || (await queue.isPaused()))) continue;
     if (current && isStopped) await queue.removeJobScheduler(schedule.id);
     await queue.upsertJobScheduler(schedule.id, pattern === undefined ? { every: everyMs } : { pattern, tz: 'UTC' }, {

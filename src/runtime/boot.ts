@@ -12,7 +12,7 @@ interface BootOptions {
   start(config: Config, log: Logger, signal: AbortSignal): Promise<{ stop(): Promise<void> }>;
 }
 
-/** What every oddswire process does first: read the configuration, name every problem or make a logger, and live. */
+/** The first step of every process: read the configuration, name every problem or make a logger, and start the life cycle. */
 export async function bootProcess({ name, environment, exit, say, start }: BootOptions): Promise<void> {
   let config: Config;
   try {

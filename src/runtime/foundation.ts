@@ -21,7 +21,7 @@ import { listen } from './listen.ts';
 import { waitForDatabase } from './wait-for-database.ts';
 import { waitUntilAnswers } from './wait-until.ts';
 
-/** What every process stands on: database, queue store, metrics, probes, key ring. */
+/** The parts that every process needs: database, queue store, metrics, probes, key ring. */
 interface Foundation {
   readonly db: Database;
   readonly backend: QueueBackend;
@@ -33,20 +33,20 @@ interface Foundation {
   readonly probeUrl: string;
   /** Sets how /health tells whether the work of this process stands still. */
   judgeBy(whyWedged: () => Promise<readonly string[]>): void;
-  /** Registers what is to be closed before everything registered earlier. */
+  /** Registers a resource that closes before everything registered earlier. */
   onStop(step: () => Promise<unknown>): void;
   /** Closes everything, last opened first. */
   stop(): Promise<void>;
 }
 
-/** Requests need no queue, timers find what they would wake: balancers must not give up every API for a Redis that is away. */
+/** Requests need no queue, and timers find the due work: a load balancer must not drop every API while Redis is away. */
 function worksWithoutQueues(name: keyof typeof DATABASE_POOL_SIZE): boolean {
   return name === 'api';
 }
 
 /**
  * Waits for the database and, where jobs are worked, for the queue store, migrates both schemas and checks the key ring under
- * the boot lock, and only then constructs (DESIGN section 2, point 6). What was opened is closed again when a later step fails.
+ * the boot lock, and only then constructs. When a later step fails, it closes everything that it opened.
  * @throws StartupError for the wrong key ring or a taken port.
  */
 export async function openFoundation(

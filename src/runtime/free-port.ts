@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Whether nobody listens on this address and port, by trying. */
+/** Whether this address and port are free, found by listening on them. */
 export async function isPortFree(port: number, host: string): Promise<boolean> {
   return (await tryPort(port, host)) !== null;
 }

@@ -3,10 +3,10 @@ import type { Logger } from '../observe/logger.ts';
 
 /** sysexits(3) EX_CONFIG: the runner gives up at once instead of restarting into the same fault. */
 export const EXIT_CONFIG = 78;
-/** A process is gone this long after the first signal, whatever hangs. */
+/** A process ends at most this long after the first signal, even when a part of it hangs. */
 const STOP_LIMIT_MS = 17_000;
 
-/** A fault that a restart cannot mend: bad configuration, a taken port, the wrong key ring. */
+/** A fault that a restart cannot repair: bad configuration, a taken port, the wrong key ring. */
 export class StartupError extends OddswireError {
   constructor(message: string, cause?: unknown) {
     super('startup', message, { cause });

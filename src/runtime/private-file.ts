@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { Logger } from '../observe/logger.ts';
 import { makeOpenFolder } from './open-folder.ts';
 
-/** The file's text, or null when there is none. A file that others may read is closed to them, with a warning. */
+/** The file's text, or null when it does not exist. A file that other users can read is made private, with a warning. */
 export async function readPrivateFile(path: string, log: Logger): Promise<string | null> {
   try {
     const { mode } = await stat(path);
@@ -22,7 +22,7 @@ export async function readPrivateFile(path: string, log: Logger): Promise<string
 /** Writes a file only its owner can read, in one step: a crash leaves the old text or the new one. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   await makeOpenFolder(dirname(resolve(path)));
-  // A name nobody can guess, opened exclusively: root never writes through a link somebody planted.
+  // A random name, opened exclusively: root never writes through a planted link.
   const partial = `${path}.${randomBytes(6).toString('hex')}`;
   await writeFile(partial, text, { mode: 0o600, flag: 'wx' });
   await rename(partial, path);

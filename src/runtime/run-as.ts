@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Logger } from '../observe/logger.ts';
 import { EmbeddedPostgresError } from './errors.ts';
 
-/** Who a program runs as. Without `ids`: as ourselves. */
+/** The user that a program runs as. Without `ids`: the user of this process. */
 export interface ServerUser {
   readonly name: string;
   readonly ids?: { readonly uid: number; readonly gid: number };
@@ -16,7 +16,7 @@ interface Finished {
   readonly stderr: string;
 }
 
-/** Locale and time zone of whoever starts us must not shape the cluster. */
+/** The caller's locale and time zone must not shape the cluster. */
 export const SERVER_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** Runs a program to its end, from `/`: the caller's directory may be closed to `user`. Never rejects. */
@@ -43,7 +43,7 @@ export function runAs(user: ServerUser, file: string, args: readonly string[]): 
 /**
  * Postgres refuses to run as root. There it runs as `postgres` (made when missing), else as `nobody`; everybody else
  * runs it as themselves.
- * @throws EmbeddedPostgresError when root has nobody to run it as.
+ * @throws EmbeddedPostgresError when root finds no other user to run it as.
  */
 export async function chooseServerUser(log: Logger): Promise<ServerUser> {
   const uid = process.getuid?.();

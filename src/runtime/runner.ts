@@ -112,7 +112,7 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   return hasMoved ? { fatal: { name: DATABASE } } : outcome;
 }
 
-/** Finds what would stop a process right after its start, before there is one. */
+/** Finds faults that would stop a process right after its start, before any process starts. */
 async function preflight(
   options: RunnerOptions,
   services: readonly ProcfileEntry[],

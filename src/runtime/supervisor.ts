@@ -73,7 +73,7 @@ interface Kept {
   backoffMs: number;
 }
 
-/** What a process said last may still be in the pipe when its end is seen. */
+/** The last output of a process may still be in the pipe when its end is seen. */
 const OUTPUT_DRAIN_MS = 500;
 const MIN_WAVE_MS = 1_000;
 
@@ -103,7 +103,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       options.onLine(spec.name, line, isError);
     });
     child.on('message', (message) => options.onMessage?.(spec.name, message));
-    // The channel of a child that is going away: its exit is what counts.
+    // The channel of a child that is ending fails: the exit decides.
     child.on('error', (error) => log.debug({ err: error, name: spec.name }, 'process channel or start'));
     running.ended
       .then(async ({ code, signal }) => {
@@ -172,7 +172,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   };
 }
 
-/** A session of its own: a terminal's Ctrl-C reaches only us, who know the order to stop in. */
+/** A session of its own: a terminal's Ctrl-C reaches only this process, which knows the order to stop in. */
 function spawnChild(spec: ProcessSpec, cwd: string): ChildProcess {
   const [program, ...args] = spec.command;
   return spawn(program === 'node' ? process.execPath : program, args, {

@@ -4,7 +4,7 @@ import { waitUntilAnswers } from './wait-until.ts';
 
 /**
  * Resolves when the database accepts a query. Everything else is constructed after this: BullMQ remembers a first failed
- * connection for ever (queues.md 2.4).
+ * connection for its whole life.
  * @throws OddswireError `aborted` when the signal fires first.
  */
 export function waitForDatabase(databaseUrl: string, log: Logger, signal: AbortSignal): Promise<void> {

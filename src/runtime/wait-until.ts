@@ -6,25 +6,25 @@ import type { Logger } from '../observe/logger.ts';
 const REMIND_MS = 10_000;
 
 /**
- * Resolves when `ask` does; asks again, for ever, when it rejects. `what` is named in the log.
+ * Resolves when `ask` does; retries without a limit when it rejects. The log names `subject`.
  * @throws OddswireError `aborted` when the signal fires first.
  */
 export async function waitUntilAnswers(
-  what: string,
+  subject: string,
   ask: () => Promise<void>,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
   let saidAt = 0;
   for (let attempt = 1; ; attempt++) {
-    if (signal.aborted) throw new OddswireError('aborted', `stopped while waiting for ${what}`);
+    if (signal.aborted) throw new OddswireError('aborted', `stopped while waiting for ${subject}`);
     try {
       return await ask();
     } catch (error) {
       if (Date.now() - saidAt > REMIND_MS) {
         saidAt = Date.now();
         const { message } = asError(error);
-        log.info({ reason: message || 'connection refused', attempt }, `waiting for ${what}`);
+        log.info({ reason: message || 'connection refused', attempt }, `waiting for ${subject}`);
       }
       await delay(Math.min(100 * attempt, 1_000));
     }

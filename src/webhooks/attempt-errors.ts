@@ -59,8 +59,8 @@ const TLS_CODE =
 
 /**
  * The error code of an attempt that ended in `error`. Throws SenderFaultError when the fault is this machine's, and
- * the error itself when the request was malformed by the caller. What is unknown is the receiver's `protocol_error`:
- * an attempt that is never charged could be repeated for ever.
+ * the error itself when the request was malformed by the caller. An unknown error is the receiver's `protocol_error`:
+ * an attempt that is never charged could be repeated without end.
  */
 export function attemptErrorCode(error: Error): AttemptErrorCode {
   const code = errorCodeOf(error);

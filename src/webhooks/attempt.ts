@@ -46,7 +46,7 @@ export interface FailedOutcome {
   readonly kind: 'failed';
   readonly errorCode: AttemptErrorCode;
   readonly statusCode?: number;
-  /** What a `Retry-After` header asked for, never negative. */
+  /** The wait that a `Retry-After` header asks for, never negative. */
   readonly retryAfterSeconds?: number;
   readonly durationMs: number;
   readonly responseExcerpt?: Uint8Array;

@@ -11,7 +11,7 @@ interface PostRequest {
   readonly body: Buffer;
 }
 
-/** What came of one POST: a status with the start of its body, or the error that came before any status. */
+/** The result of one POST: a status with the start of its body, or the error that came before any status. */
 export type Exchange =
   | { readonly statusCode: number; readonly retryAfter?: string; readonly excerpt: Uint8Array }
   | { readonly error: Error };
@@ -21,7 +21,7 @@ export type Exchange =
  * A status that has come stands, whatever happens to the body after it.
  *
  * It drives the dispatcher directly: undici's `request` ignores its abort signal until a connection exists, and
- * would then still send what was given up.
+ * would then still send the abandoned request.
  */
 export function exchange(
   dispatcher: Pick<Dispatcher, 'dispatch'>,
@@ -35,7 +35,7 @@ export function exchange(
     let controller: Dispatcher.DispatchController | undefined;
     let settled = false;
 
-    // An error is made where one is needed: its stack costs more than the rest of what is done here.
+    // The error is created only where it is needed: its stack costs more than the rest of this function.
     const settle = (error: () => Error) => {
       settled = true;
       clearTimeout(timer);

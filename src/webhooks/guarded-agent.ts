@@ -105,7 +105,7 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
   });
 }
 
-/** Without pipelining, what comes after a request was written is its answer. `readable` comes before undici reads. */
+/** Without pipelining, the bytes that come after a request are its answer. `readable` comes before undici reads. */
 function limitAnswers(socket: Socket): void {
   let writtenBytes = 0;
   let readBytes = 0;
@@ -148,7 +148,7 @@ function guardedLookup(resolver: NameResolver, allow: readonly Cidr[]): LookupFu
         if (addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address, allow))) {
           callback(new BlockedAddressError(), '');
         } else {
-          // A list is what `autoSelectFamily` asks for.
+          // `autoSelectFamily` expects a list.
           callback(null, addresses.slice(0, MAX_ADDRESSES));
         }
       },

@@ -11,7 +11,7 @@ export interface ResolvedAddress {
 /** Turns a host name into addresses. Rejects when the name has none; never answers with an empty list. */
 export interface NameResolver {
   readonly resolve: (hostname: string) => Promise<readonly ResolvedAddress[]>;
-  /** Cancels what is in flight. */
+  /** Cancels the look-ups in flight. */
   readonly close: () => void;
 }
 

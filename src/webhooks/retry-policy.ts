@@ -21,7 +21,7 @@ interface RetryInput {
 
 type FailureReason = AttemptErrorCode | 'gone';
 
-/** What becomes of the delivery. `pauseSubscription` asks for the subscription to be paused with that reason. */
+/** The next state of the delivery. `pauseSubscription` asks for the subscription to be paused with that reason. */
 export type RetryDecision =
   | { readonly state: 'delivered' }
   | { readonly state: 'retry'; readonly delaySeconds: number }

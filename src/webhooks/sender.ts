@@ -34,7 +34,7 @@ export interface SenderOptions {
 
 export interface Sender {
   /**
-   * Makes exactly one HTTP attempt. Whatever the receiver, its name servers or the network do is an outcome. Throws
+   * Makes exactly one HTTP attempt. Any behaviour of the receiver, its name servers or the network is an outcome. Throws
    * SenderFaultError (retryable) when this machine could not make the attempt, InvalidSecretError on an unusable
    * secret, and undici's argument errors when an id cannot stand in a header.
    */

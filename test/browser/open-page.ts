@@ -9,13 +9,13 @@ const SCREENSHOTS = process.env['SCREENSHOTS_DIR'] ?? join(tmpdir(), 'oddswire-s
 export const WIDE = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 
-/** A page and whatever went wrong in it: errors, what its policy refused, requests to other hosts. */
+/** A page and its problems: errors, violations of its policy, requests to other hosts. */
 export interface WatchedPage {
   page: Page;
   problems: string[];
 }
 
-/** A page of the context that writes down what must not happen. */
+/** A page of the context that records its problems. */
 export async function watchedPage(context: BrowserContext, ownUrl: string): Promise<WatchedPage> {
   const page = await context.newPage();
   const problems: string[] = [];
@@ -36,7 +36,7 @@ export async function watchedPage(context: BrowserContext, ownUrl: string): Prom
   return { page, problems };
 }
 
-/** Takes a picture of the whole page, or of what the window shows. */
+/** Takes a picture of the whole page, or of the window. */
 export async function photograph(page: Page, name: string, fullPage = true): Promise<void> {
   await mkdir(SCREENSHOTS, { recursive: true });
   await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage });

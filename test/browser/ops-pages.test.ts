@@ -14,7 +14,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
   let browser: Browser;
   let world: OpsWorld;
   let operator: BrowserContext;
-  /** One tab for page after page: what it has compiled it keeps. */
+  /** One tab for all pages, because it keeps its compiled code. */
   let tab: WatchedPage;
 
   beforeAll(async () => {
@@ -65,13 +65,13 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
   ];
   const CELL = "getComputedStyle(document.querySelector('#candle-chart td')).display";
   const SECRETS = ['query-secret-of-the-url', 'T0SECRETSECRET'];
-  /** What a script puts there last. */
+  /** The last element that a script adds. */
   const READY: Readonly<Record<string, string>> = {
     market: '#candle-chart[data-drawn="60"]',
     docs: '.opblock-summary >> nth=0',
     queues: 'main a[href="/ops/queues/queue/deliveries"] >> nth=0',
   };
-  /** Not our markup: what is wrong with it is for its makers to mend. */
+  /** Markup of a library: its faults are for its authors to fix. */
   const FOREIGN = new Set(['docs', 'queues']);
 
   describe('each page', () => {
@@ -92,7 +92,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
       if (!FOREIGN.has(name)) expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
       await page.emulateMedia({ colorScheme: 'dark' });
       await page.setViewportSize(PHONE);
-      // What makes cards of our tables on a phone must leave alone the one that the chart is made of.
+      // The style that turns tables into cards on a phone must not apply to the chart's own table.
       if (name === 'market') expect(await page.evaluate<string>(CELL)).toBe('table-cell');
       await photograph(page, `${name}-390-dark`, fullPage);
       expect(await overflow(page)).toBe(0);
@@ -101,7 +101,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     });
   });
 
-  test('who is not logged in sees the login page, which is without fault too', async () => {
+  test('a visitor without a session sees the login page without faults', async () => {
     const context = await browser.newContext({ viewport: PHONE });
     const { page, problems } = await watchedPage(context, api.url);
     await page.goto(`${api.url}${marketPath()}?interval=1m`);

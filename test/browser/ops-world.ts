@@ -9,7 +9,7 @@ import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../factories/stored-series.ts';
 
-/** What an attacker would call things: shown as it is, it does nothing. */
+/** Names of an attacker: the pages show them as text. */
 export const HOSTILE = '<img src=x onerror="document.title=\'pwned\'">\'"&amp;{{7*7}}\u202e!';
 const LONG_WORD = 'https'.repeat(30);
 

@@ -1,7 +1,7 @@
 import { decimal } from '../../src/domain/decimal.ts';
 import type { MarketRecord } from '../../src/domain/market.ts';
 
-/** A market as an adapter yields it, open and with two outcomes; name what matters. */
+/** A market as an adapter yields it, open and with two outcomes; name the fields that matter. */
 export function aMarketRecord(over: Partial<MarketRecord> & { marketId: string }): MarketRecord {
   return {
     title: 'Will it rain?',

@@ -66,7 +66,7 @@ export interface TestCandle {
   trades?: number;
 }
 
-/** Inserts candles of one token and interval; what is not named equals the close, volume 10, one trade. */
+/** Inserts candles of one token and interval; unnamed prices equal the close; volume 10, one trade. */
 export async function storedCandles(
   db: Database,
   tokenId: bigint,

@@ -1,7 +1,7 @@
 import { decimal } from '../../src/domain/decimal.ts';
 import type { TradeRecord } from '../../src/domain/market.ts';
 
-/** A trade with everything filled in; name what matters. */
+/** A complete trade; name the fields that matter. */
 export function aTrade(over: Partial<TradeRecord> & { tsMs: number }): TradeRecord {
   return {
     tradeId: `t${over.tsMs}`,

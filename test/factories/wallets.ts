@@ -38,7 +38,7 @@ export async function aWatchedWallet(
   return wallet;
 }
 
-/** What a venue's wallets did and hold, as a test writes it. */
+/** The transactions and balances of a venue's wallets, as a test writes them. */
 export interface WalletWorld {
   transactions: WalletTransaction[];
   balances: WalletBalance[];
@@ -49,7 +49,7 @@ export interface WalletWorld {
 }
 
 /**
- * Wallets that all did and hold the same: the position counts what was handed out, and a walk begins a little before where the
+ * Wallets with equal transactions and balances: the position counts the returned rows, and a walk begins a little before where the
  * last one ended, as real ones do.
  */
 export function scriptedWallets(script: Partial<WalletWorld> & { venue?: string } = {}): WalletAdapter & WalletWorld {

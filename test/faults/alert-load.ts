@@ -27,7 +27,7 @@ const AGAIN_MS = 200;
 export class AlertLoad {
   /** Alerts that the API said it has made. */
   readonly made: string[] = [];
-  /** What went wrong in a way that no fault excuses. */
+  /** Failures that no injected fault explains. */
   readonly problems: string[] = [];
   /** Calls that met a fault. */
   failedCalls = 0;
@@ -84,7 +84,7 @@ export class AlertLoad {
     }
   }
 
-  /** Makes an alert on a market nobody moves and forces the price across its target; undefined: too few are free. */
+  /** Makes an alert on a free market and forces the price across its target; undefined when too few markets are free. */
   async cross(spareMarkets = 0, webhookId?: string): Promise<Crossing | undefined> {
     const course = this.#crossings.plan(spareMarkets);
     if (course === undefined) return undefined;

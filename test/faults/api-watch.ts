@@ -20,7 +20,7 @@ interface Answer {
 export class ApiWatch {
   /** How often each answer came: `200`, `503 not_ready`. A test event is `202`. */
   readonly counts = new Map<string, number>();
-  /** What no client should meet: no answer at all, or one without the envelope. */
+  /** Answers that no client should get: none at all, or one without the envelope. */
   readonly improper: string[] = [];
   readonly #fleet: Fleet;
   readonly #webhookId: string | undefined;

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * What happened in a campaign, kept outside the processes: `ledger.jsonl` has a JSON line for each thing that was done or came
- * in, and each process has a file of what it wrote, over all its lives. It stays when the campaign fails.
+ * The record of a campaign, kept outside the processes: `ledger.jsonl` has a JSON line for each action and each received
+ * request, and each process has a file with its output over all its lives. It stays when the campaign fails.
  */
 export class CampaignLog {
   readonly folder = mkdtempSync(join(tmpdir(), 'oddswire-faults-'));
   readonly #files = new Map<string, WriteStream>();
 
-  /** A line of the ledger: what, when, and what is to be known of it. */
+  /** A line of the ledger: kind, time and details. */
   note(what: string, fields: Record<string, unknown> = {}): void {
     this.write('ledger.jsonl', JSON.stringify({ at: new Date().toISOString(), what, ...fields }));
   }
@@ -25,7 +25,7 @@ export class CampaignLog {
     file.write(`${text}\n`);
   }
 
-  /** Ends the files; they are removed unless somebody may want to read them. */
+  /** Closes the files, and removes them unless the campaign failed. */
   async close({ isKept }: { isKept: boolean }): Promise<void> {
     await Promise.all([...this.#files.values()].map((file) => new Promise<void>((resolve) => file.end(resolve))));
     if (!isKept) rmSync(this.folder, { recursive: true, force: true });

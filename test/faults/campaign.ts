@@ -22,7 +22,7 @@ export interface CampaignOptions extends Partial<Pick<FleetOptions, 'counts' | '
   name: string;
   backend: BackendKind;
   exchange?: ExchangeOptions;
-  /** The caller's, who drops it. Default: one of the campaign's own on the run's server. */
+  /** The caller's database, which the caller drops. Default: a database of the campaign on the run's server. */
   database?: TestDatabase;
   /** Where queues are with the backend redis. Default: the run's server. */
   redisUrl?: string;
@@ -54,13 +54,13 @@ interface Parts {
   strikes: Strikes;
 }
 
-/** Faults under way, and when the last one was over. */
+/** Faults in progress, and the end of the last one. */
 interface Strikes {
   underWay: number;
   overAtMs: number;
 }
 
-/** All of oddswire as OS processes under steady load, with what is done to it and what comes out of it on record outside of them. */
+/** All of oddswire as OS processes under steady load. Its inputs and outputs are recorded outside of them. */
 export class Campaign {
   readonly fleet: Fleet;
   readonly database: TestDatabase;
@@ -113,7 +113,7 @@ export class Campaign {
     return id;
   }
 
-  /** What the receiver answers from now on. Default: 200 at once. */
+  /** The receiver's answers from now on. Default: 200 at once. */
   replyWith(rule: ReplyRule): void {
     this.#rule = rule;
   }
@@ -264,7 +264,7 @@ export class Campaign {
     return `seed ${SEED}; the records are in ${this.log.folder}; again: ${replayCommand()}`;
   }
 
-  /** What goes wrong says how to have it go wrong again. */
+  /** A failure names the command that repeats it. */
   async #explained<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

@@ -20,7 +20,7 @@ const SENDING_MS = 16_000;
 /** The wall clocks of the processes, which can be set one by one while they run. */
 class Clocks {
   readonly folder = mkdtempSync(join(tmpdir(), 'oddswire-clocks-'));
-  /** What the deliverer's clock was off by, and since when. */
+  /** The offset of the deliverer's clock, and its start. */
   readonly delivererWas = [{ sinceMs: 0, offsetMs: 0 }];
 
   constructor() {
@@ -95,7 +95,7 @@ describe.each(BACKENDS)('clocks that are set while processes run, queues on %s',
       for (const name of NAMES) await campaign.blow(`${name} right again`, () => clocks?.set(name, 0));
       await campaign.recovered();
       await campaign.expectNothingLost();
-      // A receiver refuses what the deliverer's clock dates too far from its own; the signature is good for the time it names.
+      // A receiver rejects a timestamp too far from its own clock; the signature is valid for the time in the header.
       const { requests } = fleet.receiver;
       expect(requests.filter((request) => !isSigned(request))).toEqual([]);
       expect(requests.filter((request) => !clocks?.explains(request)).map(({ headers }) => headers)).toEqual([]);

@@ -15,7 +15,7 @@ export interface Crossing {
   isHeld: boolean;
 }
 
-/** What will be an alert: where the price is to go, and the target on the way there. */
+/** A planned alert: the price to force, and the target on the way there. */
 export interface Course {
   readonly market: MarketState;
   readonly tokenId: string;
@@ -44,13 +44,13 @@ function decimalOf(inHundredths: number): string {
   return (inHundredths / 100).toFixed(2);
 }
 
-/** Forces prices across the targets of alerts that are there, one at a time of each market, and remembers what must fire. */
+/** Forces prices across the targets of existing alerts, one at a time per market, and remembers the alerts that must fire. */
 export class Crossings {
   readonly all: Crossing[] = [];
   readonly #exchange: Exchange;
   readonly #random: RandomStream;
   readonly #log: CampaignLog;
-  /** Condition ids of markets that somebody moves, or is about to. */
+  /** Condition ids of reserved markets. */
   readonly #taken = new Set<string>();
   readonly #released = new Map<Crossing, string>();
 
@@ -66,12 +66,12 @@ export class Crossings {
     return markets.filter((market) => market.phase === 'open' && !market.halted && market.hasTraders);
   }
 
-  /** Markets that trade and that nobody moves. */
+  /** Trading markets without a reservation. */
   free(): MarketState[] {
     return this.open().filter((market) => !this.#taken.has(market.conditionId));
   }
 
-  /** Reserves a market at random that nobody moves, unless no more than `spare` are left. */
+  /** Reserves a random free market, unless no more than `spare` are left. */
   plan(spare = 0): Course | undefined {
     const free = this.free();
     if (free.length <= spare) return undefined;
@@ -111,7 +111,7 @@ export class Crossings {
     return this.#released.size;
   }
 
-  /** To be told of what the exchange answered while nothing was being broken. */
+  /** Call it with each answer of the exchange that no fault disturbed. */
   answered({ host, path, body }: SimRequest, { startedAtMs, status, faults }: RequestRecord): void {
     if (host !== 'clob' || path !== '/books' || status !== 200 || !faults.every((kind) => HARMLESS.has(kind))) return;
     for (const [crossing, conditionId] of this.#released) {

@@ -36,7 +36,7 @@ afterEach(async () => {
 interface Supervisor {
   /** How often the server had ended. */
   readonly ends: number;
-  /** Resolves when the server runs; from then on nobody starts it any more. */
+  /** Resolves when the server runs; it is not started again afterwards. */
   stop(): Promise<void>;
 }
 

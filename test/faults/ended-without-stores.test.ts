@@ -35,7 +35,7 @@ async function start(databaseUrl: string, redisUrl?: string): Promise<Fleet> {
   });
 }
 
-/** Whoever is told to end while a store is away ends, in order and in time: nothing is left to wait for. */
+/** A process that is stopped while a store is away ends in order and in time. */
 describe('processes told to end', () => {
   it.each(AWAY_MS)('end while Postgres is away, for %i ms', async (awayMs) => {
     postgres = await startOwnPostgres();

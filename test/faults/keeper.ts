@@ -8,8 +8,8 @@ const BACKOFF_MS = 250;
 const WHOLE_LIMIT_MS = 120_000;
 
 /**
- * Keeps the processes of a fleet running, as the runner or an orchestrator would: whatever ends is started again. Ends that
- * nobody here caused are remembered: no fault of a store, a venue or a receiver is a reason to end.
+ * Keeps the processes of a fleet running, as the runner or an orchestrator would: it restarts ended processes. Ends that
+ * the test did not cause are recorded: no fault of a store, a venue or a receiver is a reason to end.
  */
 export class Keeper {
   readonly #fleet: Fleet;
@@ -24,17 +24,17 @@ export class Keeper {
     this.#log = log;
   }
 
-  /** What ended by itself, and how. */
+  /** Processes that ended by themselves, with exit code or signal. */
   get ends(): readonly string[] {
     return this.#ends;
   }
 
-  /** Those that run and have said that they have started. */
+  /** Processes that run and have reported their start. */
   running(): Member[] {
     return this.#fleet.members.filter((member) => member.process.isRunning && !this.#booting.has(member));
   }
 
-  /** kill -9, at whatever it is doing, its start too; it is started again in a moment. */
+  /** Sends SIGKILL at any moment, also during a start; the process is started again soon. */
   async kill(member: Member): Promise<void> {
     if (!member.process.isRunning) return;
     this.#killed.add(member);
@@ -71,7 +71,7 @@ export class Keeper {
     await eventually(missing, (count) => count === 0, { timeoutMs: WHOLE_LIMIT_MS });
   }
 
-  /** From here on what ends stays down. */
+  /** From now on, ended processes stay down. */
   stop(): void {
     this.#isOver = true;
   }

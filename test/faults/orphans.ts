@@ -8,7 +8,7 @@ import { type Database, sql } from '../../src/store/tx.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** Rows that nothing will ever finish, and rows that miss what they speak of, one line each. */
+/** Rows that no process will ever finish, and rows without the row they refer to, one line each. */
 const ORPHAN_ROWS = sql(
   'oracle_orphan_rows',
   `SELECT 'event ' || id || ' has no delivery' AS problem FROM event e
@@ -35,7 +35,7 @@ export async function orphanRows(db: Database): Promise<string[]> {
   return (await db.query<{ problem: string }>(ORPHAN_ROWS)).map(({ problem }) => problem);
 }
 
-/** What only a process that runs may hold. */
+/** Locks and leases that only a running process may hold. */
 const HELD = sql(
   'oracle_held',
   `SELECT 'poll lease of ' || venue || ' ' || kind AS held FROM poll_state WHERE lease_until > clock_timestamp()
@@ -66,7 +66,7 @@ const UNFINISHED = ['active', 'waiting', 'prioritized', 'delayed', 'waiting-chil
 const IDLE_LIMIT_MS = 90_000;
 
 /**
- * Waits until nothing is left in the queues but the next run of each schedule, has the processes ended, and looks again: nothing
+ * Waits until the queues hold only the next run of each schedule, ends the processes, and checks again: nothing
  * is active then. The schedules are those of the table, each once. Returns what `end` returns.
  */
 export async function expectIdleQueues<T>(

@@ -77,7 +77,7 @@ describe.skipIf(!hasPgBouncer())('through PgBouncer in transaction mode', () => 
     expect(connections.get('oddswire-arrivals')).toBe(2);
   });
 
-  it('a book that nobody polls comes, told by another process', async () => {
+  it('the API serves an unpolled book when another process fetches it', async () => {
     const [first = ''] = fleet.apis();
     const [market] = await markets(first);
     const book = await readFrom<{ bids: unknown[]; asks: unknown[] }>(

@@ -7,7 +7,7 @@ import { ApiWatch } from './api-watch.ts';
 import { type Campaign, startCampaign } from './campaign.ts';
 import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
 
-/** What is killed with -9: the server with all it has, one of its sessions, the server and two workers. */
+/** The targets of kill -9: the server with all its sessions, one session, the server and two workers. */
 const BLOWS = ['server', 'session', 'server', 'server and two workers'] as const;
 const AWAY_MS = 3_000;
 

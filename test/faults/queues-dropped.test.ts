@@ -19,7 +19,7 @@ it('the queues in Postgres are dropped under load, again and again: they are mad
   for (let drop = 1; drop <= DROPS; drop++) {
     await delay(random.between(0, 3_000));
     await campaign.blow('drop', () => wipeQueues('postgres', database.db, queuePrefix));
-    // Sometimes the next comes before this one is mended.
+    // Sometimes the next drop comes before the schema is reconciled.
     if (drop === DROPS || random.chance(700_000)) await campaign.recovered();
   }
   await watch.stop();

@@ -36,7 +36,7 @@ const SICKNESSES: Record<string, Sickness> = {
   'is slow': () => ({ delayMs: ATTEMPT_LIMIT_MS / 2 }),
   'points elsewhere': () => ({ status: 307, headers: { location: '/elsewhere' } }),
   'fails without end': (response) => answerForEver(response, 500),
-  // Success, whatever follows.
+  // Success, even when the body stalls.
   'thanks without end': (response) => answerForEver(response, 200),
 };
 

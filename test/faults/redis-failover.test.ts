@@ -36,7 +36,7 @@ afterEach(async () => {
   topology = undefined;
 });
 
-/** The server that holds the queues dies, and another takes over, without what had not reached it yet. */
+/** The server that holds the queues dies, and another takes over, without the writes that it had not received yet. */
 describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('queues on Redis', () => {
   it('a connection that was asked for while a Cluster was broken comes when it is whole', async () => {
     const cluster = await startBrokenCluster();
@@ -83,7 +83,7 @@ describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('queues on Redis
     await createAlerts(running, webhook.id, tokens);
 
     await topology.killMaster(queuePrefix);
-    // While there is no master: the API takes orders, and what is due waits in the database.
+    // Without a master, the API accepts writes, and due work waits in the database.
     await createAlerts(running, webhook.id, tokens.slice(0, 2));
     for (const { tokenId, price } of tokens.slice(0, 3)) {
       const forced = (price > 0.5 ? price - 0.08 : price + 0.08).toFixed(2);

@@ -29,7 +29,7 @@ async function tell({ port }: RedisServer, command: string, ...words: string[]):
   }
 }
 
-/** What the API and a process that starts go through while the queue store is not there, or takes nothing. */
+/** The API and a starting process while the queue store is absent or rejects writes. */
 async function meanwhile({ random, keeper, fleet, load }: Campaign): Promise<void> {
   const workers = fleet.members.filter(({ process }) => process.name !== 'api');
   await keeper.kill(random.pick(workers));

@@ -1,6 +1,6 @@
 import { SEED } from './seed.ts';
 
-/** What one campaign came to. */
+/** The result of one campaign. */
 export interface CampaignReport {
   scenario: string;
   store: string;

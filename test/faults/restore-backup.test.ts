@@ -60,7 +60,7 @@ describe.skipIf(!(await canDump()))('a backup made by pg_dump under load', () =>
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('holds what was there', async () => {
+  it('the restored database holds the rows of the dump', async () => {
     fleet = await startFleet({
       databaseUrl: database.url,
       counts: ofEach(1),

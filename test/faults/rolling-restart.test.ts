@@ -10,11 +10,11 @@ import { deliveryCounts, expectNothingLost } from './settled.ts';
 
 /** Clients that ask one thing after the other over connections they keep. */
 const READERS = 6;
-/** Between two requests of a client: the load of this test is not what is measured. */
+/** The pause between two requests of a client: this test does not measure load. */
 const PAUSE_MS = 20;
 /** Longer than the balancer needs to see that an API is not ready. */
 const DRAIN_DELAY_MS = '1500';
-/** What an orchestrator waits before it kills. */
+/** The wait of an orchestrator before it kills. */
 const STOP_LIMIT_MS = 20_000;
 
 /** Every process is replaced, one after the other, as a new version would be rolled out. */
@@ -29,7 +29,7 @@ describe('a rolling restart under load', () => {
   let isOver = false;
   let load: Promise<unknown>;
 
-  /** Asks for ever, and remembers what failed. */
+  /** Sends requests until it is stopped, and remembers the failures. */
   async function keepAsking(ask: () => Promise<unknown>): Promise<void> {
     while (!isOver) {
       try {

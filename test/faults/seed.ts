@@ -5,7 +5,7 @@ import { RandomStream } from '../../sim/random.ts';
 
 const given = process.env['FAULTS_SEED'];
 
-/** What every choice of this run comes from: FAULTS_SEED, or another one each time. */
+/** The seed of every choice of this run: FAULTS_SEED, or a new one each time. */
 export const SEED = given === undefined ? randomInt(1, 2 ** 31) : Number(given);
 
 /** How to make the same choices again. */

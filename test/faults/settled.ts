@@ -19,7 +19,7 @@ export function deliveryCounts(fleet: Fleet): number[] {
   return [...counts.values()].sort((a, b) => b - a);
 }
 
-/** What the exchange printed in `[from, until)` epoch seconds, as `storedTape` tells it. */
+/** The exchange's prints in `[from, until)` epoch seconds, in the form of `storedTape`. */
 function ledgerTape(exchange: Exchange, from: number, until: number): string[] {
   return exchange
     .ledger()
@@ -54,7 +54,7 @@ export async function expectNothingLost(
   expect(await storedTape(db, tapeFrom, tapeUntil)).toEqual(expected);
 }
 
-/** The same of everything but the tape: waits until all work is done, and looks at what it came to. */
+/** The same of everything but the tape: waits until all work is done, and checks its result. */
 export async function expectWorkDone(
   fleet: Fleet,
   { db }: Pick<TestDatabase, 'db'>,
@@ -93,7 +93,7 @@ export async function expectWorkDone(
 
 const ALERT_STATES = sql('oracle_alert_states', 'SELECT id, status FROM alert');
 
-/** The alerts there are are those the API said it has made, and those that were made true for a while have fired. */
+/** The stored alerts equal the alerts that the API confirmed, and every held crossing has fired. */
 export async function expectAlerts(
   { db }: TestDatabase,
   { made, crossed }: { made: readonly string[]; crossed: readonly { alertId: string }[] },

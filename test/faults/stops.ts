@@ -45,7 +45,7 @@ export function describeStops(backend: BackendKind): void {
         await campaign.recovered();
       }
       await campaign.expectNothingLost();
-      // Attempts that were under way are made again when their lease ends; nothing else is told twice.
+      // Attempts in flight are repeated when their lease ends; nothing else is sent twice.
       const counts = deliveryCounts(fleet);
       expect(counts.filter((count) => count > 1).length).toBeLessThanOrEqual(WINDOWS_MS.length * MAX_IN_FLIGHT);
       expect(counts[0]).toBeLessThanOrEqual(1 + WINDOWS_MS.length);

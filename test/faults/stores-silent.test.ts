@@ -11,7 +11,7 @@ import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
 const HELD_MS = 20_000;
 /** The API waits 8 s for Postgres, and 3 s to be told whether that is at work; a machine that is busy delays its looks. */
 const ANSWER_LIMIT_MS = 30_000;
-/** Statements wait 30 s for an answer, and who was told then tries again. */
+/** Statements wait 30 s for an answer, and their callers retry afterwards. */
 const RECOVERY_LIMIT_MS = 90_000;
 
 let postgres: OwnPostgres | undefined;
@@ -26,7 +26,7 @@ afterEach(async () => {
   [campaign, network, postgres, redis] = [undefined, undefined, undefined, undefined];
 });
 
-/** The network is silent for a while and tells everything then; connections are dead and nobody says so. */
+/** The network is silent for a while and then delivers everything; or connections die without a sign. */
 async function strike(running: Campaign, proxy: TcpProxy): Promise<void> {
   const { random } = running;
   await delay(random.between(500, 3_000));

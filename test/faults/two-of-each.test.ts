@@ -17,7 +17,7 @@ interface Alert {
 /** Requests of an account in a minute, and how many of them each API is asked: neither sees too many alone. */
 const RATE = 100;
 const ASKED_EACH = 60;
-/** Each counts too: with these an API that hears of nobody else is still below the rate. */
+/** Requests per API: an API that counts alone stays below the rate with these. */
 const PROBES_EACH = 20;
 
 /** `npm run keys`, on the database of the fleet. */
@@ -57,7 +57,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
       await database?.drop();
     });
 
-    it('what one API wrote the other reads at once', async () => {
+    it('one API reads the writes of the other at once', async () => {
       const [first = '', second = ''] = fleet.apis();
       const webhook = await fleet.call<{ id: string }>('POST', '/v1/webhooks', {
         url: `${fleet.receiver.url}/hook`,
@@ -128,7 +128,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
 
     it('every trade is stored once, every alert fired once, every event delivered once', async () => {
       await expectNothingLost(fleet, database, tapeFrom);
-      // Nobody was killed: not even the second delivery that a crash may cause is allowed.
+      // Without a kill, not even the repeated delivery of a crash is allowed.
       expect(deliveryCounts(fleet)[0]).toBe(1);
     });
 

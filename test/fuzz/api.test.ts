@@ -7,7 +7,7 @@ import { contentTypes, type Plan, plans } from './requests.ts';
 import { type Outgoing, outgoing, parsed, type Received, send, wrongs } from './send.ts';
 import { aWorld, learn, SPARE, type World } from './world.ts';
 
-/** `FUZZ_REQUESTS=100000 FUZZ_SEED=… FUZZ_PATH=…`: how many, and what a failure said to find it again. */
+/** `FUZZ_REQUESTS=100000 FUZZ_SEED=… FUZZ_PATH=…`: the number of requests, and the seed and path that a failure printed. */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 5_000);
 const SEED = process.env['FUZZ_SEED'];
 const PATH = process.env['FUZZ_PATH'];
@@ -41,7 +41,7 @@ async function ask(plan: FullPlan): Promise<void> {
   if (answer.status === 201) learnFrom(plan, answer);
 }
 
-/** What must not be, beside what the harness finds by the document. */
+/** Failures beside the violations of the document that the harness finds. */
 function faultOf(plan: FullPlan, out: Outgoing, { status, headers, body }: Received): string | undefined {
   if (status >= 500) return `answered ${status}`;
   if (status >= 400 && plan.method !== 'HEAD') {
@@ -50,7 +50,7 @@ function faultOf(plan: FullPlan, out: Outgoing, { status, headers, body }: Recei
     const { error } = failed;
     const problems = api.contract.problemsOfValue(error.code, '#/components/schemas/ErrorCode');
     if (problems.length > 0) return problems.join('; ');
-    if (/node_modules|\.ts:|\bat \w+ \(|SELECT|INSERT/.test(error.message)) return 'the message tells of our insides';
+    if (/node_modules|\.ts:|\bat \w+ \(|SELECT|INSERT/.test(error.message)) return 'the message shows internals';
   }
   if (headers['x-request-id'] === undefined) return 'no X-Request-Id';
   if (status >= 400) return undefined;
@@ -93,7 +93,7 @@ it(`answers ${REQUESTS} generated requests as the document says`, { timeout: 60_
     numRuns: Math.ceil(REQUESTS / BATCH),
     ...(SEED !== undefined && { seed: Number(SEED) }),
     ...(PATH !== undefined && { path: PATH }),
-    // What failed is named by its exchange: a smaller batch would tell no more.
+    // The failing exchange is named: a smaller batch would not add information.
     endOnFailure: true,
   });
   if (run.failed) {
@@ -102,7 +102,7 @@ it(`answers ${REQUESTS} generated requests as the document says`, { timeout: 60_
   }
   if (process.env['FUZZ_VERBOSE'])
     for (const [id, counts] of seen) process.stdout.write(`${id} ${JSON.stringify(Object.fromEntries(counts))}\n`);
-  // Otherwise this would prove little: every route was reached, and did what it is for.
+  // Otherwise this would prove little: every route was reached and succeeded at least once.
   for (const { operation } of operationsOf(api.contract.document)) {
     const statuses = [...(seen.get(operation.operationId)?.keys() ?? [])];
     expect([operation.operationId, statuses.some((status) => status < 300)]).toEqual([operation.operationId, true]);

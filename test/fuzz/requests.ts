@@ -4,7 +4,7 @@ import { operationsOf } from '../support/api-contract.ts';
 import { hostileJson, hostileText, knownText, valuesOf } from './values.ts';
 import { type KeyName, SPARE } from './world.ts';
 
-/** A request before it is known what its texts stand for (`resolved`). */
+/** A request whose names are not replaced by ids yet (`resolved`). */
 export interface Plan {
   operationId: string;
   method: string;
@@ -188,7 +188,7 @@ function bodyOf(contract: ApiContract, { requestBody }: Operation): fc.Arbitrary
   );
 }
 
-/** The content type of a body: mostly what it should be. */
+/** The content type of a body: mostly the right one. */
 export const contentTypes: fc.Arbitrary<string> = fc.oneof(
   { weight: 40, arbitrary: fc.constantFrom('application/json', 'application/json; charset=utf-8') },
   { weight: 1, arbitrary: fc.constantFrom(...CONTENT_TYPES) },

@@ -19,11 +19,11 @@ export interface Received {
   body: Buffer;
 }
 
-/** Beyond these the server may hang up before all was sent, and what it answered is lost. */
+/** Beyond these the server may hang up before all was sent, and its answer is lost. */
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Fills in what the texts of a plan stand for. */
+/** Replaces the names of a plan by ids. */
 export function outgoing(plan: Plan & { contentType: string }, world: World): Outgoing {
   const known = (text: string) => resolved(text, world.known);
   const path = plan.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encoded(known(plan.segments[name] ?? '')));
@@ -55,7 +55,7 @@ function encoded(text: string): string {
   return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80';
 }
 
-/** Sends it; null when the server hung up on what is too large. */
+/** Sends it; null when the server hung up on a large request. */
 export async function send(
   url: string,
   agent: Agent,
@@ -86,7 +86,7 @@ export async function send(
   }
 }
 
-/** What the document says is wrong with a request for this route; empty when it says nothing. */
+/** The faults of a request for this route by the document; empty for a valid request. */
 export function wrongs(contract: ApiContract, plan: Plan, out: Outgoing): string[] {
   const operation = contract.document.paths[plan.path]?.[plan.method === 'HEAD' ? 'get' : plan.method.toLowerCase()];
   // An empty parameter leads to another route.
@@ -122,7 +122,7 @@ function coerced(text: string, schema: JsonSchema): unknown {
   return schema.type === 'integer' && /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
-/** The JSON value of a body; undefined when it is none. */
+/** The JSON value of a body; undefined when it is not JSON. */
 export function parsed(body: Buffer | undefined): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body ?? Buffer.of()));

@@ -9,7 +9,7 @@ export function knownText(name: string): fc.Arbitrary<string> {
   return fc.nat({ max: 10_000 }).map((index) => `${KNOWN}${name}#${index}`);
 }
 
-/** The text that goes out. `known` holds what exists by name; a name without anything is left as it is. */
+/** The text to send. `known` holds existing ids by name; an unknown name stays as it is. */
 export function resolved(text: string, known: ReadonlyMap<string, readonly string[]>): string {
   if (!text.startsWith(KNOWN)) return text;
   const [name = '', index] = text.slice(KNOWN.length).split('#');
@@ -76,7 +76,7 @@ export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.constant({ length: 1, 0: 'a' }),
 );
 
-/** What names things that exist, wherever it comes up. */
+/** Placeholders for existing ids. */
 const NAMES_OF_THINGS = new Set(['tokenMint', 'webhookId', 'address', 'outcome_id', 'market_ids', 'cursor', 'since']);
 const THING_OF: Readonly<Record<string, string>> = { market_ids: 'market_id' };
 

@@ -20,7 +20,7 @@ const LIMIT_RATE = sql('fuzz_limit_rate', 'UPDATE account SET rate_per_minute = 
 /** Keys a request may carry. */
 export type KeyName = 'full' | 'other' | 'limited' | 'expired' | (typeof SCOPES)[number];
 
-/** What is stored, and what requests may name of it. Names are those of parameters and body fields; lists grow as things are made. */
+/** The stored rows that requests may name. Names are the parameters and body fields; lists grow with each creation. */
 export interface World {
   keys: Readonly<Record<KeyName, string>>;
   known: Map<string, string[]>;
@@ -30,7 +30,7 @@ const EVENT_ID = 'weather/week ?%';
 const POOL_SIZE = 12;
 /** Those with deliveries: few, so that a delivery and a webhook named together often belong together. */
 const WEBHOOKS = 2;
-/** Before the name of what may be deleted: the rest stays for the other routes. */
+/** The prefix of rows that may be deleted: the other rows stay for the other routes. */
 export const SPARE = 'spare_';
 const MAX_KNOWN = 200;
 

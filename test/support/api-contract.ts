@@ -47,7 +47,7 @@ interface Ref {
 }
 export type JsonSchema = { [key: string]: unknown };
 
-/** A request and what was answered, as far as a contract speaks of it. */
+/** The parts of a request and its answer that the contract covers. */
 export interface Exchange {
   method: string;
   /** Path and query. */
@@ -59,11 +59,11 @@ export interface Exchange {
 }
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
-/** What may be answered where no route is: these, in the envelope of failures. */
+/** The statuses allowed without a matching route, in the envelope of failures. */
 const UNROUTED_STATUSES = [400, 404, 405, 414, 500, 503];
 const ID = 'api.json';
 
-/** Reads a document: what it says of a route, and whether an answer is as it says. */
+/** Reads a document: the contract of a route, and whether an answer follows it. */
 export class ApiContract {
   readonly document: OpenApi;
   readonly #ajv: Ajv2020;
@@ -88,11 +88,11 @@ export class ApiContract {
     return this.#routes.find(({ pattern }) => pattern.test(path))?.path;
   }
 
-  /** What of an answer is not as the document says. */
+  /** The differences between an answer and the document. */
   problemsOf(exchange: Exchange): string[] {
     const { method, target, status } = exchange;
     const [path = ''] = target.split('?');
-    // The operator pages are no part of the contract; preflights are for browsers.
+    // The operator pages are outside the contract; preflights are for browsers.
     if (path === '/ops' || path.startsWith('/ops/') || (method === 'OPTIONS' && status === 204)) return [];
     const template = this.routeOf(target);
     const operation = template && this.document.paths[template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
@@ -103,7 +103,7 @@ export class ApiContract {
     return this.#problemsOfResponse(exchange, '$ref' in documented ? documented.$ref : pointer(at));
   }
 
-  /** What of a value is not as the schema at this place of the document says: a JSON pointer that begins with `#/`. */
+  /** The differences between a value and the schema at a JSON pointer of the document that begins with `#/`. */
   problemsOfValue(value: unknown, place: string): string[] {
     let validate = this.#validators.get(place);
     if (!validate) {
@@ -116,7 +116,7 @@ export class ApiContract {
     );
   }
 
-  /** What a JSON pointer that begins with `#/` refers to. */
+  /** The target of a JSON pointer that begins with `#/`. */
   resolve(place: string): unknown {
     const known = this.#resolved.get(place);
     if (known !== undefined) return known;
@@ -193,7 +193,7 @@ function escaped(part: string): string {
   return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** Names no field beside those it names: the published document leaves room for more, what we answer today has none. */
+/** Closes every schema: the published document allows more fields, but today's answers have none. */
 function closed<Value>(value: Value): Value {
   if (Array.isArray(value)) for (const item of value) closed(item);
   else if (typeof value === 'object' && value !== null) {
@@ -223,7 +223,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** Tells of every answer of a listener, however it is asked. */
+/** Reports every answer of a listener. */
 export function observed(listener: RequestListener, tell: (exchange: Exchange) => void): RequestListener {
   return (req, res) => {
     const chunks: Buffer[] = [];
@@ -244,7 +244,7 @@ export function observed(listener: RequestListener, tell: (exchange: Exchange) =
     }) as ServerResponse['write'];
     res.end = ((...args: unknown[]) => {
       keep(args[0], args[1]);
-      // Who hung up gets nothing any more.
+      // The client hung up and gets no answer.
       if (res.socket && !res.socket.destroyed) tell(exchangeOf(req, res, given, Buffer.concat(chunks)));
       return Reflect.apply(end, res, args) as ServerResponse;
     }) as ServerResponse['end'];
@@ -265,7 +265,7 @@ export function decoded(bytes: Buffer, encoding: string | null | undefined): Buf
   return encoding === 'br' ? brotliDecompressSync(bytes) : encoding === 'gzip' ? gunzipSync(bytes) : bytes;
 }
 
-/** What was given to `writeHead`: names and values in turn, or a record. */
+/** The headers given to `writeHead`: names and values in turn, or a record. */
 function headersGiven(value: unknown): Headers {
   const headers = new Headers();
   if (Array.isArray(value)) {

@@ -4,7 +4,7 @@ import type { ClaimOptions, Stage } from '../../src/store/marks.ts';
 import { type StageWork, workShards } from '../../src/store/stage.ts';
 import type { Database } from '../../src/store/tx.ts';
 
-/** Works off every mark of a stage that is ripe, parking none; what each transaction returned. */
+/** Processes all ripe marks of a stage, dead-lettering none; returns the result of each transaction. */
 export async function drain<T>(db: Database, stage: Stage, claim: ClaimOptions, work: StageWork<T>): Promise<T[]> {
   const results: T[] = [];
   for (;;) {

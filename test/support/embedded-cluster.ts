@@ -43,7 +43,7 @@ export interface TestClusterOptions {
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const { durable = false, copyOf } = options;
   const dataDir = options.dataDir ?? (await openFolder('oddswire-test-'));
-  // The server of a root user runs as another one, who must get in.
+  // The server of a root user runs as another user, which must reach the folder.
   await chmod(dataDir, 0o711);
   if (copyOf !== undefined) {
     await rmdir(dataDir);

@@ -9,7 +9,7 @@ export interface ExposedMetric {
 /** Of prom-client itself: their names are not ours to choose. */
 const FOREIGN = /^(process|nodejs)_/;
 
-/** Our metrics with the labels they take, without those that every one of them has. */
+/** Our metrics with their own labels, without the common labels. */
 export function exposedMetrics(): ExposedMetric[] {
   const { registry } = createMetrics('test');
   return registry.getMetricsAsArray().flatMap((metric) => {

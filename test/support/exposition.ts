@@ -15,7 +15,7 @@ export interface Family {
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)",?/g;
 
-/** Reads the text format of Prometheus. @throws on a line that is none, or stands outside its family. */
+/** Reads the text format of Prometheus. @throws on an invalid line, or a line outside its family. */
 export function readExposition(text: string): Map<string, Family> {
   const families = new Map<string, Family>();
   let current: Family | undefined;
@@ -46,11 +46,11 @@ function baseName(sample: string, type: string): string {
   return type === 'histogram' || type === 'summary' ? sample.replace(/_(bucket|sum|count)$/, '') : sample;
 }
 
-/** What `promtool check metrics` complains of, for our own metrics: those of prom-client and Node have their own names. */
+/** The checks of `promtool check metrics` for our own metrics: prom-client and Node choose their own names. */
 export function lint({ name, type, help, samples }: Family): string[] {
   const keys = samples.map((sample) => `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`);
   const rules: [boolean, string][] = [
-    [/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name), 'is no snake case'],
+    [/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name), 'is not snake case'],
     [help.length > 0, 'has no help'],
     [['counter', 'gauge', 'histogram'].includes(type), `has the type ${type}`],
     [(type === 'counter') === name.endsWith('_total'), 'counters, and only they, end in _total'],

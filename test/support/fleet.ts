@@ -39,9 +39,9 @@ export interface FleetOptions extends SystemOptions {
   counts: Readonly<Record<ProcessName, number>>;
   /** Variables of one name only. */
   environmentOf?: Partial<Record<ProcessName, Record<string, string>>>;
-  /** How long a process may take to start, where nobody gives up earlier. */
+  /** How long a process may take to start. */
   startLimitMs?: number;
-  /** Who hears of the process of a name with this number, from 0. */
+  /** The listener of the process of a name with this number, from 0. */
   listenerOf?(name: ProcessName, number: number): ProcessListener;
 }
 

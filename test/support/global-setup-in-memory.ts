@@ -14,7 +14,7 @@ export default async function setupInMemory(project: TestProject): Promise<() =>
   return setup(project, (await roomOf(MEMORY)) >= LEAST_ROOM ? MEMORY : undefined);
 }
 
-/** Bytes that a file system in memory can take, 0 where there is none. */
+/** The free bytes of a file system in memory, 0 without one. */
 async function roomOf(path: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(path);

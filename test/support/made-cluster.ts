@@ -20,7 +20,7 @@ const SHARED_DIR = '/var/lib/oddswire';
 
 const log = createLogger({ process: 'test-cluster', level: process.env['TEST_LOG_LEVEL'] ?? 'error' });
 
-/** A temporary folder that the server of a root user, who runs as another one, can get into. */
+/** A temporary folder that the server can reach, which runs as another user when root starts it. */
 export async function openFolder(prefix: string, parent = tmpdir()): Promise<string> {
   const path = await mkdtemp(join(parent, prefix));
   await chmod(path, 0o711);
@@ -37,15 +37,15 @@ export async function makeCluster(
   const native = await reachableNative({ native: nativeFolder(), user: cluster.user, sharedDir: SHARED_DIR, log });
   const isNew = (await findClusterHome(dataDir)) === null;
   await ensureCluster(cluster, native, durable, log);
-  // Shared memory as files of the cluster, which go with it: what a killed server leaves in /dev/shm only its next start removes.
+  // Shared memory as files of the cluster, which are removed with it: only the next start of a killed server removes its files in /dev/shm.
   if (isNew) await appendFile(join(cluster.data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
   const { password } = await keptConnection(cluster, log);
   return { cluster, native, password };
 }
 
 /**
- * Makes `dataDir`, which must not be there, as a copy of `madeIn` with a port of its own: making a cluster costs seconds of CPU.
- * Where the server's user cannot get to temporary folders, it is left to be made by who starts it.
+ * Makes `dataDir`, which must not exist, as a copy of `madeIn` with a port of its own: making a cluster costs seconds of CPU.
+ * Where the server's user cannot reach temporary folders, the caller's start makes the cluster instead.
  */
 export async function copyCluster(madeIn: string, dataDir: string): Promise<void> {
   const to = join(dataDir, 'postgres');

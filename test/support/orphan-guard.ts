@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** Told the ids of processes that run; when nobody is left to tell it more, it kills those that are left. */
+/** Receives the ids of running processes; when its parent ends, it kills the remaining ones. */
 const SCRIPT = `left=' '
 while read -r sign pid; do
   case "$sign" in

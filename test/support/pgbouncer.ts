@@ -16,7 +16,7 @@ export interface PgBouncer {
   stop(): Promise<void>;
 }
 
-/** Whether there is one on PATH; says aloud what is skipped when not. */
+/** Whether pgbouncer is on PATH; prints the skipped tests when it is not. */
 export function hasPgBouncer(): boolean {
   if (spawnSync('pgbouncer', ['--version']).status === 0) return true;
   console.warn('\n!!! no pgbouncer on PATH: the tests through a pooler are SKIPPED !!!\n');
@@ -28,11 +28,11 @@ export async function startPgBouncer(options: { databaseUrl: string; poolSize: n
   const database = new URL(options.databaseUrl);
   const name = database.pathname.slice(1);
   const user = decodeURIComponent(database.username);
-  // What clients give it is one thing, what it gives Postgres another.
+  // Its clients and its connections to Postgres use different passwords.
   const password = database.password === '' ? '' : ` password=${decodeURIComponent(database.password)}`;
   const port = await freePort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-pgbouncer-'));
-  // As root it goes on as another user, who must be able to read its files.
+  // As root it switches to another user, which must be able to read its files.
   await chmod(dir, 0o755);
   const userlist = join(dir, 'userlist.txt');
   await writeFile(userlist, `"${user}" "${PASSWORD}"\n`);

@@ -1,4 +1,4 @@
-/** What block YAML holds: scalars stay text, `<<: *name` is merged. */
+/** The contents of block YAML: scalars stay text, `<<: *name` is merged. */
 export type Yaml = string | Yaml[] | { [key: string]: Yaml };
 
 interface Line {
@@ -37,7 +37,7 @@ function block(lines: readonly Line[], anchors: Map<string, Yaml>): [Yaml, reado
     const [line, ...after] = left;
     if (line.text.startsWith('- ') !== isList) throw new Error(`line ${line.number}: a list and a mapping at once`);
     if (isList) {
-      // What follows the dash is a line of its own, two columns further in.
+      // The text after the dash counts as a line of its own, two columns further in.
       const item = { ...line, indent: line.indent + 2, text: line.text.slice(2) };
       const [value, rest] = /^[\w<-]+:( |$)/.test(item.text)
         ? block([item, ...after], anchors)

@@ -11,7 +11,7 @@ export interface RedisTopology {
   stop(): Promise<void>;
 }
 
-/** What would have to be escaped in a URL, and is. */
+/** A password with characters that a URL must escape. */
 const PASSWORD = 'p@ss:word/1';
 const SENTINEL_PASSWORD = 'sentinel&word';
 const MASTER_NAME = 'queues';

@@ -24,7 +24,7 @@ export async function startTestRedis(): Promise<TestRedis | null> {
   return spawnRedis();
 }
 
-/** Whether there is a redis-server to start several of; says aloud what is skipped when not. */
+/** Whether redis-server is on PATH; prints the skipped tests when it is not. */
 export function hasRedisServer(whatIsSkipped: string): boolean {
   if (spawnSync('redis-server', ['--version']).status === 0) return true;
   console.warn(`\n!!! no redis-server on PATH: ${whatIsSkipped} SKIPPED !!!\n`);
@@ -48,7 +48,7 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** Production's settings and what the caller adds, on a free port; resolves when it takes connections. */
+/** Production's settings and the caller's additions, on a free port; resolves when it accepts connections. */
 export async function spawnRedisServer(settings: Readonly<Record<string, string>> = {}): Promise<RedisServer> {
   const port = await steadyPort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-redis-'));

@@ -10,13 +10,13 @@ export interface SmallDisk {
   readonly path: string;
   /** Takes all the space that is left. */
   fill(): void;
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` took. */
   clear(): Promise<void>;
-  /** Everything on it is gone then. What used it must have ended. */
+  /** Removes it with its contents. Its users must have ended. */
   unmount(): Promise<void>;
 }
 
-/** Whether a file system can be mounted here, which takes root's rights; says aloud what is skipped when not. */
+/** Whether a file system can be mounted here, which needs root's rights; prints the skipped tests when it cannot. */
 export async function canMount(whatIsSkipped: string): Promise<boolean> {
   const where = await mkdtemp(join(tmpdir(), 'oddswire-disk-'));
   const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', where]).status === 0;
@@ -30,7 +30,7 @@ export async function canMount(whatIsSkipped: string): Promise<boolean> {
 export async function mountSmallDisk(options: { sizeMegabytes: number }): Promise<SmallDisk> {
   const where = await mkdtemp(join(tmpdir(), 'oddswire-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${options.sizeMegabytes}m,mode=0711`, 'tmpfs', where]);
-  // What uses it may need a moment to end as well.
+  // Its users may need a moment to end as well.
   const watch = guard('for i in 1 2 3 4 5 6 7 8 9; do sleep 1; umount "$1" && break; done; rmdir "$1"', where);
   const path = join(where, 'files');
   await mkdir(path);

@@ -23,7 +23,7 @@ class SteppedDate extends RealDate {
     return RealDate.now() + offsetMs;
   }
 
-  // What was made by others, before this or in C++, is a date too.
+  // Dates from C++, or from before this module, are dates too.
   static [Symbol.hasInstance](value) {
     return Object.prototype.toString.call(value) === '[object Date]';
   }

@@ -21,12 +21,12 @@ interface LogLine {
   address?: string;
 }
 
-/** A process that is not up by then is killed, before the hook that starts it is given up: nobody would end it then. */
+/** A process that is not up by then is killed before the hook that starts it times out, because it would stay otherwise. */
 const START_LIMIT_MS = 100_000;
-/** What an orchestrator waits before it kills, and some more. */
+/** Longer than an orchestrator waits before it kills. */
 const END_LIMIT_MS = 30_000;
 
-/** Who wants to hear of a process as it goes. */
+/** Listeners to the life of a process. */
 export interface ProcessListener {
   /** Each line it writes. */
   line?(text: string): void;
@@ -143,7 +143,7 @@ export class CallRefusedError extends Error {
   }
 }
 
-/** How an account call is made, beside what it says. */
+/** Options of an account call, beside its body. */
 export interface CallOptions {
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -186,7 +186,7 @@ export interface System {
   stop(): Promise<Map<ProcessName, number | null>>;
 }
 
-/** What the processes of one oddswire share: whom they poll and deliver to, and their variables. */
+/** The settings that the processes of one oddswire share: venues, receivers and variables. */
 export interface Surroundings {
   exchange: Exchange;
   receiver: Receiver;

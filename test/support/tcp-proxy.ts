@@ -8,7 +8,7 @@ export interface TcpProxy {
   readonly url: string;
   /** From here on nothing comes through, connections made from now on included, until `resume`. */
   hold(): void;
-  /** Lets through what was held, in order. */
+  /** Forwards the held bytes, in order. */
   resume(): void;
   /**
    * The connections there are now never say anything again, as after a fail-over to another machine; new ones work. The server
@@ -42,7 +42,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       from.pipe(to);
       from.on('error', () => to.destroy());
       from.on('close', () => {
-        // What is silent does not say good-bye either.
+        // A silent connection does not send a FIN either.
         if (pair.isForsaken) return;
         to.destroy();
         pairs.delete(pair);

@@ -6,7 +6,7 @@ import { type CertificateAuthority, createAuthority } from '../../sim/receiver-t
 /** A server below HTTP, for receivers that misbehave. */
 export interface RawServer {
   readonly port: number;
-  /** `https://127.0.0.1:<port>/hook`, whatever it really speaks. */
+  /** `https://127.0.0.1:<port>/hook`, even when the server speaks another protocol. */
   readonly url: string;
   /** TCP connections accepted so far. */
   readonly connections: () => number;
@@ -32,7 +32,7 @@ export interface TlsServerOptions extends TlsOptions {
   readonly onRequest: (socket: TLSSocket, reset: () => void) => void;
 }
 
-/** A TLS server with a certificate of `testAuthority`, answering each request with whatever `onRequest` writes. */
+/** A TLS server with a certificate of `testAuthority`, answering each request with the output of `onRequest`. */
 export async function startTlsServer({ hosts, onRequest, ...options }: TlsServerOptions): Promise<RawServer> {
   const ca = await testAuthority();
   let requests = 0;
@@ -58,13 +58,13 @@ export async function startTlsServer({ hosts, onRequest, ...options }: TlsServer
 export function startTcpServer(onSocket: (socket: Socket) => void): Promise<RawServer> {
   const server = createTcpServer((socket) => {
     onSocket(socket);
-    // A socket nobody reads would never notice that the other side hung up.
+    // An unread socket would never notice that the other side hung up.
     socket.resume();
   });
   return listen(server, () => 0);
 }
 
-/** A port of 127.0.0.1 on which nobody listens. */
+/** A free port of 127.0.0.1. */
 export async function closedPort(): Promise<number> {
   const server = await startTcpServer((socket) => socket.destroy());
   await server.close();
@@ -101,7 +101,7 @@ async function listen(server: Server, requests: () => number): Promise<RawServer
   };
 }
 
-/** The sender hangs up on every misbehaving server: that is what is being tested. */
+/** The sender hangs up on every misbehaving server, as these tests expect. */
 function ignoreHangUp(): void {
   // Without a listener the process would end.
 }

@@ -66,7 +66,7 @@ function splitCsvLine(line: string): string[] {
   return fields;
 }
 
-/** Prints a table for whoever reads the test output. */
+/** Prints a table into the test output. */
 export function printTable(title: string, rows: readonly Record<string, string | number>[]): void {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const cells = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? '')))];

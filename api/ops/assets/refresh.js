@@ -1,4 +1,4 @@
-// Keeps a page fresh: asks every few seconds for its parts and exchanges those that changed. Stands still while nobody looks.
+// Keeps a page fresh: asks every few seconds for its parts and exchanges those that changed. Pauses while the page is hidden.
 const EVERY_MS = 5_000;
 
 const root = document.querySelector('[data-refresh]');
@@ -25,7 +25,7 @@ async function refresh() {
 function exchange(fragments) {
   for (const [name, markup] of Object.entries(fragments)) {
     const part = root.querySelector(`[data-fragment="${CSS.escape(name)}"]`);
-    // Where somebody stands with the keyboard nothing moves.
+    // The part that holds the keyboard focus does not change.
     if (part === null || part.contains(document.activeElement)) continue;
     // The server's own markup, escaped there.
     if (shown.get(name) !== markup) part.innerHTML = markup;

@@ -18,7 +18,7 @@ import { LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys-form.ts';
 const PATH = '/ops/accounts/:id';
 const MAX_KEYS = 100;
 
-/** One account: what it has, what it may have, its keys. */
+/** One account: its usage, its quotas and its keys. */
 export function accountPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'quotas'>): void {
   router.page({
     path: PATH,
@@ -98,7 +98,7 @@ function limitsForm(request: OpsRequest, account: OpsAccount, defaults: ApiDeps[
   return html`<details class="fold"><summary class="button">Change limits</summary><div class="card">${form}</div></details>`;
 }
 
-/** What a change of limits changes, in words. */
+/** The effect of a change of limits, in words. */
 function changes(before: AccountQuotas, after: AccountQuotas): string {
   const words = (value: number | null) => (value === null ? 'default' : String(value));
   const changed = (Object.keys(LIMIT_FIELDS) as (keyof AccountQuotas)[])

@@ -151,7 +151,7 @@ ${table<ParkedMark>({
 ${more && html`<p class="hint">The newest ${number(MAX_PARKED_SHOWN)}; there are more.</p>`}</section>`;
 }
 
-/** What a mark says, by its stage; see src/store/marks.ts. */
+/** The meaning of a mark, by its stage; see src/store/marks.ts. */
 function whatOf({ stage, detail, key, mint, market }: ParkedMark): Html {
   const token = mint === null ? html`token ${String(key)}` : shortId(mint);
   const of = market === null ? token : html`<a href="${marketPath(market)}">${token}</a>`;

@@ -16,7 +16,7 @@ const TONES: Readonly<Record<OpsActionStatus, Tone>> = {
   started: 'idle',
 };
 
-/** Who did what, the latest first, and who is logged in. */
+/** The actions of operators, newest first, and the open sessions. */
 export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'>): void {
   router.page({
     path: PATH,

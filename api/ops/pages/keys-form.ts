@@ -5,7 +5,7 @@ import type { ApiKeyRequest } from '../../../src/store/accounts.ts';
 import { type ErrorDetail, invalidRequest } from '../../errors.ts';
 
 const MAX_NAME_LENGTH = 100;
-/** What a column of Postgres takes. */
+/** The maximum of a Postgres integer column. */
 export const MAX_LIMIT = 2_147_483_647;
 const DAY_MS = 86_400_000;
 

@@ -39,7 +39,7 @@ function side(caption: string, levels: readonly StoredLevel[], largest: number):
   })}${more > 0 && html`<p class="hint">and ${number(more)} levels behind</p>`}`;
 }
 
-/** What the figure beside it says already, so it is silent. */
+/** Hidden from screen readers: the figure beside it says the same. */
 function bar(share: number): Html {
   const width = Math.max(1, share * BAR_WIDTH).toFixed(1);
   return html`<svg class="depth" viewBox="0 0 ${BAR_WIDTH} 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="10"/></svg>`;

@@ -7,7 +7,7 @@ import { decimalText, marketPath } from './shown-values.ts';
 
 const LISTED_CANDLES = 30;
 
-/** What of a market is looked at. */
+/** The selected outcome and interval of a market. */
 export interface MarketView {
   market: StoredMarket;
   state: OpsMarketState;
@@ -21,7 +21,7 @@ export function viewPath(market: StoredMarket, outcomeId: string, interval: Inte
   return `${marketPath(market)}?${new URLSearchParams({ outcome: outcomeId, interval }).toString()}#chart`;
 }
 
-/** The candles of an outcome: drawn by a script, and as a table for who has none, or cannot see it. */
+/** The candles of an outcome: a chart drawn by a script, and a table for readers without scripts or with a screen reader. */
 export function chart(
   { market, state, interval }: MarketView,
   outcome: OpsOutcome,

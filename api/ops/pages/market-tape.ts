@@ -24,7 +24,7 @@ export function tradeTable(trades: readonly StoredTrade[], outcomes: readonly Op
   });
 }
 
-/** What alerts were compared with, newest first. */
+/** The observations that alerts were compared with, newest first. */
 export function observationTable(observations: readonly StoredObservation[]): Html {
   return table<StoredObservation>({
     caption: 'Observed prices, newest first',

@@ -29,7 +29,7 @@ const SHOWN_OBSERVATIONS = 30;
 
 type MarketDeps = Pick<ApiDeps, 'db'>;
 
-/** /ops/markets/{venue}/{id}: one market with chart, book and tape, and what its chart is drawn of. */
+/** /ops/markets/{venue}/{id}: one market with chart, book and tape, and the data of its chart. */
 export function marketPage(router: OpsRouter, deps: MarketDeps): void {
   router.page({
     path: PATH,

@@ -12,7 +12,7 @@ import { decimalText, marketPath } from './shown-values.ts';
 
 export const MARKETS_PATH = '/ops/markets';
 const PAGE_SIZE = 50;
-/** What the search of the API takes too. */
+/** The limit of the API's search. */
 const MAX_SEARCH_LENGTH = 200;
 const MARKET_TONES: Readonly<Record<MarketStatus, Tone>> = {
   created: 'idle',

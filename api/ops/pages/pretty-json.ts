@@ -1,11 +1,11 @@
 const INDENT = '  ';
 
-/** Characters that turn the direction of writing: shown as they are, what is read is not what is there. */
+/** Characters that change the direction of writing: unescaped, the displayed text would differ from the stored text. */
 const TURNS_DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /**
  * JSON text with a line for each field, every digit as it was: nothing is parsed, only white space between the tokens changes,
- * and what would turn the direction of writing is escaped. Text that is no JSON comes out with its characters in order.
+ * and characters that change the direction of writing are escaped. Text that is not JSON keeps its characters in order.
  */
 export function prettyJson(text: string): string {
   let out = '';
@@ -28,7 +28,7 @@ export function prettyJson(text: string): string {
 
 const BYTES_PER_LINE = 16;
 
-/** Bytes as a hex dump: offset, bytes, and what is printable of them. */
+/** Bytes as a hex dump: offset, bytes, and the printable characters. */
 export function hexDump(bytes: Uint8Array): string {
   const lines: string[] = [];
   for (let offset = 0; offset < bytes.length; offset += BYTES_PER_LINE) {

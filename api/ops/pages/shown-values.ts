@@ -1,6 +1,6 @@
 import { code, type Html, html, NONE, type Tone } from '../html.ts';
 
-/** Digits behind the point that a list shows, or so many behind leading zeros: what is left stays in the title. */
+/** Digits behind the point that a list shows, not counting leading zeros. The title attribute holds the full value. */
 const SHOWN_FRACTION = 6;
 const SHOWN_BEHIND_ZEROS = 3;
 
@@ -30,7 +30,7 @@ export function shortId(id: string): Html {
 /** From this length on a part of a path may be a secret, as chat services have them in their webhook addresses. */
 const MAX_PLAIN_PART = 16;
 
-/** An address without what may be secret in it: no query, and long parts of the path cut. */
+/** An address without its possible secrets: no query, and long parts of the path cut. */
 export function shownUrl(url: string): string {
   if (!URL.canParse(url)) return 'unreadable address';
   const { host, pathname, search, protocol } = new URL(url);

@@ -23,7 +23,7 @@ const BREAKER_OPEN = /circuit breaker is open/;
 
 type VenueDeps = Pick<ApiDeps, 'db' | 'venues' | 'cursors'>;
 
-/** How the polls of each venue fare, and what of theirs was rejected. */
+/** The state of each venue's polls, and their rejected records. */
 export function venuePages(router: OpsRouter, deps: VenueDeps): void {
   const names = deps.venues.map(({ venue }) => venue);
   const marketCounts = briefly(COUNTS_FRESH_MS, () => countMarketsByStatus(deps.db, names));

@@ -29,7 +29,7 @@ export function webhookPath(id: string): string {
   return `/ops/webhooks/${encodeURIComponent(id)}`;
 }
 
-/** /ops/webhooks/{id}: how one subscription fares, and what an operator can do about it. */
+/** /ops/webhooks/{id}: the state of one subscription, and the actions of an operator. */
 export function webhookPage(router: OpsRouter, deps: WebhookDeps): void {
   router.page({
     path: PATH,

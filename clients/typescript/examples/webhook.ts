@@ -1,4 +1,4 @@
-// A receiver that verifies what comes. HTTPS is for whatever stands before it; the service sends to nothing else.
+// A receiver that verifies deliveries. A proxy in front of it must terminate TLS, because the service sends over HTTPS only.
 //   WEBHOOK_SECRET=whsec_... PORT=3000 npm run example:webhook
 import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';

@@ -37,7 +37,7 @@ export const DECIMAL_FIELDS: readonly string[] = ${literal([...decimalFields()].
 `,
 );
 
-/** The document without what the client has types of its own for: failures, headers of answers, the section of webhooks. */
+/** The document without the parts that the client types by itself: failures, headers of answers, the section of webhooks. */
 function slim({ webhooks: _, ...full }) {
   const slimmed = structuredClone(full);
   delete slimmed.components.responses;
@@ -87,7 +87,7 @@ function* walk(value) {
   for (const inner of Object.values(value)) yield* walk(inner);
 }
 
-/** @throws when a market route has another field of the same name that is no decimal. */
+/** @throws when a market route has another field of the same name that is not a decimal. */
 function decimalFields() {
   const names = new Set();
   for (const { properties } of walk(document)) {

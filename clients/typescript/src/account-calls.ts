@@ -9,7 +9,7 @@ type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['paramete
 type ListQuery = QueryOf<'listWebhooks'>;
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
 
-/** What an account owns. What comes is the thing itself; of lists `{data, meta}`. */
+/** Calls for the resources of an account. They return the resource itself; lists return `{data, meta}`. */
 export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>) {
   const listWebhooks = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/webhooks', { ...attempt, params: { query } })));
@@ -43,14 +43,14 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             http.GET('/v1/webhooks/{webhook_id}', { ...attempt, params: { path: { webhook_id } } }),
           )
         ).data,
-      /** Pausing cancels what is pending. */
+      /** Pausing cancels pending deliveries. */
       update: async (webhook_id: string, body: BodyOf<'updateWebhook'>, options?: CallOptions) =>
         (
           await send('replace', options, (attempt) =>
             http.PUT('/v1/webhooks/{webhook_id}', { ...attempt, params: { path: { webhook_id } }, body }),
           )
         ).data,
-      /** Cancels what is pending. */
+      /** Cancels pending deliveries. */
       delete: async (webhook_id: string, options?: CallOptions) =>
         (
           await send('delete', options, (attempt) =>

@@ -1,11 +1,11 @@
 import type { components } from './schema.ts';
 
-/** Codes that the document lists, and whatever a later version adds. */
+/** The codes of the document, and any code of a later version. */
 export type ErrorCode = components['schemas']['ErrorCode'] | 'unexpected_answer' | (string & Record<never, never>);
-/** What is wrong with one part of the input. */
+/** The fault in one part of the input. */
 export type ErrorDetail = components['schemas']['ErrorDetail'];
 
-/** An answer that says no. `code` is `unexpected_answer` when it was no answer of oddswire's, such as a proxy's page. */
+/** An answer that reports an error. `code` is `unexpected_answer` for an answer that is not from oddswire, such as a proxy's page. */
 export class OddswireApiError extends Error {
   override readonly name = 'OddswireApiError';
   readonly status: number;
@@ -40,7 +40,7 @@ export class OddswireApiError extends Error {
   }
 }
 
-/** No answer came, or none that could be read to its end. `cause` is what `fetch` threw. */
+/** No answer came, or it broke off. `cause` is the error of `fetch`. */
 export class OddswireConnectionError extends Error {
   override readonly name = 'OddswireConnectionError';
   readonly code: 'connection_failed' | 'timeout';
@@ -64,7 +64,7 @@ export class OddswireWebhookError extends Error {
   }
 }
 
-/** The error that an answer stands for. `body` is its JSON, or its text when it is none. */
+/** The error of an answer. `body` is its JSON, or its text when it is not JSON. */
 export function apiErrorOf(response: Response, body: unknown, nowMs: number): OddswireApiError {
   const { status, headers } = response;
   const requestId = headers.get('x-request-id') ?? undefined;

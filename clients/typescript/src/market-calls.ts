@@ -20,12 +20,12 @@ type ListQuery = OfVenue & QueryOf<'listMarkets'>;
 type EventListQuery = OfVenue & QueryOf<'listEvents'>;
 type EventQuery = OfVenue & { event_id: string } & QueryOf<'getEvent'>;
 type TradeQuery = OfMarket & WithDates<QueryOf<'listTrades'>>;
-/** What an iterator walks: a list without its place. */
+/** The parameters of an iterator: a list without its cursor. */
 type Walked<Query> = Omit<Query, 'limit' | 'cursor'>;
 
 const EVERY_VENUE = 'all';
 
-/** Reads of market data. What comes is `{data, meta}`. */
+/** Reads of market data. They return `{data, meta}`. */
 export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>) {
   const listMarkets = ({ venue = EVERY_VENUE, ...query }: ListQuery = {}, options?: CallOptions) =>
     send('read', options, (attempt) =>

@@ -30,7 +30,7 @@ export interface ClientOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   /** Ends the call, waits between attempts included, with the signal's reason. */
   signal?: AbortSignal | undefined;
@@ -42,7 +42,7 @@ export interface CallOptions {
   requestId?: string;
 }
 
-/** What calls take that make something or set it off. */
+/** Options of calls that create a resource or start an action. */
 export interface WriteOptions extends CallOptions {
   /**
    * Calls with the same key and the same input are done once within 24 hours. Default: a random UUID for each call, which makes
@@ -54,7 +54,7 @@ export interface WriteOptions extends CallOptions {
 /** Whether a call may be sent again. */
 type Kind = 'read' | 'create' | 'replace' | 'delete';
 
-/** What one attempt hands to openapi-fetch. */
+/** The result of one attempt for openapi-fetch. */
 type Attempt = {
   signal: AbortSignal;
   headers: Record<string, string>;
@@ -64,7 +64,7 @@ type Attempt = {
 type Failure = OddswireApiError | OddswireConnectionError;
 type Answered<Body> = { data?: Body; error?: unknown; response: Response };
 
-/** Sends requests and judges their answers. Decimals of what comes are `D`. */
+/** Sends requests and checks their answers. Decimals in answers have the type `D`. */
 export interface Transport<D extends DecimalType> {
   readonly http: Client<paths, 'application/json'>;
   /**
@@ -130,7 +130,7 @@ export function createTransport<D extends DecimalType>(
       };
       return await run({ signal: deadline.signal, headers, fetch });
     } catch (error) {
-      // A success that is not JSON: somebody between us and the service answered.
+      // A success that is not JSON: a proxy between client and service answered.
       if (answer && error instanceof SyntaxError) throw apiErrorOf(answer, undefined, Date.now());
       throw error;
     } finally {
@@ -173,7 +173,7 @@ export function createTransport<D extends DecimalType>(
   };
 }
 
-/** A call that ran out of time has had its time; what was refused before anything was done may always come again. */
+/** A call that timed out is not retried; a request that was rejected before any effect can always be retried. */
 function mayRepeat(kind: Kind, call: WriteOptions, failure: Failure): boolean {
   if (!failure.retryable || failure.code === 'timeout') return false;
   if (kind === 'create') return call.idempotencyKey !== false;
@@ -181,7 +181,7 @@ function mayRepeat(kind: Kind, call: WriteOptions, failure: Failure): boolean {
   return kind !== 'delete' || (failure instanceof OddswireApiError && failure.status === 429);
 }
 
-/** Milliseconds. What the service asks for, never less; else twice as long each time, up to half of it by chance. */
+/** Milliseconds. At least the wait that the service asks for; else doubled each time, up to half of it random. */
 function delayBefore(repetition: number, failure: Failure): number {
   if (failure instanceof OddswireApiError && failure.retryAfterSeconds !== undefined) {
     return failure.retryAfterSeconds * 1_000;

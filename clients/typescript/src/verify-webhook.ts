@@ -16,7 +16,7 @@ export interface WebhookRequest {
 }
 
 /**
- * Checks `webhook-signature` (Standard Webhooks) and gives the event. Kinds of events may be added: leave alone what you do not
+ * Checks `webhook-signature` (Standard Webhooks) and returns the event. Later versions may add kinds of events: ignore kinds that you do not
  * know. A delivery may come more than once: remember `event.id`.
  * @throws OddswireWebhookError when the request is not from the service, older than 300 seconds, or no event.
  */
@@ -58,7 +58,7 @@ function isSigned(secret: string, text: string, headers: Record<string, string>)
   }
 }
 
-/** After `whsec_` the key is what the base64 says; any other secret is the key itself. */
+/** After `whsec_` the key is the decoded base64; any other secret is the key itself. */
 function verifierOf(secret: string): Webhook {
   try {
     return secret.startsWith(GENERATED)
@@ -92,7 +92,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether it has what events have. The signature vouches for the rest. */
+/** Whether it has the fields of an event. The signature covers the rest. */
 function isEvent(value: unknown): value is WebhookEvent<DecimalType> {
   return (
     typeof value === 'object' &&

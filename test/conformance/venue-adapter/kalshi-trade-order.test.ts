@@ -9,19 +9,6 @@ import { listRecordedFiles, printTable, readRecordedCsv, venueDataFolder } from 
 const kalshi = venueDataFolder('kalshi');
 const folder = kalshi === undefined ? undefined : join(kalshi, 'trade_tape_2025-11');
 
-/**
- * `last_price` of the closed markets whose tape ends with trades of one microsecond at several prices, as the venue's market list
- * stated it after their close (the same public repository as the tapes, data/closed_markets.csv).
- */
-const LAST_PRICES = {
-  'KXBTCD-25NOV0909-T101749.99': '0.93',
-  'KXBTCD-25NOV0910-T102749.99': '0.63',
-  'KXBTCD-25NOV0910-T104249.99': '0.44',
-  'KXBTCD-25NOV0911-T102249.99': '0.95',
-  'KXBTCD-25NOV0911-T102749.99': '0.98',
-  'KXETHD-25NOV0913-T3499.99': '0.99',
-} as const;
-
 function tapeOf(path: string): OrderedTrade[] {
   return readRecordedCsv(path).map((row) => ({
     tradeId: row['trade_id'] ?? '',
@@ -49,13 +36,6 @@ const ends = (trades: readonly OrderedTrade[]) => `${trades[0]?.price} ${trades.
 
 describe.skipIf(folder === undefined)('the order of trades on recorded Kalshi tapes', () => {
   const tapes = folder === undefined ? [] : listRecordedFiles(folder).map((file) => tapeOf(join(folder, file)));
-
-  it.each(Object.entries(LAST_PRICES))('ends %s at the last price of the venue, %s', (ticker, lastPrice) => {
-    const tape = tapeOf(join(folder ?? '', `${ticker}.csv`)).sort(compareTrades);
-    const last = tape.filter(({ tsMs }) => tsMs === tape.at(-1)?.tsMs);
-    expect(new Set(last.map(({ price }) => price)).size).toBeGreaterThan(1);
-    expect(tape.at(-1)?.price).toBe(lastPrice);
-  });
 
   it('meets one side only among trades of one microsecond, and changes open or close of 8 % of the 1m candles', () => {
     const sweeps = tapes

@@ -99,7 +99,7 @@ describe('more alerts than one transaction fires', () => {
     expect([await countsOf(crowded), await countsOf(quiet)]).toEqual([allFired(90), allFired(1)]);
   });
 
-  it('fire on the first price that met them, whatever came since', async () => {
+  it('fire on the first price that met them, independent of later prices', async () => {
     await aCrowd(mint, 'above', '0.6', 90);
     await desk.see(mint, '0.7');
     const first = await desk.evaluate({ ...LIMITS, firedPerToken: 89 });
@@ -118,7 +118,7 @@ describe('more alerts than one transaction fires', () => {
     ]);
   });
 
-  it('expire in several, those that were met having fired before', async () => {
+  it('expire in several, after met alerts fired', async () => {
     const { market, mint: outcome } = desk.market();
     await desk.list(market);
     await aCrowd(outcome, 'above', '0.6', 50);
@@ -138,7 +138,7 @@ describe('more alerts than one transaction fires', () => {
   });
 });
 
-it('alerts are created and deleted while an evaluation of their token is under way', async () => {
+it('alerts can be created and deleted during an evaluation of their token', async () => {
   await aCrowd(mint, 'above', '0.6', 30);
   const other = await desk.create(mint, 'below', '0.1');
   await desk.see(mint, '0.7');

@@ -21,7 +21,7 @@ const TOLD = sql(
    FROM alert a LEFT JOIN event e ON e.id = a.event_id WHERE a.pk = $1`,
 );
 
-/** What became of an alert. */
+/** The final state of an alert. */
 interface Told {
   status: string;
   triggered_price: string | null;
@@ -34,7 +34,7 @@ interface Told {
 export interface AlertDesk {
   db: Database;
   accountId: bigint;
-  /** Works off all marks, so many to a claim; what each claim came to. */
+  /** Processes all marks in claims of this size; returns the result of each claim. */
   evaluate(limits?: EvaluationLimits, claimed?: number): Promise<Evaluation[]>;
   /** Polled prices, each in a transaction and a moment of its own. */
   see(mint: string, ...prices: string[]): Promise<void>;
@@ -91,7 +91,7 @@ export async function alertDesk(): Promise<AlertDesk> {
     async print(mint, price, ageMs = 0) {
       const trade = aTrade({ tsMs: Date.now() - ageMs, tradeId: newId('req'), outcomeId: mint, price: decimal(price) });
       await db.transaction((tx) => writeTrades(tx, [trade], 'USD'));
-      // What comes next comes later: moments are kept to the millisecond.
+      // Moments are stored to the millisecond, so the next write must come later.
       await db.query(NEXT_MILLISECOND);
     },
     create(mint, condition, target, over = {}) {

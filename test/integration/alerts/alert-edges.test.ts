@@ -56,7 +56,7 @@ describe('the price in effect when an alert was made', () => {
     expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
   });
 
-  it('is no trade print', async () => {
+  it('is not a trade print', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.print(mint, '0.7');
@@ -65,7 +65,7 @@ describe('the price in effect when an alert was made', () => {
     expect(await desk.told(alert)).toMatchObject(ACTIVE);
   });
 
-  it('is the latest price when its history is older than what is kept', async () => {
+  it('is the latest price when its history is past retention', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.7');
     const forget = sql(
@@ -112,7 +112,7 @@ describe('a token that nothing prices', () => {
 });
 
 describe('a market with its final outcome', () => {
-  it('closes alerts on both sides, whatever its payouts are', async () => {
+  it('expires alerts on both sides with any payouts', async () => {
     const { market, mint, other } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.5');
@@ -157,7 +157,7 @@ describe('a market with its final outcome', () => {
     expect(await desk.told(alert)).toMatchObject(ACTIVE);
   });
 
-  it('fires what a price met before, even when the news of the outcome is worked off first', async () => {
+  it('fires an alert that a price met before, even when the final outcome is evaluated first', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     const alert = await desk.create(mint, 'above', '0.6');

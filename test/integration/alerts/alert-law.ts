@@ -1,6 +1,6 @@
 /*
- * The law of alerts (DESIGN section 7) over a history that a test wrote itself, to hold the evaluator against. Moments are
- * ticks: the test does one thing per tick. What two transactions leave open, which of them is evaluated first, stays open here.
+ * The reference model of alerts over a history that a test wrote, to compare the evaluator with. Moments are
+ * ticks: the test does one thing per tick. The order of evaluation of two transactions is open here too.
  */
 
 /** One price that was written: stamped when it was written, visible from its commit on. */
@@ -29,7 +29,7 @@ export interface MadeAlert {
 interface Verdict {
   /** It has to fire. */
   must: boolean;
-  /** The prices it may say it fired on; it may not fire when there are none. */
+  /** The prices that it may have fired on; empty when it must not fire. */
   may: Set<number>;
 }
 
@@ -43,13 +43,13 @@ export function judge(alert: MadeAlert, seen: readonly SeenPrice[], finalAt: num
   const since = ofToken.filter(({ stampedAt }) => stampedAt >= alert.madeAt);
   const counts = (price: SeenPrice) => alert.madeAt < finalAt && price.stampedAt < finalAt && meets(price);
   const law = [...(inEffect ? [inEffect] : []), ...since].filter(counts);
-  // While the price in effect was not committed, the one before it was what anybody saw.
+  // Before the commit of the price in effect, readers saw the previous price.
   const before = polled.filter(
     (_, i) => i < polled.length - 1 && polled.slice(i + 1).every((q) => q.committedAt > alert.committedAt),
   );
   const open = [...law, ...before.filter(counts)].filter(({ committedAt }) => committedAt < alert.deletedAt);
   const known = Math.min(finalAt, alert.drainedAt);
-  // The first one counts, when nobody could see the later one without it.
+  // The first one counts when no reader could see the later one without it.
   const isFirst = (price: SeenPrice) =>
     alert.committedAt > price.stampedAt ||
     !law.some((other) => other.stampedAt < price.stampedAt && other.committedAt < price.committedAt);

@@ -75,7 +75,7 @@ interface Held {
   commit(): Promise<void>;
 }
 
-/** Writes prices, alerts and outcomes as the service does, and remembers what it did, for `verdicts`. */
+/** Writes prices, alerts and outcomes as the service does, and records its writes for `verdicts`. */
 export class AlertWorld {
   readonly #db: Database;
   readonly #accountId: bigint;
@@ -127,7 +127,7 @@ export class AlertWorld {
     return this.#tick;
   }
 
-  /** Polls write one price per token. A late one says what the venue said before all others: it is not to be seen. */
+  /** Polls write one price per token. A late one has an older venue time than all others and must stay invisible. */
   async poll(
     kind: 'prices' | 'books',
     prices: ReadonlyMap<number, number>,
@@ -242,7 +242,7 @@ export class AlertWorld {
     if (held) await this.#end(held);
   }
 
-  /** Evaluates what is there, as the service does: claims of shards until none waits. Nobody is ever woken. */
+  /** Evaluates what is there, as the service does: claims of shards until none has marks. It sends no wake-ups. */
   async evaluate(manner: Manner): Promise<void> {
     const work = Promise.all(Array.from({ length: manner.evaluators }, () => this.#evaluator(manner))).then(
       () => undefined,
@@ -255,7 +255,7 @@ export class AlertWorld {
     if (!manner.dies) this.#drainedAt = await this.#next();
   }
 
-  /** Lets everything end; then what became of each alert, beside the law. */
+  /** Waits for all work; returns the state of each alert beside the reference model. */
   async verdicts(manner: Manner): Promise<{ alert: MadeAlert; outcome: Outcome; problem: string | null }[]> {
     await this.#release();
     await Promise.all(this.#behind.splice(0));

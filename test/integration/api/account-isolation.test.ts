@@ -4,7 +4,7 @@ import { aDelivery } from '../../factories/deliveries.ts';
 import { anAddress } from '../../factories/wallets.ts';
 import { type Answer, type Client, startTestApi, type TestApi } from './api-harness.ts';
 
-/** Of what the API says of itself, what this test needs. */
+/** The parts of the OpenAPI document that this test needs. */
 interface Contract {
   paths: Record<string, Record<string, { requestBody?: { content: Record<string, { example?: unknown }> } }>>;
 }
@@ -14,7 +14,7 @@ const PK = sql('test_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id 
 let api: TestApi;
 let owner: Client;
 let stranger: Client;
-/** What the owner has, by the parameter that names it. */
+/** The owner's resources, by the parameter that names them. */
 let owned: Record<string, string>;
 /** Every account route that names a thing, as the contract lists them. */
 let routes: { method: string; path: string; body: unknown }[];
@@ -63,14 +63,14 @@ const UNKNOWN: Record<string, string> = {
 };
 const fill = (path: string, ids: Record<string, string>) =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? `no-${name}`);
-/** All of an answer but what differs each time. */
+/** An answer without the parts that differ each time. */
 const gist = ({ status, headers, body }: Answer) => [
   status,
   body.error,
   [...headers.keys()].filter((name) => !/^(date|x-request-id)$/.test(name)),
 ];
 
-describe('what belongs to another account', () => {
+describe('a resource of another account', () => {
   it('is 404 on every route, to the last word as if it were nowhere', async () => {
     expect(routes.length).toBeGreaterThanOrEqual(13);
     for (const { method, path, body } of routes) {
@@ -81,7 +81,7 @@ describe('what belongs to another account', () => {
     }
   });
 
-  it('is 404 below what is ours: a delivery of theirs under our webhook', async () => {
+  it('is 404 when the path names a foreign delivery under an own webhook', async () => {
     const hook = await stranger.account('POST', '/v1/webhooks', {
       url: 'https://r.example.com/',
       events: ['price_alert'],
@@ -95,7 +95,7 @@ describe('what belongs to another account', () => {
     }
   });
 
-  it('cannot be named in what we make', async () => {
+  it('cannot be named in an own resource', async () => {
     const alert = { tokenMint: 't', condition: 'above', price: 1 };
     const [foreign, unknown] = [
       await stranger.account('POST', '/v1/alerts', { ...alert, webhookId: owned['webhook_id'] }),

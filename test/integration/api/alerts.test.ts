@@ -125,16 +125,19 @@ describe('creating an alert', () => {
       body: `{"tokenMint":"x","condition":"above","price":${price}}`,
     });
 
-  it.each(['1e999', '-1e999', '1e-999', '-0', '0e5'])('refuses the number %s, which is none above 0', async (price) => {
-    const answer = await createFrom(price);
-    expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'price']);
-  });
+  it.each(['1e999', '-1e999', '1e-999', '-0', '0e5'])(
+    'returns 400 for the number %s, which is not above 0',
+    async (price) => {
+      const answer = await createFrom(price);
+      expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'price']);
+    },
+  );
 
   it.each([
     ['1e308', `1${'0'.repeat(308)}`],
     ['1.5E-7', '0.00000015'],
     ['0.1000', '0.1'],
-    // A JSON number is read as a double, as everywhere: what it came to is what is compared, and shown.
+    // A JSON number is read as a double: alerts compare and show that double.
     ['0.30000000000000000000001', '0.3'],
   ])('takes %s and says %s', async (price, shown) => {
     const answer = await createFrom(price);
@@ -242,7 +245,7 @@ describe('listing and deleting alerts', () => {
     expect(seen).toEqual(made.reverse());
   });
 
-  it('tells of more when a plain list is cut', async () => {
+  it('returns next_cursor when a plain list is cut', async () => {
     const owner = await api.client();
     for (let i = 0; i < 101; i++) await anAlert({}, owner);
     const answer = await owner.account('GET', '/v1/alerts');

@@ -61,9 +61,9 @@ export interface TestApi {
   reads: ReadTracker;
   /** The app's clock, epoch milliseconds. */
   clock: { nowMs: number };
-  /** What the app was given. */
+  /** The dependencies of the app. */
   deps: ApiDeps;
-  /** What every answer is held against. */
+  /** The contract that every answer is checked against. */
   contract: ApiContract;
   /** Throws when an answer since the last call was not as the contract says: `call` does it itself. */
   checkAnswers(): void;
@@ -97,7 +97,7 @@ export async function startTestApi(
   const wakes: TestApi['wakes'] = [];
   const clock = { nowMs: Date.now() };
   const limits = createAccountLimits({
-    // Shared with nobody: tests that count statements see those of routes only.
+    // A pool of its own, so that tests that count statements see the statements of routes only.
     addUsage: async (entries) => entries.map(({ used }) => used),
     defaults: { requests: 1_000_000, cold_reads: 1_000_000 },
     log,

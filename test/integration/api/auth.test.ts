@@ -55,7 +55,7 @@ describe('credentials', () => {
     expect((await api.call('/v1/venues', { headers: both })).status).toBe(401);
   });
 
-  it('does not ask for a key where there is no route', async () => {
+  it('needs no key when no route matches', async () => {
     expect((await api.call('/v1/nowhere/at/all')).status).toBe(404);
   });
 });

@@ -17,7 +17,7 @@ async function aPricedMarket(price: string, fields: Parameters<typeof aStoredMar
 }
 
 describe('prices of many markets', () => {
-  it('are those of the single route, in the order asked, each once; what has none is named', async () => {
+  it('equal the single route in the requested order, each once, and name markets without a price', async () => {
     const [a, b] = [await aPricedMarket('0.1234567890123456789'), await aPricedMarket('0.7')];
     const { marketId: unpriced } = await aStoredMarket(api.db);
     const hidden = await aPricedMarket('0.5', { venue: 'retired' });

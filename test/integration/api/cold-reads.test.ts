@@ -27,7 +27,7 @@ const log = createLogger({ process: 'test', level: 'silent' });
 const clock = { nowMs: 1_800_000_000_000 };
 
 let api: TestApi;
-/** What a cold read waits for. */
+/** The data that a cold read waits for. */
 let arrival: () => Promise<boolean> = async () => false;
 /** Kept answers are of this clock. */
 let elapsedMs = 1;
@@ -83,7 +83,7 @@ async function aFetchedBook(market: TestMarket, bid: string): Promise<void> {
 }
 
 describe('the cold reads of an account', () => {
-  it('end; then it gets what is stored, and is told so, or when to come again', async () => {
+  it('get the stored data with a notice, or Retry-After, when they are used up', async () => {
     const read = await aClient();
     for (let i = 0; i < COLD_READS; i++) await read(bookPath(await aStoredMarket(api.db)));
     expect(fetches()).toBe(COLD_READS);
@@ -102,7 +102,7 @@ describe('the cold reads of an account', () => {
     expect(fetches()).toBe(COLD_READS + 1);
   });
 
-  it('are not spent by reads of what is known, of the past, of what cannot be had, and of what another fetches', async () => {
+  it('are not spent by reads of stored data, of the past, of absent data, or of data that another read fetches', async () => {
     const [read, other] = [await aClient(1), await aClient(1)];
     const [fresh, over] = [await aStoredMarket(api.db), await aStoredMarket(api.db, { status: 'resolved' })];
     await aStoredBook(api.db, tokenOf(fresh), { asOf: new Date(1_000_000), bids: [['0.2', '1']], asks: [] });
@@ -130,7 +130,7 @@ describe('the cold reads of an account', () => {
     expect(fetches()).toBe(2);
   });
 
-  it('are none with a quota of 0', async () => {
+  it('are rejected with a quota of 0', async () => {
     const read = await aClient(0);
     expect(gist(await read(bookPath(await anOldBook())))).toMatchObject({ status: 200, cold: 'exhausted' });
     expect(fetches()).toBe(0);
@@ -149,7 +149,7 @@ describe('the cold reads of an account', () => {
     const begun = await read(trades(one));
     expect(begun.body.meta).toMatchObject({ history: { status: 'backfilling' } });
     expect(gist(begun).cold).toBeUndefined();
-    // Under way already: it costs nothing more.
+    // Already in flight: it costs nothing more.
     expect(gist(await read(candles(one))).cold).toBeUndefined();
     for (const path of [trades(two), candles(two), candles(two).replace('candles', 'volume')]) {
       const answer = await read(path);
@@ -180,7 +180,7 @@ describe('an account without cold reads left', () => {
     }
   });
 
-  it('leaves nothing in the cache, and gets what another left there', async () => {
+  it('leaves nothing in the cache, and reads the entries of other accounts', async () => {
     const [poor, rich] = [await aClient(0), await aClient(10)];
     const market = await anOldBook();
     expect(gist(await poor(bookPath(market))).cold).toBe('exhausted');

@@ -276,7 +276,7 @@ describe('hostile requests', () => {
 });
 
 describe('when a dependency is away', () => {
-  it('is alive but not ready, and says what is missing', async () => {
+  it('is alive but not ready, and names the missing dependency', async () => {
     const lame = await startTestApi({
       dependencies: [
         { name: 'database', check: async () => undefined },

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 describe('every answer', () => {
-  it('says that it is data and no page, whatever it is', async () => {
+  it('sends the security headers of data with every answer', async () => {
     const bearer = { Authorization: `Bearer ${client.key}` };
     for (const answer of [
       await off.call('/v1/venues', { headers: bearer }),

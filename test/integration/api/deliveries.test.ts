@@ -56,7 +56,7 @@ const list = async (path: string, owner = client) => {
 };
 
 describe('listing deliveries', () => {
-  it('shows each with what is known of it, newest first', async () => {
+  it('shows each with its known fields, newest first', async () => {
     const hook = await aWebhook();
     const pending = await hook.delivery();
     const failed = await hook.delivery({ status: 'failed' });
@@ -140,7 +140,7 @@ describe('listing deliveries', () => {
     }
   });
 
-  it('pages exactly once what was there, while rows come and change', async () => {
+  it('pages return each present row exactly once while rows are added and change', async () => {
     const hook = await aWebhook();
     const there: string[] = [];
     for (let i = 0; i < 11; i++) there.push((await hook.delivery({ status: 'failed' })).id);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** What the page loads. */
+/** The files that the page loads. */
 const loaded = () =>
   [...page.text.matchAll(/<(?:link|script|img|iframe)\b[^>]*\b(?:href|src)="([^"]*)"/g)].map(([, to = '']) => to);
 
@@ -33,7 +33,7 @@ describe('/docs', () => {
     for (const name of ['base-uri', 'form-action', 'frame-ancestors']) expect(policy.get(name)).toBe("'none'");
   });
 
-  it('loads files that are all here, kept by the browser, and 304 for who has them', async () => {
+  it('loads only local files, which browsers cache and revalidate with 304', async () => {
     const paths = loaded();
     expect(paths).toHaveLength(5);
     for (const path of paths) {
@@ -55,7 +55,7 @@ describe('/docs', () => {
     }
   });
 
-  it('shows our document and asks nobody else to validate it', async () => {
+  it('shows our document and sends it to no validator', async () => {
     const { text } = await api.call('/docs/page.js');
     expect(text).toContain("url: '/openapi.json'");
     expect(text).toContain('validatorUrl: null');

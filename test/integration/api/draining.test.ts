@@ -26,7 +26,7 @@ async function startServer(answer: (response: ServerResponse) => void) {
 }
 
 describe('a server that is to end', () => {
-  it('answers what is under way, and its client is told to come back on another connection', async () => {
+  it('answers requests in flight, and closes their connections afterwards', async () => {
     let take: (response: ServerResponse) => void = () => undefined;
     const asked = new Promise<ServerResponse>((resolve) => {
       take = resolve;

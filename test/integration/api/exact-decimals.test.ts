@@ -49,7 +49,7 @@ const sizeOf = (maxWhole: number, maxFraction: number) =>
     .map(([whole, fraction, more, way]) => written(whole, fraction, more, way));
 
 const VALUES_PER_ROUND = 40;
-/** Texts carry any digits; JSON numbers what a double can tell apart, which is what a venue that sends them has. */
+/** Texts carry any digits. JSON numbers carry the precision of a double, and a venue that sends numbers has no more. */
 const round = fc.array(
   fc.record({ price: priceOf(18), size: sizeOf(20, 10), jsonPrice: priceOf(15), jsonSize: sizeOf(8, 7) }),
   { minLength: VALUES_PER_ROUND, maxLength: VALUES_PER_ROUND },

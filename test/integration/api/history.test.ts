@@ -55,7 +55,7 @@ async function startFollowing(coldWaitMs: number): Promise<TestApi> {
 let api: TestApi;
 let client: Client;
 beforeAll(async () => {
-  // Nobody waits for long where no page comes.
+  // A short wait, because no page comes.
   api = await startFollowing(30);
   client = await api.client();
 });
@@ -78,7 +78,7 @@ async function walk(): Promise<OpenHistory> {
 }
 const step = (reached: number, isDone = false) => ({ position: null, reachedMs: reached * 1000, isDone });
 
-describe('a read that reaches below what is stored', () => {
+describe('a read below the stored range', () => {
   it.each([
     ['candles', `candles?start=${BEGAN}&interval=1h`],
     ['candles of the default range', 'candles'],
@@ -106,7 +106,7 @@ describe('a read that reaches below what is stored', () => {
     expect(answer.headers.get('cache-control')).toBe('private, max-age=1');
   });
 
-  it('asks back to the oldest trades that are kept, where nobody knows when the market began', async () => {
+  it('asks back to the retention floor when the start of the market is unknown', async () => {
     const market = await aStoredMarket(api.db);
     await get(market, 'trades');
     expect(await rowsOf(market)).toMatchObject([{ from_at: new Date((NOW - 3_650 * DAY) * 1000) }]);
@@ -143,7 +143,7 @@ describe('a read that reaches below what is stored', () => {
         expect(historyIn(answer)).toMatchObject({ trades: 1 });
       }
       expect(patient.wakes).toEqual([wake]);
-      // Whoever comes later is not kept waiting.
+      // A later read does not wait.
       expect(historyIn(await caller.market(path))).toMatchObject({
         status: 'complete',
         covered_from: BEGAN,
@@ -154,7 +154,7 @@ describe('a read that reaches below what is stored', () => {
     }
   });
 
-  it('once it was asked for sees how far it came, and what came of it', async () => {
+  it('reports the progress and result of the requested walk', async () => {
     const market = await oldMarket();
     await get(market, 'candles');
     await advanceTradeHistory(api.db, await walk(), step(LIVE - 5 * DAY));
@@ -168,7 +168,7 @@ describe('a read that reaches below what is stored', () => {
     expect(api.wakes).toEqual([wake]);
   });
 
-  it('of a failed or cut short one says why, and what is covered', async () => {
+  it('reports the reason and the covered range of a failed or truncated walk', async () => {
     const [failed, short] = [await oldMarket(), await oldMarket()];
     await get(failed, 'candles');
     for (let failure = 1; failure <= MAX_HISTORY_FAILURES; failure++) {
@@ -210,7 +210,7 @@ describe('a read that reaches below what is stored', () => {
   });
 });
 
-describe('a read that does not reach below what is stored', () => {
+describe('a read within the stored range', () => {
   it.each([
     ['candles', `candles?start=${LIVE + 10}&interval=1m&end=${NOW}`],
     ['volume', `volume?start=${LIVE + 10}`],
@@ -278,8 +278,8 @@ describe('a read that does not reach below what is stored', () => {
   });
 });
 
-describe('a read of what was asked for before', () => {
-  it('writes nothing, whatever has become of it', async () => {
+describe('a read of an already requested range', () => {
+  it('writes nothing in any state of the walk', async () => {
     const market = await oldMarket();
     await get(market, 'trades');
     const readAll = async () => {
@@ -312,7 +312,7 @@ describe('a read of what was asked for before', () => {
 });
 
 describe('a venue', () => {
-  it('is as healthy as its scheduled polls, whatever its walks back come to', async () => {
+  it('is as healthy as its scheduled polls, independent of walks back', async () => {
     await api.db.query(
       sql(
         'test_failing_history',

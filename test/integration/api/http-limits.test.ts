@@ -101,7 +101,7 @@ describe('a slow client', () => {
     const asked = once(server, 'request');
     socket.write(LAST_GET);
     await asked;
-    // Whoever says nothing is cut off meanwhile: all that is too slow would have been.
+    // A silent client is cut off meanwhile, so every slow one would have been too.
     await untilEnd(await open(server));
     answer();
     expect(await untilEnd(socket)).toMatch(/late$/);

@@ -96,7 +96,7 @@ describe('a request with the same key', () => {
     expect([await made(), api.wakes.length]).toEqual(before);
   });
 
-  it('makes one thing, whoever comes first of many, in two processes', async () => {
+  it('creates one resource when many requests race in two processes', async () => {
     const other = await startTestApi({}, { beside: api });
     try {
       const by = await api.client();
@@ -158,7 +158,7 @@ describe('a request with the same key', () => {
     expect([theirs.status, isReplay(theirs)]).toEqual([201, null]);
     expect(idOf(theirs)).not.toBe(idOf(mine));
     expect(theirs.text).not.toContain((mine.body.data as { secret: string }).secret);
-    // Nor can what is kept be moved from one account to the other.
+    // A kept answer cannot be moved to another account either.
     const move = sql(
       'test_move_answer',
       `UPDATE idempotency_key k SET sealed = o.sealed FROM idempotency_key o
@@ -215,7 +215,7 @@ describe('a request with the same key', () => {
   });
 });
 
-it('what is kept is sealed: neither the secret nor the body can be read from it', async () => {
+it('a kept answer is sealed: neither the secret nor the body can be read from it', async () => {
   const by = await api.client();
   const secret = 'a-secret-of-my-own-choice';
   const first = await post('/v1/webhooks', { ...WEBHOOK, secret }, { key: 'sealed', by });
@@ -278,7 +278,7 @@ describe('the header', () => {
 });
 
 describe('a process that dies', () => {
-  /** Stops whoever keeps an answer, before it is written, for as long as the test holds the lock. */
+  /** Blocks the write of a kept answer while the test holds the lock. */
   const GATE = 4_711;
   const hold = sql('test_hold_gate', `SELECT pg_advisory_xact_lock(${GATE})`);
   const GATE_FUNCTION = sql(
@@ -321,7 +321,7 @@ describe('a process that dies', () => {
     }
   });
 
-  it('in the middle of a recovery leaves what it did, and the next request counts on from there', async () => {
+  it('in the middle of a recovery leaves the finished batches, and the next request continues the count', async () => {
     const { path, id } = await aWebhook();
     const since = new Date(api.clock.nowMs - 3_600_000).toISOString();
     const many = sql(
@@ -338,7 +338,7 @@ describe('a process that dies', () => {
       );
       return (await api.db.query<{ rows: number }>(rows, [id]))[0]?.rows;
     };
-    // The second transaction finds what the first one kept.
+    // The second transaction finds the answer of the first one.
     await api.db.query(
       sql(
         'test_second_fails',

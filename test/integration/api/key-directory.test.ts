@@ -10,7 +10,7 @@ const log = createLogger({ process: 'test', level: 'silent' });
 const NOW_MS = Date.now();
 
 let test: TestDatabase;
-/** Each is what one API process has. */
+/** Each stands for one API process. */
 let directories: KeyDirectory[] = [];
 let elapsedMs = 1_000;
 beforeAll(async () => {
@@ -66,8 +66,8 @@ describe('revocation', () => {
   });
 });
 
-describe('keys that are none', () => {
-  it('take the same way, whatever is wrong with them', async () => {
+describe('invalid keys', () => {
+  it('take the same code path for every fault', async () => {
     const [good, revoked] = [await makeKey(), await makeKey()];
     const expired = await makeKey('acme', new Date(NOW_MS));
     await revokeApiKey(test.db, revoked.id);

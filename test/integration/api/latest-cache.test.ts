@@ -9,7 +9,7 @@ import { type Answer, type Client, startTestApi, type TestApi } from './api-harn
 const clock = { nowMs: 1_000_000 };
 let api: TestApi;
 let client: Client;
-/** Names of the statements that routes ran; key look-ups and the notes of who was read are not the routes'. */
+/** Names of the statements that routes ran, without key look-ups and read notes. */
 let statements: string[] = [];
 let samples: RequestSample[] = [];
 let restore: () => void;
@@ -79,7 +79,7 @@ describe('answers of the last second', () => {
     expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', first.headers.get('etag')]);
   });
 
-  it('are for keys that may read market data only, and refuse what is always refused', async () => {
+  it('need a key for market data, and reject the same requests as the app', async () => {
     const { path } = await aPricedMarket();
     expect((await client.market(path)).status).toBe(200);
     const other = await api.client(['alerts']);
@@ -104,7 +104,7 @@ describe('answers of the last second', () => {
     expect((await client.market(path)).text).toContain('"price":0.7,');
   });
 
-  it('are loaded once for requests that come together, whoever asks', async () => {
+  it('are loaded once for concurrent requests of all accounts', async () => {
     const { path } = await aPricedMarket();
     const other = await api.client();
     const answers = await Promise.all(
@@ -138,7 +138,7 @@ describe('answers of the last second', () => {
     expect(etags.every((etag) => etag?.startsWith('W/'))).toBe(true);
   });
 
-  it('never hold a failure: what was not found is looked for again', async () => {
+  it('never hold a failure: the next request repeats a failed look-up', async () => {
     const marketId = `0xlater${Math.random()}`;
     const path = `/v1/all/markets/${marketId}`;
     expect((await client.market(path)).body.error.code).toBe('market_not_found');

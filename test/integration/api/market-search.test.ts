@@ -123,7 +123,7 @@ describe('search', () => {
     expect(await walk(`${word} ${rare}`, 30)).toEqual(newestFirst(7));
   });
 
-  it('takes whatever a person types as words, never as syntax', async () => {
+  it('treats every input as words, never as syntax', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -167,7 +167,7 @@ describe('similar titles', () => {
     expect(seen).toEqual(before);
   });
 
-  it('are none for text that is like nothing', async () => {
+  it('are empty for text without a similar title', async () => {
     for (const q of ['!!!', 'ﷺ', '%', 'zzqqxxyywwvv']) {
       const answer = await search(q);
       expect([q, answer.status, answer.body.data]).toEqual([q, 200, []]);

@@ -41,7 +41,7 @@ function* walk(value: unknown, place: string[] = []): Generator<{ value: unknown
   for (const [key, inner] of Object.entries(value)) yield* walk(inner, [...place, key]);
 }
 
-/** Whether a place is inside an example, whose content is no part of the document's own structure. */
+/** Whether a place is inside an example, which does not belong to the document's own structure. */
 const isExample = (place: readonly string[]) => place.some((part) => part === 'example' || part === 'examples');
 
 const parametersOf = (operation: { parameters?: unknown[] }) =>
@@ -53,7 +53,7 @@ const parametersOf = (operation: { parameters?: unknown[] }) =>
   );
 
 describe('/openapi.json', () => {
-  it('is served without a key, and is 304 for who has it', async () => {
+  it('is served without a key, and answers 304 to its own ETag', async () => {
     const answer = await api.call('/openapi.json');
     expect([answer.status, answer.headers.get('content-type'), answer.headers.get('cache-control')]).toEqual([
       200,
@@ -66,7 +66,7 @@ describe('/openapi.json', () => {
     expect(answer.text).toBe((await api.call('/openapi.json', { headers: { 'Accept-Encoding': 'identity' } })).text);
   });
 
-  it('says what it is', () => {
+  it('names its title, version and licence', () => {
     expect(document.openapi).toBe('3.1.1');
     expect(document.info).toMatchObject({ title: 'oddswire', version: VERSION });
     expect(document.servers).toEqual([expect.objectContaining({ url: '/' })]);
@@ -119,7 +119,7 @@ describe('the document', () => {
     }
   });
 
-  it('has operations with what OpenAPI asks of them', () => {
+  it('has operations with all fields that OpenAPI requires', () => {
     const tags = (document.tags as { name: string }[]).map(({ name }) => name);
     const all = operationsOf(document);
     const received = Object.values(document.webhooks).flatMap((item) => (item['post'] ? [item['post']] : []));
@@ -170,7 +170,7 @@ describe('examples', () => {
   /** Media types and parameters with their examples, each with the place of its schema. */
   function examplesOf(within: ApiContract) {
     const found = new Map<string, { example: unknown; schema: string }>();
-    // Many routes share parameters: one of those that are alike is enough.
+    // Many routes share parameters: one of the equal ones is enough.
     const add = (schema: JsonSchema, example: unknown, at: string) =>
       found.set(JSON.stringify([schema, example]), { example, schema: at });
     for (const { value, place } of walk(within.document)) {
@@ -192,7 +192,7 @@ describe('examples', () => {
     return [...found.values()];
   }
 
-  it('are there for every answer and every body, and are what their schemas say', () => {
+  it('exist for every answer and every body, and match their schemas', () => {
     for (const { path, operation } of operationsOf(document)) {
       const contents = [
         operation.requestBody?.content ?? {},
@@ -275,7 +275,7 @@ describe('the webhooks section', () => {
 
 describe('docs/api.md', () => {
   const page = readFileSync(new URL('../../../docs/api.md', import.meta.url), 'utf8');
-  /** Names of parameters do not count, and the page leaves out what is plain from its table. */
+  /** Names of parameters do not count, and the page omits facts that its table shows. */
   const plain = (path: string) => path.replaceAll(/\{(?!venue\})\w+\}/g, '{}');
   const told = [...page.matchAll(/`(GET|POST|PUT|DELETE) ([^`\s]+)`/g)].map(([, method = '', path = '']) => ({
     method,
@@ -290,7 +290,7 @@ describe('docs/api.md', () => {
         : plain(route.path) === plain(path);
     });
 
-  it('tells of every route, and of no other', () => {
+  it('describes every route, and no other', () => {
     for (const route of told) expect([route, meant(route).length]).toEqual([route, 1]);
     const names = told.flatMap((route) => meant(route).map(({ operation }) => operation.operationId));
     for (const { operation } of operationsOf(document)) expect(names).toContain(operation.operationId);
@@ -307,7 +307,7 @@ describe('docs/api.md', () => {
     }
   });
 
-  it('tells of every error code under its status, and of no other', () => {
+  it('describes every error code under its status, and no other', () => {
     const table = page.slice(page.indexOf('| Status '), page.indexOf('\n\n', page.indexOf('| Status ')));
     const codes: Record<string, number> = {};
     for (const [, statuses = '', text = ''] of table.matchAll(/^\| ([\d, ]+) \| (.*)\|$/gm)) {

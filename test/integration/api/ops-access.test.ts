@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** What is registered, without running any of it; parts of paths filled in. */
+/** The registered routes, without running them; path parameters are filled in. */
 const routes = (() => {
   const router = createOpsRouter({} as ApiDeps, loadOpsAssets());
   registerPages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
@@ -36,7 +36,7 @@ it('knows every kind of route', () => {
 });
 
 describe('looking', () => {
-  it.each([...pages, ...data])('at $path: viewers and operators, nobody else', async ({ path, kind }) => {
+  it.each([...pages, ...data])('at $path needs a session of a viewer or an operator', async ({ path, kind }) => {
     for (const client of [viewer, operator]) {
       const answer = await client.page(path);
       expect([path, answer.status < 500 && answer.status !== 401 && answer.status !== 403]).toEqual([path, true]);
@@ -77,7 +77,7 @@ describe('acting', () => {
       { role: 'viewer', status: 'refused', result: expect.stringMatching(/^insufficient_scope/) },
     ]);
     await expectRefusal('cross_origin', operator.post(path, { csrf: '' }, asScript));
-    // A token of somebody else's session.
+    // A token of another session.
     await expectRefusal('cross_origin', operator.post(path, { csrf: viewer.csrf }, asScript));
     await expectRefusal('cross_origin', operator.post(path, {}, { ...asScript, Origin: 'https://evil.example' }));
     await expectRefusal('cross_origin', operator.post(path, {}, { ...asScript, 'Sec-Fetch-Site': 'cross-site' }));

@@ -9,7 +9,7 @@ export function testOps(overrides: Partial<OpsOptions> = {}): OpsOptions {
   return { passwords: OPS_PASSWORDS, sessionKey: Buffer.alloc(32, 3), queueNames: [], ...overrides };
 }
 
-/** Somebody who is logged in, as a browser would be. */
+/** A logged-in client that behaves like a browser. */
 export interface OpsClient {
   /** `name=value` of the session. */
   cookie: string;

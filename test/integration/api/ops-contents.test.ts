@@ -102,7 +102,7 @@ describe('the list of deliveries', () => {
     expect((await list(`/ops/deliveries?${query}`)).ids).toEqual([]);
   });
 
-  it('does not search what may be secret in an address, and asks for more than "https"', async () => {
+  it('does not search secret parts of an address, and rejects a search for "https" alone', async () => {
     expect((await list('/ops/deliveries?webhook=query-secret')).ids).toEqual([]);
     const owner = await anAccount(api.db);
     await Promise.all(Array.from({ length: 201 }, () => aHook(owner)));
@@ -208,7 +208,7 @@ describe('one webhook', () => {
     expect(await storedSubscription(api.db, hook.pk)).toMatchObject({ status: 'active' });
   });
 
-  it('gets back what it missed since a moment, within the bounds of the API', async () => {
+  it('recovers missed events since a moment, within the bounds of the API', async () => {
     const hook = await aHook();
     const failed = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'failed' });
     const delivered = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'delivered' });

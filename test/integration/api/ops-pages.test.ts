@@ -80,7 +80,7 @@ describe('keys', () => {
     expect(answer.text).toContain(path);
   });
 
-  it('that are no keys are not revoked, and the log says who tried', async () => {
+  it('unknown keys are not revoked, and the log names the session', async () => {
     const answer = await operator.post('/ops/keys/nope/revoke');
     expect(answer.status).toBe(404);
     const { actions } = await listActions(api.db, 1);
@@ -150,7 +150,7 @@ describe('accounts', () => {
   });
 });
 
-describe('whatever others wrote', () => {
+describe('text of other people', () => {
   it('is shown as text', async () => {
     const db = api.db;
     const { id } = await createKey({ account: HOSTILE.slice(0, 60), name: HOSTILE.slice(0, 90) });
@@ -214,14 +214,14 @@ describe('the overview', () => {
     expect(page.text).toContain('data-refresh="/ops/overview.json"');
   });
 
-  it('knows rates from what Postgres counts, and gaps where it does not', async () => {
+  it('computes rates from the counters of Postgres, and shows gaps without them', async () => {
     const put = sql(
       'test_throughput',
       `INSERT INTO ops_throughput SELECT date_trunc('minute', now()) - m.age * interval '1 minute',
          date_trunc('minute', now()) - m.age * interval '1 minute', m.trades, 0, 0, 0, m.mark
        FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS m (age, trades, mark)`,
     );
-    // A minute was missed between 8 and 6, the counts began anew at 4, and nobody was there from 3 until now.
+    // A minute is missing between 8 and 6, the counters restarted at 4, and no process ran from 3 until now.
     await api.db.query(put, [
       [61, 9, 8, 6, 5, 4],
       [0, 1_000, 1_060, 1_180, 1_210, 5],
@@ -261,7 +261,7 @@ describe('the overview', () => {
 });
 
 describe('venues', () => {
-  it('show each poll with its state, its reason and what was rejected', async () => {
+  it('show each poll with its state, its reason and its rejected records', async () => {
     const lease = await acquirePollLease(api.db, 'polymarket', 'prices', 'token');
     if (!lease) throw new Error('no lease');
     await releasePollLease(api.db, lease, 'polymarket: the circuit breaker is open');

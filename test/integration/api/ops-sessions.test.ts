@@ -31,7 +31,7 @@ describe('a session', () => {
     expect(rows.map(({ row }) => row).join()).not.toContain(OPS_PASSWORDS.operator);
   });
 
-  it('is none with any other token', async () => {
+  it('is invalid with any other token', async () => {
     const client = await logIn(api);
     const [name = '', token = ''] = client.cookie.split('=');
     const other = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`;
@@ -41,7 +41,7 @@ describe('a session', () => {
     expect(await statusOf(client)).toBe(200);
   });
 
-  it('ends when nobody uses it, and lasts while somebody does', async () => {
+  it('ends without use, and lasts while it is used', async () => {
     const [used, idle] = await Promise.all([logIn(api), logIn(api)]);
     for (let i = 0; i < 3; i++) {
       api.clock.nowMs += SESSION_IDLE_MS - 1_000;
@@ -50,7 +50,7 @@ describe('a session', () => {
     expect(await statusOf(idle)).toBe(303);
   });
 
-  it('is not kept alive by what a page left open fetches', async () => {
+  it('is not kept alive by the refresh of an open page', async () => {
     const client = await logIn(api);
     for (const path of ['/ops/overview.json', '/ops/queues/api/queues']) {
       api.clock.nowMs += SESSION_IDLE_MS / 2 - 1_000;
@@ -65,7 +65,7 @@ describe('a session', () => {
     const endsAtMs = api.clock.nowMs + SESSION_MAX_MS;
     while (api.clock.nowMs + SESSION_IDLE_MS < endsAtMs) {
       api.clock.nowMs += SESSION_IDLE_MS - 1_000;
-      // Leads on whoever is logged in.
+      // Redirects an existing session.
       expect(await statusOf(client, '/ops/login')).toBe(303);
     }
     expect(await statusOf(client)).toBe(200);
@@ -154,7 +154,7 @@ describe('behind TLS', () => {
 });
 
 describe('the audit log', () => {
-  it('knows who came and went, from where, by which request', async () => {
+  it('records logins and logouts with address and request', async () => {
     const client = await logIn(api, 'viewer');
     await client.post('/ops/logout', {}, { 'X-Request-Id': 'req-of-mine' });
     const { actions } = await listActions(api.db, 2);

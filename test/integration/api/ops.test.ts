@@ -170,7 +170,7 @@ describe('changes of the queues', () => {
     ]);
   });
 
-  it('are refused to viewers, whatever the method', async () => {
+  it('reject viewers for every method', async () => {
     for (const method of ['PUT', 'POST', 'PATCH', 'DELETE']) {
       for (const target of [path, '/ops/queues/api/queues/alerts', '/ops/queues']) {
         const answer = await viewer.call(target, { method, headers: { Origin: api.url } });
@@ -210,7 +210,7 @@ describe('guessing', () => {
     }
   });
 
-  it('is counted for the client, where a proxy of ours says who that is', async () => {
+  it('counts for the client address that a trusted proxy names', async () => {
     const guarded = await startTestApi({ ops: testOps({ trustedProxies: parseCidrs('127.0.0.1/32') }) });
     const tryFrom = async (address: string, password: string) => {
       const headers = { Origin: guarded.url, 'X-Forwarded-For': address };

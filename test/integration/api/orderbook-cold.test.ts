@@ -32,11 +32,11 @@ const books: NonNullable<Script['books']> = async (ids) => ({
   })),
   rejected: [],
 });
-/** What the venue says; each test sets its own. */
+/** The venue's answer; each test sets its own. */
 let venue: NonNullable<Script['books']> = books;
 const adapter = scriptedAdapter({ venue: 'polymarket', books: (ids, call) => venue(ids, call) });
 
-/** Longer than a test may take: what is not announced fails it. */
+/** Longer than a test may take: a missing announcement fails it. */
 const FOR_EVER_MS = 60_000;
 let waitMs = FOR_EVER_MS;
 let arrivals: Arrivals;
@@ -81,8 +81,8 @@ async function aMarketUnseenFor(seconds: number, over: Parameters<typeof aStored
 }
 const idsOf = ({ outcomes }: TestMarket) => outcomes.map(({ outcomeId }) => outcomeId);
 
-describe('a book that nobody polls', () => {
-  it('is not waited for while too many others are: who reads through a catalog does not take all turns', async () => {
+describe('an unpolled book', () => {
+  it('is not waited for when too many reads wait, so that a walk through the catalog does not take all turns', async () => {
     const came = gate();
     let wakes = 0;
     let looks = 0;
@@ -120,7 +120,7 @@ describe('a book that nobody polls', () => {
       },
     };
     const readAll = () => Array.from({ length: MAX_UNDER_WAY }, (_, pk) => cold.read(market(pk), 0n, paying));
-    // The second of each waits for what the first asked for.
+    // The second of each waits for the request of the first.
     const waiting = Promise.all([...readAll(), ...readAll()]);
     await until(
       async () => looks,
@@ -135,7 +135,7 @@ describe('a book that nobody polls', () => {
     expect(wakes).toBe(MAX_UNDER_WAY + 1);
   });
 
-  it('is fetched when a client asks, once for everyone who asks meanwhile', async () => {
+  it('is fetched once for all clients that ask at the same time', async () => {
     const market = await aStoredMarket(api.db);
     const asked = gate();
     venue = async (ids, call) => {
@@ -168,7 +168,7 @@ describe('a book that nobody polls', () => {
     expect(adapter.batches).toEqual([idsOf(stale)]);
   });
 
-  it('that the venue does not have is asked for once in five seconds, and nobody waits for it', async () => {
+  it('that the venue does not have is requested once in five seconds, and reads do not wait for it', async () => {
     venue = async () => ({ records: [], rejected: [] });
     const market = await aStoredMarket(api.db);
     for (let time = 0; time < 3; time++) {
@@ -192,7 +192,7 @@ describe('a book that nobody polls', () => {
     const [none, old] = await Promise.all([read(absent), read(stale)]);
     expect([none.status, none.headers.get('retry-after')]).toEqual([404, '5']);
     expect([old.status, old.body.data]).toMatchObject([200, { as_of: 1_000, best_bid: 0.1 }]);
-    // Nobody waited for the venue to be asked.
+    // No read waited for the request to the venue.
     await until(
       async () => adapter.batches.length,
       (count) => count === 2,

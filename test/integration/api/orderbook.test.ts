@@ -50,7 +50,7 @@ describe('orderbook?as_of', () => {
   }
   const nowSeconds = () => Math.floor(api.clock.nowMs / 1000);
 
-  it('answers what was known at that moment, with the time of the book itself', async () => {
+  it("returns the book known at that moment, with the book's own time", async () => {
     const at = nowSeconds() - 3_600;
     const market = await aMarketWithBooks(at, at + 60);
     const read = async (second: number, more = '') => client.market(`${pathOf(market)}?as_of=${second}${more}`);
@@ -82,7 +82,7 @@ describe('orderbook?as_of', () => {
     expect(api.wakes).toEqual([]);
   });
 
-  it('refuses the future and what is no moment', async () => {
+  it('returns 400 for the future and for an invalid moment', async () => {
     const market = await aMarketWithBooks(nowSeconds() - 100);
     for (const text of [`${nowSeconds() + 1}`, 'now', '-1', '1.5', '']) {
       const { status, body } = await client.market(`${pathOf(market)}?as_of=${text}`);
@@ -115,7 +115,7 @@ describe('reads of markets', () => {
     expect((await noted()).sort()).toEqual(markets.map(({ marketId }) => marketId).sort());
   });
 
-  it('notes nothing of a market that is not there, of a list, of the past, or of who is not let in', async () => {
+  it('records no read for an unknown market, a list, the past, or a rejected request', async () => {
     const market = await aStoredMarket(api.db);
     await api.db.query(FORGET);
     await client.market('/v1/polymarket/markets/unheard-of/candles');
@@ -144,7 +144,7 @@ describe('the read tracker', () => {
     expect(row?.age).toBeLessThan(3_600);
   });
 
-  it('keeps what could not be written for the next flush', async () => {
+  it('keeps unwritten reads for the next flush', async () => {
     const lines: string[] = [];
     const behind = await startTestApi({}, { behindProxy: true });
     try {

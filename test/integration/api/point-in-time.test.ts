@@ -167,7 +167,7 @@ describe('a market as of a moment', () => {
 });
 
 describe('prices as of a moment', () => {
-  it('are what had come in by then, of the outcomes the market had then', async () => {
+  it('contain the prices received by then, of the outcomes of that time', async () => {
     const id = randomBytes(4).toString('hex');
     const outcomes = (...names: string[]) => ({
       outcomes: names.map((name) => ({ outcomeId: `${id}:${name}`, label: name })),

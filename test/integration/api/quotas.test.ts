@@ -113,8 +113,8 @@ describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
   });
 });
 
-describe('what counts', () => {
-  it('is not what was refused for another reason', async () => {
+describe('the counted use', () => {
+  it('excludes requests that were rejected for another reason', async () => {
     const client = await api.client();
     const wallet = { venue: 'polymarket', address: anAddress() };
     const alert = { tokenMint: 'a-token', condition: 'above', price: 0.5 };

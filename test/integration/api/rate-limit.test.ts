@@ -78,7 +78,7 @@ describe('the limit of an account', () => {
     }
   });
 
-  it('is of the account, whatever key and process; beyond it nothing is done until the minute is over', async () => {
+  it('holds per account over all keys and processes, and rejects further requests until the minute is over', async () => {
     const account = `shared ${clock.nowMs}`;
     const make = () => createApiKey(api.db, { accountName: account, name: 'k', scopes: ['alerts', 'markets:read'] });
     const [one, two] = [await make(), await make()];
@@ -130,7 +130,7 @@ describe('failed authentications of an address', () => {
   const wrong = (process: TestApi, i: number) =>
     process.call('/v1/venues', bearer(`ow_live_wrong${i}_${'0'.repeat(36)}`));
 
-  it('end in 429 for every key nobody uses, right or wrong; keys in use go on', async () => {
+  it('end in 429 for every unused key, right or wrong; keys in use continue', async () => {
     const inUse = await api.client();
     expect((await inUse.market('/v1/venues')).status).toBe(200);
     const unused = await api.client();

@@ -78,13 +78,13 @@ async function aKey(over: { scopes?: readonly Scope[]; rate?: number; expiresAt?
 }
 
 const bearer = (value: string, more: Record<string, string> = {}) => ({ Authorization: `Bearer ${value}`, ...more });
-/** All of an answer but what differs from request to request. */
+/** An answer without the parts that differ from request to request. */
 function gist({ status, headers, text }: Answer) {
   const shown = [...headers.entries()].filter(([name]) => name !== 'date');
   return { status, headers: Object.fromEntries(shown), text };
 }
 
-/** Each kind of request there is to a target that is kept: what it sends, and what comes of it. */
+/** Each kind of request to a cached target: its headers, and the expected answer. */
 const REQUESTS: readonly {
   what: string;
   /** Whether the fast path may answer it. */
@@ -185,7 +185,7 @@ describe('an answer given before the app', () => {
     await vi.waitFor(async () => expect(await left()).toBeNull(), { timeout: 3_000, interval: 50 });
   });
 
-  it('is left to the app when the key was used by nobody yet: a guess costs the same there', async () => {
+  it('goes to the app when the key was not used before, so that a guess costs the same', async () => {
     cache.isFast = true;
     const unused = await aKey();
     let answeredByApp = 0;

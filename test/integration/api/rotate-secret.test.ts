@@ -64,7 +64,7 @@ describe('rotating the secret', () => {
     const second = await client.account('POST', `${hook.path}/rotate-secret`, { secret: own });
     expect(second.body.data).toMatchObject({ secret: own });
     expect(await secretsOf(hook.id)).toMatchObject({ current: own, previous: secret });
-    // Sent twice, it must not push out what receivers still know.
+    // A repeated request must not drop the secret that receivers still use.
     expect((await client.account('POST', `${hook.path}/rotate-secret`, { secret: own })).status).toBe(200);
     expect(await secretsOf(hook.id)).toMatchObject({ current: own, previous: secret });
   });

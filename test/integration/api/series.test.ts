@@ -428,7 +428,7 @@ describe('orderbook', () => {
     expect([shallow.bids.length, shallow.asks.length]).toEqual([1, 1]);
   });
 
-  it('leaves out what an empty side does not give', async () => {
+  it('omits the fields of an empty side', async () => {
     const market = await aStoredMarket(api.db);
     await aStoredBook(api.db, tokenOf(market), { asOf: new Date(NOW * 1000), bids: [], asks: [['0.5', '1']] });
     const data = (await client.market(`/v1/all/markets/${market.marketId}/orderbook`)).body.data;
@@ -437,7 +437,7 @@ describe('orderbook', () => {
     expect(data).not.toHaveProperty('spread');
   });
 
-  it('says when there is none, and whether one may come', async () => {
+  it('reports a missing book, and whether one may come', async () => {
     const open = await aStoredMarket(api.db);
     const over = await aStoredMarket(api.db, { status: 'settled' });
     const answers = await Promise.all(

@@ -47,7 +47,7 @@ describe('a venue without markets', () => {
     }
   });
 
-  it('keeps nobody from reading all the others', async () => {
+  it('does not affect reads of the other venues', async () => {
     await aStoredMarket(api.db);
     const { status, body } = await client.market('/v1/all/markets');
     expect(status).toBe(200);

@@ -64,7 +64,7 @@ describe('startApi', () => {
     }
   });
 
-  it('finishes a request under way before it stops, and takes no new one', async () => {
+  it('finishes a request in flight before it stops, and accepts no new one', async () => {
     const api = await startApi(configOf(), log);
     const body = JSON.stringify({ tokenMint: 'slow', condition: 'above', price: 1 });
     const { hostname, port } = new URL(api.address);
@@ -85,7 +85,7 @@ describe('startApi', () => {
     expect(Buffer.concat(received).toString()).toMatch(/HTTP\/1\.1 201 Created/);
   });
 
-  it('tells of a taken port in one line, and leaves nothing open', async () => {
+  it('reports a taken port in one line, and leaves nothing open', async () => {
     const squatter = createServer();
     const taken = await listen(squatter, '127.0.0.1', 0);
     const { port } = new URL(taken);

@@ -82,7 +82,7 @@ describe('watching a wallet', () => {
 });
 
 describe('the list of wallets', () => {
-  it('is newest first, in pages, and holds what is still watched and one’s own', async () => {
+  it('is newest first, in pages, and holds the account’s own watched wallets', async () => {
     const owner = await api.client();
     const made: string[] = [];
     for (let i = 0; i < 5; i += 1) made.unshift(dataOf(await add({ address: anAddress() }, owner)).id);
@@ -101,8 +101,8 @@ describe('the list of wallets', () => {
   });
 });
 
-describe('a wallet of somebody else', () => {
-  it('is 404, like one that never was or is no longer watched', async () => {
+describe('a wallet of another account', () => {
+  it('is 404, like an unknown or unwatched wallet', async () => {
     const { id } = dataOf(await add({ address: anAddress() }, stranger));
     const gone = dataOf(await add({ address: anAddress() })).id;
     await client.account('DELETE', `/v1/wallets/${gone}`);

@@ -117,7 +117,7 @@ describe('creating a webhook', () => {
 });
 
 describe('changing a webhook', () => {
-  it('updates what is named and nothing else', async () => {
+  it('updates the named fields and no others', async () => {
     const { id } = await aWebhook();
     const url = 'https://other.example.com:8443/x';
     const answer = await client.account('PUT', `/v1/webhooks/${id}`, { url, events: ['balance_change'] });
@@ -135,7 +135,7 @@ describe('changing a webhook', () => {
     expect(bad.body.error.details?.map(({ path }) => path).sort()).toEqual(['secret', 'status', 'url']);
   });
 
-  it('cancels what is pending in the act of pausing, test events excepted', async () => {
+  it('cancels pending deliveries when it is paused, except test events', async () => {
     const { id } = await aWebhook();
     await api.db.query(PEND, [id, `pause-${id}`]);
     await client.account('POST', `/v1/webhooks/${id}/test`);

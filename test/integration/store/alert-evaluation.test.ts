@@ -63,7 +63,7 @@ describe('an alert', () => {
     expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
   });
 
-  it('does not fire on what was seen before it was made', async () => {
+  it('does not fire on an observation from before its creation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.85', '0.5');
     const alert = await desk.create(mint, 'above', '0.8');

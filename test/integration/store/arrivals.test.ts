@@ -32,7 +32,7 @@ const announce = (...keys: Parameters<typeof announceArrival>[1][]) =>
   });
 
 describe('waiting for an arrival', () => {
-  it('ends when the key is announced, for everyone who waits for it, and for nobody else', async () => {
+  it('ends for all waiters of a key when the key is announced, and for no others', async () => {
     const both = Promise.all([arrivals.waitFor('book:1', LONG_MS), arrivals.waitFor('book:1', LONG_MS)]);
     const stop = new AbortController();
     const other = arrivals.waitFor('book:2', LONG_MS, stop.signal);
@@ -58,7 +58,7 @@ describe('waiting for an arrival', () => {
     expect([await waiting, committed]).toEqual([true, ['told']]);
   });
 
-  it('ends by itself, and at once for who is gone already', async () => {
+  it('ends by itself, and at once for an aborted waiter', async () => {
     expect(await arrivals.waitFor('book:5', 10)).toBe(false);
     expect(await arrivals.waitFor('book:5', LONG_MS, AbortSignal.abort())).toBe(false);
   });
@@ -95,7 +95,7 @@ describe('waiting for an arrival', () => {
     }
   });
 
-  it('closing ends every wait and leaves no connection, also where there is no database', async () => {
+  it('close ends every wait and leaves no connection, also without a database', async () => {
     const own = createArrivals(test.url, log);
     await own.ready();
     const waiting = own.waitFor('book:7', LONG_MS);

@@ -110,7 +110,7 @@ describe('writing books', () => {
 });
 
 describe('book history', () => {
-  it('gains a row when the content changes, the first time too, and is what was applied', async () => {
+  it('gains a row for each change of content, the first included, equal to the applied book', async () => {
     await write(bookAt(1));
     await write(bookAt(2));
     await write(bookAt(3, { asks: [] }));
@@ -133,7 +133,7 @@ describe('book history', () => {
     expect(rows.map(({ as_of }) => as_of)).toEqual([new Date(T + 1000), new Date(T + 1000)]);
   });
 
-  it('never goes back in time, whatever the clock does', async () => {
+  it('never goes back in time when the clock does', async () => {
     await write(bookAt(1));
     const [ahead] = await test.db.query<{ received_at: Date }>(AHEAD, [token]);
     await write(bookAt(2, { bids: [] }));
@@ -154,7 +154,7 @@ describe('book history', () => {
     expect({ as_of, bids }).toMatchObject({ as_of: rows.at(-1)?.as_of, bids: rows.at(-1)?.bids });
   });
 
-  it('of a writer that waited for another compares with what that one left', async () => {
+  it("compares with the other writer's row after waiting for it", async () => {
     const asked = [['0.4', '7']];
     await write(bookAt(1, { bids: [level('0.4', '7')] }));
     const waiting = await test.db.transaction(async (tx) => {

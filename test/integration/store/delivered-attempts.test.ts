@@ -84,7 +84,7 @@ describe('many delivered attempts in one transaction', () => {
     }
   });
 
-  it('leave alone what is no longer ours, and record twice nothing', async () => {
+  it('skip attempts whose lease was taken over, and record nothing twice', async () => {
     const made = await delivered(4);
     const [lost, finished, cancelled, plain] = made.map(({ delivery }) => delivery.pk);
     await test.db.query(STEAL, [lost]);
@@ -94,7 +94,7 @@ describe('many delivered attempts in one transaction', () => {
     expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attempt_count: 0 });
     expect(await storedAttempts(test.db, lost ?? 0n)).toEqual([]);
     expect(await storedAttempts(test.db, finished ?? 0n)).toHaveLength(1);
-    // The receiver has it, whatever was decided meanwhile.
+    // The receiver has it, even when it was cancelled meanwhile.
     expect(await storedDelivery(test.db, cancelled ?? 0n)).toMatchObject({ status: 'delivered' });
     expect(await finishDelivered(test.db, made)).toEqual(new Set());
   });
@@ -135,7 +135,7 @@ describe('attempts that end one after the other', () => {
     db = new WatchedDatabase(test.db.dataSource);
   });
 
-  it('share the transaction that follows the one under way', async () => {
+  it('share the transaction that follows the one in flight', async () => {
     const made = await delivered(8);
     let letGo = (): void => undefined;
     db.held = new Promise((resolve) => {
@@ -155,7 +155,7 @@ describe('attempts that end one after the other', () => {
     const made = await delivered(5);
     const bad = made[3];
     if (bad === undefined) throw new Error('nothing was claimed');
-    // Beyond what the column holds.
+    // Beyond the range of the column.
     made[3] = { ...bad, attempt: { ...bad.attempt, durationMs: 2 ** 31 + 5 } };
     const results = await Promise.allSettled(made.map((one) => recordDelivered(db, one)));
     expect(results.map(({ status }) => status)).toEqual([

@@ -97,7 +97,7 @@ describe('claiming', () => {
     expect(await claim()).toEqual([]);
   });
 
-  it('leaves alone what is not due, over, or of another subscription', async () => {
+  it('skips deliveries that are not due, over, or of another subscription', async () => {
     await due({ dueInSeconds: 60 });
     for (const status of ['delivered', 'failed', 'cancelled'] as const) await due({ status });
     const other = await aSubscription(desk.db, { accountId: desk.accountId });
@@ -142,7 +142,7 @@ describe('claiming', () => {
     expect(await claim(8)).toHaveLength(1);
   });
 
-  it('claims again what a dead worker held, once its lease has ended', async () => {
+  it('claims the deliveries of a dead worker once its lease has ended', async () => {
     const held = await due({ lockedForSeconds: 1 });
     const dead = await due({ lockedForSeconds: -1, attemptCount: 2 });
     expect((await claim()).map((delivery) => delivery.pk)).toEqual([dead.pk]);
@@ -190,7 +190,7 @@ describe('giving a claim back', () => {
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ failing_since: null });
   });
 
-  it('does nothing when somebody else finished it', async () => {
+  it('does nothing when another worker finished it', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await finish(mine, { state: 'retry', delaySeconds: 1_000 });
@@ -199,8 +199,8 @@ describe('giving a claim back', () => {
   });
 });
 
-describe('what the restoring timer asks', () => {
-  it('names subscriptions with due rows nobody holds, once each, up to a limit', async () => {
+describe('the query of the reconcile timer', () => {
+  it('returns subscriptions with due and unclaimed rows, once each, up to a limit', async () => {
     await desk.db.query(sql('test_clear_due', `UPDATE delivery SET status = 'cancelled' WHERE status = 'pending'`));
     expect(await dueSubscriptions(desk.db, 10)).toEqual([]);
     expect(await oldestOverdueSeconds(desk.db)).toBe(0);

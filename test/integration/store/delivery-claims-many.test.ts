@@ -64,7 +64,7 @@ describe('a claim of many subscriptions', () => {
     }
   });
 
-  it('cancels what paused and deleted ones have left, and sends tests of the paused', async () => {
+  it('cancels the pending deliveries of paused and deleted subscriptions, and sends test events of paused ones', async () => {
     const pks = await subscriptions(3, 2);
     const [paused = 0n, deleted = 0n, live = 0n] = pks;
     const test = await aDelivery(desk.db, { accountId: desk.accountId, subscriptionPk: paused, isTest: true });
@@ -89,7 +89,7 @@ describe('a claim of many subscriptions', () => {
     expect((await claimDueOfMany(desk.db, wanting([failing], 8))).get(failing)?.deliveries).toHaveLength(2);
   });
 
-  it('waits for nobody who is held; a single claim does', async () => {
+  it('skips locked subscriptions, while a single claim waits', async () => {
     const [held = 0n, free = 0n] = await subscriptions(2, 1);
     const single = await desk.db.transaction(async (tx) => {
       await tx.query(HOLD, [held]);
@@ -101,7 +101,7 @@ describe('a claim of many subscriptions', () => {
     expect((await single.claim)?.deliveries).toHaveLength(1);
   });
 
-  it('is what claims of one process at the same time become', async () => {
+  it('combines concurrent claims of one process', async () => {
     const pks = await subscriptions(12, 1);
     const db = new CountingDatabase(desk.db.dataSource);
     const claims = await Promise.all(pks.map((subscriptionPk) => claimTogether(db, { subscriptionPk, limit: 8 })));
@@ -112,7 +112,7 @@ describe('a claim of many subscriptions', () => {
   });
 });
 
-it('due subscriptions are found lane by lane, page by page, without those that have nothing due', async () => {
+it('due subscriptions are found by lane and page, without subscriptions that have nothing due', async () => {
   const due = await subscriptions(9, 2);
   const idle = await subscriptions(3, 0);
   const [held = 0n] = await subscriptions(1, 1);

@@ -94,7 +94,7 @@ describe('finishing', () => {
     });
   });
 
-  it('a finish after somebody else claimed the attempt is theirs to make', async () => {
+  it('a finish has no effect after another worker claimed the attempt', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(END_LEASE, [pk]);
@@ -141,7 +141,7 @@ describe('finishing', () => {
 });
 
 describe('a paused subscription', () => {
-  it('has what is pending cancelled, what is in flight left to end, and test events sent', async () => {
+  it('cancels pending deliveries, lets attempts in flight end, and sends test events', async () => {
     const flying = await due();
     const mine = await claimOne();
     const waiting = await due();
@@ -190,7 +190,7 @@ describe('a deleted subscription', () => {
     for (const { pk } of rows) expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('is not counted or paused by what was in flight', async () => {
+  it('is not counted or paused by attempts that were in flight', async () => {
     await due();
     const mine = await claimOne();
     await desk.db.query(DELETE_SUBSCRIPTION, [desk.subscriptionPk]);
@@ -208,7 +208,7 @@ describe('counting failures', () => {
     return finish(await claimOne(), verdict);
   }
 
-  it('410 pauses at once, with the reason, and cancels what is pending in the act, test events excepted', async () => {
+  it('410 pauses at once with the reason, and cancels pending deliveries except test events', async () => {
     const later = await due({ dueInSeconds: 3_600, attemptCount: 1 });
     const testEvent = await due({ isTest: true, dueInSeconds: 3_600 });
     expect(await failOnce({ state: 'failed', pause: 'gone' })).toEqual({
@@ -266,7 +266,7 @@ describe('counting failures', () => {
     expect(await failOnce()).toEqual({ isRecorded: true });
   });
 
-  it('a test event counts for nothing, whatever it came to', async () => {
+  it('a test event does not change the counters with any result', async () => {
     await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
     const before = await storedSubscription(desk.db, desk.subscriptionPk);
     for (const verdict of [{ state: 'delivered' }, { state: 'failed' }, { state: 'failed', pause: 'gone' }] as const) {
@@ -276,7 +276,7 @@ describe('counting failures', () => {
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toEqual(before);
   });
 
-  it('a pause by hand keeps no reason when what was in flight fails', async () => {
+  it('a manual pause keeps no reason when an attempt in flight fails', async () => {
     await due();
     const mine = await claimOne();
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);

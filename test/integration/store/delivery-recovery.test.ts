@@ -100,7 +100,7 @@ describe('retrying', () => {
     },
   );
 
-  it('refuses what is pending, paused, foreign or unknown, and changes nothing', async () => {
+  it('rejects pending, paused, foreign and unknown deliveries, and changes nothing', async () => {
     const pending = await due({ dueInSeconds: 600 });
     const failed = await due({ status: 'failed' });
     expect(await retry(pending.id)).toEqual({ outcome: 'pending' });
@@ -132,7 +132,7 @@ describe('retrying', () => {
     expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attempt_count: 11 });
   });
 
-  it('waits for the attempt that was cancelled under way', async () => {
+  it('waits for a cancelled attempt in flight', async () => {
     const { pk, id } = await due();
     const flying = await claimOne();
     await updateSubscription(desk.db, desk.accountId, await idOf(), { status: 'paused' });
@@ -144,7 +144,7 @@ describe('retrying', () => {
     expect(await desk.claim()).toEqual([]);
   });
 
-  it('keeps the time of the first delivery, whatever comes of a second', async () => {
+  it('keeps the time of the first delivery with any result of a second', async () => {
     const { pk, id } = await due();
     await finish(await claimOne(), { state: 'delivered' });
     const { delivered_at } = await storedDelivery(desk.db, pk);
@@ -159,7 +159,7 @@ describe('retrying', () => {
 });
 
 describe('recovering', () => {
-  it('takes what failed, was cancelled or never made, and leaves the rest', async () => {
+  it('makes failed, cancelled and missing deliveries due, and skips the rest', async () => {
     const owner = await anOwner();
     const failed = await owner.delivery({ status: 'failed', attemptCount: 10 });
     const cancelled = await owner.delivery({ status: 'cancelled' });
@@ -198,7 +198,7 @@ describe('recovering', () => {
     expect(await owner.recover({ hours: 40 })).toEqual(recovered(2));
   });
 
-  it('sends again neither test events nor what was delivered once', async () => {
+  it('repeats neither test events nor delivered events', async () => {
     const owner = await anOwner();
     await owner.delivery({ isTest: true, type: 'price_alert', status: 'failed' });
     const { pk, id } = await owner.delivery();
@@ -210,7 +210,7 @@ describe('recovering', () => {
     if (!second) throw new Error('it was retried');
     await desk.finish({ ...second }, { state: 'failed' });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed' });
-    // Neither by another subscription, for which there is no delivery at all.
+    // Nor by another subscription, which has no delivery at all.
     const other = await idOf(await aSubscription(desk.db, { accountId: owner.accountId }));
     expect(await owner.recover()).toEqual(recovered(0));
     expect(await owner.recover({ subscriptionId: other })).toEqual(recovered(0));

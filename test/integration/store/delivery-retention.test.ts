@@ -66,7 +66,7 @@ const prune = (db: Database = test.db, signal?: AbortSignal): Promise<PrunedEven
   });
 const left = async () => (await test.db.query<{ events: number; deliveries: number; attempts: number }>(LEFT))[0];
 
-it('drops the old attempts of deliveries that are over, and nothing of those that wait', async () => {
+it('drops the old attempts of finished deliveries, and nothing of pending ones', async () => {
   await old(40, { status: 'failed' }, [40, 39, 2]);
   await old(40, { status: 'delivered' }, [40]);
   await old(40, { status: 'cancelled' }, [31]);
@@ -99,7 +99,7 @@ it('goes on batch by batch, and stops between two when told to', async () => {
     #transactions = 0;
     override transaction: Database['transaction'] = async (work) => {
       this.#transactions += 1;
-      // The first looks at attempts, of which there are none.
+      // The first statement deletes attempts, and finds none.
       if (this.#transactions === 2) stopping.abort();
       return super.transaction(work);
     };
@@ -109,7 +109,7 @@ it('goes on batch by batch, and stops between two when told to', async () => {
   expect(await left()).toMatchObject({ events: 1_500 });
 });
 
-it('leaves to the next run what somebody holds', async () => {
+it('leaves locked rows to the next run', async () => {
   const held = await old(91, { status: 'failed' }, [91]);
   await old(91, { status: 'failed' }, [91]);
   await test.db.transaction(async (tx) => {

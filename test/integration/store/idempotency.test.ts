@@ -46,7 +46,7 @@ it('is one of one account, kept with its transaction only', async () => {
   expect(await claim('k', await anAccount(test.db))).toEqual({ outcome: 'claimed' });
 });
 
-it('is busy while another transaction is at it, for that account alone, and waits for nobody', async () => {
+it('is busy while another transaction of the account uses it, and does not wait', async () => {
   const stranger = await anAccount(test.db);
   await keep('kept', 'an answer');
   await test.db.transaction(async (tx) => {
@@ -68,7 +68,7 @@ it('is forgotten when it is old enough, deleted yet or not', async () => {
   expect(await claim('k')).toEqual({ outcome: 'kept', sealed: '' });
 });
 
-it('is deleted when it is old, in batches; not while somebody takes it over', async () => {
+it('is deleted in batches when it is old, except during a takeover', async () => {
   const MANY = sql(
     'test_many_keys',
     `INSERT INTO idempotency_key SELECT $1, 'old-' || n, '', now() - interval '25 hours' FROM generate_series(1, 2500) n`,

@@ -32,7 +32,7 @@ const hotOf = async (markets: number) =>
 const hot = async (markets: number) => names(await hotOf(markets));
 
 describe('noted reads', () => {
-  it('keep the latest of each market, whatever order they are written in; unknown markets are left out', async () => {
+  it('keep the latest read of each market in any write order, and skip unknown markets', async () => {
     const [a, b] = [await market('a', null), await market('b', null)];
     await read([a.pk, 30_000], [b.pk, 50_000], [a.pk + 1_000n, 0]);
     await read([a.pk, 90_000]);
@@ -50,7 +50,7 @@ describe('noted reads', () => {
 });
 
 describe('the hot set', () => {
-  it('is what was read in the last quarter of an hour, the latest first, then what is most traded', async () => {
+  it('holds markets read within 15 minutes, latest first, then the most traded markets', async () => {
     await market('busy', '1000');
     await market('calm', '10');
     await market('unknown', null);
@@ -64,7 +64,7 @@ describe('the hot set', () => {
     expect(await hot(0)).toEqual([]);
   });
 
-  it('holds only tradable markets of the venue that keep books, whoever reads them', async () => {
+  it('holds only tradable markets of the venue with books', async () => {
     const others = [
       await market('resolved', '9', { status: 'resolved' }),
       await market('bookless', '9', { hasBook: false }),

@@ -116,7 +116,7 @@ describe('the end of a sweep', () => {
     expect(await miss()).toBe(0);
   });
 
-  it.each(['closed', 'resolved', 'settled'] as const)('a market %s is over: nobody misses it', async (status) => {
+  it.each(['closed', 'resolved', 'settled'] as const)('a %s market is not reported as missing', async (status) => {
     await write([market({ status })], { nowMs: SWEEP - 1 });
     expect(await miss()).toBe(0);
   });
@@ -154,7 +154,7 @@ describe('a market that the venue does not know any more', () => {
     return goneAll();
   };
 
-  it('is closed and gone, with a version of what it was, and searched for no more', async () => {
+  it('is closed and gone, keeps a version of its last state, and is not requested again', async () => {
     expect(await lose({ status: 'halted' })).toBe(1);
     expect(await stored()).toMatchObject({ status: 'closed', is_gone: true, at_once: true, were: ['halted'] });
     expect(await missing()).toEqual([]);
@@ -168,7 +168,7 @@ describe('a market that the venue does not know any more', () => {
     expect(await write([market()])).toMatchObject({ changed: 0 });
   });
 
-  it('comes back by a summary too, with what was stored', async () => {
+  it('comes back by a summary too, with its stored fields', async () => {
     await lose({ title: 'T', description: 'Long.' });
     await write([market({ title: 'T', description: '', isSummary: true })]);
     expect(await stored()).toMatchObject({ status: 'open', is_gone: false, title: 'T' });

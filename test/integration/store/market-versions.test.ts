@@ -68,7 +68,7 @@ const write = (...page: MarketRecord[]) => test.db.transaction((tx) => writeMark
 const versions = (marketId = id) => test.db.query<VersionRow>(VERSIONS, [marketId]);
 const current = async () => (await test.db.query<Record<string, string>>(CURRENT, [id]))[0];
 
-/** At every known moment there is one version, and before the first there is none. */
+/** Every known moment has one version, and moments before the first have none. */
 async function expectTiles(marketId = id): Promise<void> {
   const moments = await test.db.query<{ is_before: boolean; versions: number; are_forward: boolean }>(KNOWN_AT, [
     marketId,
@@ -102,7 +102,7 @@ describe('versions of a market', () => {
     await expectTiles();
   });
 
-  it('what it was is kept whole, outcomes in order, until the moment the new one is known from', async () => {
+  it('keeps the whole superseded version, outcomes in order, until the new one is known', async () => {
     await write(
       market({
         eventId: 'e',
@@ -226,7 +226,7 @@ describe('writers at once', () => {
     expect(await versions()).toHaveLength(1);
   });
 
-  it('two writers wait for one another: the second keeps what the first made', async () => {
+  it('the second of two writers waits and keeps the version of the first', async () => {
     await write(titled('a'));
     await writeDuring([titled('b')], titled('c'));
     expect((await versions()).map(({ facts }) => [facts['title'], facts.outcomes[0]?.[1]])).toEqual([
@@ -236,7 +236,7 @@ describe('writers at once', () => {
     await expectTiles();
   });
 
-  it('law: whatever pages are written, one after the other or at once, the versions tile the known time', async () => {
+  it('law: the versions tile the known time for all pages, written in turn or concurrently', async () => {
     let round = 0;
     const record = fc.record({
       which: fc.integer({ min: 0, max: 3 }),
@@ -294,7 +294,7 @@ describe('a summary', () => {
     expect(await versions()).toEqual([]);
   });
 
-  it('with news changes that, and leaves what it does not say', async () => {
+  it('with changes updates its own fields, and keeps absent fields', async () => {
     await write(full());
     expect(await write(summary({ status: 'closed' }))).toMatchObject({ changed: 1 });
     expect(await current()).toMatchObject({ ...KEPT, status: 'closed' });
@@ -316,7 +316,7 @@ describe('a summary', () => {
     expect(await current()).toMatchObject({ ...KEPT, status: 'halted' });
   });
 
-  it('that waited for a full page keeps what that brought', async () => {
+  it('that waited for a full page keeps the fields of that page', async () => {
     await write(full());
     await writeDuring([full({ description: 'Longer.', category: 'D' })], summary({ status: 'halted' }));
     expect(await current()).toMatchObject({ ...KEPT, description: 'Longer.', category: 'D', status: 'halted' });

@@ -106,7 +106,7 @@ describe('writing the catalog', () => {
     expect(await stats()).toMatchObject({ volume: '2000', volume_24h: '20', liquidity: '5' });
   });
 
-  it('volumes that are no longer known are forgotten', async () => {
+  it('removes volumes that the venue no longer sends', async () => {
     await write(market());
     const { volume: _volume, ...without } = market();
     await write(without);

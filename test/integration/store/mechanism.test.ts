@@ -46,7 +46,7 @@ async function factsOf(tx: Tx, key: bigint): Promise<number[]> {
   return (await tx.query<{ value: number }>(READ_FACTS, [key])).map((row) => row.value);
 }
 
-/** What waits for the stage. */
+/** The pending marks of the stage. */
 async function backlog(db: Queryable): Promise<{ waiting: number; parked: number } | undefined> {
   const [state] = await stageStates(db, [STAGE]);
   return state && { waiting: state.waiting, parked: state.parked };
@@ -95,7 +95,7 @@ describe('marks, claimed by shard', () => {
     expect(second).toMatchObject({ claimed: 1, results: [[10, 20]] });
   });
 
-  it('two claimers of one shard take turns: the second sees what the first wrote', async () => {
+  it('two claims of one shard take turns: the second sees the writes of the first', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 1));
     const claimed = gate();
     const mayCommit = gate();
@@ -143,7 +143,7 @@ describe('marks, claimed by shard', () => {
     expect(await waitingShards(test.db, STAGE)).toEqual([1, 3]);
   });
 
-  it('of several shards in any order are not claimed by two who wait for each other', async () => {
+  it('of several shards in any order are claimed without a deadlock', async () => {
     await test.db.transaction((tx) =>
       insertMarks(
         tx,
@@ -166,7 +166,7 @@ describe('marks, claimed by shard', () => {
     expect(done.map(({ claimed }) => claimed).sort((a, b) => b - a)).toEqual([16, ...Array(11).fill(0)]);
   });
 
-  it('are claimed and looked for without reading all that wait, whatever the statistics say', async () => {
+  it('are claimed and found without reading the whole backlog, with any planner statistics', async () => {
     const many = Array.from({ length: 100_000 }, (_, n) => ({ key: BigInt(n), detail: 0n }));
     await test.db.transaction((tx) => insertMarks(tx, STAGE, many));
     for (const order of ['oldest', 'newest'] as const) {

@@ -78,7 +78,7 @@ describe('partitions', () => {
     }
   });
 
-  it('around now: what our clock and the database may stamp has a place', async () => {
+  it('around now exist for every time that our clock or the database may stamp', async () => {
     await partitions.ensureAroundNow('observation');
     await partitions.ensureAroundNow('price_history');
     const days = (await names('observation')).length;
@@ -100,7 +100,7 @@ describe('partitions', () => {
     expect(await names('trade')).toHaveLength(6);
   });
 
-  it('are made while others read and write, and wait for nobody', async () => {
+  it('are made while others read and write, without waiting', async () => {
     await partitions.ensure('trade', [Date.UTC(2026, 0)]);
     await test.db.transaction(async (tx) => {
       await writeTrades(tx, [aTrade({ tsMs: Date.UTC(2026, 0, 5) })], 'USD');

@@ -56,7 +56,7 @@ async function state(kind = 'trades'): Promise<State> {
 }
 
 describe('the lease of a poll', () => {
-  it('is given to one of many who ask together', async () => {
+  it('is granted to one of many concurrent requests', async () => {
     const asked = await Promise.all(Array.from({ length: 10 }, () => attempt()));
     expect(asked.filter((lease) => lease !== null)).toHaveLength(1);
     expect(await attempt()).toBeNull();
@@ -112,7 +112,7 @@ describe('the lease of a poll', () => {
     expect(await advancePoll(test.db, next, 'still theirs')).toBe(true);
   });
 
-  it('that ran out cannot be advanced, even when nobody took it over', async () => {
+  it('that expired cannot be advanced, even without a takeover', async () => {
     const lease = await acquire();
     await test.db.query(EXPIRE, [venue]);
     await renewPollLease(test.db, lease);
@@ -153,7 +153,7 @@ describe('the lease of a poll', () => {
 });
 
 describe('the end of a poll', () => {
-  it('success is told with its time, and clears what went wrong', async () => {
+  it('success records its time, and clears the last error', async () => {
     await releasePollLease(test.db, await acquire(), 'venue down');
     await releasePollLease(test.db, await acquire(), null);
     expect(await state()).toMatchObject({

@@ -198,14 +198,14 @@ describe('two writers of one token', () => {
     return waiting;
   }
 
-  it('the one who waited compares with what the other wrote: newer wins', async () => {
+  it("a writer that waited compares with the other's row: the newer price wins", async () => {
     await write(priceAt(0, '0.5'));
     expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.7'))).toEqual({ newer: 1, movedTokenIds: [token] });
     expect((await latest())?.price).toBe('0.7');
     expect((await observed()).sort()).toEqual(['0.5', '0.6', '0.7']);
   });
 
-  it('the one who waited compares with what the other wrote: older is dropped', async () => {
+  it("a writer that waited compares with the other's row: the older price is dropped", async () => {
     await write(priceAt(0, '0.5'));
     expect(await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'))).toEqual({ newer: 0, movedTokenIds: [] });
     expect((await latest())?.price).toBe('0.7');
@@ -229,7 +229,7 @@ describe('two writers of one token', () => {
     expect(await observed()).toEqual(['0.6', '0.7']);
   });
 
-  it('the very first price of a token, twice the same: the one who waited moves the clock only', async () => {
+  it('two equal first prices of a token: the writer that waited only moves the time', async () => {
     expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.60'))).toEqual({ newer: 1, movedTokenIds: [] });
     expect((await latest())?.as_of).toEqual(new Date(T + 2000));
     expect(await history()).toEqual(['0.6']);
@@ -285,7 +285,7 @@ describe('two writers of one token', () => {
         );
       }),
     );
-    // 7 and 24 share no factor, so exactly one writer has the newest time, 23: the one for whom writer * 7 = 23 (mod 24).
+    // 7 and 24 share no factor, so exactly one writer has the newest time, 23: the one with writer * 7 = 23 (mod 24).
     const newest = Array.from({ length: 24 }, (_, writer) => writer).find((writer) => (writer * 7) % 24 === 23) ?? 0;
     for (const tokenId of tokens) {
       const [row] = await test.db.query<Row>(LATEST, [tokenId]);

@@ -55,7 +55,7 @@ describe('quarantine', () => {
     ]);
   });
 
-  it('cuts what is long, through an emoji too, and stores what Postgres would refuse', async () => {
+  it('cuts long text, through an emoji too, and stores text that Postgres would reject', async () => {
     const cutAt = (length: number) => `${'x'.repeat(length - 1)}🎲 and more`;
     await quarantine(test.db, venue, [
       record({ recordId: cutAt(200), detail: cutAt(500), sample: cutAt(4096), reason: cutAt(100) }),
@@ -92,7 +92,7 @@ const AGE = sql(
 );
 const age = (recordId: string, hours: number) => test.db.query(AGE, [venue, hours, recordId]);
 
-describe('what an operator asks of it', () => {
+describe('the queries of an operator', () => {
   it('a summary per venue, kind and reason, the most frequent first', async () => {
     await quarantine(test.db, venue, [record(), record(), record({ recordId: 'r2' }), record({ kind: 'books' })]);
     await age('r2', 48);
@@ -160,7 +160,7 @@ describe('what an operator asks of it', () => {
 describe('pruning', () => {
   const all = () => summarizeQuarantine(test.db, { venue });
 
-  it('forgets what was not seen for so many days, and nothing else', async () => {
+  it('deletes only records that were not seen for the retention time', async () => {
     await quarantine(test.db, venue, [record(), record({ recordId: 'r2' }), record({ recordId: 'r3' })]);
     await age('r2', 30 * 24 + 1);
     await age('r3', 30 * 24 - 1);

@@ -85,7 +85,7 @@ const priceAsOf = async (index: number, atMs: number) =>
   (await test.db.query<{ price: string }>(AS_OF, [token(index), new Date(atMs).toISOString()]))[0]?.price;
 
 describe('retiring partitions', () => {
-  it('drops those that ended by then, whole, and no other', async () => {
+  it('drops only partitions that ended by then, whole', async () => {
     const at = [Date.UTC(2025, 10, 15), Date.UTC(2025, 11, 15), Date.UTC(2026, 0, 15)];
     await partitions.ensure('trade', at);
     const trades = at.map((tsMs) => aTrade({ tsMs }));
@@ -94,7 +94,7 @@ describe('retiring partitions', () => {
     expect(await retire('trade', Date.UTC(2026, 0, 1))).toMatchObject({ dropped: ['trade_202512'], carried: 0 });
     expect(await retire('trade', Date.UTC(2026, 0, 1))).toEqual({ dropped: [], carried: 0, postponed: [] });
     expect(await names('trade')).toEqual(['trade_202601']);
-    // What was dropped is made again when a late row needs it.
+    // A dropped partition is made again when a late row needs it.
     await partitions.ensure('trade', at);
     expect(await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'))).toMatchObject({ inserted: 2 });
   });
@@ -215,7 +215,7 @@ describe('the last row before a partition goes', () => {
 });
 
 describe('a long reader', () => {
-  it('postpones the drop, and nobody else has to wait for that', async () => {
+  it('postpones the drop, and no other session waits for it', async () => {
     await price([0, JANUARY + 5, '0.1'], [0, MARCH + 1, '0.3']);
     await test.db.transaction(async (reader) => {
       await reader.query(READ_PRICES);

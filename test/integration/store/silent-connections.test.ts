@@ -55,7 +55,7 @@ const error = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('a database that does not answer any more', () => {
-  it('is lost to whoever waits, statement or transaction, and idle connections with it', async () => {
+  it('fails waiting statements and transactions, and ends idle connections', async () => {
     await openAll(4);
     network.forsake();
     const thrown = await Promise.all([
@@ -67,14 +67,14 @@ describe('a database that does not answer any more', () => {
       expect(each).toMatchObject({ message: expect.stringContaining('did not answer for 0.6 s') });
       expect(isDatabaseUnavailable(each)).toBe(true);
     }
-    // The fourth was idle: nobody has to wait for it in turn.
+    // The fourth was idle: no statement has to wait for it.
     expect(await db.query(ONE)).toEqual([{ one: 1 }]);
     expect(lines.filter(({ msg }) => String(msg).includes('does not answer'))).toEqual([
       expect.objectContaining({ level: 'warn', connections: 4, limitMs: SILENCE_MS }),
     ]);
   });
 
-  it('keeps what it works at on another connection', async () => {
+  it('keeps a connection whose statement runs', async () => {
     await openAll(1);
     network.forsake();
     const [lost, slow] = await Promise.all([error(db.query(ONE)), db.query(SLEEP, [2 * (SILENCE_MS / 1000)])]);
@@ -104,17 +104,17 @@ describe('a database that does not answer any more', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is not blamed for what this process slept through', async () => {
+  it('is not judged for time in which this process was stopped', async () => {
     await openAll(2);
     const asked = db.query(SLEEP, [0.3]);
-    // It is seen to wait, then its answer comes while nobody looks.
+    // A check sees it wait, then its answer comes between two checks.
     await delay(SILENCE_MS / 5);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * SILENCE_MS);
     expect(await asked).toEqual([{ pg_sleep: '' }]);
     expect(lines).toEqual([]);
   });
 
-  it('may say nothing while nobody asks', async () => {
+  it('may stay silent without a pending statement', async () => {
     await openAll(3);
     await delay(3 * SILENCE_MS);
     expect(poolUse(db.dataSource).open).toBe(3);

@@ -87,7 +87,7 @@ describe('a request', () => {
     expect({ ...(await historyOf(pk)), asOfMs: 0 }).toEqual({ ...before, asOfMs: 0 });
   });
 
-  it('for more goes on below what was reached', async () => {
+  it('for more continues below the reached time', async () => {
     const pk = await aRequest();
     await advanceTradeHistory(test.db, await next(), step(FROM, true));
     const done = await historyOf(pk);
@@ -106,7 +106,7 @@ describe('a request', () => {
     expect(await next()).toMatchObject({ marketPk: pk, position: null });
   });
 
-  it('of one that is under way leaves the page that is being read without effect', async () => {
+  it('of a running walk leaves the page in flight without effect', async () => {
     const pk = await aRequest();
     const walk = await next();
     await requestTradeHistory(test.db, { marketPk: pk, fromMs: FROM - 1_000, toMs: TO });
@@ -132,7 +132,7 @@ describe('a request', () => {
 });
 
 describe('the next walk', () => {
-  it('is one that nobody touched, then the one that has the turn, then the one that waited longest', async () => {
+  it('is an untouched walk, then the walk in turn, then the walk that waited longest', async () => {
     const [first, second] = [await aRequest(), await aRequest()];
     expect((await next()).marketPk).toBe(first);
     await advanceTradeHistory(test.db, await next(), step(TO - 1));
@@ -146,7 +146,7 @@ describe('the next walk', () => {
     expect((await next(second)).marketPk).toBe(third);
   });
 
-  it('carries what the adapter needs, and is of this venue', async () => {
+  it('carries the request of the adapter, and belongs to this venue', async () => {
     const market = await aStoredMarket(test.db, { venue: `${venue}-other` });
     await requestTradeHistory(test.db, { marketPk: market.pk, fromMs: FROM, toMs: TO });
     expect(await nextTradeHistory(test.db, venue)).toBeNull();
@@ -159,7 +159,7 @@ describe('the next walk', () => {
     });
   });
 
-  it('is none that failed a moment ago', async () => {
+  it('skips a walk that failed a moment ago', async () => {
     const pk = await aRequest();
     await chargeTradeHistory(test.db, await next(), 'no');
     expect(await nextTradeHistory(test.db, venue)).toBeNull();
@@ -188,7 +188,7 @@ describe('a step', () => {
     expect(await historyOf(pk)).toMatchObject({ reachedMs: FROM, status: 'walking', pages: 3, trades: 7 });
   });
 
-  it('after failures forgets them; what the venue would not give stays said', async () => {
+  it('after failures clears them, and keeps the truncation', async () => {
     const pk = await aRequest();
     await chargeTradeHistory(test.db, await next(), 'for now');
     await test.db.query(AGE, [pk, 31]);

@@ -148,7 +148,7 @@ describe('a backfill', () => {
     expect(await on.walkOf(market)).toMatchObject({ status: 'done', pages: 3 });
   });
 
-  it('tells who waits for the first page', async () => {
+  it('announces the first page to waiting requests', async () => {
     const arrivals = createArrivals(test.url, keptLog().log);
     try {
       await arrivals.ready();
@@ -161,7 +161,7 @@ describe('a backfill', () => {
     }
   });
 
-  it('asks for nothing older than what is kept, and quarantines what comes all the same', async () => {
+  it('requests nothing older than the retention floor, and quarantines older rows', async () => {
     const dayMs = 86_400_000;
     const market = await on.aRequest({ fromMs: NOW - 50 * dayMs });
     const asked: HistoryRequest[] = [];
@@ -185,7 +185,7 @@ describe('a backfill', () => {
     ]);
   });
 
-  it('says what the venue would not give', async () => {
+  it('records the range that the venue did not return', async () => {
     const market = await on.aRequest();
     const reachedMs = LIVE - 10 * MINUTE_MS;
     const page: HistoryPage = {

@@ -175,7 +175,7 @@ describe('sending again', () => {
     expect(new Set(newRequests().map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
 
-  it('a retry of one that was cancelled goes on with what is left of the schedule', async () => {
+  it('a retry of a cancelled delivery continues with the rest of its schedule', async () => {
     const { id, pk } = await subscribed();
     const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk, status: 'cancelled', attemptCount: 1 });
     receiver.replyWith({ status: 500 });
@@ -205,7 +205,7 @@ describe('sending again', () => {
     expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 2 });
   });
 
-  it('a secret that cannot be opened is no fault of the receiver', async () => {
+  it('a secret that cannot be opened does not count as a failure of the receiver', async () => {
     const { pk } = await subscribed();
     await test.db.query(sql('test_spoil', `UPDATE webhook_subscription SET sealed_secret = 'garbage' WHERE pk = $1`), [
       pk,

@@ -46,13 +46,13 @@ afterAll(async () => {
   await test.drop();
 });
 beforeEach(async () => {
-  // A lane's job takes whatever is due.
+  // A lane's job takes all due deliveries.
   await test.db.query(CANCEL_LEFT);
   receiver.replyWith({});
   seen = receiver.requests.length;
 });
 
-/** A process of its own: what its jobs share is found by its database. */
+/** A process of its own: its jobs share state through its database. */
 const aProcess = (signal?: AbortSignal) =>
   jobContext({
     db: new Database(test.db.dataSource),
@@ -76,7 +76,7 @@ async function subscribed(count: number, deliveriesEach: number, path: string, a
   return pks;
 }
 
-describe('what is due of a crowd of subscriptions', () => {
+describe('due deliveries of many subscriptions', () => {
   it('goes out once each, by two processes over the lanes', async () => {
     const pks = await subscribed(24, 2, 'crowd');
     const runs = [aProcess(), aProcess()].flatMap((context) =>

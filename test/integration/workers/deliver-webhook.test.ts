@@ -213,7 +213,7 @@ describe('a fault on our side', () => {
     });
   });
 
-  it('a lost database leaves the row as it was, and the job waits for what is in flight before it fails', async () => {
+  it('a lost database leaves the row as it was, and the job waits for attempts in flight before it fails', async () => {
     const { pk } = await subscribed('a secret of some length');
     const quick = await due(pk, { dueInSeconds: -2 });
     const slow = await due(pk, { dueInSeconds: -1 });
@@ -223,7 +223,7 @@ describe('a fault on our side', () => {
       return {};
     });
     const db = new LosableDatabase(test.db.dataSource);
-    // The first claims both, the second finishes the quick one, the third would claim what came due meanwhile.
+    // The first claims both, the second finishes the quick one, the third would claim deliveries that came due meanwhile.
     const claimLost = gate();
     db.loseBefore = (transaction) => {
       if (transaction === 3) claimLost.open();
@@ -290,7 +290,7 @@ describe('many deliveries', () => {
     expect(await test.db.query(COUNT, [pk])).toEqual([{ status: 'delivered', rows: 60, locked: 0 }]);
   });
 
-  it('a worker that is told to stop ends what is in flight and claims no more', async () => {
+  it('a stopping worker ends its attempts in flight and claims no more', async () => {
     const { pk } = await subscribed('a secret of some length');
     for (let count = 0; count < 12; count++) await due(pk);
     const mayAnswer = gate();
@@ -313,10 +313,10 @@ describe('many deliveries', () => {
     expect((await claimDue(test.db, pk, 8))?.deliveries).toHaveLength(4);
   });
 
-  it('slots that become free while a claim is under way are used: no job ends with rows due and nobody at them', async () => {
+  it('slots that become free during a claim are used: no job ends while rows are due and unclaimed', async () => {
     const { pk } = await subscribed('a secret of some length');
     for (let count = 0; count < MAX_IN_FLIGHT + 3; count++) await due(pk);
-    // Somebody else holds a slot, so the job's first claim is short of what is due.
+    // Another worker holds a slot, so the job's first claim takes fewer rows than are due.
     expect((await claimDue(test.db, pk, 1))?.deliveries).toHaveLength(1);
     const [mayAnswer, mayReturn] = [gate(), gate()];
     receiver.replyWith(async () => {

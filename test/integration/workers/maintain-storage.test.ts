@@ -32,7 +32,7 @@ afterAll(() => test.drop());
 const ages = async (table: (typeof TABLES)[number]) =>
   (await listPartitions(test.db, table)).map(({ fromMs }) => Math.floor((Date.now() - fromMs) / DAY_MS));
 
-it('makes the partitions to come, drops those past their retention, and says what it did', async () => {
+it('makes future partitions, drops partitions past their retention, and reports both', async () => {
   const config = testConfig(test.url, {
     RETENTION_TRADES_DAYS: '100',
     RETENTION_PRICE_HISTORY_DAYS: '60',

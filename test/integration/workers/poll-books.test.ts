@@ -97,7 +97,7 @@ describe('the book poll', () => {
 });
 
 describe('the price poll of a venue without books', () => {
-  it('begins each tick with what was read, and its round goes on where it was', async () => {
+  it('begins each tick with recently read markets, and continues its round', async () => {
     const [a] = [await market('a'), await market('b'), await market('c')];
     const { pk } = await market('d');
     await noteMarketReads(test.db, new Map([[pk, 0]]));
@@ -131,7 +131,7 @@ describe('the price poll of a venue without books', () => {
 describe('fetching the books of one market', () => {
   const jobFor = (pk: bigint) => ({ venue: 'v', marketPk: String(pk) });
 
-  it('writes what a poll would, announces it, and wants no lease', async () => {
+  it('writes the rows of a poll, announces them, and needs no lease', async () => {
     const { pk } = await aStoredMarket(test.db, { venue: 'v', marketId: 'm', labels: ['Yes', 'No', 'Maybe'] });
     await market('other');
     const arrivals = createArrivals(test.url, createLogger({ process: 'test', level: 'silent' }));

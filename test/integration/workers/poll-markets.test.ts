@@ -85,7 +85,7 @@ const catalog = async () => {
 const versions = async () => (await test.db.query<{ versions: number }>(VERSIONS, [venue]))[0]?.versions;
 const state = async () => (await test.db.query<{ position: string; last_error: string | null }>(POSITION, [venue]))[0];
 
-/** Stores these markets an hour ago, and then misses those that the sweep just now does not name. */
+/** Stores these markets an hour ago, and then a sweep that names only some of them. */
 async function missAfter(names: string[], listed: MarketRecord[] = []): Promise<void> {
   const earlier = NOW - HOUR_MS;
   const first = adapterOf(
@@ -239,7 +239,7 @@ describe('nothing is called gone wrongly', () => {
     expect((await catalog())['a']).toBe('open');
   });
 
-  it('when Postgres refuses what the venue says of it; its neighbour is judged all the same', async () => {
+  it('when Postgres rejects its record; its neighbour is judged all the same', async () => {
     await missAfter(['a', 'b']);
     const huge = randomBytes(6_000).toString('hex');
     const refused = market('a', { outcomes: [{ outcomeId: huge, label: 'Yes' }] });
@@ -248,7 +248,7 @@ describe('nothing is called gone wrongly', () => {
     expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'refused_by_store', record_id: 'a' }]);
   });
 
-  it('when a page of the sweep was partly refused: what it named elsewhere is not missing', async () => {
+  it('when a page of the sweep was partly rejected: markets of other pages are not missing', async () => {
     const earlier = NOW - HOUR_MS;
     const names = ['a', 'b', 'c', 'd', 'e'];
     await poll(
@@ -290,7 +290,7 @@ describe('nothing is called gone wrongly', () => {
     expect(await catalog()).toEqual({ a: 'open', b: 'open' });
   });
 
-  it('when it is first seen while the sweep is under way', async () => {
+  it('when it is first seen during the sweep', async () => {
     const walk = async (position: unknown): Promise<MarketPage> =>
       position === null
         ? { ...(await quiet()), records: [market('new')], more: true }

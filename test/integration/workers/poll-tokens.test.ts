@@ -73,7 +73,7 @@ afterEach(async () => {
   await adapter.close();
 });
 
-/** One tick, and what was asked of Jupiter in it. */
+/** One tick, and its requests to Jupiter. */
 async function tick(fields: Partial<ContextFields> = {}) {
   const before = exchange.requests().length;
   const tokenAdapters = new Map([['solana', adapter]]);
@@ -99,7 +99,7 @@ const told = async () =>
 const priceOf = async (mint: string) => (await test.db.query<{ price: string }>(PRICES, [mint]))[0]?.price;
 
 describe('an alert on a mint', () => {
-  it('fires by what Jupiter says, with the symbol, within one tick', async () => {
+  it("fires on Jupiter's price, with the symbol, within one tick", async () => {
     const mint = mintOf('NEWT');
     exchange.solana.setPrice({ mint, usd: 3.2468013579 });
     const made = await alert(mint, 'above', '3.2');
@@ -141,7 +141,7 @@ describe('an alert on a mint', () => {
     expect(await told()).toHaveLength(1);
   });
 
-  it('is not asked for once it has fired, and what it cost then fires no later one', async () => {
+  it('is not requested after it fired, and its last price fires no later alert', async () => {
     const mint = mintOf('NEWT');
     exchange.solana.setPrice({ mint, usd: 100 });
     const first = await alert(mint, 'above', '50');
@@ -162,7 +162,7 @@ describe('an alert on a mint', () => {
   });
 });
 
-describe('what is asked for', () => {
+describe('the requested mints', () => {
   it('is just the mints that have active alerts and that no outcome is', async () => {
     const mint = mintOf('NEWT');
     const outcome = addressOf(1, 99, 1);
@@ -201,7 +201,7 @@ describe('what is asked for', () => {
 });
 
 describe('symbols', () => {
-  it('that are not known are asked for once a day, those that are known never', async () => {
+  it('unknown ones are requested once a day, known ones never', async () => {
     const unknown = addressOf(1, 60, 1);
     const known = mintOf('NEWT');
     await test.db.query(FORGET_SYMBOL, [known]);

@@ -53,12 +53,12 @@ describe('balances', () => {
     expect(await desk.told(second)).toEqual(['a 2>3']);
   });
 
-  it('that are read while an account comes are no baseline of its own', async () => {
+  it('that are read while an account begins to watch do not become its baseline', async () => {
     const { address } = await desk.watch();
     const adapter = desk.world({ balances: [aBalance('a', '1')] });
     await desk.run(adapter);
     const second = await anAccount(desk.db);
-    // The account comes once the poll has begun: what that reads may be older than the account's watch.
+    // The account begins to watch during the poll: the poll's pages may be older than the watch.
     adapter.before = async (what) => {
       if (what === 'activity') await desk.watch(second, address);
     };
@@ -77,7 +77,7 @@ describe('balances', () => {
     const sorted = ['a', 'b', 'c', 'd', 'e'].map((mint) => aBalance(mint, '1'));
     const adapter = desk.world({ balances: sorted, pageSize: 2 });
     let answers = 0;
-    // After each first page the last position jumps to the front: what stood at the edge of the page slides past it.
+    // After each first page the last position jumps to the front: the position at the edge of the page slides past it.
     adapter.before = (what) => {
       if (what !== 'balances') return;
       answers += 1;
@@ -119,7 +119,7 @@ describe('balances', () => {
 });
 
 describe('the end of a watch', () => {
-  it('stops the poll with the last watcher, and begins anew when somebody comes', async () => {
+  it('stops the poll with the last watcher, and restarts with a new one', async () => {
     const wallet = await desk.watch();
     const second = await anAccount(desk.db);
     const theirs = await desk.watch(second, wallet.address);
@@ -148,7 +148,7 @@ describe('the end of a watch', () => {
     expect(await desk.told(desk.owner)).toEqual(['t1', 'a 2>3']);
   });
 
-  it('while it is polled makes the poll write nothing, for whoever comes next', async () => {
+  it('during a poll makes the poll write nothing, also for a new watcher', async () => {
     const wallet = await desk.watch();
     const adapter = desk.world({ balances: [aBalance('a', '1')] });
     let reads = 0;

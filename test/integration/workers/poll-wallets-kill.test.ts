@@ -52,7 +52,7 @@ const tick = fc.record({
 });
 
 describe('wallet polls that die', () => {
-  it('tell everything once, to both accounts, whatever dies and whoever else runs', async () => {
+  it('emit every event once to both accounts with any kills and concurrent pollers', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(tick, { minLength: 1, maxLength: 6 }),
@@ -74,7 +74,7 @@ describe('wallet polls that die', () => {
             }
             wallets.balances = Object.entries(balances).map(([mint, amount]) => aBalance(mint, amount));
             const dying = deaths.map(mortal);
-            // Side by side with one that lives, or one after the other with nobody to help.
+            // Beside a living poller, or one after the other without help.
             for (const group of areTogether ? [[...dying, test.db]] : dying.map((db) => [db])) {
               await makeWalletsDue(test.db, venue, !areTogether);
               const ends = await Promise.allSettled(group.map((db) => process(venue, wallets, db)));

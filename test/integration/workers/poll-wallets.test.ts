@@ -108,7 +108,7 @@ describe('transactions', () => {
 });
 
 describe('the job', () => {
-  it('polls a wallet once, whoever else runs', async () => {
+  it('polls a wallet once with several processes', async () => {
     const wallets = [];
     for (let i = 0; i < 6; i += 1) wallets.push(await desk.watch());
     const asked: string[] = [];
@@ -141,7 +141,7 @@ describe('the job', () => {
     expect(await desk.run(adapter)).toMatchObject({ wallets: 1, failed: 0 });
   });
 
-  it('stops asking a venue that is away, and charges nobody', async () => {
+  it('stops requests to an absent venue, and counts no failure for a wallet', async () => {
     const addresses = [];
     for (let i = 0; i < 10; i += 1) addresses.push((await desk.watch()).address);
     const adapter = desk.world();
@@ -159,7 +159,7 @@ describe('the job', () => {
     expect(await desk.run(desk.world(), { walletAdapters: new Map() })).toEqual({ skipped: 'venue not enabled' });
   });
 
-  it('quarantines what an adapter refused', async () => {
+  it('quarantines the records that an adapter rejects', async () => {
     await desk.watch();
     const rejected = [{ kind: 'wallets' as const, recordId: 'r', reason: 'missing_field', detail: 'd', sample: '{}' }];
     await desk.run(desk.world({ rejected }));
@@ -181,7 +181,7 @@ describe('the job', () => {
 });
 
 describe('on the simulated exchange', () => {
-  it('tells what a wallet did since the watch, once, and balances that end where they are', async () => {
+  it('emits each transaction since the watch once, and the final balances', async () => {
     const exchange = await startExchange({ seed: 5, markets: 12, historyHours: 1, paused: true, speed: 4 });
     const adapter = createPolymarketWallets({ url: exchange.dataUrl });
     const { address } = walletOf(exchange.seed, REGULAR);

@@ -104,7 +104,7 @@ describe('one poll', () => {
     expect(adapter.positions.at(-1)).toEqual({ page: 3 });
   });
 
-  it('what was stored before is not stored, marked or woken for again', async () => {
+  it('a stored record is not stored or marked again, and wakes no stage', async () => {
     await poll(adapterOf(async () => lastPage([trade(1)])));
     const before = await test.db.query(FOLD_MARKS);
     const producer = wakeRecorder();
@@ -207,7 +207,7 @@ describe('a poll that dies', () => {
     expect(await tradeIds()).toHaveLength(5);
   });
 
-  it('frozen while its lease was taken over: it writes nothing and tells nobody', async () => {
+  it('writes nothing and wakes no stage when its lease was taken over while it was frozen', async () => {
     const fetched = gate();
     const mayGoOn = gate();
     const frozen = adapterOf(async () => {
@@ -227,7 +227,7 @@ describe('a poll that dies', () => {
     expect(await state()).toMatchObject({ position: '{"page":3}', last_error: null, consecutive_failures: 0 });
   });
 
-  it('frozen while nobody took over: it writes nothing either, for somebody may be about to', async () => {
+  it('writes nothing when its lease expired while it was frozen, even without a takeover', async () => {
     const frozen = adapterOf(async () => {
       await test.db.query(END_LEASE, [venue]);
       return lastPage([trade(9)], { page: 'frozen' });
@@ -319,7 +319,7 @@ describe('a process that stops', () => {
       });
     });
 
-  it('ends the fetch under way, gives the lease back and blames nobody', async () => {
+  it('aborts the fetch, releases the lease and counts no failure', async () => {
     const started = gate();
     const stopping = new AbortController();
     const report = poll(stuck(started.open), { stopping: stopping.signal });

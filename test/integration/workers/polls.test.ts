@@ -103,7 +103,7 @@ describe('the price poll', () => {
     expect(await mints(PRICES)).toEqual(['a:yes']);
   });
 
-  it('an unchanged price wakes nobody', async () => {
+  it('an unchanged price wakes no stage', async () => {
     await aStoredMarket(test.db, { venue: 'v', marketId: 'a' });
     await run(pollPrices, scriptedAdapter({ prices: priced('0.5') }));
     const producer = wakeRecorder();

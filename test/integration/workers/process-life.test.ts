@@ -78,7 +78,7 @@ function startProcess(role: string | undefined, environment: Record<string, stri
 const needed = () => ({ DATABASE_URL: test.url, SECRETS_KEYS: RING });
 
 describe('a worker process', () => {
-  it('without its configuration names every problem, shows no value and says that a restart is no use', async () => {
+  it('without its configuration names every problem, shows no value and reports that a restart does not help', async () => {
     const { lines, exited } = startProcess('alerter', { PORT: 'hunter2', OPS_PASSWORD: 'hunter2', LOG_LEVEL: 'loud' });
     expect(await exited).toEqual({ code: 78, signal: null });
     const text = lines.join('\n');
@@ -119,14 +119,14 @@ describe('a worker process', () => {
   });
 
   it.each(ROLES)('%s starts, and ends cleanly however often it is told to', async (role) => {
-    // Nobody answers there: the poller must live with it.
+    // No server answers there, and the poller must run all the same.
     const nowhere = `http://127.0.0.1:${await closedPort()}`;
     const urls = { POLYMARKET_GAMMA_URL: nowhere, POLYMARKET_CLOB_URL: nowhere, POLYMARKET_DATA_URL: nowhere };
     const running = startProcess(role, { ...needed(), ...urls });
     await running.said('"msg":"started"');
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) running.child.kill(signal);
     expect(await running.exited).toEqual({ code: 0, signal: null });
-    // Not in order: what the logger writes while the process exits may overtake a line still under way.
+    // Not in order: lines that the logger writes during the exit may overtake an earlier line.
     for (const message of ['stopping', 'stopped']) {
       expect(
         running.lines.filter((line) => line.includes(`"process":"${role}"`) && line.includes(`"msg":"${message}"`)),

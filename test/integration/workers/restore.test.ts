@@ -50,7 +50,7 @@ async function dueRow(): Promise<bigint> {
 const depsOf = (producer: Producer, over: Partial<WorkerDeps> = {}): WorkerDeps =>
   jobContext({ db: test.db, config: testConfig(test.url), producer, ...over });
 
-/** What a scrape of such a process shows. */
+/** The scraped metrics of such a process. */
 function scraped(role: Role, deps: WorkerDeps): Promise<string> {
   deps.metrics.collectors.add(...gaugesOf(role, deps));
   return deps.metrics.text();
@@ -187,7 +187,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
 describe('a round of the restoring timer', () => {
   const idleStore = { restore: async () => false } as Parameters<typeof restore>[2];
 
-  it('wakes nobody when nothing waits', async () => {
+  it('wakes no stage without a backlog', async () => {
     for (const role of ['alerter', 'deliverer'] as const) {
       const producer = wakeRecorder();
       await restore(role, depsOf(producer), idleStore);
@@ -195,7 +195,7 @@ describe('a round of the restoring timer', () => {
     }
   });
 
-  it('wakes only what its own role works off', async () => {
+  it('wakes only the stages of its own role', async () => {
     await mark('fold-candles');
     await mark('sample-snapshots');
     await dueRow();

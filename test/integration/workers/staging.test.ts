@@ -60,7 +60,7 @@ it('does not gather while there is a backlog, of one shard or of many', async ()
   expect(claims).toEqual([3, 3]);
 });
 
-it('takes up what came while it worked and gathered', async () => {
+it('processes marks that arrive while it works and gathers', async () => {
   await mark(3n);
   const claims: number[] = [];
   await runStage(context(), {

@@ -63,9 +63,9 @@ export function walletDesk() {
     watch: (accountId = owner, address?: string): Promise<Wallet> =>
       aWatchedWallet(test.db, { accountId, venue: venue(), ...(address !== undefined && { address }) }),
     world: (script: Parameters<typeof scriptedWallets>[0] = {}) => scriptedWallets({ venue: venue(), ...script }),
-    /** What is kept of a watched wallet. */
+    /** The stored state of a watched wallet. */
     left: async (address: string) => (await test.db.query<Record<string, unknown>>(LEFT, [address]))[0],
-    /** What an account was told, in short. */
+    /** The events of an account, in short. */
     async told(account = owner): Promise<unknown[]> {
       const events = await storedEvents(test.db, account);
       return events.map(({ type, data }) =>

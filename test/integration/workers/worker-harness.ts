@@ -21,7 +21,7 @@ export function testConfig(databaseUrl: string, variables: Record<string, string
   return loadConfig({ DATABASE_URL: databaseUrl, SECRETS_KEYS: RING, VENUES: 'polymarket', ...variables });
 }
 
-/** A log that is kept: what an operator would read. */
+/** A log in memory, with the lines that an operator would read. */
 export function keptLog(): { log: Logger; lines: string[] } {
   const lines: string[] = [];
   const log = createLogger({
@@ -32,7 +32,7 @@ export function keptLog(): { log: Logger; lines: string[] } {
   return { log, lines };
 }
 
-/** Stands where the queues would: remembers who was woken. */
+/** Replaces the queues and records the wake-ups. */
 interface WakeRecorder extends Producer {
   readonly woken: string[];
 }
@@ -75,7 +75,7 @@ export interface ContextFields extends Partial<WorkerDeps> {
   deadline?: AbortSignal;
 }
 
-/** What a job gets, real but for what the test names; one call stands for one process. */
+/** A real job context, except for the parts that the test names; one call stands for one process. */
 export function jobContext(fields: ContextFields): JobContext {
   const stopping = fields.stopping ?? new AbortController().signal;
   return {
@@ -104,7 +104,7 @@ export async function until<T>(read: () => Promise<T>, satisfies: (value: T) => 
   }
 }
 
-/** What a server says while it is shut down. */
+/** The error of a server that shuts down. */
 function shutDown(): Error {
   return Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' });
 }
