@@ -1,23 +1,23 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
-import type { Cidr } from '../src/domain/address-policy.ts';
-import type { DecimalFormat } from '../src/domain/api-json.ts';
-import type { Scope } from '../src/domain/api-key.ts';
-import type { CursorCodec } from '../src/domain/cursor.ts';
+import type { DecimalFormat } from '../src/domain/values/api-json.ts';
+import type { Scope } from '../src/domain/values/api-key.ts';
+import type { CursorCodec } from '../src/domain/values/cursor.ts';
+import type { Cidr } from '../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Dependency } from '../src/observe/probe-server.ts';
 import type { Producer } from '../src/queues/producer.ts';
-import type { QuotaDefaults } from '../src/store/account-quotas.ts';
-import type { Arrivals } from '../src/store/arrivals.ts';
-import type { Database } from '../src/store/tx.ts';
+import type { QuotaDefaults } from '../src/store/accounts/account-quotas.ts';
+import type { Arrivals } from '../src/store/catalog/arrivals.ts';
+import type { Database } from '../src/store/db/tx.ts';
 import type { SecretBox } from '../src/webhooks/secret-box.ts';
-import type { AccountLimits } from './account-limits.ts';
-import type { FailedKeys } from './failed-keys.ts';
-import type { KeyDirectory } from './key-directory.ts';
-import type { LatestCache } from './latest-cache.ts';
+import type { AccountLimits } from './access/account-limits.ts';
+import type { FailedKeys } from './access/failed-keys.ts';
+import type { KeyDirectory } from './access/key-directory.ts';
 import type { LiveSession, OpsPasswords } from './ops/operator.ts';
-import type { ReadTracker } from './read-tracker.ts';
-import type { EnabledVenue } from './venue-catalog.ts';
+import type { LatestCache } from './reads/latest-cache.ts';
+import type { ReadTracker } from './reads/read-tracker.ts';
+import type { EnabledVenue } from './reads/venue-catalog.ts';
 
 /** The account and key of a request. */
 export interface Caller {

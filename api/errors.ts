@@ -1,4 +1,4 @@
-import { OddswireError } from '../src/domain/errors.ts';
+import { OddswireError } from '../src/domain/values/errors.ts';
 
 /** The fault in one part of the input. */
 export interface ErrorDetail {

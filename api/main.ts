@@ -7,7 +7,7 @@ await bootProcess({
   say: (line) => process.stderr.write(`oddswire api: ${line}\n`),
   async start(config, log, signal) {
     // Loaded only now, so that a wrong configuration is reported at once and not after a second of loading.
-    const { startApi } = await import('./start-api.ts');
+    const { startApi } = await import('./server/start-api.ts');
     return startApi(config, log, signal);
   },
 });

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
 import { eventually } from '../test/support/eventually.ts';
-import { type System, startSystem, WEBHOOK_SECRET } from '../test/support/system.ts';
-import { mib, percentile, whole } from './numbers.ts';
-import { note, report } from './report.ts';
+import { createTestDatabase, type TestDatabase } from '../test/support/postgres/database.ts';
+import { type System, startSystem, WEBHOOK_SECRET } from '../test/support/processes/system.ts';
+import { mib, percentile, whole } from './support/numbers.ts';
+import { note, report } from './support/report.ts';
 
 const ALERTS = 50;
 

@@ -1,11 +1,19 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { decimal } from '../src/domain/decimal.ts';
-import { createAlert } from '../src/store/alerts.ts';
-import { ensureTokens } from '../src/store/tokens.ts';
-import { sql } from '../src/store/tx.ts';
-import { type AlertWorld, anAlertWorld, BATCH, batchCosts, evaluateAll, price, spread } from './alert-worlds.ts';
-import { mib, percentile, sizeOf, whole } from './numbers.ts';
-import { note, report } from './report.ts';
+import { decimal } from '../src/domain/values/decimal.ts';
+import { createAlert } from '../src/store/alerts/alerts.ts';
+import { ensureTokens } from '../src/store/catalog/tokens.ts';
+import { sql } from '../src/store/db/tx.ts';
+import {
+  type AlertWorld,
+  anAlertWorld,
+  BATCH,
+  batchCosts,
+  evaluateAll,
+  price,
+  spread,
+} from './support/alert-worlds.ts';
+import { mib, percentile, sizeOf, whole } from './support/numbers.ts';
+import { note, report } from './support/report.ts';
 
 /** BENCH_ALERTS=1000000 for the figure of the design (250,000 tokens); the default is a quick look. */
 const ALERTS = sizeOf('BENCH_ALERTS', 100_000);

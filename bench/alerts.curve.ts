@@ -1,8 +1,8 @@
 import { it } from 'vitest';
-import { type AlertWorld, anAlertWorld, BATCH, batchCosts, spread } from './alert-worlds.ts';
-import { curve } from './curve.ts';
-import { percentile, sizesOf, whole } from './numbers.ts';
-import { report } from './report.ts';
+import { type AlertWorld, anAlertWorld, BATCH, batchCosts, spread } from './support/alert-worlds.ts';
+import { curve } from './support/curve.ts';
+import { percentile, sizesOf, whole } from './support/numbers.ts';
+import { report } from './support/report.ts';
 
 /** Active alerts that the curve goes through: BENCH_CURVE_ALERTS=10000,100000 for a quick look. */
 const ALERTS = sizesOf('BENCH_CURVE_ALERTS', [10_000, 1_000_000]);

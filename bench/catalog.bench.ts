@@ -3,16 +3,16 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { markMissing } from '../src/store/market-sightings.ts';
-import { writeMarkets } from '../src/store/markets.ts';
-import { Partitions } from '../src/store/partitions.ts';
-import { sql } from '../src/store/tx.ts';
+import { markMissing } from '../src/store/catalog/market-sightings.ts';
+import { writeMarkets } from '../src/store/catalog/markets.ts';
+import { Partitions } from '../src/store/db/partitions.ts';
+import { sql } from '../src/store/db/tx.ts';
 import { aCatalogPage } from '../test/factories/markets.ts';
-import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
-import type { Goal } from './figure.ts';
-import { mib, sizeOf, whole } from './numbers.ts';
-import { note, report } from './report.ts';
-import { databaseBytes } from './stored-trades.ts';
+import { createTestDatabase, type TestDatabase } from '../test/support/postgres/database.ts';
+import type { Goal } from './support/figure.ts';
+import { mib, sizeOf, whole } from './support/numbers.ts';
+import { note, report } from './support/report.ts';
+import { databaseBytes } from './support/stored-trades.ts';
 
 /** BENCH_MARKETS=100000 for the figure of the design (250,000 outcomes); the default is a quick look. */
 const MARKETS = sizeOf('BENCH_MARKETS', 20_000);

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, it } from 'vitest';
 import { createLogger } from '../src/observe/logger.ts';
 import { createQueueBackend } from '../src/queues/backend.ts';
 import { createProducer, type Producer } from '../src/queues/producer.ts';
-import { sql } from '../src/store/tx.ts';
+import { sql } from '../src/store/db/tx.ts';
 import { eventually } from '../test/support/eventually.ts';
-import { type BareReceiver, startBareReceiver } from './bare-peer.ts';
-import { aDeliveryWorld, type DeliveryWorld } from './delivery-world.ts';
-import { percentile, sizeOf, whole } from './numbers.ts';
-import { report } from './report.ts';
+import { type BareReceiver, startBareReceiver } from './support/bare-peer.ts';
+import { aDeliveryWorld, type DeliveryWorld } from './support/delivery-world.ts';
+import { percentile, sizeOf, whole } from './support/numbers.ts';
+import { report } from './support/report.ts';
 
 /** BENCH_SECONDS=20 for figures worth keeping; the default is a quick look. */
 const SECONDS = sizeOf('BENCH_SECONDS', 5);

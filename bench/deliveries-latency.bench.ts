@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, inject, it } from 'vitest';
-import { decimal } from '../src/domain/decimal.ts';
-import { newId } from '../src/domain/ids.ts';
+import { decimal } from '../src/domain/values/decimal.ts';
+import { newId } from '../src/domain/values/ids.ts';
 import { createLogger } from '../src/observe/logger.ts';
 import { createQueueBackend } from '../src/queues/backend.ts';
 import { createProducer, type Producer } from '../src/queues/producer.ts';
-import { shardsOf } from '../src/store/marks.ts';
-import { Partitions } from '../src/store/partitions.ts';
-import { writePrices } from '../src/store/prices.ts';
-import { ensureTokens } from '../src/store/tokens.ts';
-import { sql } from '../src/store/tx.ts';
-import { isAvailable } from '../test/support/queue-backends.ts';
-import { type BareReceiver, startBareReceiver } from './bare-peer.ts';
-import { aDeliveryWorld, type DeliveryWorld } from './delivery-world.ts';
-import { percentile, sizeOf, whole } from './numbers.ts';
-import { report } from './report.ts';
+import { ensureTokens } from '../src/store/catalog/tokens.ts';
+import { Partitions } from '../src/store/db/partitions.ts';
+import { sql } from '../src/store/db/tx.ts';
+import { shardsOf } from '../src/store/marks/marks.ts';
+import { writePrices } from '../src/store/prices/prices.ts';
+import { isAvailable } from '../test/support/redis/queue-backends.ts';
+import { type BareReceiver, startBareReceiver } from './support/bare-peer.ts';
+import { aDeliveryWorld, type DeliveryWorld } from './support/delivery-world.ts';
+import { percentile, sizeOf, whole } from './support/numbers.ts';
+import { report } from './support/report.ts';
 
 /** BENCH_SECONDS=20 for figures worth keeping; the default is a quick look. */
 const SECONDS = sizeOf('BENCH_SECONDS', 5);

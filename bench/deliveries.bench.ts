@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, it } from 'vitest';
-import { type BareReceiver, startBareReceiver } from './bare-peer.ts';
-import { deliveryRate } from './delivery-rate.ts';
-import { sizeOf, whole } from './numbers.ts';
-import { report } from './report.ts';
+import { type BareReceiver, startBareReceiver } from './support/bare-peer.ts';
+import { deliveryRate } from './support/delivery-rate.ts';
+import { sizeOf, whole } from './support/numbers.ts';
+import { report } from './support/report.ts';
 
 /** BENCH_DELIVERIES=20000 for figures worth keeping; the default is a quick look. */
 const DELIVERIES = sizeOf('BENCH_DELIVERIES', 2_000);

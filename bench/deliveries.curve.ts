@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, it } from 'vitest';
-import { type BareReceiver, startBareReceiver } from './bare-peer.ts';
-import { type CurvePoint, curve } from './curve.ts';
-import { deliveryRate } from './delivery-rate.ts';
-import { sizeOf, sizesOf, whole } from './numbers.ts';
-import { note, report } from './report.ts';
+import { type BareReceiver, startBareReceiver } from './support/bare-peer.ts';
+import { type CurvePoint, curve } from './support/curve.ts';
+import { deliveryRate } from './support/delivery-rate.ts';
+import { sizeOf, sizesOf, whole } from './support/numbers.ts';
+import { note, report } from './support/report.ts';
 
 /** Endpoints that the curve goes through. */
 const ENDPOINTS = sizesOf('BENCH_CURVE_ENDPOINTS', [1, 100, 10_000]);

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import type { Figure, Kept } from './figure.ts';
-import { tableOf } from './figure-table.ts';
+import type { Figure, Kept } from './support/figure.ts';
+import { tableOf } from './support/figure-table.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
-import { mib, sizeOf, whole } from './numbers.ts';
-import { note, report } from './report.ts';
-import { databaseBytes } from './stored-trades.ts';
-import { BATCH, copyTape, ingest, OUTCOMES, preparePartitions, storedCounts } from './tape.ts';
+import { createTestDatabase, type TestDatabase } from '../test/support/postgres/database.ts';
+import { mib, sizeOf, whole } from './support/numbers.ts';
+import { note, report } from './support/report.ts';
+import { databaseBytes } from './support/stored-trades.ts';
+import { BATCH, copyTape, ingest, OUTCOMES, preparePartitions, storedCounts } from './support/tape.ts';
 
 /** BENCH_TRADES=10000000 for the figure of the design; the default is a quick look. */
 const TRADES = sizeOf('BENCH_TRADES', 100_000);

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { createTestDatabase } from '../test/support/database.ts';
-import { type CurvePoint, curve } from './curve.ts';
-import { mib, sizeOf, sizesOf, whole } from './numbers.ts';
-import { note, report } from './report.ts';
-import { databaseBytes, settle } from './stored-trades.ts';
-import { copyTape, ingest, preparePartitions, storedCounts, storeTape } from './tape.ts';
+import { createTestDatabase } from '../test/support/postgres/database.ts';
+import { type CurvePoint, curve } from './support/curve.ts';
+import { mib, sizeOf, sizesOf, whole } from './support/numbers.ts';
+import { note, report } from './support/report.ts';
+import { databaseBytes, settle } from './support/stored-trades.ts';
+import { copyTape, ingest, preparePartitions, storedCounts, storeTape } from './support/tape.ts';
 
 /** Stored trades that a curve goes through: BENCH_CURVE_TRADES=100000,1000000 for a quick look. */
 const STORED = sizesOf('BENCH_CURVE_TRADES', [1_000_000, 10_000_000, 50_000_000]);

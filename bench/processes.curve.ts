@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sql } from '../src/store/tx.ts';
-import { createTestDatabase } from '../test/support/database.ts';
-import { OddswireProcess } from '../test/support/system.ts';
-import { type BareReceiver, startBareReceiver } from './bare-peer.ts';
-import { type CurvePoint, curve } from './curve.ts';
-import { deliveryRate } from './delivery-rate.ts';
-import { NODE_OPTIONS } from './node-options.ts';
-import { sizeOf, sizesOf, whole } from './numbers.ts';
-import { ROUTES, readRate, startApi } from './read-load.ts';
-import { note, report } from './report.ts';
-import { storeHistory } from './stored-history.ts';
-import { settle } from './stored-trades.ts';
-import { preparePartitions, storedCounts, writeTape } from './tape.ts';
+import { sql } from '../src/store/db/tx.ts';
+import { createTestDatabase } from '../test/support/postgres/database.ts';
+import { OddswireProcess } from '../test/support/processes/system.ts';
+import { type BareReceiver, startBareReceiver } from './support/bare-peer.ts';
+import { type CurvePoint, curve } from './support/curve.ts';
+import { deliveryRate } from './support/delivery-rate.ts';
+import { NODE_OPTIONS } from './support/node-options.ts';
+import { sizeOf, sizesOf, whole } from './support/numbers.ts';
+import { ROUTES, readRate, startApi } from './support/read-load.ts';
+import { note, report } from './support/report.ts';
+import { storeHistory } from './support/stored-history.ts';
+import { settle } from './support/stored-trades.ts';
+import { preparePartitions, storedCounts, writeTape } from './support/tape.ts';
 
 /** Processes of a kind that each curve goes through. */
 const PROCESSES = sizesOf('BENCH_CURVE_PROCESSES', [1, 2]);

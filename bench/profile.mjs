@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { summaryOf } from './profile-summary.mjs';
+import { summaryOf } from './support/profile-summary.mjs';
 
 const given = process.argv.slice(2);
 if (given.length === 0) {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../test/support/database.ts';
-import { type BareServer, startBareServer } from './bare-server.ts';
-import type { Figure } from './figure.ts';
-import { mib, sizeOf, whole } from './numbers.ts';
-import { type Api, ROUTES, readRate, startApi } from './read-load.ts';
-import { note, report } from './report.ts';
-import { storeHistory } from './stored-history.ts';
-import { databaseBytes } from './stored-trades.ts';
+import { createTestDatabase, type TestDatabase } from '../test/support/postgres/database.ts';
+import { type BareServer, startBareServer } from './support/bare-server.ts';
+import type { Figure } from './support/figure.ts';
+import { mib, sizeOf, whole } from './support/numbers.ts';
+import { type Api, ROUTES, readRate, startApi } from './support/read-load.ts';
+import { note, report } from './support/report.ts';
+import { storeHistory } from './support/stored-history.ts';
+import { databaseBytes } from './support/stored-trades.ts';
 
 /** BENCH_TRADES=1000000 for the figure of the design; BENCH_SECONDS is the length of one measurement. */
 const TRADES = sizeOf('BENCH_TRADES', 100_000);

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createTestDatabase } from '../test/support/database.ts';
-import { type CurvePoint, curve } from './curve.ts';
-import { mib, percentile, sizesOf, whole } from './numbers.ts';
-import { type Api, HEADERS, ROUTES, readRate, startApi } from './read-load.ts';
-import { note, report } from './report.ts';
-import { storeHistory } from './stored-history.ts';
-import { databaseBytes } from './stored-trades.ts';
+import { createTestDatabase } from '../test/support/postgres/database.ts';
+import { type CurvePoint, curve } from './support/curve.ts';
+import { mib, percentile, sizesOf, whole } from './support/numbers.ts';
+import { type Api, HEADERS, ROUTES, readRate, startApi } from './support/read-load.ts';
+import { note, report } from './support/report.ts';
+import { storeHistory } from './support/stored-history.ts';
+import { databaseBytes } from './support/stored-trades.ts';
 
 /** Markets that the curve goes through: BENCH_CURVE_MARKETS=1000,10000 for a quick look. */
 const MARKETS = sizesOf('BENCH_CURVE_MARKETS', [1_000, 100_000]);

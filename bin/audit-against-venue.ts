@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { type CandleDisagreement, compareCandles } from '../src/domain/candle-comparison.ts';
-import { decimal } from '../src/domain/decimal.ts';
-import { asError, OddswireError } from '../src/domain/errors.ts';
-import { findMarket, findMarketTokens } from '../src/store/market-reads.ts';
-import { readCandles } from '../src/store/series-reads.ts';
+import { type CandleDisagreement, compareCandles } from '../src/domain/markets/candle-comparison.ts';
+import { decimal } from '../src/domain/values/decimal.ts';
+import { asError, OddswireError } from '../src/domain/values/errors.ts';
+import { findMarket, findMarketTokens } from '../src/store/catalog/market-reads.ts';
+import { readCandles } from '../src/store/series/series-reads.ts';
 import {
   type Candlestick,
   type CandlestickMinutes,

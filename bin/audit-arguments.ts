@@ -1,4 +1,4 @@
-import { VENUE_NAMES, type VenueName } from '../src/domain/venue.ts';
+import { VENUE_NAMES, type VenueName } from '../src/domain/markets/venue.ts';
 import { parseMoment, readArguments, readChoice, readWholeNumber, UsageError } from './command-arguments.ts';
 
 export interface AuditOptions {

@@ -1,6 +1,6 @@
-import { INTERVAL_SECONDS } from '../src/domain/candle.ts';
-import type { CandleDisagreement } from '../src/domain/candle-comparison.ts';
-import type { AuditedOutcome, CandleDifference, CandleValues } from '../src/store/candle-audit.ts';
+import { INTERVAL_SECONDS } from '../src/domain/markets/candle.ts';
+import type { CandleDisagreement } from '../src/domain/markets/candle-comparison.ts';
+import type { AuditedOutcome, CandleDifference, CandleValues } from '../src/store/series/candle-audit.ts';
 
 const FIELDS = ['open', 'high', 'low', 'close', 'volume', 'notional', 'trades'] as const;
 

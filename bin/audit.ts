@@ -1,4 +1,4 @@
-import { type AuditedOutcome, auditVenue } from '../src/store/candle-audit.ts';
+import { type AuditedOutcome, auditVenue } from '../src/store/series/candle-audit.ts';
 import { compareWithVenue } from './audit-against-venue.ts';
 import { AUDIT_USAGE, type AuditOptions, parseAuditArguments } from './audit-arguments.ts';
 import { describeDifference, differenceJson } from './audit-report.ts';

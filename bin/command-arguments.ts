@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { OddswireError } from '../src/domain/errors.ts';
+import { OddswireError } from '../src/domain/values/errors.ts';
 
 /** Arguments that make no sense; `problems` names every one. */
 export class UsageError extends OddswireError {

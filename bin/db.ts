@@ -1,7 +1,7 @@
 import { VARIABLES } from '../src/config/variables.ts';
-import { asError } from '../src/domain/errors.ts';
+import { asError } from '../src/domain/values/errors.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
 import { createLogger } from '../src/observe/logger.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/runtime/embedded-postgres.ts';
 import { EmbeddedPostgresError } from '../src/runtime/errors.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
 import { logLevelOf } from './log-level.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { asError } from '../src/domain/errors.ts';
-import { openDemoAlerts, registerWebhook } from './demo-alerts.ts';
-import { connectDemoApi, type DemoApi } from './demo-api.ts';
-import { bannerText } from './demo-banner.ts';
-import { type DemoSetup, setUpDemo } from './demo-setup.ts';
-import { watchRegular } from './demo-wallet.ts';
+import { asError } from '../src/domain/values/errors.ts';
+import { openDemoAlerts, registerWebhook } from './demo/alerts.ts';
+import { connectDemoApi, type DemoApi } from './demo/api.ts';
+import { bannerText } from './demo/banner.ts';
+import { type DemoSetup, setUpDemo } from './demo/setup.ts';
+import { watchRegular } from './demo/wallet.ts';
 import { runInTerminal } from './terminal.ts';
 
 /** `npm run demo`: `npm start` with a simulated exchange to poll and a receiver to deliver to. */

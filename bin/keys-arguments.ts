@@ -1,6 +1,6 @@
-import { SCOPES, type Scope } from '../src/domain/api-key.ts';
-import { isStorableText } from '../src/domain/text.ts';
-import type { AccountQuotas } from '../src/store/account-quotas.ts';
+import { SCOPES, type Scope } from '../src/domain/values/api-key.ts';
+import { isStorableText } from '../src/domain/values/text.ts';
+import type { AccountQuotas } from '../src/store/accounts/account-quotas.ts';
 import {
   type CommandArguments,
   type OptionTypes,

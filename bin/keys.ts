@@ -1,8 +1,8 @@
-import { OddswireError } from '../src/domain/errors.ts';
-import { readAccountQuotas, setAccountQuotas } from '../src/store/account-quotas.ts';
-import { createApiKey, revokeApiKey } from '../src/store/accounts.ts';
-import { listAccounts, listApiKeys } from '../src/store/key-lists.ts';
-import type { Database } from '../src/store/tx.ts';
+import { OddswireError } from '../src/domain/values/errors.ts';
+import { readAccountQuotas, setAccountQuotas } from '../src/store/accounts/account-quotas.ts';
+import { createApiKey, revokeApiKey } from '../src/store/accounts/accounts.ts';
+import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
+import type { Database } from '../src/store/db/tx.ts';
 import { KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-arguments.ts';
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys-report.ts';
 import { print, runOperatorCommand } from './operator-command.ts';

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { type Config, ConfigError, loadConfig } from '../src/config/config.ts';
-import { asError, OddswireError } from '../src/domain/errors.ts';
+import { asError, OddswireError } from '../src/domain/values/errors.ts';
+import { openOperatorDatabase } from '../src/embedded/operator-database.ts';
 import { createLogger } from '../src/observe/logger.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
-import { openOperatorDatabase } from '../src/runtime/operator-database.ts';
-import { type Database, sqlState } from '../src/store/tx.ts';
+import { type Database, sqlState } from '../src/store/db/tx.ts';
 import { UsageError } from './command-arguments.ts';
 
 const EXIT_USAGE = 2;

@@ -1,5 +1,5 @@
 import type { Config } from '../src/config/config.ts';
-import { VENUE_NAMES, type VenueName } from '../src/domain/venue.ts';
+import { VENUE_NAMES, type VenueName } from '../src/domain/markets/venue.ts';
 import { parseMoment, parseSpan, readArguments, readChoice, readWholeNumber, UsageError } from './command-arguments.ts';
 
 type Kind = keyof Config['pollMs'];

@@ -1,4 +1,4 @@
-import type { QuarantineEntry, QuarantineSummary } from '../src/store/quarantine-reads.ts';
+import type { QuarantineEntry, QuarantineSummary } from '../src/store/catalog/quarantine-reads.ts';
 import { iso, printable, shortTime, table } from './report-table.ts';
 
 interface Rejections {

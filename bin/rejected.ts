@@ -1,4 +1,4 @@
-import { listQuarantine, summarizeQuarantine } from '../src/store/quarantine-reads.ts';
+import { listQuarantine, summarizeQuarantine } from '../src/store/catalog/quarantine-reads.ts';
 import { type CommandContext, print, runOperatorCommand } from './operator-command.ts';
 import { parseRejectedArguments, REJECTED_USAGE, type RejectedOptions } from './rejected-arguments.ts';
 import { rejectionsJson, rejectionsText } from './rejected-report.ts';

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { VARIABLES } from '../src/config/variables.ts';
-import { asError, OddswireError } from '../src/domain/errors.ts';
+import { asError, OddswireError } from '../src/domain/values/errors.ts';
+import { formatChildLine } from '../src/embedded/log-line.ts';
+import { type RunnerOptions, runProcesses } from '../src/embedded/runner.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
-import { formatChildLine } from '../src/runtime/log-line.ts';
-import { type RunnerOptions, runProcesses } from '../src/runtime/runner.ts';
 import { logLevelOf } from './log-level.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -13,6 +13,12 @@ const areaOf = (file) =>
     .slice(0, file.startsWith('src/') ? 2 : 1)
     .join('/');
 
+/** The first folder below the area, '.' for the area's own files. */
+const roomOf = (file) => {
+  const inside = file.slice(areaOf(file).length + 1).split('/');
+  return inside.length > 1 ? inside[0] : '.';
+};
+
 /** What each area may import of ours, beside itself. */
 const MAY_IMPORT = {
   'src/domain': [],
@@ -23,6 +29,7 @@ const MAY_IMPORT = {
   'src/store': ['src/domain', 'src/config', 'src/observe'],
   'src/queues': ['src/domain', 'src/config', 'src/observe'],
   'src/runtime': ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues'],
+  'src/embedded': ['src/domain', 'src/config', 'src/observe', 'src/store', 'src/runtime'],
   workers: [
     'src/domain',
     'src/config',
@@ -35,7 +42,7 @@ const MAY_IMPORT = {
   ],
   api: ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues', 'src/runtime'],
   sim: ['src/domain'],
-  bin: ['src/domain', 'src/config', 'src/observe', 'src/runtime', 'src/store', 'src/venues', 'sim'],
+  bin: ['src/domain', 'src/config', 'src/observe', 'src/runtime', 'src/embedded', 'src/store', 'src/venues', 'sim'],
   bench: [
     'src/domain',
     'src/config',
@@ -52,16 +59,59 @@ const MAY_IMPORT = {
   ],
 };
 
+/**
+ * The rooms inside a folder, and the rooms of the same folder that each may import. A folder's own files, such as its entry point,
+ * may import every room. A room that is absent here may import none.
+ */
+const ROOMS = {
+  'src/domain': {
+    values: [],
+    markets: ['values'],
+    webhooks: ['values'],
+    alerts: ['values', 'webhooks'],
+    wallets: ['values', 'webhooks'],
+  },
+  'src/store': {
+    db: [],
+    marks: ['db'],
+    prices: ['db'],
+    catalog: ['db', 'marks', 'prices'],
+    series: ['db', 'marks', 'prices', 'catalog'],
+    deliveries: ['db'],
+    alerts: ['db', 'marks', 'catalog', 'deliveries'],
+    wallets: ['db', 'deliveries'],
+    accounts: ['db'],
+    ops: ['db', 'marks', 'catalog', 'prices', 'series', 'deliveries', 'alerts', 'wallets', 'accounts'],
+  },
+  api: {
+    access: ['.'],
+    middleware: ['.', 'access'],
+    http: ['.', 'access', 'middleware'],
+    contract: ['.', 'http'],
+    reads: ['.', 'access', 'middleware', 'http', 'contract'],
+    openapi: ['.', 'http', 'contract'],
+    routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi'],
+    ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
+    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'routes', 'ops'],
+  },
+  workers: {
+    process: [],
+    polling: ['process'],
+    delivery: ['process'],
+    jobs: ['process', 'polling', 'delivery'],
+  },
+};
+
 /** Of src/webhooks the api may seal secrets, never send. */
 const API_WEBHOOKS = new Set(['src/webhooks/secret-box.ts']);
 
 /** Packages that only some places may use. */
 const PACKAGES = [
   { names: ['koa', '@koa/router'], allowed: (file) => file.startsWith('api/') },
-  { names: ['typeorm', 'pg'], allowed: (file) => /^(src\/(store|queues|runtime)|bench)\//.test(file) },
+  { names: ['typeorm', 'pg'], allowed: (file) => /^(src\/(store|queues|runtime|embedded)|bench)\//.test(file) },
   {
     names: ['bullmq', 'ioredis'],
-    allowed: (file) => /^(src\/queues\/|workers\/(define|start-worker|close-workers)\.ts$)/.test(file),
+    allowed: (file) => /^(src\/queues\/|workers\/(start-worker|process\/(define|close-workers))\.ts$)/.test(file),
   },
   { names: ['zod-openapi', 'swagger-ui-dist'], allowed: (file) => file.startsWith('api/') },
   { names: ['undici'], allowed: (file) => /^(src\/(venues|webhooks)|bench)\//.test(file) },
@@ -93,10 +143,19 @@ for (const file of files) {
     ),
   ];
   graph.set(file, []);
-  for (const match of imports) check(file, match[1] ?? match[2]);
+  for (const match of imports) check(file, match[1] ?? match[2], /^\s*import type\s/.test(match[0]));
 }
 
-function check(file, specifier) {
+/** A type vanishes from the program: api/deps.ts names the types of every room. */
+function checkRooms(file, target, isType) {
+  const rooms = ROOMS[areaOf(file)];
+  const [from, to] = [roomOf(file), roomOf(target)];
+  if (rooms === undefined || from === to || from === '.' || isType) return;
+  if (!rooms[from]?.includes(to))
+    problems.push(`${file}: ${areaOf(file)}/${from} must not import ${areaOf(file)}/${to}`);
+}
+
+function check(file, specifier, isType) {
   if (!specifier.startsWith('.')) {
     const name = specifier
       .split('/')
@@ -109,7 +168,10 @@ function check(file, specifier) {
   const target = relative(ROOT, resolve(ROOT, dirname(file), specifier));
   graph.get(file).push(target);
   const [from, to] = [areaOf(file), areaOf(target)];
-  if (from === to) return;
+  if (from === to) {
+    checkRooms(file, target, isType);
+    return;
+  }
   if (!MAY_IMPORT[from]?.includes(to)) problems.push(`${file}: ${from} must not import ${to}`);
   if (from === 'api' && to === 'src/webhooks' && !API_WEBHOOKS.has(target)) {
     problems.push(`${file}: the api must not import ${target}`);

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { verifyBody, verifyStandard } from '../src/domain/signature.ts';
+import { verifyBody, verifyStandard } from '../src/domain/webhooks/signature.ts';
 import { createAuthority, openAuthority } from './receiver-tls.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;

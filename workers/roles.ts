@@ -1,21 +1,21 @@
-import { OddswireError } from '../src/domain/errors.ts';
+import { OddswireError } from '../src/domain/values/errors.ts';
 import { JOB_NAMES, JOBS, type Role } from '../src/queues/jobs.ts';
-import { backfillTrades } from './backfill-trades.ts';
-import type { DefinedJob } from './define.ts';
-import { deliverDue } from './deliver-due.ts';
-import { deliverWebhook } from './deliver-webhook.ts';
-import { evaluateAlertsJob } from './evaluate-alerts.ts';
-import { fetchBook } from './fetch-book.ts';
-import { foldCandlesJob } from './fold-candles.ts';
-import { maintainStorage } from './maintain-storage.ts';
-import { pollBooks } from './poll-books.ts';
-import { pollMarkets } from './poll-markets.ts';
-import { pollPrices } from './poll-prices.ts';
-import { pollTokens } from './poll-tokens.ts';
-import { pollTrades } from './poll-trades.ts';
-import { pollWallets } from './poll-wallets.ts';
-import { refoldCandlesJob } from './refold-candles.ts';
-import { sampleSnapshotsJob } from './sample-snapshots.ts';
+import { backfillTrades } from './jobs/backfill-trades.ts';
+import { deliverDue } from './jobs/deliver-due.ts';
+import { deliverWebhook } from './jobs/deliver-webhook.ts';
+import { evaluateAlertsJob } from './jobs/evaluate-alerts.ts';
+import { fetchBook } from './jobs/fetch-book.ts';
+import { foldCandlesJob } from './jobs/fold-candles.ts';
+import { maintainStorage } from './jobs/maintain-storage.ts';
+import { pollBooks } from './jobs/poll-books.ts';
+import { pollMarkets } from './jobs/poll-markets.ts';
+import { pollPrices } from './jobs/poll-prices.ts';
+import { pollTokens } from './jobs/poll-tokens.ts';
+import { pollTrades } from './jobs/poll-trades.ts';
+import { pollWallets } from './jobs/poll-wallets.ts';
+import { refoldCandlesJob } from './jobs/refold-candles.ts';
+import { sampleSnapshotsJob } from './jobs/sample-snapshots.ts';
+import type { DefinedJob } from './process/define.ts';
 
 const PROCESSORS: readonly DefinedJob[] = [
   pollMarkets,

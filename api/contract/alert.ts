@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ALERT_CONDITIONS, ALERT_STATUSES } from '../../src/domain/alert.ts';
-import { numberField } from '../../src/domain/api-json.ts';
-import { compareDecimals, decimal, ZERO } from '../../src/domain/decimal.ts';
+import { ALERT_CONDITIONS, ALERT_STATUSES } from '../../src/domain/alerts/alert.ts';
+import { numberField } from '../../src/domain/values/api-json.ts';
+import { compareDecimals, decimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { isoTime, numberValue, opaqueId } from './wire.ts';
 
 /** A price alert (spec section 2.9, DESIGN section 4). */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { decimalField } from '../../src/domain/api-json.ts';
-import { param } from '../input.ts';
+import { decimalField } from '../../src/domain/values/api-json.ts';
+import { param } from '../http/input.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
 

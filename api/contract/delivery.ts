@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { JsonText } from '../../src/domain/api-json.ts';
-import { DELIVERY_STATUSES, EVENT_TYPES } from '../../src/domain/event.ts';
-import { param } from '../input.ts';
+import { JsonText } from '../../src/domain/values/api-json.ts';
+import { DELIVERY_STATUSES, EVENT_TYPES } from '../../src/domain/webhooks/event.ts';
+import { param } from '../http/input.ts';
 import { count, isoTime, opaqueId, storedEvent } from './wire.ts';
 
 /** A delivery as lists show it (DESIGN section 4). */

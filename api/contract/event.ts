@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ALERT_CONDITIONS } from '../../src/domain/alert.ts';
-import { numberField } from '../../src/domain/api-json.ts';
-import type { EventType } from '../../src/domain/event.ts';
+import { ALERT_CONDITIONS } from '../../src/domain/alerts/alert.ts';
+import { numberField } from '../../src/domain/values/api-json.ts';
+import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from './wire.ts';
 
 const EVENT_ID = 'evt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01';

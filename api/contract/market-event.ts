@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { decimalField } from '../../src/domain/api-json.ts';
-import { MARKET_STATUSES } from '../../src/domain/market.ts';
-import { param } from '../input.ts';
+import { MARKET_STATUSES } from '../../src/domain/markets/market.ts';
+import { decimalField } from '../../src/domain/values/api-json.ts';
+import { param } from '../http/input.ts';
 import { categoryFilter, EVENT_ID_EXAMPLE, MAX_SEARCH_LENGTH, market, marketExample, statusFilter } from './market.ts';
 import { decimalValue, epochTime, opaqueId } from './wire.ts';
 

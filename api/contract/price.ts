@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { decimalField, numberField } from '../../src/domain/api-json.ts';
-import { param } from '../input.ts';
+import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
+import { param } from '../http/input.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES } from './market.ts';
 import { decimalValue, epochTime, numberValue, opaqueId } from './wire.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { decimalField } from '../../src/domain/api-json.ts';
-import { INTERVALS } from '../../src/domain/candle.ts';
-import { DEFAULT_BUCKETS, MAX_BUCKETS } from '../../src/domain/time-range.ts';
-import { param } from '../input.ts';
+import { INTERVALS } from '../../src/domain/markets/candle.ts';
+import { decimalField } from '../../src/domain/values/api-json.ts';
+import { DEFAULT_BUCKETS, MAX_BUCKETS } from '../../src/domain/values/time-range.ts';
+import { param } from '../http/input.ts';
 import { OUTCOME_ID_EXAMPLE } from './market.ts';
 import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type {} from 'zod-openapi';
-import type { ExactNumber, JsonText } from '../../src/domain/api-json.ts';
+import type { ExactNumber, JsonText } from '../../src/domain/values/api-json.ts';
 
 /** The format of a schema whose JSON type DECIMAL_FORMAT decides: the document says which. */
 export const DECIMAL = 'decimal';

@@ -1,10 +1,10 @@
 import type { Middleware } from 'koa';
-import type { ApiJson } from '../../src/domain/api-json.ts';
-import { toJsonText } from '../../src/domain/api-json.ts';
-import { InvalidCursorError } from '../../src/domain/cursor.ts';
-import { scrubData } from '../../src/domain/text.ts';
-import { TimeRangeError } from '../../src/domain/time-range.ts';
-import { isDatabaseUnavailable } from '../../src/store/tx.ts';
+import type { ApiJson } from '../../src/domain/values/api-json.ts';
+import { toJsonText } from '../../src/domain/values/api-json.ts';
+import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
+import { scrubData } from '../../src/domain/values/text.ts';
+import { TimeRangeError } from '../../src/domain/values/time-range.ts';
+import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import type { ApiDeps, ApiState } from '../deps.ts';
 import { ApiError, type ErrorDetail, invalidRequest, notReady } from '../errors.ts';
 

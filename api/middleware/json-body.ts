@@ -1,5 +1,5 @@
-import { asError } from '../../src/domain/errors.ts';
-import { isStorableText } from '../../src/domain/text.ts';
+import { asError } from '../../src/domain/values/errors.ts';
+import { isStorableText } from '../../src/domain/values/text.ts';
 import type { ApiContext } from '../deps.ts';
 import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 

@@ -1,4 +1,4 @@
-import type { Admission } from '../account-limits.ts';
+import type { Admission } from '../access/account-limits.ts';
 import { ApiError } from '../errors.ts';
 
 /** The `RateLimit-Policy` of each limit there is: few, and at every request. */

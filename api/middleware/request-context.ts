@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/domain/values/ids.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
 

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { isStorableText } from '../../src/domain/text.ts';
+import { isStorableText } from '../../src/domain/values/text.ts';
 import type { ApiState } from '../deps.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
 import { isPathTarget } from './request-context.ts';

@@ -7,7 +7,7 @@ import {
   type ZodOpenApiResponseObject,
 } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
-import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/api-json.ts';
+import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
 import { alert } from '../contract/alert.ts';
 import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
@@ -25,7 +25,7 @@ import { wallet } from '../contract/wallet.ts';
 import { rotatedWebhook, webhook, webhookItem, webhookWithSecret } from '../contract/webhook.ts';
 import { DECIMAL, epochTime } from '../contract/wire.ts';
 import type { RouteGroup } from '../deps.ts';
-import type { RouteContract, RouteTag } from '../route.ts';
+import type { RouteContract, RouteTag } from '../http/route.ts';
 import {
   DEPRECATION_HEADERS,
   HEADERS,

@@ -1,7 +1,7 @@
 import type { ZodOpenApiResponseObject } from 'zod-openapi';
 import { ERROR_MEANINGS, errorBody } from '../contract/error.ts';
 import { type ErrorCode, STATUS_OF } from '../errors.ts';
-import type { RouteContract } from '../route.ts';
+import type { RouteContract } from '../http/route.ts';
 import { HEADERS, HEADERS_OF_CODE, type HeaderName, OPTIONAL_HEADERS_OF_CODE, RATE_LIMIT_HEADERS } from './headers.ts';
 
 /** The codes of unknown ids in a path. */

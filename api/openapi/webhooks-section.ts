@@ -1,6 +1,6 @@
 import type { ZodOpenApiPathItemObject, ZodOpenApiPathsObject } from 'zod-openapi';
-import { toJsonText } from '../../src/domain/api-json.ts';
-import { EVENT_TYPES, type EventType } from '../../src/domain/event.ts';
+import { toJsonText } from '../../src/domain/values/api-json.ts';
+import { EVENT_TYPES, type EventType } from '../../src/domain/webhooks/event.ts';
 import { EVENT_EXAMPLES, EVENT_SCHEMAS } from '../contract/event.ts';
 
 const SUMMARIES: Readonly<Record<EventType, string>> = {

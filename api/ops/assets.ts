@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { ParameterizedContext } from 'koa';
-import { OddswireError } from '../../src/domain/errors.ts';
+import { OddswireError } from '../../src/domain/values/errors.ts';
 import type { ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 

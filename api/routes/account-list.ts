@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { ApiJson } from '../../src/domain/api-json.ts';
+import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import type { ApiContext, ApiDeps } from '../deps.ts';
-import { param } from '../input.ts';
-import type { AccountAnswer } from '../respond.ts';
+import { param } from '../http/input.ts';
+import type { AccountAnswer } from '../http/respond.ts';
 
 /** What every list of the account's own things takes. */
 export const listQuery = z.object({ limit: param.limit, cursor: param.cursor });

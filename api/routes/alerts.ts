@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { numberField } from '../../src/domain/api-json.ts';
-import { type Alert, createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts.ts';
-import { shardsOf } from '../../src/store/marks.ts';
+import { numberField } from '../../src/domain/values/api-json.ts';
+import { type Alert, createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts/alerts.ts';
+import { shardsOf } from '../../src/store/marks/marks.ts';
+import { requireQuota } from '../access/quota.ts';
 import { type AlertBody, alert, alertExample, createAlertBody, createAlertExample } from '../contract/alert.ts';
 import { deleted } from '../contract/envelope.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import { requireQuota } from '../quota.ts';
-import { accountRoute, type Route, writeRoute } from '../route.ts';
+import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { accountList, listQuery } from './account-list.ts';
 import { webhookNotFound } from './webhooks.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { findDeliveryWithLog, listDeliveries } from '../../src/store/delivery-reads.ts';
-import { recoverBatch, retryDelivery } from '../../src/store/delivery-recovery.ts';
-import { findSubscription } from '../../src/store/subscriptions.ts';
+import { findDeliveryWithLog, listDeliveries } from '../../src/store/deliveries/delivery-reads.ts';
+import { recoverBatch, retryDelivery } from '../../src/store/deliveries/delivery-recovery.ts';
+import { findSubscription } from '../../src/store/deliveries/subscriptions.ts';
 import {
   delivery,
   deliveryExample,
@@ -15,9 +15,9 @@ import {
 } from '../contract/delivery.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import { presentDelivery, presentDeliveryWithLog } from '../present-delivery.ts';
-import { accountRoute, type Route, writeRoute } from '../route.ts';
+import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { accountList } from './account-list.ts';
+import { presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
 import { WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ApiError } from '../errors.ts';
-import { fileRoute, type Route } from '../route.ts';
-import { fileOnDisk, StaticFile, sendFile } from '../static-file.ts';
+import { fileRoute, type Route } from '../http/route.ts';
+import { fileOnDisk, StaticFile, sendFile } from '../http/static-file.ts';
 
 const HTML = 'text/html; charset=utf-8';
 const CSS = 'text/css; charset=utf-8';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { optionalDecimal } from '../../src/domain/api-json.ts';
-import { findEvent, listEvents, type StoredEvent } from '../../src/store/market-event-reads.ts';
-import { listMarkets } from '../../src/store/market-list.ts';
+import { optionalDecimal } from '../../src/domain/values/api-json.ts';
+import { findEvent, listEvents, type StoredEvent } from '../../src/store/catalog/market-event-reads.ts';
+import { listMarkets } from '../../src/store/catalog/market-list.ts';
 import {
   eventListQuery,
   eventMeta,
@@ -14,8 +14,8 @@ import {
 } from '../contract/market-event.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { epochSeconds } from '../respond.ts';
-import { marketRoute, type Route } from '../route.ts';
+import { epochSeconds } from '../http/respond.ts';
+import { marketRoute, type Route } from '../http/route.ts';
 import { venueScopes } from './market-scope.ts';
 import { presentMarket, toStatus } from './markets.ts';
 

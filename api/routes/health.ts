@@ -2,7 +2,7 @@ import { readiness } from '../../src/observe/probe-server.ts';
 import { live, ready } from '../contract/health.ts';
 import type { ApiDeps } from '../deps.ts';
 import { notReady } from '../errors.ts';
-import { publicRoute, type Route } from '../route.ts';
+import { publicRoute, type Route } from '../http/route.ts';
 
 const tag = 'health';
 

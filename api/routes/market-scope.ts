@@ -1,4 +1,4 @@
-import { findMarketTokens, type MarketTokens } from '../../src/store/market-reads.ts';
+import { findMarketTokens, type MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 

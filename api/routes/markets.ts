@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { optionalDecimal } from '../../src/domain/api-json.ts';
-import { InvalidCursorError } from '../../src/domain/cursor.ts';
-import { MARKET_STATUSES, type MarketStatus } from '../../src/domain/market.ts';
-import { findMarketAt } from '../../src/store/market-as-of.ts';
-import { listMarkets } from '../../src/store/market-list.ts';
-import { findMarket, type StoredMarket } from '../../src/store/market-reads.ts';
-import { type SearchPlace, searchMarkets } from '../../src/store/market-search.ts';
+import { MARKET_STATUSES, type MarketStatus } from '../../src/domain/markets/market.ts';
+import { optionalDecimal } from '../../src/domain/values/api-json.ts';
+import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
+import { findMarketAt } from '../../src/store/catalog/market-as-of.ts';
+import { listMarkets } from '../../src/store/catalog/market-list.ts';
+import { findMarket, type StoredMarket } from '../../src/store/catalog/market-reads.ts';
+import { type SearchPlace, searchMarkets } from '../../src/store/catalog/market-search.ts';
 import {
   type MarketBody,
   market,
@@ -17,10 +17,10 @@ import {
 } from '../contract/market.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { checkAsOf } from '../input.ts';
-import { freshnessAt } from '../point-in-time.ts';
-import { epochSeconds, type MarketAnswer } from '../respond.ts';
-import { marketRoute, type Route } from '../route.ts';
+import { checkAsOf } from '../http/input.ts';
+import { epochSeconds, type MarketAnswer } from '../http/respond.ts';
+import { marketRoute, type Route } from '../http/route.ts';
+import { freshnessAt } from '../reads/point-in-time.ts';
 import { marketNotFound, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets and /markets/{market_id}. */

@@ -1,7 +1,7 @@
 import type { ApiDeps } from '../deps.ts';
+import { fileRoute, type Route } from '../http/route.ts';
+import { StaticFile, sendFile } from '../http/static-file.ts';
 import { openApiDocument } from '../openapi/document.ts';
-import { fileRoute, type Route } from '../route.ts';
-import { StaticFile, sendFile } from '../static-file.ts';
 import { marketVenues } from './market-scope.ts';
 
 const MAX_AGE_SECONDS = 300;

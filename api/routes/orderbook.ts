@@ -1,15 +1,15 @@
-import { decimalField } from '../../src/domain/api-json.ts';
-import { decimal, subtractDecimals } from '../../src/domain/decimal.ts';
-import { readBookAt, type StoredBook, type StoredLevel } from '../../src/store/book-reads.ts';
-import type { MarketTokens } from '../../src/store/market-reads.ts';
-import { createColdBooks } from '../cold-read.ts';
+import { decimalField } from '../../src/domain/values/api-json.ts';
+import { decimal, subtractDecimals } from '../../src/domain/values/decimal.ts';
+import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
+import { readBookAt, type StoredBook, type StoredLevel } from '../../src/store/series/book-reads.ts';
 import { type BookBody, book, bookExample, bookMeta, bookQuery, type LevelBody } from '../contract/book.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { checkAsOf } from '../input.ts';
-import { freshnessAt } from '../point-in-time.ts';
-import { epochSeconds } from '../respond.ts';
-import { marketRoute, type Route } from '../route.ts';
+import { checkAsOf } from '../http/input.ts';
+import { epochSeconds } from '../http/respond.ts';
+import { marketRoute, type Route } from '../http/route.ts';
+import { createColdBooks } from '../reads/cold-read.ts';
+import { freshnessAt } from '../reads/point-in-time.ts';
 import { chooseOutcome, type MarketOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/orderbook: the book of one outcome, the latest or as it was known at `as_of`. */

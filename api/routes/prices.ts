@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { numberField, optionalDecimal } from '../../src/domain/api-json.ts';
-import { compareDecimals, decimal, ONE, ZERO } from '../../src/domain/decimal.ts';
-import { type MarketPrices, readPrices } from '../../src/store/price-reads.ts';
+import { numberField, optionalDecimal } from '../../src/domain/values/api-json.ts';
+import { compareDecimals, decimal, ONE, ZERO } from '../../src/domain/values/decimal.ts';
+import { type MarketPrices, readPrices } from '../../src/store/series/price-reads.ts';
 import {
   batchPricesMeta,
   batchPricesQuery,
@@ -12,10 +12,10 @@ import {
 } from '../contract/price.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { checkAsOf } from '../input.ts';
-import { freshnessAt } from '../point-in-time.ts';
-import { epochSeconds } from '../respond.ts';
-import { marketRoute, type Route } from '../route.ts';
+import { checkAsOf } from '../http/input.ts';
+import { epochSeconds } from '../http/respond.ts';
+import { marketRoute, type Route } from '../http/route.ts';
+import { freshnessAt } from '../reads/point-in-time.ts';
 import { marketNotFound, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/prices and, for up to 100 markets at once, /v1/{venue}/prices. */

@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { decimalField, optionalDecimal } from '../../src/domain/api-json.ts';
-import { INTERVAL_SECONDS, type Interval } from '../../src/domain/candle.ts';
-import { resolveSeriesRange, type TimeRange } from '../../src/domain/time-range.ts';
-import type { MarketTokens } from '../../src/store/market-reads.ts';
+import { INTERVAL_SECONDS, type Interval } from '../../src/domain/markets/candle.ts';
+import { decimalField, optionalDecimal } from '../../src/domain/values/api-json.ts';
+import { resolveSeriesRange, type TimeRange } from '../../src/domain/values/time-range.ts';
+import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import {
   readCandles,
   readCloseBefore,
   readSnapshots,
   readVolume,
   type StoredCandle,
-} from '../../src/store/series-reads.ts';
-import type { ColdAllowance } from '../cold-allowance.ts';
+} from '../../src/store/series/series-reads.ts';
+import type { ColdAllowance } from '../access/cold-allowance.ts';
 import {
   type CandleBody,
   candle,
@@ -29,9 +29,9 @@ import {
   volumeWindow,
 } from '../contract/series.ts';
 import type { ApiDeps } from '../deps.ts';
-import type { Freshness } from '../latest-cache.ts';
-import { marketRoute, type Route } from '../route.ts';
-import { createTradeCoverages, lacks, presentCoverage, type TradeCoverage } from '../trade-coverage.ts';
+import { marketRoute, type Route } from '../http/route.ts';
+import type { Freshness } from '../reads/latest-cache.ts';
+import { createTradeCoverages, lacks, presentCoverage, type TradeCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
 /** GET candles, volume and snapshots of a market: series of buckets. */

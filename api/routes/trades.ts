@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { decimalField } from '../../src/domain/api-json.ts';
-import type { CursorCodec } from '../../src/domain/cursor.ts';
-import { checkedRange, MAX_EPOCH_SECONDS } from '../../src/domain/time-range.ts';
-import { placeOfIdOrder, readTrades, type StoredTrade, type TradePlace } from '../../src/store/series-reads.ts';
+import { decimalField } from '../../src/domain/values/api-json.ts';
+import type { CursorCodec } from '../../src/domain/values/cursor.ts';
+import { checkedRange, MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
+import { placeOfIdOrder, readTrades, type StoredTrade, type TradePlace } from '../../src/store/series/series-reads.ts';
 import { historyExample } from '../contract/series.ts';
 import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../contract/trade.ts';
 import type { ApiDeps } from '../deps.ts';
-import { epochSeconds } from '../respond.ts';
-import { marketRoute, type Route } from '../route.ts';
-import { createTradeCoverages, lacks, presentCoverage } from '../trade-coverage.ts';
+import { epochSeconds } from '../http/respond.ts';
+import { marketRoute, type Route } from '../http/route.ts';
+import { createTradeCoverages, lacks, presentCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
 /** A range that ended this long ago rarely gains trades. */

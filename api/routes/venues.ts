@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { readVenueFacts, type VenueFacts } from '../../src/store/venue-reads.ts';
+import { readVenueFacts, type VenueFacts } from '../../src/store/catalog/venue-reads.ts';
 import { type VenueBody, venue, venueExample } from '../contract/venue.ts';
 import type { ApiDeps } from '../deps.ts';
-import { isPollHealthy, isScheduledPoll } from '../poll-health.ts';
-import { epochSeconds } from '../respond.ts';
-import { marketRoute, type Route } from '../route.ts';
-import type { EnabledVenue } from '../venue-catalog.ts';
+import { epochSeconds } from '../http/respond.ts';
+import { marketRoute, type Route } from '../http/route.ts';
+import { isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
+import type { EnabledVenue } from '../reads/venue-catalog.ts';
 
 /** GET /v1/venues: the adapters that run, what they can do and how fresh they are. */
 export function venueRoutes(deps: ApiDeps): Route[] {

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { readWalletAddress } from '../../src/domain/wallet-address.ts';
-import { createWallet, deleteWallet, findWallet, listWallets, type Wallet } from '../../src/store/wallets.ts';
+import { readWalletAddress } from '../../src/domain/wallets/wallet-address.ts';
+import { createWallet, deleteWallet, findWallet, listWallets, type Wallet } from '../../src/store/wallets/wallets.ts';
+import { requireQuota } from '../access/quota.ts';
 import { deleted } from '../contract/envelope.ts';
 import { createWalletBody, createWalletExample, type WalletBody, wallet, walletExample } from '../contract/wallet.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import { requireQuota } from '../quota.ts';
-import { accountRoute, type Route, writeRoute } from '../route.ts';
+import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { accountList, listQuery } from './account-list.ts';
 
 const tag = 'wallets';

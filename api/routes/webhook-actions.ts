@@ -1,13 +1,13 @@
-import { generateSecret } from '../../src/domain/signature.ts';
-import { rotateSecret } from '../../src/store/subscriptions.ts';
-import { createTestEvent } from '../../src/store/test-events.ts';
+import { generateSecret } from '../../src/domain/webhooks/signature.ts';
+import { rotateSecret } from '../../src/store/deliveries/subscriptions.ts';
+import { createTestEvent } from '../../src/store/deliveries/test-events.ts';
 import { type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import { delivery, deliveryExample } from '../contract/delivery.ts';
 import { rotateBody, rotatedWebhook, rotatedWebhookExample, testBody } from '../contract/webhook.ts';
 import type { ApiDeps } from '../deps.ts';
-import { presentDelivery } from '../present-delivery.ts';
-import { type Route, writeRoute } from '../route.ts';
-import { testEventBody } from '../test-event.ts';
+import { type Route, writeRoute } from '../http/route.ts';
+import { presentDelivery } from './present-delivery.ts';
+import { testEventBody } from './test-event.ts';
 import { presentSubscription, WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
 
 const tag = 'webhooks';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { newId } from '../../src/domain/ids.ts';
-import { generateSecret } from '../../src/domain/signature.ts';
+import { newId } from '../../src/domain/values/ids.ts';
+import { generateSecret } from '../../src/domain/webhooks/signature.ts';
 import { tellCancelled } from '../../src/observe/cancelled-lines.ts';
 import {
   deleteSubscription,
@@ -9,7 +9,8 @@ import {
   listSubscriptions,
   type Subscription,
   updateSubscription,
-} from '../../src/store/subscriptions.ts';
+} from '../../src/store/deliveries/subscriptions.ts';
+import { requireQuota } from '../access/quota.ts';
 import { deleted } from '../contract/envelope.ts';
 import {
   createWebhookExample,
@@ -24,8 +25,7 @@ import {
 } from '../contract/webhook.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { requireQuota } from '../quota.ts';
-import { accountRoute, type Route, writeRoute } from '../route.ts';
+import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { accountList, listQuery } from './account-list.ts';
 
 const tag = 'webhooks';

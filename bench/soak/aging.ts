@@ -1,5 +1,10 @@
-import { listPartitions, PARTITIONED_TABLES, type PartitionedTable, Partitions } from '../../src/store/partitions.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
+import {
+  listPartitions,
+  PARTITIONED_TABLES,
+  type PartitionedTable,
+  Partitions,
+} from '../../src/store/db/partitions.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
 
 const DAY_MS = 86_400_000;
 /** Rows of each kind; and in each old partition. */

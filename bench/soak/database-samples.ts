@@ -1,4 +1,4 @@
-import { type Database, sql } from '../../src/store/tx.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
 import { isKeptTable } from './figures.ts';
 import { type Figures, procStatus } from './process-samples.ts';
 

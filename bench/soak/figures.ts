@@ -55,7 +55,7 @@ const flat = (floor: number, share: number, reduction: FlatRule['reduction'] = '
 const everyMinute = (floor: number, share: number) => ({ ...flat(floor, share, 'least'), toothSeconds: 60 }) as const;
 /** Autovacuum comes once a minute (Postgres' `autovacuum_naptime`), and to small tables only after some thousand changes. */
 const vacuumed = everyMinute;
-/** Pools open connections under load, and close a connection after a minute without use (src/store/data-source.ts). */
+/** Pools open connections under load, and close a connection after a minute without use (src/store/db/data-source.ts). */
 const pooled = everyMinute;
 const KEPT = { kind: 'kept' } as const;
 const SHOWN = { kind: 'shown' } as const;

@@ -3,8 +3,8 @@ import { walletOf } from '../../sim/world/identity.ts';
 
 import { MARKET_VENUES } from '../../test/e2e/venue-ledger.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import type { Fleet } from '../../test/support/fleet.ts';
-import { WEBHOOK_SECRET } from '../../test/support/system.ts';
+import type { Fleet } from '../../test/support/processes/fleet.ts';
+import { WEBHOOK_SECRET } from '../../test/support/processes/system.ts';
 import type { SoakOptions } from './options.ts';
 import { Steady } from './steady.ts';
 

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { BACKENDS, type BackendKind } from '../../test/support/queue-backends.ts';
+import { BACKENDS, type BackendKind } from '../../test/support/redis/queue-backends.ts';
 
 export interface SoakOptions {
   /** How long the load lasts. */

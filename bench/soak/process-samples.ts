@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readExposition, type Sample } from '../../test/support/exposition.ts';
+import { readExposition, type Sample } from '../../test/support/metrics/exposition.ts';
 
 /** Figures by name, as `ruleOf` knows them. */
 export type Figures = Record<string, number>;

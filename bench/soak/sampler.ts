@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database } from '../../src/store/tx.ts';
-import type { Fleet } from '../../test/support/fleet.ts';
-import { percentile } from '../numbers.ts';
+import type { Database } from '../../src/store/db/tx.ts';
+import type { Fleet } from '../../test/support/processes/fleet.ts';
+import { percentile } from '../support/numbers.ts';
 import type { Aging } from './aging.ts';
 import { sampleDatabase } from './database-samples.ts';
 import type { SoakOptions } from './options.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 
 import { findPlaces, impossibleRows, ledgerTape, MARKET_VENUES, storedTapes } from '../../test/e2e/venue-ledger.ts';
-import { expectWorkDone } from '../../test/faults/settled.ts';
-import type { TestDatabase } from '../../test/support/database.ts';
+import { expectWorkDone } from '../../test/faults/campaign/settled.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import type { Fleet } from '../../test/support/fleet.ts';
+import type { TestDatabase } from '../../test/support/postgres/database.ts';
+import type { Fleet } from '../../test/support/processes/fleet.ts';
 
 const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
 

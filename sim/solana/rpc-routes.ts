@@ -1,4 +1,4 @@
-import { isPublicKey } from '../../src/domain/base58.ts';
+import { isPublicKey } from '../../src/domain/values/base58.ts';
 import { json, type Reply, type SimRequest } from '../server/reply.ts';
 import type { SolanaNetwork } from './network.ts';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from './tokens.ts';

@@ -1,4 +1,4 @@
-import { encodeBase58 } from '../../src/domain/base58.ts';
+import { encodeBase58 } from '../../src/domain/values/base58.ts';
 import { hashHex } from '../random.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';

@@ -1,3 +1,8 @@
+import { clobBook, clobMarket } from '../polymarket/clob-payloads.ts';
+import { comboTrade, dataTrade } from '../polymarket/data-trade.ts';
+import { gammaEventStub } from '../polymarket/gamma-event.ts';
+import { gammaMarket } from '../polymarket/gamma-market.ts';
+import { gammaTags } from '../polymarket/gamma-tags.ts';
 import type {
   ClobSource,
   GammaEntry,
@@ -8,12 +13,7 @@ import type {
   TradeSource,
   VenueSource,
 } from '../source.ts';
-import { clobBook, clobMarket } from '../wire/clob-payloads.ts';
-import { comboTrade, dataTrade } from '../wire/data-trade.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
-import { gammaEventStub } from '../wire/gamma-event.ts';
-import { gammaMarket } from '../wire/gamma-market.ts';
-import { gammaTags } from '../wire/gamma-tags.ts';
 import { midpointText, restingMicroUsd, spreadText } from '../wire/prices.ts';
 import { walletOf } from './identity.ts';
 import { type Market, UNITS } from './market.ts';

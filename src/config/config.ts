@@ -1,11 +1,11 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { z } from 'zod';
-import { type Cidr, parseCidrs } from '../domain/address-policy.ts';
-import { asError, OddswireError } from '../domain/errors.ts';
-import { parseRedisUrl } from '../domain/redis-address.ts';
-import { parseRetrySchedule } from '../domain/retry-schedule.ts';
-import { parseSecretsKeys, type SecretKey } from '../domain/secret-keys.ts';
-import { VENUE_NAMES, type VenueName } from '../domain/venue.ts';
+import { VENUE_NAMES, type VenueName } from '../domain/markets/venue.ts';
+import { asError, OddswireError } from '../domain/values/errors.ts';
+import { parseSecretsKeys, type SecretKey } from '../domain/values/secret-keys.ts';
+import { type Cidr, parseCidrs } from '../domain/webhooks/address-policy.ts';
+import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
+import { parseRedisUrl } from './redis-address.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
 
 /** Bad configuration: `problems` names every variable that is wrong, never its value. */

@@ -1,5 +1,5 @@
-import { parseRedisUrl } from '../domain/redis-address.ts';
 import type { Config } from './config.ts';
+import { parseRedisUrl } from './redis-address.ts';
 
 /** Parts of a node's address that are as long as this are its key: providers put it into the path or the query. */
 const MIN_PATH_KEY_LENGTH = 16;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ALL_SHARDS, SHARDS } from '../domain/shard.ts';
+import { ALL_SHARDS, SHARDS } from '../domain/values/shard.ts';
 
 /** The processes that run jobs. `api` only enqueues. */
 export const ROLES = ['poller', 'aggregator', 'alerter', 'deliverer'] as const;

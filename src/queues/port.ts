@@ -1,5 +1,5 @@
 import type { Processor, Queue, Worker } from 'bullmq';
-import type { AddUsage } from '../domain/usage.ts';
+import type { AddUsage } from '../domain/values/usage.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { BusySessions } from '../observe/silent-connections.ts';
 

@@ -1,6 +1,6 @@
 import type { JobsOptions, Queue } from 'bullmq';
-import { asError } from '../domain/errors.ts';
-import { scrubData } from '../domain/text.ts';
+import { asError } from '../domain/values/errors.ts';
+import { scrubData } from '../domain/values/text.ts';
 import { FailureStreaks } from '../observe/failure-streaks.ts';
 import type { Logger } from '../observe/logger.ts';
 import { JOBS, type JobData, type JobName, LANES, laneOf } from './jobs.ts';

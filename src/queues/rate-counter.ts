@@ -1,4 +1,4 @@
-import type { AddUsage } from '../domain/usage.ts';
+import type { AddUsage } from '../domain/values/usage.ts';
 import type { RedisClient } from './redis-connection.ts';
 
 /** Longer than any window, so that Redis expires the counters of past windows. */

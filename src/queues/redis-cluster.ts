@@ -1,5 +1,5 @@
 import type { Cluster } from 'ioredis';
-import { OddswireError } from '../domain/errors.ts';
+import { OddswireError } from '../domain/values/errors.ts';
 
 /**
  * Makes `connect` of a client of a Cluster settle in the end. A Cluster that has lost a master a moment ago answers, but says

@@ -1,5 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { parseRedisUrl, type RedisAddress } from '../domain/redis-address.ts';
+import { parseRedisUrl, type RedisAddress } from '../config/redis-address.ts';
 import { settlingConnects } from './redis-cluster.ts';
 import { SILENCE_MS } from './settings.ts';
 

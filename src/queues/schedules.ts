@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { VENUES } from '../domain/venue.ts';
+import { VENUES } from '../domain/markets/venue.ts';
 import { JOBS, type JobData, type JobName, type Role } from './jobs.ts';
 import type { Producer } from './producer.ts';
 

@@ -1,4 +1,4 @@
-import { OddswireError } from '../domain/errors.ts';
+import { OddswireError } from '../domain/values/errors.ts';
 
 /** The embedded database cannot be prepared, started, taken over or stopped; the message names the cause and the remedy. */
 export class EmbeddedPostgresError extends OddswireError {

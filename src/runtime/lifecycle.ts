@@ -1,4 +1,4 @@
-import { asError, OddswireError } from '../domain/errors.ts';
+import { asError, OddswireError } from '../domain/values/errors.ts';
 import type { Logger } from '../observe/logger.ts';
 
 /** sysexits(3) EX_CONFIG: the runner gives up at once instead of restarting into the same fault. */

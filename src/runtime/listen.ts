@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { asError } from '../domain/errors.ts';
+import { asError } from '../domain/values/errors.ts';
 import { StartupError } from './lifecycle.ts';
 
 /**

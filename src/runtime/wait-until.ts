@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { asError, OddswireError } from '../domain/errors.ts';
+import { asError, OddswireError } from '../domain/values/errors.ts';
 import type { Logger } from '../observe/logger.ts';
 
 /** Say so once in this while, not at each try. */

@@ -1,4 +1,4 @@
-import { OddswireError } from '../domain/errors.ts';
+import { OddswireError } from '../domain/values/errors.ts';
 
 export type VenueErrorCode =
   | 'timeout'

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { asError } from '../domain/errors.ts';
+import { asError } from '../domain/values/errors.ts';
 import { VenueError } from './errors.ts';
 import { isDeeperThan } from './json-depth.ts';
 import { parseRetryAfterMs } from './retry-after.ts';

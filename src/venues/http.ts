@@ -10,7 +10,7 @@ import {
   noJitterGenerator,
 } from 'cockatiel';
 import { Pool } from 'undici';
-import { asError } from '../domain/errors.ts';
+import { asError } from '../domain/values/errors.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
 import { openDeadline } from './deadline.ts';
 import { VenueError, type VenueErrorCode } from './errors.ts';

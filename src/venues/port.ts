@@ -1,5 +1,5 @@
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../domain/market.ts';
-import type { VenueProfile } from '../domain/venue.ts';
+import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../domain/markets/market.ts';
+import type { VenueProfile } from '../domain/markets/venue.ts';
 
 /** What an adapter can be polled for, and so the kinds of records there are. */
 const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;

@@ -1,4 +1,4 @@
-import { type Decimal, parseDecimal } from '../domain/decimal.ts';
+import { type Decimal, parseDecimal } from '../domain/values/decimal.ts';
 
 /** Far beyond any venue's sizes and volumes: a number with more digits before the point is a unit error or an attack. */
 const MAX_WHOLE_DIGITS = 20;

@@ -1,5 +1,5 @@
-import { OddswireError } from '../domain/errors.ts';
-import type { VenueName } from '../domain/venue.ts';
+import type { VenueName } from '../domain/markets/venue.ts';
+import { OddswireError } from '../domain/values/errors.ts';
 import { createKalshiAdapter } from './kalshi/adapter.ts';
 import { createManifoldAdapter } from './manifold/adapter.ts';
 import type { VenueObserver } from './observer.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { asError } from '../domain/errors.ts';
-import { scrubText } from '../domain/text.ts';
+import { asError } from '../domain/values/errors.ts';
+import { scrubText } from '../domain/values/text.ts';
 import type { RecordKind, RejectedRecord } from './port.ts';
 
 const MAX_DETAIL = 500;

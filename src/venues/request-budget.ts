@@ -1,4 +1,4 @@
-import { asError } from '../domain/errors.ts';
+import { asError } from '../domain/values/errors.ts';
 
 /** Thrown when the wait for a turn would be longer than the caller can wait; nothing was taken from the budget. */
 export class BudgetExceededError extends Error {

@@ -1,5 +1,5 @@
-import type { MarketRecord } from '../domain/market.ts';
-import { isStorableText } from '../domain/text.ts';
+import type { MarketRecord } from '../domain/markets/market.ts';
+import { isStorableText } from '../domain/values/text.ts';
 
 /** Labels of an outcome, which distinguish no market. */
 const OUTCOME_WORDS = /^(yes|no)$/i;

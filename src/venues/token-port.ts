@@ -1,4 +1,4 @@
-import type { PriceRecord } from '../domain/market.ts';
+import type { PriceRecord } from '../domain/markets/market.ts';
 import type { Batch, CallContext } from './port.ts';
 
 /** A venue that prices any token by its mint: no markets, only what alerts ask for (DESIGN section 8). */

@@ -1,5 +1,5 @@
-import type { MarketRecord } from '../domain/market.ts';
-import { isStorableText } from '../domain/text.ts';
+import type { MarketRecord } from '../domain/markets/market.ts';
+import { isStorableText } from '../domain/values/text.ts';
 
 /** The first field of a market whose text Postgres cannot store; undefined when there is none. */
 export function unstorableField(record: MarketRecord): string | undefined {

@@ -1,4 +1,4 @@
-import type { Decimal } from '../domain/decimal.ts';
+import type { Decimal } from '../domain/values/decimal.ts';
 import type { Batch, CallContext } from './port.ts';
 
 /** What a token of a wallet did in one transaction; a negative `change` left the wallet. */

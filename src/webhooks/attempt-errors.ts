@@ -1,4 +1,4 @@
-import { OddswireError } from '../domain/errors.ts';
+import { OddswireError } from '../domain/values/errors.ts';
 import type { AttemptErrorCode } from './attempt.ts';
 
 /** The one deadline over name look-up, connection, headers and body has passed. */

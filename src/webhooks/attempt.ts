@@ -1,4 +1,4 @@
-import type { EventType } from '../domain/event.ts';
+import type { EventType } from '../domain/webhooks/event.ts';
 
 /** Why an attempt failed. Stable: stored with the attempt, shown to clients and used as a metric label. */
 export const ATTEMPT_ERROR_CODES = [

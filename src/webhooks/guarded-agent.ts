@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
-import { type Cidr, isPublicAddress } from '../domain/address-policy.ts';
-import { OddswireError } from '../domain/errors.ts';
+import { OddswireError } from '../domain/values/errors.ts';
+import { type Cidr, isPublicAddress } from '../domain/webhooks/address-policy.ts';
 import type { NameResolver } from './resolver.ts';
 
 /** Response headers beyond this end the connection. */

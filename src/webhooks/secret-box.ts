@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { OddswireError } from '../domain/errors.ts';
-import type { SecretKey } from '../domain/secret-keys.ts';
+import { OddswireError } from '../domain/values/errors.ts';
+import type { SecretKey } from '../domain/values/secret-keys.ts';
 
 const CIPHER = 'aes-256-gcm';
 const VERSION = 'v1';

@@ -2,7 +2,7 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { storedDelivery } from '../factories/deliveries.ts';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
-import { OPS_PASSWORDS, testOps } from '../integration/api/ops-client.ts';
+import { OPS_PASSWORDS, testOps } from '../integration/api/ops/ops-client.ts';
 import { findChromium, launchChromium } from '../support/chromium.ts';
 import { accessibilityFaults, overflow, PHONE, photograph, type WatchedPage, WIDE, watchedPage } from './open-page.ts';
 import { anOpsWorld, type OpsWorld } from './ops-world.ts';

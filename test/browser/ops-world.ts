@@ -1,9 +1,9 @@
-import { SCOPES } from '../../src/domain/api-key.ts';
-import { INTERVAL_SECONDS } from '../../src/domain/candle.ts';
-import { newId } from '../../src/domain/ids.ts';
-import { createApiKey } from '../../src/store/accounts.ts';
-import { Partitions } from '../../src/store/partitions.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
+import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
+import { SCOPES } from '../../src/domain/values/api-key.ts';
+import { newId } from '../../src/domain/values/ids.ts';
+import { createApiKey } from '../../src/store/accounts/accounts.ts';
+import { Partitions } from '../../src/store/db/partitions.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';

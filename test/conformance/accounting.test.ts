@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/market.ts';
-import type { VenueName } from '../../src/domain/venue.ts';
-import { Partitions } from '../../src/store/partitions.ts';
-import { sql } from '../../src/store/tx.ts';
+import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
+import type { VenueName } from '../../src/domain/markets/venue.ts';
+import { Partitions } from '../../src/store/db/partitions.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import type { PollKind } from '../../src/venues/port.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { listRecordedFiles, printTable, venueDataFolder } from '../support/venue-data.ts';
 import { storePage } from './store-page.ts';
 import { NOT_APPLICABLE, WALLET_READERS } from './venue-adapter/other-recordings.ts';

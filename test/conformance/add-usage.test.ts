@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AddUsage, UsageEntry } from '../../src/domain/usage.ts';
+import type { AddUsage, UsageEntry } from '../../src/domain/values/usage.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { createQueueBackend } from '../../src/queues/backend.ts';
-import { addRateUsage } from '../../src/store/rate-usage.ts';
-import { sql } from '../../src/store/tx.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestRedis } from '../support/redis.ts';
+import { createTestDatabase } from '../support/postgres/database.ts';
+import { startTestRedis } from '../support/redis/redis.ts';
 
 const START_MS = 1_800_000_000_000;
 const requests = (accountId: bigint, used: number, windowStartMs = START_MS): UsageEntry => ({

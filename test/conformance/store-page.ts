@@ -1,17 +1,17 @@
-import { priceOfBook } from '../../src/domain/book-price.ts';
-import { newToken } from '../../src/domain/ids.ts';
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/market.ts';
-import { VENUES, type VenueName } from '../../src/domain/venue.ts';
-import { writeBooks } from '../../src/store/books.ts';
-import { writeMarkets } from '../../src/store/markets.ts';
-import type { Partitions } from '../../src/store/partitions.ts';
-import { acquirePollLease, releasePollLease } from '../../src/store/poll-state.ts';
-import { writePrices } from '../../src/store/prices.ts';
-import { ensureTokens } from '../../src/store/tokens.ts';
-import { writeTrades } from '../../src/store/trades.ts';
-import type { Database, Tx } from '../../src/store/tx.ts';
+import { priceOfBook } from '../../src/domain/markets/book-price.ts';
+import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
+import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
+import { newToken } from '../../src/domain/values/ids.ts';
+import { writeMarkets } from '../../src/store/catalog/markets.ts';
+import { acquirePollLease, releasePollLease } from '../../src/store/catalog/poll-state.ts';
+import { ensureTokens } from '../../src/store/catalog/tokens.ts';
+import type { Partitions } from '../../src/store/db/partitions.ts';
+import type { Database, Tx } from '../../src/store/db/tx.ts';
+import { writePrices } from '../../src/store/prices/prices.ts';
+import { writeBooks } from '../../src/store/series/books.ts';
+import { writeTrades } from '../../src/store/series/trades.ts';
 import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
-import { writePage } from '../../workers/page-writer.ts';
+import { writePage } from '../../workers/polling/page-writer.ts';
 import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
 
 /** Returns how many records changed something. */

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { MarketRecord } from '../../src/domain/market.ts';
-import type { VenueName } from '../../src/domain/venue.ts';
-import { Partitions } from '../../src/store/partitions.ts';
-import { summarizeQuarantine } from '../../src/store/quarantine-reads.ts';
-import { sql } from '../../src/store/tx.ts';
+import type { MarketRecord } from '../../src/domain/markets/market.ts';
+import type { VenueName } from '../../src/domain/markets/venue.ts';
+import { summarizeQuarantine } from '../../src/store/catalog/quarantine-reads.ts';
+import { Partitions } from '../../src/store/db/partitions.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import type { PollKind } from '../../src/venues/port.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { storePage } from './store-page.ts';
 import { mutate, seededRandom } from './venue-adapter/mutations.ts';
 import { type Parse, RECORDED_VENUES } from './venue-adapter/recorded-venues.ts';

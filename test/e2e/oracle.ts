@@ -1,7 +1,7 @@
-import { INTERVAL_SECONDS } from '../../src/domain/candle.ts';
-import { decimal } from '../../src/domain/decimal.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
-import { foldTrades } from '../support/candle-fold.ts';
+import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
+import { foldTrades } from '../support/postgres/candle-fold.ts';
 
 /**
  * Alerts that break the promise: an observation received since their creation (or the price as it is) meets them and they

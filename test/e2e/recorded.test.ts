@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, sql } from '../../src/store/tx.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
 import { createAdapters } from '../../src/venues/registry.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type System, startSystem } from '../support/system.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { type System, startSystem } from '../support/processes/system.ts';
 import { venueDataFolder } from '../support/venue-data.ts';
 
 const folder = venueDataFolder('polymarket');

@@ -1,8 +1,8 @@
 import type { Exchange, LedgerRow, MarketState } from '../../sim/exchange.ts';
 import { tickerOf } from '../../sim/kalshi/wire.ts';
-import { type Decimal, decimal, ONE, subtractDecimals } from '../../src/domain/decimal.ts';
-import { TRADE_ORDER } from '../../src/store/trade-order.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
+import { type Decimal, decimal, ONE, subtractDecimals } from '../../src/domain/values/decimal.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
+import { TRADE_ORDER } from '../../src/store/series/trade-order.ts';
 
 /** The venues that the simulated exchange is served as. */
 export const MARKET_VENUES = ['polymarket', 'kalshi', 'manifold'] as const;

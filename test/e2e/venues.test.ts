@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultRequest, MarketState } from '../../sim/exchange.ts';
-import { findTokens } from '../../src/store/tokens.ts';
-import type { Database } from '../../src/store/tx.ts';
+import { findTokens } from '../../src/store/catalog/tokens.ts';
+import type { Database } from '../../src/store/db/tx.ts';
 import { outcomeIdsOf } from '../../src/venues/kalshi/outcome-ids.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type System, startSystem } from '../support/system.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { type System, startSystem } from '../support/processes/system.ts';
 import { wrongCandles } from './oracle.ts';
 import {
   findPlaces,

@@ -1,7 +1,7 @@
-import { newId } from '../../src/domain/ids.ts';
-import { insertMarks } from '../../src/store/marks.ts';
-import { ensureTokens } from '../../src/store/tokens.ts';
-import { type Database, type Queryable, sql, type Tx } from '../../src/store/tx.ts';
+import { newId } from '../../src/domain/values/ids.ts';
+import { ensureTokens } from '../../src/store/catalog/tokens.ts';
+import { type Database, type Queryable, sql, type Tx } from '../../src/store/db/tx.ts';
+import { insertMarks } from '../../src/store/marks/marks.ts';
 
 const INSERT_ACCOUNT = sql('test_insert_account', 'INSERT INTO account (name) VALUES ($1) RETURNING id');
 const INSERT_SUBSCRIPTION = sql(

@@ -1,7 +1,7 @@
-import { testEventBody } from '../../api/test-event.ts';
-import type { EventType } from '../../src/domain/event.ts';
-import { newId } from '../../src/domain/ids.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
+import { testEventBody } from '../../api/routes/test-event.ts';
+import { newId } from '../../src/domain/values/ids.ts';
+import type { EventType } from '../../src/domain/webhooks/event.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
 
 const INSERT_EVENT = sql(
   'test_insert_event',

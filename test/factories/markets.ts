@@ -1,5 +1,5 @@
-import { decimal } from '../../src/domain/decimal.ts';
-import type { MarketRecord } from '../../src/domain/market.ts';
+import type { MarketRecord } from '../../src/domain/markets/market.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
 
 /** A market as an adapter yields it, open and with two outcomes; name the fields that matter. */
 export function aMarketRecord(over: Partial<MarketRecord> & { marketId: string }): MarketRecord {

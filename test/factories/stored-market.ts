@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { MarketStatus } from '../../src/domain/market.ts';
-import { refreshEvents } from '../../src/store/market-events.ts';
-import { ensureTokens } from '../../src/store/tokens.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
+import type { MarketStatus } from '../../src/domain/markets/market.ts';
+import { refreshEvents } from '../../src/store/catalog/market-events.ts';
+import { ensureTokens } from '../../src/store/catalog/tokens.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
 
 const INSERT_MARKET = sql(
   'test_insert_market',

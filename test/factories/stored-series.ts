@@ -1,5 +1,5 @@
-import { Partitions } from '../../src/store/partitions.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
+import { Partitions } from '../../src/store/db/partitions.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
 
 const UPSERT_PRICE = sql(
   'test_upsert_price',

@@ -1,5 +1,5 @@
-import { decimal } from '../../src/domain/decimal.ts';
-import type { TradeRecord } from '../../src/domain/market.ts';
+import type { TradeRecord } from '../../src/domain/markets/market.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
 
 /** A complete trade; name the fields that matter. */
 export function aTrade(over: Partial<TradeRecord> & { tsMs: number }): TradeRecord {

@@ -1,6 +1,6 @@
-import { decimal } from '../../src/domain/decimal.ts';
-import { type Database, sql } from '../../src/store/tx.ts';
-import { createWallet, type Wallet } from '../../src/store/wallets.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
+import { createWallet, type Wallet } from '../../src/store/wallets/wallets.ts';
 import type { CallContext, RejectedRecord } from '../../src/venues/port.ts';
 import type { WalletAdapter, WalletBalance, WalletPage, WalletTransaction } from '../../src/venues/wallet-port.ts';
 

@@ -5,10 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ReceivedRequest } from '../../sim/receiver.ts';
-import { verifyStandard } from '../../src/domain/signature.ts';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { type ProcessName, WEBHOOK_SECRET } from '../support/system.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
+import { verifyStandard } from '../../src/domain/webhooks/signature.ts';
+import { type ProcessName, WEBHOOK_SECRET } from '../support/processes/system.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
 const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'];
 const MINUTE_MS = 60_000;
@@ -29,7 +29,7 @@ class Clocks {
 
   /** The variables that have a process read the clock of its name. */
   get environmentOf(): Record<ProcessName, Record<string, string>> {
-    const preload = pathToFileURL('test/support/stepped-clock.mjs').href;
+    const preload = pathToFileURL('test/support/processes/stepped-clock.mjs').href;
     const variables = NAMES.map((name) => [
       name,
       { NODE_OPTIONS: `--import ${preload}`, CLOCK_OFFSET_FILE: join(this.folder, name) },

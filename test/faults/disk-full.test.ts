@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sql } from '../../src/store/tx.ts';
-import type { TestCluster } from '../support/embedded-cluster.ts';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { canMount, mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
-import { ApiWatch } from './api-watch.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
-import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+import { sql } from '../../src/store/db/tx.ts';
+import type { TestCluster } from '../support/postgres/embedded-cluster.ts';
+import { canMount, mountSmallDisk, type SmallDisk } from '../support/postgres/small-disk.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { ApiWatch } from './campaign/api-watch.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
+import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 const SIZE_MEGABYTES = 500;
 const FULL_MS = 6_000;

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
-import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis.ts';
-import { WEBHOOK_SECRET } from '../support/system.ts';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
-import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { WEBHOOK_SECRET } from '../support/processes/system.ts';
+import { startTcpProxy, type TcpProxy } from '../support/processes/tcp-proxy.ts';
+import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
+import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 /** How long a store has been away when they are told: some have noticed, some are in the middle of asking. */
 const AWAY_MS = [0, 2_000];

@@ -1,4 +1,4 @@
 import { describe } from 'vitest';
-import { describeKills } from './kills.ts';
+import { describeKills } from './campaign/kills.ts';
 
 describe('killed under load, queues on postgres', () => describeKills('postgres'));

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sql } from '../../src/store/tx.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
-import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
-import { callTo, readFrom, WEBHOOK_SECRET } from '../support/system.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/postgres/pgbouncer.ts';
+import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { callTo, readFrom, WEBHOOK_SECRET } from '../support/processes/system.ts';
 
 interface Market {
   market_id: string;

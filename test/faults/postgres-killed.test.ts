@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sql } from '../../src/store/tx.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import { eventually } from '../support/eventually.ts';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { ApiWatch } from './api-watch.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
-import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { ApiWatch } from './campaign/api-watch.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
+import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 /** The targets of kill -9: the server with all its sessions, one session, the server and two workers. */
 const BLOWS = ['server', 'session', 'server', 'server and two workers'] as const;

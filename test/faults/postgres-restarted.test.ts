@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { ApiWatch } from './api-watch.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
-import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { ApiWatch } from './campaign/api-watch.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
+import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 const RESTARTS = 4;
 /** How long the server may be away. */

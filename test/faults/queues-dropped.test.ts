@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { wipeQueues } from '../support/queue-backends.ts';
-import { ApiWatch } from './api-watch.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
+import { wipeQueues } from '../support/redis/queue-backends.ts';
+import { ApiWatch } from './campaign/api-watch.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
 const DROPS = 6;
 

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Reply } from '../../sim/receiver.ts';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
 const SICK = ['/sick-1', '/sick-2', '/sick-3'];
 const ROUNDS = 8;

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRedisClient } from '../../src/queues/redis-connection.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
-import { hasRedisServer } from '../support/redis.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { WEBHOOK_SECRET } from '../support/processes/system.ts';
+import { hasRedisServer } from '../support/redis/redis.ts';
 import {
   type RedisTopology,
   startBrokenCluster,
   startRedisCluster,
   startRedisSentinel,
-} from '../support/redis-topologies.ts';
-import { WEBHOOK_SECRET } from '../support/system.ts';
-import { createAlerts, quotes } from './near-alerts.ts';
-import { expectNothingLost } from './settled.ts';
+} from '../support/redis/redis-topologies.ts';
+import { createAlerts, quotes } from './campaign/near-alerts.ts';
+import { expectNothingLost } from './campaign/settled.ts';
 
 interface Alert {
   status: string;

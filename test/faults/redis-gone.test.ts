@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
-import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis.ts';
-import { ApiWatch } from './api-watch.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
+import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
+import { ApiWatch } from './campaign/api-watch.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
 /** Less than an empty Redis uses: it refuses every write. */
 const TOO_LITTLE_BYTES = 100_000;

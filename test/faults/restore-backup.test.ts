@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
-import { OddswireProcess, WEBHOOK_SECRET } from '../support/system.ts';
-import { quotes } from './near-alerts.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { OddswireProcess, WEBHOOK_SECRET } from '../support/processes/system.ts';
+import { quotes } from './campaign/near-alerts.ts';
 
 const COUNTS = `SELECT (SELECT count(*)::int FROM trade) AS trades, (SELECT count(*)::int FROM candle) AS candles,
   (SELECT count(*)::int FROM alert) AS alerts, (SELECT count(*)::int FROM delivery) AS deliveries`;

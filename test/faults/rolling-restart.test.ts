@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { callTo, readFrom, WEBHOOK_SECRET } from '../support/processes/system.ts';
 import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts';
-import { callTo, readFrom, WEBHOOK_SECRET } from '../support/system.ts';
-import { createAlerts, quotes } from './near-alerts.ts';
-import { deliveryCounts, expectNothingLost } from './settled.ts';
+import { createAlerts, quotes } from './campaign/near-alerts.ts';
+import { deliveryCounts, expectNothingLost } from './campaign/settled.ts';
 
 /** Clients that ask one thing after the other over connections they keep. */
 const READERS = 6;

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis.ts';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
-import { ApiWatch } from './api-watch.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
-import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+import { startTcpProxy, type TcpProxy } from '../support/processes/tcp-proxy.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
+import { ApiWatch } from './campaign/api-watch.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
+import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 /** Longer than the API waits for an answer and a poll lease lasts, shorter than workers wait. */
 const HELD_MS = 20_000;

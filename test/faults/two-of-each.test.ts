@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fleet, ofEach, startFleet } from '../support/fleet.ts';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { callTo, WEBHOOK_SECRET } from '../support/system.ts';
-import { createAlerts, quotes } from './near-alerts.ts';
-import { deliveryCounts, expectNothingLost } from './settled.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { callTo, WEBHOOK_SECRET } from '../support/processes/system.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { createAlerts, quotes } from './campaign/near-alerts.ts';
+import { deliveryCounts, expectNothingLost } from './campaign/settled.ts';
 
 interface Alert {
   id: string;

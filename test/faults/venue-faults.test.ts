@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { FaultRequest } from '../../sim/exchange.ts';
 import type { RandomStream } from '../../sim/random.ts';
 import { impossibleRows } from '../e2e/venue-ledger.ts';
-import { BACKENDS, isAvailable } from '../support/queue-backends.ts';
-import { type Campaign, startCampaign } from './campaign.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
 /** The hosts of the venue: listings, books, trades. */
 const HOSTS = ['gamma', 'clob', 'data'] as const;

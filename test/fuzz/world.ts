@@ -1,8 +1,8 @@
-import { SCOPES } from '../../src/domain/api-key.ts';
-import { EVENT_TYPES } from '../../src/domain/event.ts';
-import { newId } from '../../src/domain/ids.ts';
-import { createApiKey } from '../../src/store/accounts.ts';
-import { sql } from '../../src/store/tx.ts';
+import { SCOPES } from '../../src/domain/values/api-key.ts';
+import { newId } from '../../src/domain/values/ids.ts';
+import { EVENT_TYPES } from '../../src/domain/webhooks/event.ts';
+import { createApiKey } from '../../src/store/accounts/accounts.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';

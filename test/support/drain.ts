@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { ALL_SHARDS } from '../../src/domain/shard.ts';
-import type { ClaimOptions, Stage } from '../../src/store/marks.ts';
-import { type StageWork, workShards } from '../../src/store/stage.ts';
-import type { Database } from '../../src/store/tx.ts';
+import { ALL_SHARDS } from '../../src/domain/values/shard.ts';
+import type { Database } from '../../src/store/db/tx.ts';
+import type { ClaimOptions, Stage } from '../../src/store/marks/marks.ts';
+import { type StageWork, workShards } from '../../src/store/marks/stage.ts';
 
 /** Processes all ripe marks of a stage, dead-lettering none; returns the result of each transaction. */
 export async function drain<T>(db: Database, stage: Stage, claim: ClaimOptions, work: StageWork<T>): Promise<T[]> {

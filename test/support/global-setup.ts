@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestProject } from 'vitest/node';
-import { guard } from './guard.ts';
-import { makeCluster, openFolder, removeCluster } from './made-cluster.ts';
-import { startTestRedis } from './redis.ts';
-import { createTemplate } from './template.ts';
+import { makeCluster, openFolder, removeCluster } from './postgres/made-cluster.ts';
+import { createTemplate } from './postgres/template.ts';
+import { guard } from './processes/guard.ts';
+import { startTestRedis } from './redis/redis.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -49,6 +49,6 @@ async function testCluster(made: string, parent?: string): Promise<{ adminUrl: s
   await makeCluster(made);
   const given = process.env['TEST_DATABASE_URL'];
   if (given) return { adminUrl: given, stop: async () => undefined };
-  const { startTestCluster } = await import('./embedded-cluster.ts');
+  const { startTestCluster } = await import('./postgres/embedded-cluster.ts');
   return startTestCluster({ copyOf: made, dataDir: await openFolder('oddswire-test-', parent) });
 }

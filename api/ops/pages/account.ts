@@ -1,12 +1,12 @@
-import { type AccountQuotas, setAccountQuotas } from '../../../src/store/account-quotas.ts';
+import { type AccountQuotas, setAccountQuotas } from '../../../src/store/accounts/account-quotas.ts';
+import type { Queryable } from '../../../src/store/db/tx.ts';
 import {
   findOpsAccount,
   listOpsKeys,
   MAX_COUNTED_OF_ACCOUNT,
   type OpsAccount,
   readAccountUsage,
-} from '../../../src/store/ops-keys.ts';
-import type { Queryable } from '../../../src/store/tx.ts';
+} from '../../../src/store/ops/ops-keys.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../forms.ts';

@@ -1,12 +1,12 @@
-import { ALERT_STATUSES, type AlertStatus } from '../../../src/domain/alert.ts';
-import { compareDecimals, type Decimal, decimal, subtractDecimals } from '../../../src/domain/decimal.ts';
+import { ALERT_STATUSES, type AlertStatus } from '../../../src/domain/alerts/alert.ts';
+import { compareDecimals, type Decimal, decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import {
   listOpsAlerts,
   listParkedMarks,
   type OpsAlert,
   type OpsAlertFilter,
   type ParkedMark,
-} from '../../../src/store/ops-alerts.ts';
+} from '../../../src/store/ops/ops-alerts.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, type Tone, table, time } from '../html.ts';
@@ -151,7 +151,7 @@ ${table<ParkedMark>({
 ${more && html`<p class="hint">The newest ${number(MAX_PARKED_SHOWN)}; there are more.</p>`}</section>`;
 }
 
-/** The meaning of a mark, by its stage; see src/store/marks.ts. */
+/** The meaning of a mark, by its stage; see src/store/marks/marks.ts. */
 function whatOf({ stage, detail, key, mint, market }: ParkedMark): Html {
   const token = mint === null ? html`token ${String(key)}` : shortId(mint);
   const of = market === null ? token : html`<a href="${marketPath(market)}">${token}</a>`;

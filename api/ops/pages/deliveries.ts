@@ -1,10 +1,10 @@
-import { DELIVERY_STATUSES, EVENT_TYPES } from '../../../src/domain/event.ts';
+import { DELIVERY_STATUSES, EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import {
   listOpsDeliveries,
   MAX_MATCHING_WEBHOOKS,
   type OpsDelivery,
   type OpsDeliveryFilter,
-} from '../../../src/store/ops-deliveries.ts';
+} from '../../../src/store/ops/ops-deliveries.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, table, time } from '../html.ts';

@@ -1,9 +1,9 @@
-import type { LoggedAttempt } from '../../../src/store/delivery-reads.ts';
-import { retryDelivery } from '../../../src/store/delivery-recovery.ts';
-import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops-deliveries.ts';
+import type { LoggedAttempt } from '../../../src/store/deliveries/delivery-reads.ts';
+import { retryDelivery } from '../../../src/store/deliveries/delivery-recovery.ts';
+import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/ops-deliveries.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
-import { presentExcerpt } from '../../present-delivery.ts';
+import { presentExcerpt } from '../../routes/present-delivery.ts';
 import { actionButton } from '../forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../html.ts';
 import type { OpsRequest, OpsRouter } from '../ops-route.ts';

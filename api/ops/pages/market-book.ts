@@ -1,5 +1,5 @@
-import { decimal, subtractDecimals } from '../../../src/domain/decimal.ts';
-import type { LatestBook, StoredLevel } from '../../../src/store/book-reads.ts';
+import { decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
+import type { LatestBook, StoredLevel } from '../../../src/store/series/book-reads.ts';
 import { ago, duration, type Html, html, number, table } from '../html.ts';
 import { decimalText } from './shown-values.ts';
 

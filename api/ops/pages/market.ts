@@ -1,14 +1,14 @@
-import { INTERVAL_SECONDS, INTERVALS, type Interval } from '../../../src/domain/candle.ts';
-import { readBook } from '../../../src/store/book-reads.ts';
-import { findMarket } from '../../../src/store/market-reads.ts';
+import { INTERVAL_SECONDS, INTERVALS, type Interval } from '../../../src/domain/markets/candle.ts';
+import { findMarket } from '../../../src/store/catalog/market-reads.ts';
 import {
   MAX_COUNTED_ALERTS,
   type OpsOutcome,
   readLastCandles,
   readObservations,
   readOpsMarket,
-} from '../../../src/store/ops-markets.ts';
-import { readTrades, type StoredCandle } from '../../../src/store/series-reads.ts';
+} from '../../../src/store/ops/ops-markets.ts';
+import { readBook } from '../../../src/store/series/book-reads.ts';
+import { readTrades, type StoredCandle } from '../../../src/store/series/series-reads.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../html.ts';

@@ -1,7 +1,7 @@
-import { MARKET_STATUSES, type MarketStatus } from '../../../src/domain/market.ts';
-import { listMarkets } from '../../../src/store/market-list.ts';
-import type { StoredMarket } from '../../../src/store/market-reads.ts';
-import { searchMarkets } from '../../../src/store/market-search.ts';
+import { MARKET_STATUSES, type MarketStatus } from '../../../src/domain/markets/market.ts';
+import { listMarkets } from '../../../src/store/catalog/market-list.ts';
+import type { StoredMarket } from '../../../src/store/catalog/market-reads.ts';
+import { searchMarkets } from '../../../src/store/catalog/market-search.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { toPlace, toPosition } from '../../routes/markets.ts';
 import { choice, field, filterForm } from '../forms.ts';

@@ -1,6 +1,5 @@
 import { readiness } from '../../../src/observe/probe-server.ts';
-import { type PollAge, pollAges } from '../../../src/store/backlog.ts';
-import { type RefoldProgress, refoldProgress, refoldShare } from '../../../src/store/candle-refold.ts';
+import { type PollAge, pollAges } from '../../../src/store/marks/backlog.ts';
 import {
   type DeliveryLoad,
   type FailingEndpoint,
@@ -14,10 +13,11 @@ import {
   THROUGHPUT_MINUTES,
   type Throughput,
   type ThroughputKind,
-} from '../../../src/store/ops-overview.ts';
+} from '../../../src/store/ops/ops-overview.ts';
+import { type RefoldProgress, refoldProgress, refoldShare } from '../../../src/store/series/candle-refold.ts';
 import type { ApiDeps } from '../../deps.ts';
-import { isPollHealthy, isScheduledPoll } from '../../poll-health.ts';
-import type { EnabledVenue } from '../../venue-catalog.ts';
+import { isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
+import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { bars } from '../bars.ts';
 import { briefly } from '../brief-cache.ts';
 import { ago, badge, duration, emptyState, type Html, html, longText, NONE, number, table } from '../html.ts';

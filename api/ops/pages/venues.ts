@@ -1,15 +1,15 @@
-import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops-venues.ts';
 import {
   listQuarantine,
   type QuarantineCursor,
   type QuarantineEntry,
   type QuarantineSummary,
   summarizeQuarantine,
-} from '../../../src/store/quarantine-reads.ts';
+} from '../../../src/store/catalog/quarantine-reads.ts';
+import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/ops-venues.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
-import { isPollHealthy, isScheduledPoll } from '../../poll-health.ts';
-import type { EnabledVenue } from '../../venue-catalog.ts';
+import { isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
+import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { briefly } from '../brief-cache.ts';
 import { ago, badge, code, duration, type Html, html, longText, NONE, number, pager, table } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';

@@ -1,5 +1,5 @@
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
-import { VENUES } from '../../domain/venue.ts';
+import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
+import { VENUES } from '../../domain/markets/venue.ts';
 import { observedAtMs } from '../age.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
+import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
 import { VenueError } from '../errors.ts';
 import { isHttpStatus, KALSHI, type KalshiClient } from './client.ts';
 import { isAbsent, readPrice } from './dollars.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, multiplyDecimals, ONE, parseDecimal, subtractDecimals } from '../../domain/decimal.ts';
+import { type Decimal, multiplyDecimals, ONE, parseDecimal, subtractDecimals } from '../../domain/values/decimal.ts';
 import { isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, refuse } from '../rejection.ts';
 

@@ -1,5 +1,5 @@
-import { type Decimal, ONE, ZERO } from '../../domain/decimal.ts';
-import type { MarketStatus } from '../../domain/market.ts';
+import type { MarketStatus } from '../../domain/markets/market.ts';
+import { type Decimal, ONE, ZERO } from '../../domain/values/decimal.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading } from '../rejection.ts';
 import { otherSide, readPrice } from './dollars.ts';

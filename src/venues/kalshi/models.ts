@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isStorableText } from '../../domain/text.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 
 /**
  * The parts of Kalshi's payloads that we read (venue documentation section 2). Unknown fields are ignored. Fields that

@@ -1,6 +1,6 @@
-import { addDecimals, compareDecimals, parseDecimal } from '../../domain/decimal.ts';
-import type { BookRecord, PriceLevel } from '../../domain/market.ts';
-import { isStorableText } from '../../domain/text.ts';
+import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
+import { addDecimals, compareDecimals, parseDecimal } from '../../domain/values/decimal.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isPlausibleQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';

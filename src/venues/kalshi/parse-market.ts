@@ -1,4 +1,4 @@
-import type { MarketRecord } from '../../domain/market.ts';
+import type { MarketRecord } from '../../domain/markets/market.ts';
 import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';

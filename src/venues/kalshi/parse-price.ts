@@ -1,7 +1,7 @@
-import { compareDecimals, type Decimal, ONE, ZERO } from '../../domain/decimal.ts';
-import type { PriceRecord } from '../../domain/market.ts';
-import { type Quotes, quotedPrice } from '../../domain/quoted-price.ts';
-import { isStorableText } from '../../domain/text.ts';
+import type { PriceRecord } from '../../domain/markets/market.ts';
+import { type Quotes, quotedPrice } from '../../domain/markets/quoted-price.ts';
+import { compareDecimals, type Decimal, ONE, ZERO } from '../../domain/values/decimal.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { COMBINATION, isCombination } from './combination.ts';

@@ -1,4 +1,4 @@
-import { asError } from '../../domain/errors.ts';
+import { asError } from '../../domain/values/errors.ts';
 import { VenueError } from '../errors.ts';
 import { readModel } from '../rejection.ts';
 import { isHttpStatus, KALSHI, type KalshiClient, type ListAnswer, type Parameters } from './client.ts';

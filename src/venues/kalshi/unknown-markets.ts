@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { BookRecord } from '../../domain/market.ts';
+import type { BookRecord } from '../../domain/markets/market.ts';
 import type { ParsedBatch } from '../parsed-batch.ts';
 import type { KalshiClient } from './client.ts';
 import { tickersOf } from './outcome-ids.ts';

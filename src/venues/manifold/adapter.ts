@@ -1,5 +1,5 @@
-import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/market.ts';
-import { VENUES } from '../../domain/venue.ts';
+import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
+import { VENUES } from '../../domain/markets/venue.ts';
 import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';

@@ -1,5 +1,5 @@
-import { type Decimal, ONE, parseDecimal, subtractDecimals, ZERO } from '../../domain/decimal.ts';
-import type { MarketStatus, OutcomeRecord } from '../../domain/market.ts';
+import type { MarketStatus, OutcomeRecord } from '../../domain/markets/market.ts';
+import { type Decimal, ONE, parseDecimal, subtractDecimals, ZERO } from '../../domain/values/decimal.ts';
 import { isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, refuse } from '../rejection.ts';
 import type { ManifoldMarket } from './models.ts';

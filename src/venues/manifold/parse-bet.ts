@@ -1,5 +1,13 @@
-import { addDecimals, type Decimal, decimal, ONE, parseDecimal, subtractDecimals, ZERO } from '../../domain/decimal.ts';
-import type { TradeRecord } from '../../domain/market.ts';
+import type { TradeRecord } from '../../domain/markets/market.ts';
+import {
+  addDecimals,
+  type Decimal,
+  decimal,
+  ONE,
+  parseDecimal,
+  subtractDecimals,
+  ZERO,
+} from '../../domain/values/decimal.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';

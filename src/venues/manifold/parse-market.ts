@@ -1,5 +1,5 @@
-import type { MarketRecord } from '../../domain/market.ts';
-import { isStorableText } from '../../domain/text.ts';
+import type { MarketRecord } from '../../domain/markets/market.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';

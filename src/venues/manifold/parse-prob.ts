@@ -1,5 +1,5 @@
-import { type Decimal, ONE, parseDecimal, subtractDecimals } from '../../domain/decimal.ts';
-import type { PriceRecord } from '../../domain/market.ts';
+import type { PriceRecord } from '../../domain/markets/market.ts';
+import { type Decimal, ONE, parseDecimal, subtractDecimals } from '../../domain/values/decimal.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';

@@ -1,4 +1,4 @@
-import type { MarketRecord } from '../../domain/market.ts';
+import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VenueError } from '../errors.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { type MarketsAnswer, POLYMARKET, type PolymarketClient } from './client.ts';

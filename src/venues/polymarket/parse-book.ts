@@ -1,4 +1,5 @@
-import { priceOfBook, quotesOf } from '../../domain/book-price.ts';
+import { priceOfBook, quotesOf } from '../../domain/markets/book-price.ts';
+import type { BookRecord, PriceLevel, PriceRecord } from '../../domain/markets/market.ts';
 import {
   addDecimals,
   compareDecimals,
@@ -7,9 +8,8 @@ import {
   parseDecimal,
   subtractDecimals,
   ZERO,
-} from '../../domain/decimal.ts';
-import type { BookRecord, PriceLevel, PriceRecord } from '../../domain/market.ts';
-import { isStorableText } from '../../domain/text.ts';
+} from '../../domain/values/decimal.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import type { Batch, RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';

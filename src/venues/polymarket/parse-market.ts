@@ -1,5 +1,5 @@
-import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
-import type { MarketRecord, OutcomeRecord } from '../../domain/market.ts';
+import type { MarketRecord, OutcomeRecord } from '../../domain/markets/market.ts';
+import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
 import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';

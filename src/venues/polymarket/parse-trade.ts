@@ -1,6 +1,6 @@
-import { parseDecimal } from '../../domain/decimal.ts';
-import type { TradeRecord } from '../../domain/market.ts';
-import { isStorableText } from '../../domain/text.ts';
+import type { TradeRecord } from '../../domain/markets/market.ts';
+import { parseDecimal } from '../../domain/values/decimal.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';

@@ -1,5 +1,5 @@
-import type { Decimal } from '../../domain/decimal.ts';
-import type { MarketStatus } from '../../domain/market.ts';
+import type { MarketStatus } from '../../domain/markets/market.ts';
+import type { Decimal } from '../../domain/values/decimal.ts';
 import type { GammaMarket } from './models.ts';
 
 interface GammaLife {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Decimal } from '../../domain/decimal.ts';
+import type { Decimal } from '../../domain/values/decimal.ts';
 
 /** What identifies a print on a venue that gives it no id. */
 interface TradeIdentity {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Decimal, negateDecimal, parseDecimal, ZERO } from '../../domain/decimal.ts';
-import { isStorableText } from '../../domain/text.ts';
+import { type Decimal, negateDecimal, parseDecimal, ZERO } from '../../domain/values/decimal.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';

@@ -1,5 +1,5 @@
-import { parseDecimal } from '../../domain/decimal.ts';
-import { isStorableText } from '../../domain/text.ts';
+import { parseDecimal } from '../../domain/values/decimal.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import type { Batch } from '../port.ts';
 import { isPlausibleQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';

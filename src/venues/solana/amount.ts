@@ -1,4 +1,4 @@
-import { type Decimal, decimal } from '../../domain/decimal.ts';
+import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 
 /** `u64`, as its digits. */
 const RAW_AMOUNT = /^\d{1,20}$/;

@@ -1,4 +1,4 @@
-import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
+import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';

@@ -1,4 +1,4 @@
-import { isStorableText } from '../../domain/text.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 
 const MAX_LENGTH = 32;
 /** Anybody may make a token: controls, marks that turn the writing direction and the like are no part of a symbol. */

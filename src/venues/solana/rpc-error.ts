@@ -1,4 +1,4 @@
-import { scrubText } from '../../domain/text.ts';
+import { scrubText } from '../../domain/values/text.ts';
 import { VenueError } from '../errors.ts';
 import { SOLANA } from './hosts.ts';
 

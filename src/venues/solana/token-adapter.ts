@@ -1,6 +1,6 @@
-import { isPublicKey } from '../../domain/base58.ts';
-import type { PriceRecord } from '../../domain/market.ts';
-import { VENUES } from '../../domain/venue.ts';
+import type { PriceRecord } from '../../domain/markets/market.ts';
+import { VENUES } from '../../domain/markets/venue.ts';
+import { isPublicKey } from '../../domain/values/base58.ts';
 import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import type { VenueObserver } from '../observer.ts';

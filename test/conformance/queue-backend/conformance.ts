@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { reconcileSchedules, type Schedule } from '../../../src/queues/schedules.ts';
-import type { TestBackend } from '../../support/queue-backends.ts';
+import type { TestBackend } from '../../support/redis/queue-backends.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
@@ -112,7 +112,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
   });
 
   it('store a failure whose message the store could not hold, once it was scrubbed', async () => {
-    const { createProcessor, defineJob } = await import('../../../workers/define.ts');
+    const { createProcessor, defineJob } = await import('../../../workers/process/define.ts');
     const { createMetrics } = await import('../../../src/observe/metrics.ts');
     const failing = defineJob('evaluate-alerts', async () => {
       throw new Error('bad \u0000 text \ud800');

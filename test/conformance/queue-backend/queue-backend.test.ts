@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { BACKENDS, createTestBackend, isAvailable } from '../../support/queue-backends.ts';
+import { BACKENDS, createTestBackend, isAvailable } from '../../support/redis/queue-backends.ts';
 import { describeQueueBackend } from './conformance.ts';
 
 describe.each(BACKENDS)('queues on %s', (kind) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import { createTestBackend } from '../../support/queue-backends.ts';
-import { hasRedisServer } from '../../support/redis.ts';
-import { type RedisTopology, startRedisSentinel } from '../../support/redis-topologies.ts';
+import { createTestBackend } from '../../support/redis/queue-backends.ts';
+import { hasRedisServer } from '../../support/redis/redis.ts';
+import { type RedisTopology, startRedisSentinel } from '../../support/redis/redis-topologies.ts';
 import { describeQueueBackend } from './conformance.ts';
 
 describe.skipIf(!hasRedisServer('the queue tests behind Redis Sentinel are'))('queues on Redis behind Sentinel', () => {

@@ -1,4 +1,3 @@
-import { compareDecimals, type Decimal, ONE, parseDecimal, ZERO } from '../../../src/domain/decimal.ts';
 import {
   type BookRecord,
   MARKET_STATUSES,
@@ -6,8 +5,9 @@ import {
   type PriceLevel,
   type PriceRecord,
   type TradeRecord,
-} from '../../../src/domain/market.ts';
-import { isStorableText } from '../../../src/domain/text.ts';
+} from '../../../src/domain/markets/market.ts';
+import { compareDecimals, type Decimal, ONE, parseDecimal, ZERO } from '../../../src/domain/values/decimal.ts';
+import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { PollKind, RejectedRecord } from '../../../src/venues/port.ts';
 
 /** What must hold of every record an adapter yields, whatever the venue sent. Each throws when it does not. */

@@ -1,7 +1,7 @@
 import { startExchange } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
 import type { ExchangeOptions } from '../../../sim/options.ts';
-import { decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
+import { decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
 import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
 import { breakExchange } from './break-exchange.ts';

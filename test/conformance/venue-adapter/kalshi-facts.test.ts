@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { compareDecimals, decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
-import type { MarketRecord } from '../../../src/domain/market.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
+import { compareDecimals, decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { isCombinationTicker } from '../../../src/venues/kalshi/combination.ts';
 import { parseBooks } from '../../../src/venues/kalshi/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/kalshi/parse-market.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { decimal } from '../../../src/domain/decimal.ts';
-import { compareTrades, type OrderedTrade } from '../../../src/domain/trade-order.ts';
+import { compareTrades, type OrderedTrade } from '../../../src/domain/markets/trade-order.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
 import { parsePreciseVenueTimeMs } from '../../../src/venues/venue-time.ts';
-import { bucketStart } from '../../support/candle-fold.ts';
+import { bucketStart } from '../../support/postgres/candle-fold.ts';
 import { listRecordedFiles, printTable, readRecordedCsv, venueDataFolder } from '../../support/venue-data.ts';
 
 const kalshi = venueDataFolder('kalshi');

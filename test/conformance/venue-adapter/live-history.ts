@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { TradeRecord } from '../../../src/domain/market.ts';
+import type { TradeRecord } from '../../../src/domain/markets/market.ts';
 import type { HistoryPage, HistoryRequest } from '../../../src/venues/port.ts';
 import { expectLedger, MAX_PAGES, stored, tradeCollector, useLiveVenue, venueErrorOr } from './live-session.ts';
 import type { LedgerTrade, LiveFault, LiveVenue } from './venue-under-test.ts';

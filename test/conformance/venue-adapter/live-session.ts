@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import type { MarketRecord, TradeRecord } from '../../../src/domain/market.ts';
+import type { MarketRecord, TradeRecord } from '../../../src/domain/markets/market.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { CallContext, Page, VenueAdapter } from '../../../src/venues/port.ts';
 import { checkRejected, invariants } from './invariants.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MarketRecord, MarketStatus } from '../../../src/domain/market.ts';
+import type { MarketRecord, MarketStatus } from '../../../src/domain/markets/market.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { MarketPage } from '../../../src/venues/port.ts';
 import { invariants } from './invariants.ts';

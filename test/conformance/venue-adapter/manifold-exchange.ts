@@ -1,5 +1,5 @@
 import { startExchange } from '../../../sim/exchange.ts';
-import { decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
+import { decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
 import { breakExchange } from './break-exchange.ts';
 import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { addDecimals, decimal, ONE } from '../../../src/domain/decimal.ts';
-import type { MarketRecord } from '../../../src/domain/market.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
+import { addDecimals, decimal, ONE } from '../../../src/domain/values/decimal.ts';
 import { parseBets } from '../../../src/venues/manifold/parse-bet.ts';
 import { parseMarkets } from '../../../src/venues/manifold/parse-market.ts';
 import { parseProbs } from '../../../src/venues/manifold/parse-prob.ts';

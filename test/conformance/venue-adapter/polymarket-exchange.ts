@@ -1,5 +1,5 @@
 import { startExchange } from '../../../sim/exchange.ts';
-import { decimal } from '../../../src/domain/decimal.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
 import { breakExchange } from './break-exchange.ts';
 import type { LiveVenue } from './venue-under-test.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { quotesOf } from '../../../src/domain/book-price.ts';
-import { isTight } from '../../../src/domain/quoted-price.ts';
+import { quotesOf } from '../../../src/domain/markets/book-price.ts';
+import { isTight } from '../../../src/domain/markets/quoted-price.ts';
 import { parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';
 import { identifyTrades, readFeed } from '../../../src/venues/polymarket/parse-trade.ts';

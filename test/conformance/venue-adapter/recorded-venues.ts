@@ -1,4 +1,4 @@
-import type { VenueName } from '../../../src/domain/venue.ts';
+import type { VenueName } from '../../../src/domain/markets/venue.ts';
 import * as kalshiBooks from '../../../src/venues/kalshi/parse-book.ts';
 import * as kalshiMarkets from '../../../src/venues/kalshi/parse-market.ts';
 import * as kalshiPrices from '../../../src/venues/kalshi/parse-price.ts';

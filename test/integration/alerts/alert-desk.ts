@@ -1,17 +1,17 @@
-import { decimal } from '../../../src/domain/decimal.ts';
-import { newId } from '../../../src/domain/ids.ts';
-import type { MarketRecord } from '../../../src/domain/market.ts';
-import { type Evaluation, type EvaluationLimits, evaluateAlerts } from '../../../src/store/alert-evaluation.ts';
-import { writeMarkets } from '../../../src/store/markets.ts';
-import { Partitions } from '../../../src/store/partitions.ts';
-import { writePrices } from '../../../src/store/prices.ts';
-import { ensureTokens } from '../../../src/store/tokens.ts';
-import { writeTrades } from '../../../src/store/trades.ts';
-import { type Database, sql, type Tx } from '../../../src/store/tx.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { newId } from '../../../src/domain/values/ids.ts';
+import { type Evaluation, type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/alert-evaluation.ts';
+import { writeMarkets } from '../../../src/store/catalog/markets.ts';
+import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { type Database, sql, type Tx } from '../../../src/store/db/tx.ts';
+import { writePrices } from '../../../src/store/prices/prices.ts';
+import { writeTrades } from '../../../src/store/series/trades.ts';
 import { type AlertFields, anAccount, anAlert } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { drain } from '../../support/drain.ts';
+import { createTestDatabase } from '../../support/postgres/database.ts';
 
 const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
 const TOLD = sql(

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Partitions } from '../../../src/store/partitions.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { AlertWorld, type Manner, TOKENS } from './alert-world.ts';
 
 /** ODDSWIRE_RUNS=500 for a longer run over other histories; the suite's own are always the same. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { newId } from '../../../src/domain/ids.ts';
-import { recoverDeliveries } from '../../../src/store/delivery-recovery.ts';
-import { deleteSubscription, updateSubscription } from '../../../src/store/subscriptions.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { newId } from '../../../src/domain/values/ids.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { recoverDeliveries } from '../../../src/store/deliveries/delivery-recovery.ts';
+import { deleteSubscription, updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
 

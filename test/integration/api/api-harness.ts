@@ -1,30 +1,30 @@
 import type { Server } from 'node:http';
-import { createAccountLimits } from '../../../api/account-limits.ts';
-import { createApi } from '../../../api/app.ts';
+import { createAccountLimits } from '../../../api/access/account-limits.ts';
+import { createFailedKeys } from '../../../api/access/failed-keys.ts';
+import { createKeyDirectory, type KeyDirectory } from '../../../api/access/key-directory.ts';
 import type { ApiDeps } from '../../../api/deps.ts';
-import { createFailedKeys } from '../../../api/failed-keys.ts';
-import { createHttpServer, drain } from '../../../api/http-server.ts';
-import { createKeyDirectory, type KeyDirectory } from '../../../api/key-directory.ts';
-import { createLatestCache } from '../../../api/latest-cache.ts';
-import { createReadTracker, type ReadTracker } from '../../../api/read-tracker.ts';
-import { routeTable } from '../../../api/route-table.ts';
+import { createLatestCache } from '../../../api/reads/latest-cache.ts';
+import { createReadTracker, type ReadTracker } from '../../../api/reads/read-tracker.ts';
+import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
 import { openApiText } from '../../../api/routes/openapi.ts';
-import { enabledVenues } from '../../../api/venue-catalog.ts';
-import { SCOPES, type Scope } from '../../../src/domain/api-key.ts';
-import { createCursorCodec } from '../../../src/domain/cursor.ts';
-import { newId } from '../../../src/domain/ids.ts';
+import { createApi } from '../../../api/server/app.ts';
+import { createHttpServer, drain } from '../../../api/server/http-server.ts';
+import { routeTable } from '../../../api/server/route-table.ts';
+import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
+import { createCursorCodec } from '../../../src/domain/values/cursor.ts';
+import { newId } from '../../../src/domain/values/ids.ts';
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createQueueBackend } from '../../../src/queues/backend.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { listen } from '../../../src/runtime/listen.ts';
-import { createApiKey } from '../../../src/store/accounts.ts';
-import { createArrivals } from '../../../src/store/arrivals.ts';
-import { createDataSource } from '../../../src/store/data-source.ts';
-import { Database } from '../../../src/store/tx.ts';
+import { createApiKey } from '../../../src/store/accounts/accounts.ts';
+import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
+import { createDataSource } from '../../../src/store/db/data-source.ts';
+import { Database } from '../../../src/store/db/tx.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
 import { ApiContract, type Exchange, observed } from '../../support/api-contract.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import { createTestDatabase } from '../../support/postgres/database.ts';
+import { startTcpProxy, type TcpProxy } from './server/tcp-proxy.ts';
 
 /** An answer with its body read. `body` is the parsed JSON, `text` the bytes. */
 export interface Answer {

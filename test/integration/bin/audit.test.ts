@@ -1,19 +1,19 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { MarketRecord, TradeRecord } from '../../../src/domain/market.ts';
-import { foldCandles } from '../../../src/store/candles.ts';
-import { writeMarkets } from '../../../src/store/markets.ts';
-import { Partitions } from '../../../src/store/partitions.ts';
-import { writeTrades } from '../../../src/store/trades.ts';
-import { sql } from '../../../src/store/tx.ts';
+import type { MarketRecord, TradeRecord } from '../../../src/domain/markets/market.ts';
+import { writeMarkets } from '../../../src/store/catalog/markets.ts';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { foldCandles } from '../../../src/store/series/candles.ts';
+import { writeTrades } from '../../../src/store/series/trades.ts';
 import { parseCandlesticks } from '../../../src/venues/kalshi/candlesticks.ts';
 import type { Page } from '../../../src/venues/port.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { storedCandles } from '../../factories/stored-series.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { drain } from '../../support/drain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');

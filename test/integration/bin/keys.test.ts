@@ -3,12 +3,12 @@ import { rm } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { startEmbeddedPostgres } from '../../../src/embedded/embedded-postgres.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
-import { startEmbeddedPostgres } from '../../../src/runtime/embedded-postgres.ts';
-import { findApiKey } from '../../../src/store/accounts.ts';
-import { createDataSource } from '../../../src/store/data-source.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { copyCluster, openFolder } from '../../support/made-cluster.ts';
+import { findApiKey } from '../../../src/store/accounts/accounts.ts';
+import { createDataSource } from '../../../src/store/db/data-source.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { copyCluster, openFolder } from '../../support/postgres/made-cluster.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { quarantine } from '../../../src/store/quarantine.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { quarantine } from '../../../src/store/catalog/quarantine.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {

@@ -7,10 +7,10 @@ import {
 } from '../../../clients/typescript/src/index.ts';
 import { KEY_OF_PATH } from '../../../clients/typescript/src/schema.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
-import { deliverWebhook } from '../../../workers/deliver-webhook.ts';
+import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import {

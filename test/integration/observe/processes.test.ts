@@ -1,11 +1,11 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Role } from '../../../src/queues/jobs.ts';
-import { sql } from '../../../src/store/tx.ts';
-import { gaugesOf } from '../../../workers/role-gauges.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { eventually } from '../../support/eventually.ts';
-import { exposedMetrics } from '../../support/exposed-metrics.ts';
-import { type Family, lint, readExposition } from '../../support/exposition.ts';
+import { exposedMetrics } from '../../support/metrics/exposed-metrics.ts';
+import { type Family, lint, readExposition } from '../../support/metrics/exposition.ts';
 import { jobContext, LosableDatabase, testConfig } from '../workers/worker-harness.ts';
 import { SECRETS, startWatchedSystem, type WatchedSystem } from './watched-system.ts';
 

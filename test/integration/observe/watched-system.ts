@@ -2,21 +2,21 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RunningApi, startApi } from '../../../api/start-api.ts';
+import { type RunningApi, startApi } from '../../../api/server/start-api.ts';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import { decimal } from '../../../src/domain/decimal.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createQueueBackend } from '../../../src/queues/backend.ts';
 import { ROLES, type Role } from '../../../src/queues/jobs.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { listen } from '../../../src/runtime/listen.ts';
-import { shardsOf } from '../../../src/store/marks.ts';
-import { Partitions } from '../../../src/store/partitions.ts';
-import { writePrices } from '../../../src/store/prices.ts';
-import { ensureTokens } from '../../../src/store/tokens.ts';
+import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { shardsOf } from '../../../src/store/marks/marks.ts';
+import { writePrices } from '../../../src/store/prices/prices.ts';
 import { type RunningWorker, startWorker } from '../../../workers/start-worker.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
 /** Recognisable, each in the form its place allows, and none that the logger would know by its form. */
 export const SECRETS = {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 

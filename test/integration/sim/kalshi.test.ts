@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LedgerRow } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
-import { type Decimal, decimal, ONE, subtractDecimals } from '../../../src/domain/decimal.ts';
-import { compareTrades } from '../../../src/domain/trade-order.ts';
+import { compareTrades } from '../../../src/domain/markets/trade-order.ts';
+import { type Decimal, decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { parsePreciseVenueTimeMs } from '../../../src/venues/venue-time.ts';
 import { type HttpExchange, NOW, startHttpExchange } from './http-exchange.ts';
 

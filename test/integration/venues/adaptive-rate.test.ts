@@ -5,7 +5,7 @@ import { createMetrics } from '../../../src/observe/metrics.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http.ts';
 import { createRpcClient } from '../../../src/venues/solana/rpc-client.ts';
-import { venueObserver } from '../../../workers/venue-observer.ts';
+import { venueObserver } from '../../../workers/polling/venue-observer.ts';
 import { json, ScriptedServer } from './scripted-server.ts';
 
 const server = new ScriptedServer();

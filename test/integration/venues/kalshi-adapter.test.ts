@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ExchangeOptions } from '../../../sim/options.ts';
-import type { MarketRecord } from '../../../src/domain/market.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
 import type { SkipEvent, TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import type { CallContext, VenueAdapter } from '../../../src/venues/port.ts';

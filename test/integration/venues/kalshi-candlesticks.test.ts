@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addDecimals, type Decimal, ZERO } from '../../../src/domain/decimal.ts';
+import { addDecimals, type Decimal, ZERO } from '../../../src/domain/values/decimal.ts';
 import { fetchCandlesticks } from '../../../src/venues/kalshi/candlesticks.ts';
 import { createKalshiClient } from '../../../src/venues/kalshi/client.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
-import type { MarketRecord } from '../../../src/domain/market.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_RETAIL } from '../../../sim/traders/wallets.ts';
 import { walletOf } from '../../../sim/world/identity.ts';
-import { addDecimals, type Decimal, ZERO } from '../../../src/domain/decimal.ts';
+import { addDecimals, type Decimal, ZERO } from '../../../src/domain/values/decimal.ts';
 import { CASH } from '../../../src/venues/polymarket/wallet-activity.ts';
 import { createPolymarketWallets } from '../../../src/venues/polymarket/wallet-adapter.ts';
 import type { WalletAdapter, WalletPage } from '../../../src/venues/wallet-port.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
-import { addDecimals, type Decimal, ZERO } from '../../../src/domain/decimal.ts';
+import { addDecimals, type Decimal, ZERO } from '../../../src/domain/values/decimal.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { TruncationEvent } from '../../../src/venues/observer.ts';
 import type { RejectedRecord } from '../../../src/venues/port.ts';

@@ -1,4 +1,4 @@
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import type { OutgoingDelivery } from '../../../src/webhooks/attempt.ts';
 import type { NameResolver } from '../../../src/webhooks/resolver.ts';
 import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testEventBody } from '../../../api/test-event.ts';
+import { testEventBody } from '../../../api/routes/test-event.ts';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
-import { EVENT_TYPES } from '../../../src/domain/event.ts';
+import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import {
   GENERATED_SECRET_BYTES,
   MAX_SECRET_LENGTH,
@@ -11,11 +11,11 @@ import {
   MIN_SECRET_LENGTH,
   MIN_STANDARD_KEY_BYTES,
   STANDARD_TOLERANCE_SECONDS,
-} from '../../../src/domain/signature.ts';
-import { FIRST_UNPRIVILEGED_PORT, MAX_URL_LENGTH } from '../../../src/domain/webhook-url.ts';
-import { MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
-import { AUTO_PAUSE_AFTER_DAYS, AUTO_PAUSE_AFTER_EXHAUSTED } from '../../../src/store/delivery-outcomes.ts';
-import { SECRET_OVERLAP_HOURS } from '../../../src/store/subscriptions.ts';
+} from '../../../src/domain/webhooks/signature.ts';
+import { FIRST_UNPRIVILEGED_PORT, MAX_URL_LENGTH } from '../../../src/domain/webhooks/webhook-url.ts';
+import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
+import { AUTO_PAUSE_AFTER_DAYS, AUTO_PAUSE_AFTER_EXHAUSTED } from '../../../src/store/deliveries/delivery-outcomes.ts';
+import { SECRET_OVERLAP_HOURS } from '../../../src/store/deliveries/subscriptions.ts';
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from '../../../src/webhooks/attempt.ts';
 import { EXCERPT_BYTES, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
 import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES } from '../../../src/webhooks/guarded-agent.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuthority } from '../../../sim/receiver-tls.ts';
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { createGuardedAgent, MAX_ANSWER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
 import { startTlsServer, testAuthority } from '../../support/tls.ts';
 import { fixedResolver } from './deliveries.ts';

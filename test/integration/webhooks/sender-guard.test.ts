@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { type RawServer, startTlsServer, testAuthority } from '../../support/tls.ts';
 import { delivery, fixedResolver } from './deliveries.ts';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { generateSecret } from '../../../src/domain/signature.ts';
+import { generateSecret } from '../../../src/domain/webhooks/signature.ts';
 import { MAX_ANSWER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
 import type { NameResolver } from '../../../src/webhooks/resolver.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReceiver } from '../../../sim/receiver.ts';
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { createResolver, type NameResolver, type ResolvedAddress } from '../../../src/webhooks/resolver.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { startTlsServer, testAuthority } from '../../support/tls.ts';

@@ -2,7 +2,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { generateSecret } from '../../../src/domain/signature.ts';
+import { generateSecret } from '../../../src/domain/webhooks/signature.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { type SignatureVector, signatureVectors } from '../../support/signature-vectors.ts';
 import { delivery, testSender } from './deliveries.ts';

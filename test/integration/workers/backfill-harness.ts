@@ -1,13 +1,13 @@
-import type { TradeRecord } from '../../../src/domain/market.ts';
-import { Partitions } from '../../../src/store/partitions.ts';
-import { readTradeFacts, requestTradeHistory, type TradeHistory } from '../../../src/store/trade-history.ts';
-import { sql } from '../../../src/store/tx.ts';
-import { backfillTrades } from '../../../workers/backfill-trades.ts';
-import type { DefinedJob, JobReport } from '../../../workers/define.ts';
+import type { TradeRecord } from '../../../src/domain/markets/market.ts';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { readTradeFacts, requestTradeHistory, type TradeHistory } from '../../../src/store/series/trade-history.ts';
+import { backfillTrades } from '../../../workers/jobs/backfill-trades.ts';
+import type { DefinedJob, JobReport } from '../../../workers/process/define.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { aTrade } from '../../factories/trades.ts';
 import type { Script, ScriptedAdapter } from '../../factories/venue-adapter.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/postgres/database.ts';
 import { type ContextFields, jobContext, testConfig } from './worker-harness.ts';
 
 export const MINUTE_MS = 60_000;

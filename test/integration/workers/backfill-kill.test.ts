@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { INTERVAL_SECONDS } from '../../../src/domain/candle.ts';
-import { decimal } from '../../../src/domain/decimal.ts';
-import { foldCandles } from '../../../src/store/candles.ts';
-import { sql } from '../../../src/store/tx.ts';
-import { pollTrades } from '../../../workers/poll-trades.ts';
+import { INTERVAL_SECONDS } from '../../../src/domain/markets/candle.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { foldCandles } from '../../../src/store/series/candles.ts';
+import { pollTrades } from '../../../workers/jobs/poll-trades.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { pagesOf, scriptedAdapter } from '../../factories/venue-adapter.ts';
-import { type Candle, foldTrades } from '../../support/candle-fold.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { drain } from '../../support/drain.ts';
+import { type Candle, foldTrades } from '../../support/postgres/candle-fold.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { BEGAN, backfillOf, historyOf, idsOf, LIVE, MINUTE_MS, NOW } from './backfill-harness.ts';
 import { LosableDatabase } from './worker-harness.ts';
 

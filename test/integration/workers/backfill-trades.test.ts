@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { QueueBackend } from '../../../src/queues/port.ts';
-import { createArrivals } from '../../../src/store/arrivals.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { HistoryPage, HistoryRequest } from '../../../src/venues/port.ts';
-import { restore } from '../../../workers/restore.ts';
+import { restore } from '../../../workers/process/restore.ts';
 import type { TestMarket } from '../../factories/stored-market.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { type Script, scriptedAdapter } from '../../factories/venue-adapter.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gate } from '../../support/gate.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import {
   type Backfill,
   BEGAN,

@@ -1,19 +1,19 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
-import { newId } from '../../../src/domain/ids.ts';
-import { parseSecretsKeys } from '../../../src/domain/secret-keys.ts';
-import { generateSecret, verifyBody } from '../../../src/domain/signature.ts';
-import { recoverDeliveries, retryDelivery } from '../../../src/store/delivery-recovery.ts';
-import { rotateSecret } from '../../../src/store/subscriptions.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { newId } from '../../../src/domain/values/ids.ts';
+import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
+import { generateSecret, verifyBody } from '../../../src/domain/webhooks/signature.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { recoverDeliveries, retryDelivery } from '../../../src/store/deliveries/delivery-recovery.ts';
+import { rotateSecret } from '../../../src/store/deliveries/subscriptions.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
-import { deliverWebhook } from '../../../workers/deliver-webhook.ts';
+import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery, storedAttempts, storedDelivery, storedSubscription } from '../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { type ContextFields, jobContext, keptLog, RING, testConfig } from './worker-harness.ts';
 
 const SCHEDULE = { WEBHOOK_RETRY_SCHEDULE: '60,600' };

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { parseSecretsKeys } from '../../../src/domain/secret-keys.ts';
+import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
-import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
-import { Database, sql } from '../../../src/store/tx.ts';
+import { Database, sql } from '../../../src/store/db/tx.ts';
+import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
-import { deliverDue } from '../../../workers/deliver-due.ts';
-import { deliverWebhook, MAX_FAILING_JOBS } from '../../../workers/deliver-webhook.ts';
+import { deliverDue } from '../../../workers/jobs/deliver-due.ts';
+import { deliverWebhook, MAX_FAILING_JOBS } from '../../../workers/jobs/deliver-webhook.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gate } from '../../support/gate.ts';
-import { createTestBackend } from '../../support/queue-backends.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { createTestBackend } from '../../support/redis/queue-backends.ts';
 import { SECRET, testSender } from '../webhooks/deliveries.ts';
 import { ALL_LANES, jobContext, keptLog, RING, testConfig, until } from './worker-harness.ts';
 

@@ -2,16 +2,16 @@ import type { Worker } from 'bullmq';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
-import { parseSecretsKeys } from '../../../src/domain/secret-keys.ts';
-import { generateSecret } from '../../../src/domain/signature.ts';
+import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
+import { generateSecret } from '../../../src/domain/webhooks/signature.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
-import { claimDue, MAX_IN_FLIGHT } from '../../../src/store/delivery-claims.ts';
-import { Database, sql, type Tx } from '../../../src/store/tx.ts';
+import { Database, sql, type Tx } from '../../../src/store/db/tx.ts';
+import { claimDue, MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
-import { createProcessor } from '../../../workers/define.ts';
-import { deliverWebhook } from '../../../workers/deliver-webhook.ts';
+import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
+import { createProcessor } from '../../../workers/process/define.ts';
 import { anAccount, aSubscription, type SubscriptionFields } from '../../factories/alerts.ts';
 import {
   aDelivery,
@@ -20,9 +20,9 @@ import {
   storedDelivery,
   storedSubscription,
 } from '../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gate } from '../../support/gate.ts';
-import { BACKENDS, createTestBackend, isAvailable } from '../../support/queue-backends.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { BACKENDS, createTestBackend, isAvailable } from '../../support/redis/queue-backends.ts';
 import {
   type ContextFields,
   jobContext,

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { listActions, recordAction } from '../../../src/store/ops-actions.ts';
-import { listPartitions, Partitions } from '../../../src/store/partitions.ts';
-import { quarantine } from '../../../src/store/quarantine.ts';
-import { ensureTokens } from '../../../src/store/tokens.ts';
-import { sql } from '../../../src/store/tx.ts';
-import { maintainStorage } from '../../../workers/maintain-storage.ts';
+import { quarantine } from '../../../src/store/catalog/quarantine.ts';
+import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
+import { listPartitions, Partitions } from '../../../src/store/db/partitions.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { listActions, recordAction } from '../../../src/store/ops/ops-actions.ts';
+import { maintainStorage } from '../../../workers/jobs/maintain-storage.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, keptLog, testConfig } from './worker-harness.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decimal } from '../../../src/domain/decimal.ts';
-import type { BookRecord } from '../../../src/domain/market.ts';
+import type { BookRecord } from '../../../src/domain/markets/market.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
-import { createArrivals } from '../../../src/store/arrivals.ts';
-import { noteMarketReads } from '../../../src/store/market-heat.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
+import { noteMarketReads } from '../../../src/store/catalog/market-heat.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
-import { fetchBook } from '../../../workers/fetch-book.ts';
-import { pollBooks } from '../../../workers/poll-books.ts';
-import { pollPrices } from '../../../workers/poll-prices.ts';
+import { fetchBook } from '../../../workers/jobs/fetch-book.ts';
+import { pollBooks } from '../../../workers/jobs/poll-books.ts';
+import { pollPrices } from '../../../workers/jobs/poll-prices.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { type Script, type ScriptedAdapter, scriptedAdapter } from '../../factories/venue-adapter.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const CLEAR = sql(

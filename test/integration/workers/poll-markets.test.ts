@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decimal } from '../../../src/domain/decimal.ts';
-import type { MarketRecord } from '../../../src/domain/market.ts';
-import { sql } from '../../../src/store/tx.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { Batch, MarketPage } from '../../../src/venues/port.ts';
-import { pollMarkets } from '../../../workers/poll-markets.ts';
+import { pollMarkets } from '../../../workers/jobs/poll-markets.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
 import { type ScriptedAdapter, scriptedAdapter } from '../../factories/venue-adapter.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gate } from '../../support/gate.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import {
   type ContextFields,
   jobContext,

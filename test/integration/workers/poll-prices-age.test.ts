@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { sql } from '../../../src/store/tx.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
-import { pollPrices } from '../../../workers/poll-prices.ts';
+import { pollPrices } from '../../../workers/jobs/poll-prices.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { json, ScriptedServer } from '../venues/scripted-server.ts';
 import { jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
 

@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import { addressOf } from '../../../sim/solana/tokens.ts';
-import { deleteAlert, findAlert } from '../../../src/store/alerts.ts';
-import { acquirePollLease, releasePollLease } from '../../../src/store/poll-state.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { deleteAlert, findAlert } from '../../../src/store/alerts/alerts.ts';
+import { acquirePollLease, releasePollLease } from '../../../src/store/catalog/poll-state.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../src/venues/token-port.ts';
-import { evaluateAlertsJob } from '../../../workers/evaluate-alerts.ts';
-import { pollTokens } from '../../../workers/poll-tokens.ts';
+import { evaluateAlertsJob } from '../../../workers/jobs/evaluate-alerts.ts';
+import { pollTokens } from '../../../workers/jobs/poll-tokens.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { ALL_LANES, type ContextFields, jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const STATE = sql(

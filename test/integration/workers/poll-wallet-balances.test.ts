@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createWallet, deleteWallet } from '../../../src/store/wallets.ts';
+import { createWallet, deleteWallet } from '../../../src/store/wallets/wallets.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { aBalance, aTransaction, storedEvents } from '../../factories/wallets.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/store/tx.ts';
+import type { Database } from '../../../src/store/db/tx.ts';
 import type { WalletAdapter } from '../../../src/venues/wallet-port.ts';
-import { pollWallets } from '../../../workers/poll-wallets.ts';
+import { pollWallets } from '../../../workers/jobs/poll-wallets.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import {
   aBalance,
@@ -12,8 +12,8 @@ import {
   scriptedWallets,
   storedEvents,
 } from '../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gate } from '../../support/gate.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, LosableDatabase, testConfig, until } from './worker-harness.ts';
 
 let test: TestDatabase;

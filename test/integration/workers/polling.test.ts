@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TradeRecord } from '../../../src/domain/market.ts';
-import { sql } from '../../../src/store/tx.ts';
+import type { TradeRecord } from '../../../src/domain/markets/market.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
-import { pollTrades } from '../../../workers/poll-trades.ts';
+import { pollTrades } from '../../../workers/jobs/poll-trades.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { lastPage, pagesOf, type ScriptedAdapter, scriptedAdapter } from '../../factories/venue-adapter.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gate } from '../../support/gate.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import {
   type ContextFields,
   jobContext,

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decimal } from '../../../src/domain/decimal.ts';
-import { sql } from '../../../src/store/tx.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
-import type { DefinedJob } from '../../../workers/define.ts';
-import { pollBooks } from '../../../workers/poll-books.ts';
-import { pollMarkets } from '../../../workers/poll-markets.ts';
-import { pollPrices } from '../../../workers/poll-prices.ts';
+import { pollBooks } from '../../../workers/jobs/poll-books.ts';
+import { pollMarkets } from '../../../workers/jobs/poll-markets.ts';
+import { pollPrices } from '../../../workers/jobs/poll-prices.ts';
+import type { DefinedJob } from '../../../workers/process/define.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { lastPage, type Script, type ScriptedAdapter, scriptedAdapter } from '../../factories/venue-adapter.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const PRICES = sql(

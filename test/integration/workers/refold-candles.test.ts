@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { INTERVAL_SECONDS } from '../../../src/domain/candle.ts';
-import { decimal } from '../../../src/domain/decimal.ts';
-import type { TradeRecord } from '../../../src/domain/market.ts';
-import { isRefoldDue, refoldPiece, refoldProgress } from '../../../src/store/candle-refold.ts';
-import { foldCandles } from '../../../src/store/candles.ts';
-import { insertMarks } from '../../../src/store/marks.ts';
-import { TradeOrder0008 } from '../../../src/store/migrations/0008-trade-order.ts';
-import { Partitions } from '../../../src/store/partitions.ts';
-import { writeTrades } from '../../../src/store/trades.ts';
-import { sql } from '../../../src/store/tx.ts';
-import { refoldCandlesJob } from '../../../workers/refold-candles.ts';
-import { restore } from '../../../workers/restore.ts';
-import { gaugesOf } from '../../../workers/role-gauges.ts';
+import { INTERVAL_SECONDS } from '../../../src/domain/markets/candle.ts';
+import type { TradeRecord } from '../../../src/domain/markets/market.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { TradeOrder0008 } from '../../../src/store/db/migrations/0008-trade-order.ts';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { insertMarks } from '../../../src/store/marks/marks.ts';
+import { isRefoldDue, refoldPiece, refoldProgress } from '../../../src/store/series/candle-refold.ts';
+import { foldCandles } from '../../../src/store/series/candles.ts';
+import { writeTrades } from '../../../src/store/series/trades.ts';
+import { refoldCandlesJob } from '../../../workers/jobs/refold-candles.ts';
+import { restore } from '../../../workers/process/restore.ts';
+import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { wrongCandles } from '../../e2e/oracle.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { drain } from '../../support/drain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, keptLog, LosableDatabase, testConfig, wakeRecorder } from './worker-harness.ts';
 
 /** Two months, so that outcomes have trades in two partitions. */

@@ -3,15 +3,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { JobName, Role } from '../../../src/queues/jobs.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { schedulesOf } from '../../../src/queues/schedules.ts';
-import { insertMarks, type Stage } from '../../../src/store/marks.ts';
-import { sql } from '../../../src/store/tx.ts';
-import type { WorkerDeps } from '../../../workers/deps.ts';
-import { restore, startRestoring } from '../../../workers/restore.ts';
-import { gaugesOf } from '../../../workers/role-gauges.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { insertMarks, type Stage } from '../../../src/store/marks/marks.ts';
+import type { WorkerDeps } from '../../../workers/process/deps.ts';
+import { restore, startRestoring } from '../../../workers/process/restore.ts';
+import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/queue-backends.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/redis/queue-backends.ts';
 import { jobContext, keptLog, LosableDatabase, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
 const CLEAR = sql('test_clear_work', 'TRUNCATE mark, parked_mark, delivery CASCADE');

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import type { TransferRequest } from '../../../sim/solana/network.ts';
-import { type Database, sql } from '../../../src/store/tx.ts';
-import { deleteWallet } from '../../../src/store/wallets.ts';
+import { type Database, sql } from '../../../src/store/db/tx.ts';
+import { deleteWallet } from '../../../src/store/wallets/wallets.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createSolanaWallets } from '../../../src/venues/solana/wallet-adapter.ts';
 import type { WalletAdapter } from '../../../src/venues/wallet-port.ts';
-import type { JobReport } from '../../../workers/define.ts';
-import { pollWallets } from '../../../workers/poll-wallets.ts';
+import { pollWallets } from '../../../workers/jobs/poll-wallets.ts';
+import type { JobReport } from '../../../workers/process/define.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import {
   aTransaction,
@@ -16,7 +16,7 @@ import {
   scriptedWallets,
   storedEvents,
 } from '../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { type ContextFields, jobContext, keptLog, LosableDatabase, testConfig } from './worker-harness.ts';
 
 const HTTP = { requestsPerSecond: 100_000, burst: 10_000, maxAttempts: 1 };

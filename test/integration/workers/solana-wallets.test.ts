@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import { createSolanaWallets } from '../../../src/venues/solana/wallet-adapter.ts';
 import type { WalletAdapter } from '../../../src/venues/wallet-port.ts';
-import { pollWallets } from '../../../workers/poll-wallets.ts';
+import { pollWallets } from '../../../workers/jobs/poll-wallets.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aWatchedWallet, makeWalletsDue, storedEvents } from '../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, testConfig } from './worker-harness.ts';
 
 const SOL = 'So11111111111111111111111111111111111111112';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { insertMarks, waitingShards } from '../../../src/store/marks.ts';
-import { sql } from '../../../src/store/tx.ts';
-import { runStage } from '../../../workers/staging.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { insertMarks, waitingShards } from '../../../src/store/marks/marks.ts';
+import { runStage } from '../../../workers/process/staging.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, testConfig } from './worker-harness.ts';
 
 const STAGE = 'fold-candles' as const;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { sql } from '../../../src/store/tx.ts';
-import type { Wallet } from '../../../src/store/wallets.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import type { Wallet } from '../../../src/store/wallets/wallets.ts';
 import type { WalletAdapter } from '../../../src/venues/wallet-port.ts';
-import type { JobReport } from '../../../workers/define.ts';
-import { pollWallets } from '../../../workers/poll-wallets.ts';
+import { pollWallets } from '../../../workers/jobs/poll-wallets.ts';
+import type { JobReport } from '../../../workers/process/define.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aWatchedWallet, makeWalletsDue, scriptedWallets, storedEvents } from '../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { type ContextFields, jobContext, testConfig } from './worker-harness.ts';
 
 const LEFT = sql(

@@ -4,13 +4,13 @@ import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { LANES } from '../../../src/queues/jobs.ts';
 import type { Producer } from '../../../src/queues/producer.ts';
-import { Partitions } from '../../../src/store/partitions.ts';
-import { Database, type Statement, type Tx } from '../../../src/store/tx.ts';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { Database, type Statement, type Tx } from '../../../src/store/db/tx.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
-import type { JobContext } from '../../../workers/define.ts';
-import type { WorkerDeps } from '../../../workers/deps.ts';
+import type { JobContext } from '../../../workers/process/define.ts';
+import type { WorkerDeps } from '../../../workers/process/deps.ts';
 
 export const ALL_LANES: readonly number[] = Array.from({ length: LANES }, (_, lane) => lane);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type AccountLimits, createAccountLimits } from '../../../api/account-limits.ts';
-import type { AddUsage, UsageEntry } from '../../../src/domain/usage.ts';
+import { type AccountLimits, createAccountLimits } from '../../../api/access/account-limits.ts';
+import type { AddUsage, UsageEntry } from '../../../src/domain/values/usage.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });

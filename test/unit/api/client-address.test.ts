@@ -1,8 +1,8 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { clientNetwork } from '../../../api/client-address.ts';
-import { parseCidrs } from '../../../src/domain/address-policy.ts';
+import { clientNetwork } from '../../../api/access/client-address.ts';
+import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 
 const PROXIES = parseCidrs('10.0.0.0/8,fd00::/8');
 

@@ -6,9 +6,9 @@ import Koa from 'koa';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { ApiDeps, ApiState } from '../../../api/deps.ts';
+import { publicRoute, register } from '../../../api/http/route.ts';
 import { envelope } from '../../../api/middleware/envelope.ts';
 import { openApiDocument } from '../../../api/openapi/document.ts';
-import { publicRoute, register } from '../../../api/route.ts';
 
 const old = publicRoute(
   {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLatestCache, type PreparedAnswer } from '../../../api/latest-cache.ts';
+import { createLatestCache, type PreparedAnswer } from '../../../api/reads/latest-cache.ts';
 
 const answer = (data: string): PreparedAnswer => ({
   data,

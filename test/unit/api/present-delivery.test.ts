@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { presentExcerpt } from '../../../api/present-delivery.ts';
+import { presentExcerpt } from '../../../api/routes/present-delivery.ts';
 
 it.each([
   ['nothing', Buffer.from(''), { responseBody: '' }],

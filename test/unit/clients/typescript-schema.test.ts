@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { referenceDocument } from '../../../api/openapi/reference-document.ts';
+import { referenceDocument } from '../../../api/server/reference-document.ts';
 import { VERSION } from '../../../src/config/version.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../clients/typescript/${path}`, import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { OddswireWebhookError, verifyWebhook, type WebhookEvent } from '../../../clients/typescript/src/index.ts';
-import { standardSignature } from '../../../src/domain/signature.ts';
+import { standardSignature } from '../../../src/domain/webhooks/signature.ts';
 
 interface Vector {
   name: string;

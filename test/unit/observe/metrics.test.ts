@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { exposedMetrics } from '../../support/exposed-metrics.ts';
-import { lint, readExposition } from '../../support/exposition.ts';
+import { exposedMetrics } from '../../support/metrics/exposed-metrics.ts';
+import { lint, readExposition } from '../../support/metrics/exposition.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/observability.md', import.meta.url));
 

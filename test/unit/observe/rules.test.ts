@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { exposedMetrics } from '../../support/exposed-metrics.ts';
-import { readExpression } from '../../support/promql.ts';
-import { readRules } from '../../support/rules-file.ts';
+import { exposedMetrics } from '../../support/metrics/exposed-metrics.ts';
+import { readExpression } from '../../support/metrics/promql.ts';
+import { readRules } from '../../support/metrics/rules-file.ts';
 
 const file = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const RULES = readRules(file('deploy/prometheus-rules.yml'));

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { VARIABLES } from '../../../src/config/variables.ts';
+import { parseProcfile } from '../../../src/embedded/procfile.ts';
 import { ROLES } from '../../../src/queues/jobs.ts';
-import { parseProcfile } from '../../../src/runtime/procfile.ts';
-import { parsePlainYaml, type Yaml } from '../../support/plain-yaml.ts';
+import { parsePlainYaml, type Yaml } from '../../support/metrics/plain-yaml.ts';
 
 const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml'];
 /** Read by compose itself or by an image that is not ours. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { worldOptions } from '../../../sim/options.ts';
-import { clobBook, clobMarket } from '../../../sim/wire/clob-payloads.ts';
-import { dataTrade } from '../../../sim/wire/data-trade.ts';
-import { gammaMarket } from '../../../sim/wire/gamma-market.ts';
+import { clobBook, clobMarket } from '../../../sim/polymarket/clob-payloads.ts';
+import { dataTrade } from '../../../sim/polymarket/data-trade.ts';
+import { gammaMarket } from '../../../sim/polymarket/gamma-market.ts';
 import { World } from '../../../sim/world/world.ts';
 import { listRecordedFiles, readRecordedJson, readRecordedLines, venueDataFolder } from '../../support/venue-data.ts';
 

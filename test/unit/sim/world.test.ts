@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { ledgerRow } from '../../../sim/control.ts';
 import type { ExchangeOptions } from '../../../sim/options.ts';
 import { worldOptions } from '../../../sim/options.ts';
-import { clobBook } from '../../../sim/wire/clob-payloads.ts';
+import { clobBook } from '../../../sim/polymarket/clob-payloads.ts';
 import { shownDoubleTicks } from '../../../sim/wire/prices.ts';
 import { forcePrice } from '../../../sim/world/forced-price.ts';
 import { type Market, UNITS } from '../../../sim/world/market.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { INTERVAL_SECONDS, INTERVALS } from '../../../src/domain/candle.ts';
-import { addDecimals, compareDecimals, decimal, ZERO } from '../../../src/domain/decimal.ts';
-import { bucketStart, type Candle, type CandleTrade, foldTrades } from '../../support/candle-fold.ts';
+import { INTERVAL_SECONDS, INTERVALS } from '../../../src/domain/markets/candle.ts';
+import { addDecimals, compareDecimals, decimal, ZERO } from '../../../src/domain/values/decimal.ts';
+import { bucketStart, type Candle, type CandleTrade, foldTrades } from '../../support/postgres/candle-fold.ts';
 
 const START_MS = Date.UTC(2026, 0, 31, 23, 30);
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { guard } from '../../support/guard.ts';
+import { guard } from '../../support/processes/guard.ts';
 
 /** The child processes that keep this process alive. */
 const children = () => process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length;

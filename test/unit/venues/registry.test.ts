@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VENUE_NAMES } from '../../../src/domain/venue.ts';
+import { VENUE_NAMES } from '../../../src/domain/markets/venue.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../../../src/venues/registry.ts';
 
 const host = 'http://127.0.0.1:9';

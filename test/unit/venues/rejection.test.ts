@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { isStorableText } from '../../../src/domain/text.ts';
+import { isStorableText } from '../../../src/domain/values/text.ts';
 import { readModel, rejectRecord } from '../../../src/venues/rejection.ts';
 
 describe('readModel', () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SecretKey } from '../../../src/domain/secret-keys.ts';
+import type { SecretKey } from '../../../src/domain/values/secret-keys.ts';
 import { createSecretBox, SecretCorruptError, SecretKeyMissingError } from '../../../src/webhooks/secret-box.ts';
 
 const k1: SecretKey = { kid: 'k1', key: randomBytes(32) };

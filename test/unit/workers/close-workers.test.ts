@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'bullmq';
 import { describe, expect, it } from 'vitest';
-import { closeWorkers } from '../../../workers/close-workers.ts';
+import { closeWorkers } from '../../../workers/process/close-workers.ts';
 
 /** Longer than what `closeWorkers` lets pass between two looks. */
 const A_WHILE_MS = 600;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SHARDS } from '../../../src/domain/shard.ts';
+import { SHARDS } from '../../../src/domain/values/shard.ts';
 import {
   concurrencyOf,
   JOB_NAMES,
@@ -11,7 +11,7 @@ import {
   ROLES,
 } from '../../../src/queues/jobs.ts';
 import { schedulesOf } from '../../../src/queues/schedules.ts';
-import { defineJob } from '../../../workers/define.ts';
+import { defineJob } from '../../../workers/process/define.ts';
 import { processorsOf } from '../../../workers/roles.ts';
 
 const VENUES = ['polymarket', 'manifold'] as const;

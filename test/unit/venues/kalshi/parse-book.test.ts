@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimal, ONE, subtractDecimals } from '../../../../src/domain/decimal.ts';
+import { decimal, ONE, subtractDecimals } from '../../../../src/domain/values/decimal.ts';
 import { parseBooks } from '../../../../src/venues/kalshi/parse-book.ts';
 
 const NOW = Date.UTC(2026, 7, 9);

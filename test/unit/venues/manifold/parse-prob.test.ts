@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addDecimals, decimal } from '../../../../src/domain/decimal.ts';
+import { addDecimals, decimal } from '../../../../src/domain/values/decimal.ts';
 import { countProbs, parseProbs } from '../../../../src/venues/manifold/parse-prob.ts';
 
 const NOW = 1_790_000_000_000;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimal } from '../../../../src/domain/decimal.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { parseBooks, parseLastTrades, priceWithLast } from '../../../../src/venues/polymarket/parse-book.ts';
 
 const NOW = 1_786_275_600_000;

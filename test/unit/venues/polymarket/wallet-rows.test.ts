@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addDecimals, compareDecimals, ZERO } from '../../../../src/domain/decimal.ts';
-import { isStorableText } from '../../../../src/domain/text.ts';
+import { addDecimals, compareDecimals, ZERO } from '../../../../src/domain/values/decimal.ts';
+import { isStorableText } from '../../../../src/domain/values/text.ts';
 import { CASH, parseActivity } from '../../../../src/venues/polymarket/wallet-activity.ts';
 import { parsePositions } from '../../../../src/venues/polymarket/wallet-positions.ts';
 import { inVersion2 } from '../../../support/data-api.ts';

@@ -5,7 +5,7 @@ import { Chain } from '../../../../sim/solana/chain.ts';
 import { SOL_MINT, tokensOf } from '../../../../sim/solana/tokens.ts';
 import { play, populate } from '../../../../sim/solana/traffic.ts';
 import { parsedTransaction } from '../../../../sim/solana/wire.ts';
-import { addDecimals, type Decimal, decimal, subtractDecimals, ZERO } from '../../../../src/domain/decimal.ts';
+import { addDecimals, type Decimal, decimal, subtractDecimals, ZERO } from '../../../../src/domain/values/decimal.ts';
 import { unitsOf } from '../../../../src/venues/solana/amount.ts';
 import { parseTransaction } from '../../../../src/venues/solana/parse-transaction.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { addDecimals, type Decimal, ZERO } from '../../../../src/domain/decimal.ts';
+import { addDecimals, type Decimal, ZERO } from '../../../../src/domain/values/decimal.ts';
 import { unitsOf } from '../../../../src/venues/solana/amount.ts';
 import { parseTransaction } from '../../../../src/venues/solana/parse-transaction.ts';
 import { listRecordedFiles, readRecordedJson, venueDataFolder } from '../../../support/venue-data.ts';

@@ -1,0 +1,159 @@
+import type { AddUsage, UsageEntry, UsageKind } from '../../src/domain/values/usage.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+
+const WINDOW_MS = 60_000;
+const SYNC_EVERY_MS = 1_000;
+/** A store that hangs is taken for one that is away. */
+const SYNC_LIMIT_MS = 2_000;
+
+/** Whether one more is within the limit, and the remainder. */
+export interface Admission {
+  isAdmitted: boolean;
+  /** Per window. */
+  limit: number;
+  remaining: number;
+  /** Until the window ends, whole seconds, at least 1. */
+  resetSeconds: number;
+}
+
+/**
+ * Counts the usage of accounts against their limits per minute, for all API processes together. No request waits for a store or
+ * writes to one: each process counts in memory and publishes its counts once a second. Between two syncs processes do not see each
+ * other, so an account may exceed its limit by the requests that other processes admit within that second. While the store is away,
+ * each process limits by its own counts.
+ */
+export interface AccountLimits {
+  /** Counts one if it is within the limit; null without a limit. `override` is the account's own limit per minute. */
+  take(kind: UsageKind, accountId: bigint, override: number | null): Admission | null;
+  /** Publishes the admitted counts now, and reads those of the other processes. Never throws. */
+  sync(): Promise<void>;
+  /** Ends the timer and syncs. */
+  close(): Promise<void>;
+}
+
+interface AccountLimitsOptions {
+  addUsage: AddUsage;
+  /** Requests per minute, 0: no limit. Cold reads per minute, 0: none at all. */
+  defaults: Readonly<Record<UsageKind, number>>;
+  log: Logger;
+  /** Epoch milliseconds: windows begin at the same moment in every process. */
+  now(): number;
+  syncLimitMs?: number;
+}
+
+/** The usage of one account and kind in its current window. */
+interface Use {
+  startMs: number;
+  /** The count of the store, and the requests admitted here since: unsent, or being sent. */
+  known: number;
+  unsent: number;
+  sending: number;
+}
+
+export function createAccountLimits(options: AccountLimitsOptions): AccountLimits {
+  const { addUsage, defaults, log, now, syncLimitMs = SYNC_LIMIT_MS } = options;
+  const uses: Readonly<Record<UsageKind, Map<bigint, Use>>> = { requests: new Map(), cold_reads: new Map() };
+  let isAway = false;
+  let syncing: Promise<void> | undefined;
+
+  function currentUse(kind: UsageKind, accountId: bigint, nowMs: number): Use {
+    let use = uses[kind].get(accountId);
+    // A clock that was set back does not make a window longer.
+    if (use && nowMs < use.startMs + WINDOW_MS && nowMs >= use.startMs) return use;
+    use = { startMs: windowStartMs(accountId, nowMs), known: 0, unsent: 0, sending: 0 };
+    uses[kind].set(accountId, use);
+    return use;
+  }
+
+  /** The counts to send, marked as being sent; past windows are dropped. */
+  function collect(): { entry: UsageEntry; use: Use }[] {
+    const batch: { entry: UsageEntry; use: Use }[] = [];
+    const nowMs = now();
+    for (const kind of ['requests', 'cold_reads'] as const) {
+      for (const [accountId, use] of uses[kind]) {
+        if (nowMs >= use.startMs + WINDOW_MS || nowMs < use.startMs) uses[kind].delete(accountId);
+        else if (use.unsent > 0) {
+          batch.push({ entry: { kind, accountId, windowStartMs: use.startMs, used: use.unsent }, use });
+          use.sending = use.unsent;
+          use.unsent = 0;
+        }
+      }
+    }
+    return batch;
+  }
+
+  async function syncOnce(): Promise<void> {
+    const batch = collect();
+    if (batch.length === 0) return;
+    try {
+      const totals = await within(syncLimitMs, addUsage(batch.map(({ entry }) => entry)));
+      batch.forEach(({ use }, i) => {
+        // A store that lost its counts knows less than we do.
+        use.known = Math.max(use.known + use.sending, totals[i] ?? 0);
+        use.sending = 0;
+      });
+      if (isAway) log.info('limits of accounts are shared between processes again');
+      isAway = false;
+    } catch (error) {
+      // Should the store have counted it before the answer was lost, it is counted twice: for the rest of a minute at most.
+      for (const { use } of batch) {
+        use.unsent += use.sending;
+        use.sending = 0;
+      }
+      if (!isAway) log.warn({ err: error }, 'limits of accounts are not shared between processes; each limits alone');
+      isAway = true;
+    }
+  }
+
+  function sync(): Promise<void> {
+    syncing ??= syncOnce().finally(() => {
+      syncing = undefined;
+    });
+    return syncing;
+  }
+
+  const timer = setInterval(() => void sync(), SYNC_EVERY_MS);
+  timer.unref();
+
+  return {
+    take(kind, accountId, override) {
+      const limit = override ?? defaults[kind];
+      if (kind === 'requests' && limit === 0) return null;
+      const nowMs = now();
+      const use = currentUse(kind, accountId, nowMs);
+      const used = use.known + use.sending + use.unsent;
+      const isAdmitted = used < limit;
+      if (isAdmitted) use.unsent += 1;
+      return {
+        isAdmitted,
+        limit,
+        remaining: isAdmitted ? limit - used - 1 : 0,
+        resetSeconds: Math.max(1, Math.ceil((use.startMs + WINDOW_MS - nowMs) / 1000)),
+      };
+    },
+    sync,
+    async close() {
+      clearInterval(timer);
+      await syncing;
+      await sync();
+    },
+  };
+}
+
+/** Windows of different accounts begin in different seconds, so that rejected clients do not all return at the same moment. */
+function windowStartMs(accountId: bigint, nowMs: number): number {
+  const offsetMs = Number(accountId % 60n) * 1_000;
+  return Math.floor((nowMs - offsetMs) / WINDOW_MS) * WINDOW_MS + offsetMs;
+}
+
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`the store of limits did not answer in ${limitMs} ms`)), limitMs);
+  });
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,119 @@
+import { LRUCache } from 'lru-cache';
+import { hashApiKey, isPresentableKey } from '../../src/domain/values/api-key.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import { findApiKey, type StoredApiKey, touchApiKeys } from '../../src/store/accounts/accounts.ts';
+import { type Database, isDatabaseUnavailable } from '../../src/store/db/tx.ts';
+import type { KeyGuess } from './failed-keys.ts';
+
+/** The look-up itself included: a revocation takes effect within a second. */
+const LOOKUP_TTL_MS = 990;
+const MAX_CACHED_KEYS = 10_000;
+const FLUSH_INTERVAL_MS = 10_000;
+/** A key that was valid within this time does not count as a guess. */
+const IN_USE_MS = 600_000;
+
+/** Knows keys without asking the database at each request, and never writes at one. */
+export interface KeyDirectory {
+  /**
+   * The key, or null when it is not valid now: unknown, wrong, expired and revoked keys take the same code path. Marks its use:
+   * `last_used_at` follows within seconds. A key that is not known to be in use is a guess until it is found good.
+   * @throws ApiError `rate_limited` when there were too many guesses.
+   */
+  find(key: string, nowMs: number, guess?: KeyGuess): Promise<StoredApiKey | null>;
+  /** The same at once, for a key in use whose look-up is kept; null for every other, which is not looked up. */
+  findKept(key: string, nowMs: number): StoredApiKey | null;
+  /** Writes pending `last_used_at` now; failures are logged and tried again. */
+  flush(): Promise<void>;
+  /** Ends the timer and flushes. */
+  close(): Promise<void>;
+}
+
+/**
+ * A directory with a 1 s cache of look-ups, misses included, and a flush of last uses each 10 s. `monotonicMs` tells how much
+ * time passes.
+ */
+export function createKeyDirectory(
+  db: Database,
+  log: Logger,
+  monotonicMs: () => number = () => performance.now(),
+): KeyDirectory {
+  const perf = { now: monotonicMs };
+  // Keyed by hash: keys themselves are kept nowhere. Concurrent look-ups of one key are one query.
+  const cache = new LRUCache<string, { found: StoredApiKey | null }, string>({
+    max: MAX_CACHED_KEYS,
+    ttl: LOOKUP_TTL_MS,
+    ttlResolution: 0,
+    perf,
+    // A look-up that is evicted still answers its waiting requests.
+    ignoreFetchAbort: true,
+    fetchMethod: async (_hash, _stale, { context: key, options: entry }) => {
+      const startedAt = monotonicMs();
+      const found = await findApiKey(db, key);
+      entry.ttl = Math.max(1, LOOKUP_TTL_MS - (monotonicMs() - startedAt));
+      return { found };
+    },
+  });
+  /** Found objects are noted once: each look-up makes a new one. */
+  const inUse = new LRUCache<string, StoredApiKey>({ max: MAX_CACHED_KEYS, ttl: IN_USE_MS, perf });
+  let usedAt = new Map<string, Date>();
+
+  async function lookUp(hash: string, key: string, nowMs: number): Promise<StoredApiKey | null> {
+    return used(hash, (await cache.fetch(hash, { context: key }))?.found ?? null, nowMs);
+  }
+
+  /** The found key when it is valid. Valid keys are recorded as in use, invalid ones are not. */
+  function used(hash: string, found: StoredApiKey | null, nowMs: number): StoredApiKey | null {
+    if (found === null || found.revokedAt !== null || isExpired(found, nowMs)) {
+      inUse.delete(hash);
+      return null;
+    }
+    if (inUse.peek(hash) !== found) inUse.set(hash, found);
+    usedAt.set(found.id, new Date(nowMs));
+    return found;
+  }
+
+  async function flush(): Promise<void> {
+    const batch = usedAt;
+    usedAt = new Map();
+    try {
+      await touchApiKeys(db, batch);
+    } catch (error) {
+      usedAt = new Map([...batch, ...usedAt]);
+      const level = isDatabaseUnavailable(error) ? 'debug' : 'warn';
+      log[level]({ err: error }, 'last use of keys not written; will retry');
+    }
+  }
+
+  const timer = setInterval(() => void flush(), FLUSH_INTERVAL_MS);
+  timer.unref();
+
+  return {
+    async find(key, nowMs, guess) {
+      const hash = hashApiKey(key).toString('base64');
+      if (inUse.has(hash)) return lookUp(hash, key, nowMs);
+      guess?.begin();
+      let isFailed = false;
+      try {
+        const found = isPresentableKey(key) ? await lookUp(hash, key, nowMs) : null;
+        isFailed = found === null;
+        return found;
+      } finally {
+        guess?.end(isFailed);
+      }
+    },
+    findKept(key, nowMs) {
+      const hash = hashApiKey(key).toString('base64');
+      const kept = inUse.has(hash) ? cache.get(hash) : undefined;
+      return kept === undefined ? null : used(hash, kept.found, nowMs);
+    },
+    flush,
+    async close() {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}
+
+function isExpired({ expiresAt }: StoredApiKey, nowMs: number): boolean {
+  return expiresAt !== null && expiresAt.getTime() <= nowMs;
+}

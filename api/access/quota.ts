@@ -1,0 +1,25 @@
+import { type Quota, takeQuota } from '../../src/store/accounts/account-quotas.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
+import type { ApiDeps, Caller } from '../deps.ts';
+import { ApiError } from '../errors.ts';
+
+const COUNTED: Readonly<Record<Quota, string>> = {
+  webhooks: 'webhooks',
+  alerts: 'active alerts',
+  wallets: 'watched wallets',
+};
+
+/**
+ * Lets the transaction create one more for the caller's account. Call it before anything else of the creation.
+ * @throws ApiError `quota_exceeded` naming the quota and the limit.
+ */
+export async function requireQuota(
+  tx: Tx,
+  deps: Pick<ApiDeps, 'quotas'>,
+  { accountId }: Caller,
+  quota: Quota,
+): Promise<void> {
+  const { isGranted, limit } = await takeQuota(tx, accountId, quota, deps.quotas[quota]);
+  if (isGranted) return;
+  throw new ApiError('quota_exceeded', `quota "${quota}": this account may have at most ${limit} ${COUNTED[quota]}`);
+}

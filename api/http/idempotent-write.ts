@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import type { ApiJson } from '../../src/domain/values/api-json.ts';
+import { claimIdempotencyKey, keepIdempotentAnswer } from '../../src/store/accounts/idempotency.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
+import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
+import { type AccountAnswer, accountText, sendAccountText } from './respond.ts';
+
+/** 1 to 255 printable ASCII characters. */
+const KEY = /^[\x20-\x7e]{1,255}$/;
+const HEADER = 'idempotency-key';
+
+interface Done {
+  /** Wake-ups: run when the transaction is committed. Dying before them loses nothing, because timers find the due work. */
+  afterCommit?(): void;
+}
+/** The answer to a write that is done. */
+export type WriteAnswer<Data extends ApiJson = ApiJson> = AccountAnswer<Data> & Done;
+/** A write that takes several transactions, not done yet: `progress` is passed to the next one, in any process. */
+export type WriteProgress = { progress: string } & Done;
+
+/**
+ * One transaction of a write, which changes state by `tx` alone. It may run again after a deadlock, so every other effect
+ * belongs into `afterCommit`. `progress` is that of the transaction before, absent for the first.
+ * @throws ApiError to roll back and answer so.
+ */
+type Write = (tx: Tx, progress: string | undefined) => Promise<WriteAnswer | WriteProgress>;
+
+interface WriteRequest {
+  ctx: ApiContext;
+  caller: Caller;
+  /** The JSON value that was sent, already checked. */
+  body: unknown;
+  /** Of the answer. */
+  status: 200 | 201 | 202;
+}
+
+type WriteDeps = Pick<ApiDeps, 'db' | 'secretBox' | 'decimalFormat'>;
+
+/** An answer as it goes out. */
+interface Prepared {
+  status: number;
+  text: string;
+  location?: string;
+}
+
+/** The sealed value under a key: answers contain secrets. A hash identifies the request. */
+interface Kept {
+  request: string;
+  answer?: Prepared;
+  progress?: string;
+}
+
+interface Step {
+  answer?: Prepared;
+  progress?: string;
+  afterCommit?: (() => void) | undefined;
+  isReplay?: true;
+}
+
+/**
+ * Does a write and answers it; with an `Idempotency-Key` at most once in IDEMPOTENCY_HOURS (DESIGN section 4, "Writes"). The
+ * claim of the key, the write and the kept answer are one transaction: dying anywhere leaves all of it or nothing. Of a write in
+ * several transactions each keeps how far it came, so the next request with the key goes on there. Failures are not kept.
+ */
+export async function answerOnce(request: WriteRequest, deps: WriteDeps, write: Write): Promise<void> {
+  const key = readKey(request.ctx);
+  let progress: string | undefined;
+  for (;;) {
+    const before = progress;
+    const step = await deps.db.transaction((tx) =>
+      key === undefined ? runStep(tx, request, deps, write, before) : runKeyed(tx, key, request, deps, write),
+    );
+    step.afterCommit?.();
+    if (step.answer) {
+      if (step.isReplay) request.ctx.set('Idempotent-Replayed', 'true');
+      sendAccountText(request.ctx, step.answer);
+      return;
+    }
+    progress = step.progress;
+  }
+}
+
+async function runStep(
+  tx: Tx,
+  { status }: WriteRequest,
+  deps: WriteDeps,
+  write: Write,
+  progress: string | undefined,
+): Promise<Step> {
+  const made = await write(tx, progress);
+  const { afterCommit } = made;
+  if ('progress' in made) return { progress: made.progress, afterCommit };
+  const text = accountText(made, deps);
+  return { answer: { status, text, ...(made.location !== undefined && { location: made.location }) }, afterCommit };
+}
+
+async function runKeyed(tx: Tx, key: string, request: WriteRequest, deps: WriteDeps, write: Write): Promise<Step> {
+  const { accountId } = request.caller;
+  const owner = `idempotency ${accountId} ${key}`;
+  const hash = hashOf(request);
+  const claim = await claimIdempotencyKey(tx, accountId, key);
+  if (claim.outcome === 'busy') {
+    throw new ApiError('conflict', 'a request with this Idempotency-Key is being answered: send it again later', {
+      headers: { 'Retry-After': '1' },
+    });
+  }
+  const kept = claim.outcome === 'kept' ? (JSON.parse(deps.secretBox.open(claim.sealed, owner)) as Kept) : undefined;
+  if (kept && kept.request !== hash) {
+    throw new ApiError('idempotency_mismatch', 'this Idempotency-Key was used with another path or body');
+  }
+  if (kept?.answer) return { answer: kept.answer, isReplay: true };
+
+  const step = await runStep(tx, request, deps, write, kept?.progress);
+  const { answer, progress } = step;
+  const keep: Kept = { request: hash, ...(answer && { answer }), ...(progress !== undefined && { progress }) };
+  await keepIdempotentAnswer(tx, accountId, key, deps.secretBox.seal(JSON.stringify(keep), owner));
+  return step;
+}
+
+function readKey(ctx: ApiContext): string | undefined {
+  const given = ctx.req.headersDistinct[HEADER];
+  if (given === undefined) return undefined;
+  const [key = '', ...more] = given;
+  const path = `headers.${HEADER}`;
+  if (more.length > 0) throw invalidRequest([{ path, message: 'must be given once' }]);
+  if (!KEY.test(key)) throw invalidRequest([{ path, message: 'must be 1 to 255 printable ASCII characters' }]);
+  return key;
+}
+
+/** Of method, path and body as a JSON value: neither the order of fields nor white space nor the spelling of numbers counts. */
+function hashOf({ ctx, body }: WriteRequest): string {
+  return createHash('sha256')
+    .update(JSON.stringify([ctx.method, ctx.path, body], sortedFields))
+    .digest('base64url');
+}
+
+/** The schemas let through no deeper a value than they know. */
+function sortedFields(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,286 @@
+import type { RouterMiddleware } from '@koa/router';
+import type { z } from 'zod';
+import type { ApiJson } from '../../src/domain/values/api-json.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
+import type { ApiContext, ApiDeps, ApiRouter, ApiState, Caller, RouteGroup } from '../deps.ts';
+import type { ErrorCode } from '../errors.ts';
+import { authenticate, callerOf } from '../middleware/authenticate.ts';
+import { type Deprecation, deprecation } from '../middleware/deprecation.ts';
+import { readJsonBody } from '../middleware/json-body.ts';
+import { answerOnce, type WriteAnswer, type WriteProgress } from './idempotent-write.ts';
+import { bodyChecker, queryReader } from './input.ts';
+import { type AccountAnswer, type MarketRead, sendAccountData, sendMarketData } from './respond.ts';
+import { logWrite } from './write-log.ts';
+
+/** The groups of routes in the document. */
+export type RouteTag = 'markets' | 'webhooks' | 'deliveries' | 'alerts' | 'wallets' | 'health' | 'contract';
+
+type ParamName<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
+  ? Name | ParamName<`/${Rest}`>
+  : Path extends `${string}/:${infer Name}`
+    ? Name
+    : never;
+/** The parameters of a path such as `/v1/alerts/:alert_id`, as they came. */
+type PathParams<Path extends string> = { readonly [Name in ParamName<Path>]: string };
+
+type NoQuery = z.ZodObject<Record<never, never>>;
+type NoBody = z.ZodUndefined;
+type NoMeta = z.ZodObject<Record<never, never>>;
+/** `meta` of a market route: what it holds beside request id and timestamp. */
+type MetaSchema = z.ZodObject & z.ZodType<{ readonly [key: string]: ApiJson | undefined }>;
+
+/** What is told of a route beside its schemas. */
+interface Told<Path extends string> {
+  path: Path;
+  /** Names it in generated clients. */
+  operationId: string;
+  summary: string;
+  description?: string;
+  /** Told in the document and in every answer; see middleware/deprecation.ts. */
+  deprecated?: Deprecation;
+  /**
+   * Codes that its own rules lead to. Those of its key, its path parameters, query and body, and of our own troubles are added
+   * by the document.
+   */
+  errors?: readonly ErrorCode[];
+}
+
+interface BodySpec<Body extends z.ZodType> {
+  schema: Body;
+  example: z.input<Body>;
+  /** Whether the request may have no body, which then reads as `{}`. */
+  isOptional?: true;
+}
+
+/** A route as the document shows it. */
+export interface RouteContract extends Told<string> {
+  method: 'get' | 'post' | 'put' | 'delete';
+  tag: RouteTag;
+  /** Absent: it is entered without a key. */
+  group?: RouteGroup;
+  query?: z.ZodObject;
+  body?: BodySpec<z.ZodType>;
+  /** Whether it takes the header `Idempotency-Key`, and its answer may have `Idempotent-Replayed`. */
+  isIdempotent?: true;
+  answer: AnswerContract;
+}
+
+/** The success of a route. `envelope` says what surrounds its data. */
+type AnswerContract =
+  | {
+      envelope: 'account';
+      status: 200 | 201 | 202;
+      description: string;
+      data: z.ZodType;
+      example: ApiJson;
+      /** Whether it is a list that goes on, with `meta.next_cursor`. */
+      isPaged: boolean;
+    }
+  | {
+      envelope: 'market';
+      status: 200;
+      description: string;
+      data: z.ZodType;
+      meta?: z.ZodObject;
+      example: ApiJson;
+      metaExample: { readonly [key: string]: ApiJson | undefined };
+    }
+  | {
+      envelope: 'file';
+      status: 200;
+      description: string;
+      /** Without parameters. */
+      mediaTypes: readonly string[];
+    };
+
+/** One definition: what the router runs, what checks its input, and what the document says. */
+export interface Route {
+  contract: RouteContract;
+  /** Answers a request that was let in. */
+  run(ctx: ApiContext, deps: ApiDeps): void | Promise<void>;
+}
+
+/** What a handler of an account route is given: all of it checked. */
+interface AccountRequest<Path extends string, Query extends z.ZodObject, Body extends z.ZodType> {
+  ctx: ApiContext;
+  caller: Caller;
+  params: PathParams<Path>;
+  query: z.output<Query>;
+  body: z.output<Body>;
+}
+
+interface AccountSpec<
+  Path extends string,
+  Query extends z.ZodObject,
+  Body extends z.ZodType,
+  Data extends z.ZodType<ApiJson>,
+> extends Told<Path> {
+  method: 'get' | 'post' | 'put' | 'delete';
+  tag: RouteTag;
+  group: RouteGroup;
+  query?: Query;
+  body?: BodySpec<Body>;
+  answer: { status?: 200 | 201 | 202; description: string; data: Data; example: z.output<Data>; isPaged?: true };
+}
+
+/** A route of what an account owns: `{success, data}`, never cached (DESIGN section 4, "Envelope"). */
+export function accountRoute<
+  const Path extends `/${string}`,
+  Data extends z.ZodType<ApiJson>,
+  Query extends z.ZodObject = NoQuery,
+  Body extends z.ZodType = NoBody,
+>(
+  spec: AccountSpec<Path, Query, Body, Data>,
+  handle: (request: AccountRequest<Path, Query, Body>) => Promise<AccountAnswer<z.output<NoInfer<Data>>>>,
+): Route {
+  const { answer, body } = spec;
+  const status = answer.status ?? 200;
+  const readQuery = queryReader(spec.query);
+  const checkBody = body && bodyChecker(body.schema);
+  const bodyOptions = { isOptional: body?.isOptional ?? false };
+  return {
+    contract: { ...spec, answer: { ...answer, envelope: 'account', status, isPaged: answer.isPaged ?? false } },
+    async run(ctx, deps) {
+      const query = readQuery(ctx);
+      const checked = checkBody?.(await readJsonBody(ctx, bodyOptions)) as z.output<Body>;
+      const params = ctx.params as PathParams<Path>;
+      const answered = await handle({ ctx, caller: callerOf(ctx), params, query, body: checked });
+      if (spec.method !== 'get') logWrite(ctx, spec.operationId, params, answered);
+      sendAccountData(ctx, deps, status, answered);
+    },
+  };
+}
+
+/**
+ * A POST of what an account owns, done at most once per `Idempotency-Key`. All it changes it changes by `tx`; see `answerOnce`.
+ * What it throws rolls back.
+ */
+export function writeRoute<
+  const Path extends `/${string}`,
+  Data extends z.ZodType<ApiJson>,
+  Body extends z.ZodType = NoBody,
+>(
+  spec: Omit<AccountSpec<Path, NoQuery, Body, Data>, 'method' | 'query'> & { body: BodySpec<Body> },
+  handle: (
+    tx: Tx,
+    request: AccountRequest<Path, NoQuery, Body>,
+    progress: string | undefined,
+  ) => Promise<WriteAnswer<z.output<Data>> | WriteProgress>,
+): Route {
+  const { answer, body } = spec;
+  const status = answer.status ?? 200;
+  const checkBody = bodyChecker(body.schema);
+  const bodyOptions = { isOptional: body.isOptional ?? false };
+  const errors = [...new Set([...(spec.errors ?? []), 'conflict', 'idempotency_mismatch'] as const)];
+  return {
+    contract: {
+      ...spec,
+      method: 'post',
+      isIdempotent: true,
+      errors,
+      answer: { ...answer, envelope: 'account', status, isPaged: false },
+    },
+    async run(ctx, deps) {
+      const sent = await readJsonBody(ctx, bodyOptions);
+      const checked = checkBody(sent) as z.output<Body>;
+      const params = ctx.params as PathParams<Path>;
+      const caller = callerOf(ctx);
+      let written: WriteAnswer | undefined;
+      await answerOnce({ ctx, caller, body: sent, status }, deps, async (tx, progress) => {
+        const made = await handle(tx, { ctx, caller, params, query: {} as z.output<NoQuery>, body: checked }, progress);
+        if (!('progress' in made)) written = made;
+        return made;
+      });
+      logWrite(ctx, spec.operationId, params, written);
+    },
+  };
+}
+
+/** The same without a key. */
+export function publicRoute<const Path extends `/${string}`, Data extends z.ZodType<ApiJson>>(
+  spec: Told<Path> & { tag: RouteTag; answer: { description: string; data: Data; example: z.output<Data> } },
+  handle: (ctx: ApiContext) => Promise<AccountAnswer<z.output<NoInfer<Data>>>>,
+): Route {
+  return {
+    contract: {
+      ...spec,
+      method: 'get',
+      answer: { ...spec.answer, envelope: 'account', status: 200, isPaged: false },
+    },
+    async run(ctx, deps) {
+      sendAccountData(ctx, deps, 200, await handle(ctx));
+    },
+  };
+}
+
+/** A file of ours, without a key; the handler writes the answer. */
+export function fileRoute<const Path extends `/${string}`>(
+  spec: Told<Path> & { tag: RouteTag; answer: { description: string; mediaTypes: readonly string[] } },
+  handle: (ctx: ApiContext, params: PathParams<Path>) => void,
+): Route {
+  return {
+    contract: { ...spec, method: 'get', answer: { ...spec.answer, envelope: 'file', status: 200 } },
+    run: (ctx) => handle(ctx, ctx.params as PathParams<Path>),
+  };
+}
+
+/** What a handler of a market route is given. */
+interface MarketRequest<Path extends string, Query extends z.ZodObject> {
+  params: PathParams<Path>;
+  query: z.output<Query>;
+}
+
+interface MarketSpec<
+  Path extends string,
+  Query extends z.ZodObject,
+  Data extends z.ZodType<ApiJson>,
+  Meta extends MetaSchema,
+> extends Told<Path> {
+  query?: Query;
+  answer: {
+    description: string;
+    data: Data;
+    example: z.output<Data>;
+    /** What `meta` holds beside request id and timestamp. */
+    meta?: Meta;
+    metaExample?: z.output<Meta>;
+  };
+}
+
+const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
+
+/** A read of market data: envelope with meta, ETag, and the cache of the last second (DESIGN section 4, "Caching"). */
+export function marketRoute<
+  const Path extends `/${string}`,
+  Data extends z.ZodType<ApiJson>,
+  Query extends z.ZodObject = NoQuery,
+  Meta extends MetaSchema = NoMeta,
+>(
+  spec: MarketSpec<Path, Query, Data, Meta>,
+  handle: (request: MarketRequest<Path, Query>) => MarketRead<z.output<NoInfer<Data>>, z.output<NoInfer<Meta>>>,
+): Route {
+  const { answer, ...told } = spec;
+  const { meta, metaExample = {}, ...shown } = answer;
+  const readQuery = queryReader(spec.query);
+  return {
+    contract: {
+      ...told,
+      method: 'get',
+      tag: 'markets',
+      group: MARKET_GROUP,
+      answer: { ...shown, envelope: 'market', status: 200, ...(meta && { meta }), metaExample },
+    },
+    run: (ctx, deps) =>
+      sendMarketData(ctx, deps, handle({ params: ctx.params as PathParams<Path>, query: readQuery(ctx) })),
+  };
+}
+
+/** Puts routes on the router, behind what their group asks for. The first that matches answers. */
+export function register(router: ApiRouter, deps: ApiDeps, routes: readonly Route[]): void {
+  for (const { contract, run } of routes) {
+    const steps: RouterMiddleware<ApiState>[] = [];
+    if (contract.deprecated) steps.push(deprecation(contract.deprecated));
+    if (contract.group) steps.push(authenticate(deps, contract.group));
+    router[contract.method](contract.path, ...steps, (ctx) => run(ctx, deps));
+  }
+}

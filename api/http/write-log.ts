@@ -1,0 +1,59 @@
+import type { ApiJson } from '../../src/domain/values/api-json.ts';
+import type { ApiContext } from '../deps.ts';
+import { callerOf } from '../middleware/authenticate.ts';
+
+/** Field names of log lines by the prefixes of our ids. */
+const FIELD_OF_PREFIX: Readonly<Record<string, string>> = {
+  alert: 'alertId',
+  wh: 'webhookId',
+  dlv: 'deliveryId',
+  evt: 'eventId',
+  wal: 'walletId',
+};
+/** What else of an answer is worth telling. Neither secrets nor addresses of receivers, which may hold some. */
+const TOLD = ['tokenMint', 'condition', 'status', 'recovered', 'venue'];
+
+/**
+ * One line per write that was done: who did what to what. `answered` is absent when an earlier answer was sent again. Ids are found
+ * in the path and the answer by their form.
+ */
+export function logWrite(
+  ctx: ApiContext,
+  operation: string,
+  params: Readonly<Record<string, string>>,
+  answered: { data: ApiJson } | undefined,
+): void {
+  const { accountId, keyId } = callerOf(ctx);
+  const data = isRecord(answered?.data) ? answered.data : {};
+  const told = TOLD.flatMap((name) => (isPlain(data[name]) ? [[name, data[name]]] : []));
+  ctx.state.log.info(
+    {
+      operation,
+      accountId: String(accountId),
+      keyId,
+      ...idsIn(Object.values(params)),
+      ...idsIn(Object.values(data)),
+      ...Object.fromEntries(told),
+      ...(answered === undefined && { isReplay: true }),
+    },
+    'account write',
+  );
+}
+
+function idsIn(values: readonly unknown[]): Record<string, string> {
+  return Object.fromEntries(
+    values.flatMap((value) => {
+      const prefix = typeof value === 'string' ? /^([a-z]+)_[0-9a-f-]{36}$/.exec(value)?.[1] : undefined;
+      const field = prefix === undefined ? undefined : FIELD_OF_PREFIX[prefix];
+      return field === undefined ? [] : [[field, value as string]];
+    }),
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isPlain(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { ApiDeps } from '../deps.ts';
+import { answerHeaders, answerText, matchesEtag } from '../http/respond.ts';
+import { rateLimitHeaders } from '../middleware/rate-limit.ts';
+import { reportRequest, requestIdOf } from '../middleware/request-context.ts';
+import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
+import type { PreparedAnswer } from './latest-cache.ts';
+
+/** From this size on an answer is compressed for clients that accept it. */
+const COMPRESSED_FROM_CHARACTERS = 1024 / 4;
+const BEARER = /^Bearer ([\x21-\x7e]+)$/;
+const NOT_PLAIN = /[^\x20-\x7e]/;
+
+type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
+
+/**
+ * Answers a GET whose exact target was answered within the last second, for keys that may read market data: byte for byte the
+ * answer of the app, without routing, reading the query and a dozen middlewares.
+ * Only market routes leave answers in the cache. Unusual requests go to `app`: keys that have to be looked up,
+ * accounts at their limit, and pages of other origins among it.
+ */
+export function withRecentAnswers(deps: RecentDeps, app: RequestListener): RequestListener {
+  const hasCors = deps.corsOrigins.length > 0;
+  const vary = hasCors ? 'Origin, Accept-Encoding, Authorization' : undefined;
+  return (req, res) => {
+    const recent = req.method === 'GET' ? deps.latest.recent(req.url ?? '') : undefined;
+    const key = recent && BEARER.exec(req.headers.authorization ?? '')?.[1];
+    if (!recent || key === undefined || isUnusual(req, recent.answer)) return app(req, res);
+    if (hasCors && req.headers.origin !== undefined) return app(req, res);
+    const startedAtMs = performance.now();
+    const nowMs = deps.now();
+    const found = deps.keys.findKept(key, nowMs);
+    if (!found?.scopes.includes('markets:read')) return app(req, res);
+    const admission = deps.limits.take('requests', found.accountId, found.ratePerMinute);
+    // A rejected request was not counted: the app reaches the same result.
+    if (admission?.isAdmitted === false) return app(req, res);
+    recent.used();
+    const requestId = requestIdOf(req.headers['x-request-id']);
+    const log = () => deps.log.child({ requestId });
+    reportRequest(deps, res, { startedAtMs, method: 'GET', route: () => recent.route, log, keyId: () => found.id });
+    const headers = ['X-Request-Id', requestId, ...SECURITY_HEADERS, ...rateLimitHeaders(admission)];
+    headers.push(...answerHeaders(recent.answer, vary));
+    send(req, res, { answer: recent.answer, headers, requestId, nowMs });
+  };
+}
+
+function isUnusual(req: IncomingMessage, answer: PreparedAnswer): boolean {
+  const isCompressed = req.headers['accept-encoding'] !== undefined && answer.data.length >= COMPRESSED_FROM_CHARACTERS;
+  return isCompressed || NOT_PLAIN.test(req.rawHeaders.join(''));
+}
+
+function send(
+  req: IncomingMessage,
+  res: ServerResponse,
+  made: { answer: PreparedAnswer; headers: string[]; requestId: string; nowMs: number },
+): void {
+  const { answer, headers, requestId, nowMs } = made;
+  if (matchesEtag(req.headers['if-none-match'] ?? '', answer.etag)) {
+    res.writeHead(304, headers).end();
+    return;
+  }
+  const text = answerText(answer, requestId, nowMs);
+  const bytes = text.length + answer.extraBytes;
+  headers.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(bytes));
+  res.writeHead(200, headers).end(text);
+}

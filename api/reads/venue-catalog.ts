@@ -1,0 +1,26 @@
+import { VENUES, type VenueName, type VenueProfile } from '../../src/domain/markets/venue.ts';
+
+/** An enabled venue: its profile and how often each kind is polled, which is what its freshness is measured by. */
+export interface EnabledVenue extends VenueProfile {
+  venue: VenueName;
+  /** Cadence of each poll, milliseconds. */
+  pollMs: Readonly<Record<'markets' | 'prices' | 'books' | 'trades' | 'tokens', number>>;
+}
+
+/** The enabled venues, in their order; `walletsOff` are those whose configuration leaves their wallets off. */
+export function enabledVenues(
+  venues: readonly VenueName[],
+  pollMs: Omit<EnabledVenue['pollMs'], 'tokens'>,
+  walletsOff: readonly VenueName[] = [],
+): EnabledVenue[] {
+  return venues.map((venue) => {
+    const { capabilities, ...profile } = VENUES[venue];
+    const wallets = capabilities.wallets && !walletsOff.includes(venue);
+    return {
+      venue,
+      pollMs: { ...pollMs, tokens: pollMs.prices },
+      ...profile,
+      capabilities: { ...capabilities, wallets },
+    };
+  });
+}

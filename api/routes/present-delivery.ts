@@ -1,0 +1,66 @@
+import { JsonText } from '../../src/domain/values/api-json.ts';
+import { isStorableText } from '../../src/domain/values/text.ts';
+import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/delivery-reads.ts';
+import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';
+import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
+
+/** The maximum stored size of a response body: at this size it may end inside a character. */
+const EXCERPT_BYTES = 4 * 1024;
+
+type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError'>>;
+
+/** A delivery as lists show it (DESIGN section 4). */
+export function presentDelivery(delivery: Presentable): DeliveryBody {
+  return {
+    id: delivery.id,
+    eventId: delivery.eventId,
+    eventType: delivery.eventType,
+    status: delivery.status,
+    attempts: delivery.attempts,
+    createdAt: delivery.createdAt.toISOString(),
+    nextAttemptAt: delivery.status === 'pending' ? delivery.nextAttemptAt.toISOString() : undefined,
+    deliveredAt: delivery.deliveredAt?.toISOString(),
+    lastStatusCode: delivery.lastStatusCode ?? undefined,
+    lastError: delivery.lastError ?? undefined,
+  };
+}
+
+/** One delivery: its attempts, and the payload with the very digits that are sent. */
+export function presentDeliveryWithLog(delivery: DeliveryWithLog): DeliveryWithLogBody {
+  return {
+    ...presentDelivery(delivery),
+    attemptLog: delivery.attemptLog.map(presentAttempt),
+    payload: new JsonText(delivery.body),
+  };
+}
+
+function presentAttempt(attempt: LoggedAttempt): AttemptBody {
+  return {
+    attempt: attempt.attempt,
+    startedAt: attempt.startedAt.toISOString(),
+    durationMs: attempt.durationMs,
+    outcome: attempt.outcome,
+    statusCode: attempt.statusCode ?? undefined,
+    errorCode: attempt.errorCode ?? undefined,
+    ...(attempt.responseExcerpt !== null && presentExcerpt(attempt.responseExcerpt)),
+  };
+}
+
+/** Text where the bytes are text; else base64, and `responseEncoding` says so. */
+export function presentExcerpt(bytes: Uint8Array): { responseBody: string; responseEncoding?: 'base64' } {
+  const text = utf8Text(bytes);
+  if (text !== undefined && isStorableText(text)) return { responseBody: text };
+  return { responseBody: Buffer.from(bytes).toString('base64'), responseEncoding: 'base64' };
+}
+
+function utf8Text(bytes: Uint8Array): string | undefined {
+  try {
+    // A stream may end inside a character, which an excerpt that was cut does too.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, {
+      stream: bytes.length >= EXCERPT_BYTES,
+    });
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}

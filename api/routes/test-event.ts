@@ -1,0 +1,63 @@
+import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
+import { balanceChangeBody, transactionBody } from '../../src/domain/wallets/wallet-event.ts';
+import type { EventType } from '../../src/domain/webhooks/event.ts';
+import { eventBody } from '../../src/domain/webhooks/event-body.ts';
+
+interface TestEvent {
+  eventId: string;
+  type: EventType;
+  occurredAt: Date;
+  webhookId: string;
+}
+
+const TOKEN = { tokenMint: 'sample-outcome-yes', tokenSymbol: 'Yes' };
+const WALLET = { wallet: 'sample-wallet', venue: 'sample', marketId: 'sample-market' };
+
+/**
+ * The delivery body of a test event (DESIGN section 8): `{test:true, webhookId}`, or for a real kind a sample with made-up
+ * values, so that a receiver can be tried before anything happens.
+ */
+export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEvent): string {
+  switch (type) {
+    case 'test':
+      return eventBody(type, { eventId, occurredAt }, { test: true, webhookId });
+    case 'price_alert':
+      return priceAlertBody({
+        eventId,
+        occurredAt,
+        alertId: 'alert_sample',
+        ...TOKEN,
+        condition: 'above',
+        targetPrice: decimal('0.6'),
+        currentPrice: decimal('0.62'),
+        venue: WALLET.venue,
+        marketId: WALLET.marketId,
+      });
+    case 'transaction':
+      return transactionBody({
+        eventId,
+        occurredAt,
+        ...WALLET,
+        transactionId: 'sample-transaction',
+        type: 'trade',
+        status: 'confirmed',
+        atMs: occurredAt.getTime(),
+        transfers: [{ ...TOKEN, change: decimal('25') }],
+        side: 'buy',
+        size: decimal('25'),
+        price: decimal('0.62'),
+        value: decimal('15.5'),
+      });
+    case 'balance_change':
+      return balanceChangeBody({
+        eventId,
+        occurredAt,
+        ...WALLET,
+        ...TOKEN,
+        previousBalance: decimal('100'),
+        currentBalance: decimal('125'),
+        transactionId: 'sample-transaction',
+      });
+  }
+}

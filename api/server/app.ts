@@ -1,0 +1,51 @@
+import type { RequestListener } from 'node:http';
+import Router from '@koa/router';
+import Koa, { type Middleware } from 'koa';
+import { asError } from '../../src/domain/values/errors.ts';
+import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
+import { ApiError } from '../errors.ts';
+import { register } from '../http/route.ts';
+import { compression } from '../middleware/compression.ts';
+import { cors } from '../middleware/cors.ts';
+import { envelope } from '../middleware/envelope.ts';
+import { requestContext } from '../middleware/request-context.ts';
+import { securityHeaders } from '../middleware/security-headers.ts';
+import { targetLength } from '../middleware/target-length.ts';
+import { textGuard } from '../middleware/text-guard.ts';
+import { createOps } from '../ops/ops-app.ts';
+import { withRecentAnswers } from '../reads/recent-answers.ts';
+import { routeTable } from './route-table.ts';
+
+/** The HTTP API as a server takes it. It does not listen and owns none of its dependencies. */
+export function createApi(deps: ApiDeps): RequestListener {
+  return withRecentAnswers(deps, createApp(deps).callback());
+}
+
+function createApp(deps: ApiDeps): Koa<ApiState> {
+  const app = new Koa<ApiState>();
+  app.on('error', (error) => deps.log.warn({ err: asError(error) }, 'answer not completed'));
+  app.use(requestContext(deps));
+  app.use(securityHeaders);
+  if (deps.corsOrigins.length > 0) app.use(cors(deps.corsOrigins));
+  app.use(compression());
+  app.use(envelope(deps));
+  app.use(targetLength);
+  app.use(textGuard);
+  if (deps.ops) app.use(createOps(deps, deps.ops));
+
+  const router = new Router<ApiState>({ sensitive: true });
+  register(router, deps, routeTable(deps));
+  app.use(router.routes());
+  app.use(unrouted);
+  return app;
+}
+
+/** The answer without a matching route: 405 when another method matches, else 404. */
+const unrouted: Middleware<ApiState> = (ctx) => {
+  const layers = (ctx as Partial<ApiContext>).matched ?? [];
+  const allowed = [...new Set(layers.flatMap(({ methods }) => methods))].sort();
+  if (allowed.length === 0) throw new ApiError('not_found', 'no such route');
+  throw new ApiError('method_not_allowed', `allowed here: ${allowed.join(', ')}`, {
+    headers: { Allow: allowed.join(', ') },
+  });
+};

@@ -1,0 +1,22 @@
+import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
+import type { ApiDeps } from '../deps.ts';
+import { enabledVenues } from '../reads/venue-catalog.ts';
+import { openApiText } from '../routes/openapi.ts';
+import { routeTable } from './route-table.ts';
+
+const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
+
+/**
+ * The OpenAPI document of a service with every venue and nothing else configured, from which clients are generated.
+ * No route of the table runs, so it gets only the dependencies that describe them.
+ */
+export function referenceDocument(): string {
+  const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'webhookAllow' | 'now'> = {
+    venues: enabledVenues(Object.keys(VENUES) as VenueName[], POLL_MS),
+    decimalFormat: 'number',
+    webhookAllow: [],
+    now: () => 0,
+  };
+  const deps = described as ApiDeps;
+  return openApiText(deps, routeTable(deps));
+}

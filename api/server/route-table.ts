@@ -1,0 +1,39 @@
+import type { ApiDeps } from '../deps.ts';
+import type { Route } from '../http/route.ts';
+import { alertRoutes } from '../routes/alerts.ts';
+import { deliveryRoutes } from '../routes/deliveries.ts';
+import { docsRoutes } from '../routes/docs-page.ts';
+import { eventRoutes } from '../routes/events.ts';
+import { healthRoutes } from '../routes/health.ts';
+import { marketRoutes } from '../routes/markets.ts';
+import { openApiRoute } from '../routes/openapi.ts';
+import { orderbookRoutes } from '../routes/orderbook.ts';
+import { priceRoutes } from '../routes/prices.ts';
+import { seriesRoutes } from '../routes/series.ts';
+import { tradeRoutes } from '../routes/trades.ts';
+import { venueRoutes } from '../routes/venues.ts';
+import { walletRoutes } from '../routes/wallets.ts';
+import { webhookActionRoutes } from '../routes/webhook-actions.ts';
+import { webhookRoutes } from '../routes/webhooks.ts';
+
+/** Every route of the API, in the order in which they are tried. */
+export function routeTable(deps: ApiDeps): Route[] {
+  const routes = [
+    ...docsRoutes(),
+    ...healthRoutes(deps),
+    // Before the market routes, whose first segment is any venue.
+    ...webhookRoutes(deps),
+    ...webhookActionRoutes(deps),
+    ...deliveryRoutes(deps),
+    ...alertRoutes(deps),
+    ...walletRoutes(deps),
+    ...venueRoutes(deps),
+    ...marketRoutes(deps),
+    ...eventRoutes(deps),
+    ...priceRoutes(deps),
+    ...seriesRoutes(deps),
+    ...tradeRoutes(deps),
+    ...orderbookRoutes(deps),
+  ];
+  return [openApiRoute(deps, routes), ...routes];
+}

@@ -1,0 +1,124 @@
+import type { AddressInfo } from 'node:net';
+import type { Config } from '../../src/config/config.ts';
+import { createCursorCodec } from '../../src/domain/values/cursor.ts';
+import { deriveKey } from '../../src/domain/values/secret-keys.ts';
+import { isLoopbackAddress } from '../../src/domain/webhooks/address-policy.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Metrics } from '../../src/observe/metrics.ts';
+import { queueNames } from '../../src/queues/jobs.ts';
+import { openFoundation } from '../../src/runtime/foundation.ts';
+import { listen } from '../../src/runtime/listen.ts';
+import { ensureBootstrapKey } from '../../src/store/accounts/accounts.ts';
+import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
+import { createArrivals } from '../../src/store/catalog/arrivals.ts';
+import { createAccountLimits } from '../access/account-limits.ts';
+import { createFailedKeys } from '../access/failed-keys.ts';
+import { createKeyDirectory } from '../access/key-directory.ts';
+import type { RequestSample } from '../deps.ts';
+import { startThroughputSampler } from '../ops/throughput-sampler.ts';
+import { createLatestCache } from '../reads/latest-cache.ts';
+import { createReadTracker } from '../reads/read-tracker.ts';
+import { enabledVenues } from '../reads/venue-catalog.ts';
+import { createApi } from './app.ts';
+import { createDraining, notStopping } from './draining.ts';
+import { createHttpServer } from './http-server.ts';
+
+/** What a client bears to wait for a book that nobody has asked for yet (DESIGN "Cold reads"). */
+const COLD_WAIT_MS = 2_500;
+
+export interface RunningApi {
+  /** Base address of the API, without a slash at the end. */
+  address: string;
+  port: number;
+  /** Where /metrics and /health answer. */
+  probeUrl: string;
+  /** Stops accepting, finishes requests, closes the producer and the pools. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Brings up the API: wait for the database, migrate under the boot lock, make the bootstrap key, then listen (DESIGN
+ * section 2, point 6). The signal ends the wait. What was opened is closed again when a later step fails.
+ * @throws StartupError when a port is taken.
+ */
+export async function startApi(
+  config: Config,
+  log: Logger,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<RunningApi> {
+  const foundation = await openFoundation('api', { config, log, signal, workers: 0 });
+  const { db, producer, metrics, secretBox, dependencies, probeUrl } = foundation;
+  try {
+    if (config.bootstrapApiKey !== undefined && (await ensureBootstrapKey(db, config.bootstrapApiKey))) {
+      log.info('made the bootstrap API key');
+    }
+    const keys = createKeyDirectory(db, log);
+    foundation.onStop(() => keys.close());
+    const arrivals = createArrivals(config.databaseDirectUrl, log);
+    foundation.onStop(() => arrivals.close());
+    const reads = createReadTracker(db, log);
+    foundation.onStop(() => reads.close());
+    const limits = createAccountLimits({
+      addUsage: foundation.backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
+      defaults: { requests: config.perMinute.requests, cold_reads: config.perMinute.coldReads },
+      log,
+      now: Date.now,
+    });
+    foundation.onStop(() => limits.close());
+    const api = createApi({
+      db,
+      producer,
+      arrivals,
+      coldWaitMs: COLD_WAIT_MS,
+      reads,
+      keys,
+      failedKeys: createFailedKeys({ trustedProxies: config.http.trustedProxies, now: Date.now }),
+      limits,
+      corsOrigins: config.http.corsOrigins,
+      secretBox,
+      cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
+      latest: createLatestCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
+      venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
+      decimalFormat: config.decimalFormat,
+      tradeRetentionMs: config.retention.tradesDays * 86_400_000,
+      webhookAllow: config.webhooks.allowCidrs,
+      quotas: config.quotas,
+      dependencies: [...dependencies, notStopping(signal)],
+      ...(config.ops && {
+        ops: {
+          ...config.ops,
+          sessionKey: deriveKey(config.secretsKeys, 'ops-session'),
+          trustedProxies: config.http.trustedProxies,
+          queueNames: queueNames(config.venues),
+        },
+      }),
+      log,
+      onRequest: (sample) => countRequest(metrics, sample),
+      now: Date.now,
+    });
+    if (config.ops) {
+      if (config.ops.publicUrl === undefined && !isLoopbackAddress(config.http.host)) {
+        log.warn('the operator pages are reached without TLS: behind TLS set OPS_PUBLIC_URL');
+      }
+      const sampler = startThroughputSampler(db, log);
+      foundation.onStop(() => sampler.close());
+    }
+    const server = createHttpServer(api, log, config.http);
+    const draining = createDraining(server);
+    const address = await listen(server, config.http.host, config.http.port);
+    foundation.onStop(() => draining.end(config.drainDelayMs));
+    log.info({ address }, 'listening');
+    return { address, port: (server.address() as AddressInfo).port, probeUrl, stop: foundation.stop };
+  } catch (error) {
+    await foundation.stop();
+    throw error;
+  }
+}
+
+/** What clients send; Node's parser lets through some thirty more. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+function countRequest(metrics: Metrics, { route, method, status, durationSeconds }: RequestSample): void {
+  const labels = { route, method: METHODS.has(method) ? method : 'other', status: String(status) };
+  metrics.httpRequests.observe(labels, durationSeconds);
+}

@@ -1,0 +1,102 @@
+import autocannon from 'autocannon';
+import { expect } from 'vitest';
+import { API_KEY, OddswireProcess } from '../../test/support/processes/system.ts';
+import { NODE_OPTIONS } from './node-options.ts';
+
+export const HEADERS = { authorization: `Bearer ${API_KEY}` };
+const CONNECTIONS = 16;
+
+/** The point reads of a market. */
+export const ROUTES = {
+  prices: (id: string) => `/v1/polymarket/markets/${id}/prices`,
+  market: (id: string) => `/v1/polymarket/markets/${id}`,
+  candles: (id: string) => `/v1/polymarket/markets/${id}/candles?interval=1h`,
+  trades: (id: string) => `/v1/polymarket/markets/${id}/trades?limit=100`,
+} as const;
+
+/** An API process over a database, and where it listens. */
+export interface Api {
+  address: string;
+  stop(): Promise<void>;
+}
+
+export async function startApi(databaseUrl: string): Promise<Api> {
+  const api = new OddswireProcess('api', {
+    DATABASE_URL: databaseUrl,
+    SECRETS_KEYS: `bench:${Buffer.alloc(32, 7).toString('base64')}`,
+    BOOTSTRAP_API_KEY: API_KEY,
+    RATE_LIMIT_PER_MINUTE: '100000000',
+    VENUES: 'polymarket',
+    PORT: '0',
+    METRICS_PORT: '0',
+    ...NODE_OPTIONS,
+  });
+  const { address = '' } = await api.start();
+  return {
+    address,
+    async stop() {
+      await api.end('SIGTERM');
+    },
+  };
+}
+
+export interface ReadRate {
+  /** Requests per second. */
+  rate: number;
+  p99Ms: number;
+}
+
+export interface ReadLoad {
+  /** Read in turn, over and over. Each connection takes its own share of them: no two ask for the same at the same moment. */
+  paths: readonly string[];
+  /** How long; or `once`, each path a single time, which no answer of a moment ago can serve. */
+  length: { seconds: number } | 'once';
+}
+
+/** Requests of 16 connections, spread over these addresses. @throws when any answer is not 2xx. */
+export async function readRate(addresses: readonly string[], load: ReadLoad): Promise<ReadRate> {
+  const connections = CONNECTIONS / addresses.length;
+  const results = await Promise.all(
+    addresses.map((url, index) => {
+      const paths = load.paths.length < addresses.length ? load.paths : share(load.paths, index, addresses.length);
+      return request(url, { ...load, paths }, connections);
+    }),
+  );
+  for (const { result } of results) expect(result.non2xx + result.errors + result.timeouts).toBe(0);
+  return {
+    rate: results.reduce((sum, { rate }) => sum + rate, 0),
+    p99Ms: Math.max(...results.map(({ result }) => result.latency.p99)),
+  };
+}
+
+async function request(
+  url: string,
+  { paths, length }: ReadLoad,
+  most: number,
+): Promise<{ result: autocannon.Result; rate: number }> {
+  const connections = length === 'once' ? Math.min(most, paths.length) : most;
+  let [clients, answers, firstMs, lastMs] = [0, 0, 0, 0];
+  const result = await autocannon({
+    url,
+    connections,
+    headers: HEADERS,
+    ...(length === 'once' ? { amount: paths.length } : { duration: length.seconds }),
+    setupClient: (connection) => {
+      const own = paths.length < connections ? paths : share(paths, clients, connections);
+      clients += 1;
+      connection.setRequests(own.map((path) => ({ path })));
+      connection.on('response', () => {
+        answers += 1;
+        lastMs = performance.now();
+        if (answers === 1) firstMs = lastMs;
+      });
+    },
+  });
+  // Between answers: autocannon looks only once a second whether it is done.
+  return { result, rate: ((answers - 1) * 1_000) / (lastMs - firstMs) };
+}
+
+/** Every n-th, from the index-th. */
+function share(paths: readonly string[], index: number, of: number): string[] {
+  return paths.filter((_, position) => position % of === index);
+}

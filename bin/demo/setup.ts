@@ -1,0 +1,121 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openAuthority } from '../../sim/receiver-tls.ts';
+import { OddswireError } from '../../src/domain/values/errors.ts';
+import { freePort, isPortFree } from '../../src/embedded/free-port.ts';
+import { keptSecret, readPrivateFile, writePrivateFile } from '../../src/embedded/private-file.ts';
+import type { ProcfileEntry } from '../../src/embedded/procfile.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Environment } from '../terminal.ts';
+
+/** Where the paths of the demo's own subscriptions begin, by which they are found again. */
+export const HOOK_PREFIX = '/oddswire-demo/';
+
+/** Polls fast enough to watch, and only the simulator. Each can be overridden. */
+const DEFAULTS: Environment = {
+  POLL_MARKETS_MS: '5000',
+  POLL_PRICES_MS: '1000',
+  POLL_TRADES_MS: '1000',
+  POLL_BOOKS_MS: '2000',
+  POLL_WALLETS_MS: '2000',
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+};
+
+export interface DemoSetup {
+  readonly environment: Environment;
+  readonly companions: readonly ProcfileEntry[];
+  readonly apiKey: string;
+  readonly opsPassword: string;
+  /** Where the demo's subscription delivers to, and the secret it signs with. */
+  readonly hookUrl: string;
+  readonly hookSecret: string;
+  /** Remembers the alerts the demo made. */
+  readonly alertsFile: string;
+}
+
+/** Everything the demo needs beside the service, made on first use and kept in `demoDir`. */
+export async function setUpDemo(demoDir: string, given: Environment, log: Logger): Promise<DemoSetup> {
+  const apiKey = given['BOOTSTRAP_API_KEY'] || (await kept('api-key', () => `ow_demo_${token(24)}`));
+  const opsPassword = given['OPS_PASSWORD'] || (await kept('ops-password', () => token(12)));
+  const hookSecret = await kept('webhook-secret', () => `whsec_${randomBytes(32).toString('base64')}`);
+  const caDir = join(demoDir, 'receiver');
+  const receiverPort = await keptPort(join(demoDir, 'receiver-port'), log);
+  const simPort = await freePort();
+  const simUrl = `http://127.0.0.1:${simPort}`;
+
+  function kept(name: string, make: () => string): Promise<string> {
+    return keptSecret(join(demoDir, name), make, log);
+  }
+
+  return {
+    environment: {
+      ...DEFAULTS,
+      ...withoutEmpty(given),
+      POLYMARKET_GAMMA_URL: `${simUrl}/gamma`,
+      POLYMARKET_CLOB_URL: `${simUrl}/clob`,
+      POLYMARKET_DATA_URL: `${simUrl}/data`,
+      KALSHI_API_URL: `${simUrl}/kalshi/trade-api/v2`,
+      MANIFOLD_API_URL: `${simUrl}/manifold/v0`,
+      BOOTSTRAP_API_KEY: apiKey,
+      OPS_PASSWORD: opsPassword,
+      WEBHOOK_CA_FILE: await trustedAuthorities(demoDir, caDir, given['WEBHOOK_CA_FILE']),
+    },
+    companions: [
+      { name: 'sim', command: ['node', 'dist/sim/main.js', '--port', String(simPort)] },
+      {
+        name: 'receiver',
+        command: [
+          'node',
+          'dist/sim/receiver-main.js',
+          '--port',
+          String(receiverPort),
+          '--ca-dir',
+          caDir,
+          '--secret-file',
+          join(demoDir, 'webhook-secret'),
+        ],
+      },
+    ],
+    apiKey,
+    opsPassword,
+    // A subscription made with another secret has another address, and is not taken for this one.
+    hookUrl: `https://127.0.0.1:${receiverPort}${HOOK_PREFIX}${fingerprint(hookSecret)}`,
+    hookSecret,
+    alertsFile: join(demoDir, 'alerts.json'),
+  };
+}
+
+/** The receiver's authority, together with the user's when there is one: WEBHOOK_CA_FILE is one file. */
+async function trustedAuthorities(demoDir: string, caDir: string, userFile: string | undefined): Promise<string> {
+  const { caPem } = await openAuthority(caDir);
+  if (!userFile) return join(caDir, 'ca.pem');
+  const combined = join(demoDir, 'trusted-authorities.pem');
+  const userPem = await readFile(userFile, 'utf8').catch((cause: unknown) => {
+    throw new OddswireError('invalid_config', `WEBHOOK_CA_FILE: cannot read ${userFile}`, { cause });
+  });
+  await writeFile(combined, `${userPem.trimEnd()}\n${caPem}`);
+  return combined;
+}
+
+/** Deliveries that wait for a retry name the receiver's port, so a later start reuses the port unless it is taken. */
+async function keptPort(path: string, log: Logger): Promise<number> {
+  const known = Number((await readPrivateFile(path, log)) ?? 0);
+  if (Number.isInteger(known) && known > 0 && (await isPortFree(known, '127.0.0.1'))) return known;
+  const port = await freePort();
+  await writePrivateFile(path, `${port}\n`);
+  return port;
+}
+
+/** An empty variable counts as unset. */
+function withoutEmpty(given: Environment): Environment {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+}
+
+function fingerprint(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, 8);
+}
+
+function token(bytes: number): string {
+  return randomBytes(bytes).toString('base64url');
+}

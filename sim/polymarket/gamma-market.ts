@@ -1,0 +1,174 @@
+import { hashWord } from '../random.ts';
+import { formatScaled } from '../wire/decimal-text.ts';
+import { outcomePrices, restingMicroUsd } from '../wire/prices.ts';
+import { isoDate, isoMicros, isoSeconds, spacedTime } from '../wire/time-text.ts';
+import { questionIdOf } from '../world/identity.ts';
+import { type Market, UNITS } from '../world/market.ts';
+import { gammaEventStub, ICON } from './gamma-event.ts';
+import { gammaTags } from './gamma-tags.ts';
+
+/** JSON values as the venue sends them; a key that is `undefined` is not sent at all. */
+export type Wire = Record<string, unknown>;
+
+const HOUR = 3600;
+const DAY = 86_400;
+
+/** A Gamma market object: lists in strings, text next to number twins, fields without a value left out. Tags come on request. */
+export function gammaMarket(
+  market: Market,
+  siblings: readonly Market[],
+  seed: number,
+  second: number,
+  hasTags = false,
+): Wire {
+  const { spec, event } = market;
+  const traded = market.tradeCount > 0;
+  const prices = outcomePrices(market);
+  const isResolved = market.phase === 'resolved';
+  const liquidity = restingMicroUsd(market);
+  const micros = hashWord(seed, 51, spec.no) % 1_000_000;
+  return {
+    id: spec.id,
+    question: spec.question,
+    conditionId: spec.conditionId,
+    slug: spec.slug,
+    resolutionSource: '',
+    endDate: isoSeconds(spec.endSecond),
+    liquidity: formatScaled(liquidity, UNITS),
+    startDate: isoMicros(spec.createdSecond, micros),
+    image: ICON,
+    icon: ICON,
+    description: descriptionOf(market),
+    outcomes: listText(spec.outcomes),
+    outcomePrices: prices === undefined ? undefined : listText(prices),
+    volume: traded ? formatScaled(market.volumeMicroUsd, UNITS) : undefined,
+    active: market.withdrawn !== 'inactive',
+    closed: isResolved,
+    marketMakerAddress: '',
+    createdAt: isoMicros(spec.createdSecond, micros),
+    updatedAt: updatedAt(market),
+    closedTime: market.closedSecond === undefined ? undefined : spacedTime(market.closedSecond),
+    new: false,
+    featured: false,
+    archived: market.withdrawn === 'archived',
+    restricted: true,
+    groupItemTitle: spec.groupItemTitle,
+    groupItemThreshold: spec.groupItemThreshold,
+    questionID: questionIdOf(seed, spec.no),
+    umaEndDate: market.closedSecond === undefined ? undefined : isoSeconds(market.closedSecond),
+    enableOrderBook: true,
+    orderPriceMinTickSize: 1 / spec.ticksPerUnit,
+    orderMinSize: 5,
+    umaResolutionStatus: market.phase === 'open' ? undefined : market.phase,
+    volumeNum: traded ? market.volumeMicroUsd / UNITS : undefined,
+    liquidityNum: liquidity / UNITS,
+    endDateIso: isoDate(spec.endSecond),
+    startDateIso: isoDate(spec.createdSecond),
+    hasReviewedDates: true,
+    ...volumes(market, second),
+    clobTokenIds: listText(spec.tokenIds),
+    umaBond: '500',
+    umaReward: '5',
+    volumeClob: traded ? market.volumeMicroUsd / UNITS : undefined,
+    liquidityClob: liquidity / UNITS,
+    makerBaseFee: 1000,
+    takerBaseFee: 1000,
+    customLiveness: 0,
+    acceptingOrders: market.isTrading || market.withdrawn !== undefined,
+    negRisk: event.negRiskId !== undefined,
+    negRiskMarketID: event.negRiskId,
+    negRiskRequestID: event.negRiskId === undefined ? undefined : questionIdOf(seed + 1, spec.no),
+    events: [gammaEventStub(event, siblings, second)],
+    tags: hasTags ? gammaTags(event, seed) : undefined,
+    ready: false,
+    funded: false,
+    acceptingOrdersTimestamp: isoSeconds(spec.createdSecond),
+    cyom: false,
+    pagerDutyNotificationEnabled: false,
+    approved: true,
+    rewardsMinSize: 50,
+    rewardsMaxSpread: 4.5,
+    ...quoteFields(market),
+    ...priceChanges(market, second),
+    automaticallyResolved: isResolved ? true : undefined,
+    automaticallyActive: true,
+    clearBookOnStart: true,
+    showGmpSeries: false,
+    showGmpOutcome: false,
+    manualActivation: false,
+    negRiskOther: false,
+    umaResolutionStatuses: umaHistory(market),
+    pendingDeployment: false,
+    deploying: false,
+    deployingTimestamp: isoMicros(spec.createdSecond, micros),
+    rfqEnabled: false,
+    holdingRewardsEnabled: false,
+    feesEnabled: true,
+    requiresTranslation: false,
+    feeType: 'general_fees',
+    feeSchedule: { exponent: 1, rate: 0.05, takerOnly: true, rebateRate: 0.25 },
+  };
+}
+
+/** A list as Gamma writes it: a string that holds JSON, with a space after each comma. */
+export function listText(values: readonly string[]): string {
+  return `[${values.map((value) => JSON.stringify(value)).join(', ')}]`;
+}
+
+export function updatedAt(market: Market): string {
+  const changedMs = market.changedAtMs;
+  return isoMicros(Math.floor(changedMs / 1000), (changedMs % 1000) * 1000 + (market.spec.no % 1000));
+}
+
+function descriptionOf(market: Market): string {
+  const [first, second] = market.spec.outcomes;
+  return `This market will resolve to "${first}" if the answer to "${market.spec.question}" is ${first}. Otherwise, it will resolve to "${second}".\n\nThe resolution source is the simulator.`;
+}
+
+/** Best prices of the first outcome; after the close the last ones stay, and an empty side is left out. */
+function quoteFields(market: Market): Wire {
+  const { spec, isTrading } = market;
+  const bid = isTrading ? market.book.bestBid : market.staleBid;
+  const ask = isTrading ? market.book.bestAsk : market.staleAsk;
+  const grid = spec.ticksPerUnit;
+  const hasQuote = bid !== undefined || ask !== undefined;
+  return {
+    spread: hasQuote ? ((ask ?? grid) - (bid ?? 0)) / grid : undefined,
+    lastTradePrice: market.lastYesTicks === undefined ? undefined : market.lastYesTicks / grid,
+    bestBid: bid === undefined ? undefined : bid / grid,
+    bestAsk: ask === undefined ? undefined : ask / grid,
+  };
+}
+
+function volumes(market: Market, second: number): Wire {
+  if (market.tradeCount === 0) return {};
+  const day = market.volume.total(second) / UNITS;
+  const all = market.volumeMicroUsd / UNITS;
+  return {
+    volume24hr: day,
+    volume1wk: all,
+    volume1mo: all,
+    volume1yr: all,
+    volume24hrClob: day,
+    volume1wkClob: all,
+    volume1moClob: all,
+    volume1yrClob: all,
+  };
+}
+
+function priceChanges(market: Market, second: number): Wire {
+  const now = market.lastYesTicks;
+  if (now === undefined) return {};
+  const change = (secondsAgo: number): number | undefined => {
+    const then = market.volume.ticksBefore(second, secondsAgo);
+    return then === undefined || then === now ? undefined : (now - then) / market.spec.ticksPerUnit;
+  };
+  return { oneHourPriceChange: change(HOUR), oneDayPriceChange: change(DAY) };
+}
+
+function umaHistory(market: Market): string {
+  const steps: string[] = [];
+  if (market.phase !== 'open') steps.push('proposed');
+  if (market.phase === 'disputed' || (market.phase === 'resolved' && market.spec.isDisputed)) steps.push('disputed');
+  return listText(steps);
+}

@@ -1,0 +1,30 @@
+import { numberField } from '../values/api-json.ts';
+import type { Decimal } from '../values/decimal.ts';
+import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
+import type { AlertCondition } from './alert.ts';
+
+/** What a `price_alert` event tells (spec section 6.2, plus venue and market). */
+export interface PriceAlert extends EventStamp {
+  alertId: string;
+  tokenMint: string;
+  tokenSymbol: string;
+  condition: AlertCondition;
+  targetPrice: Decimal;
+  currentPrice: Decimal;
+  venue?: string;
+  marketId?: string;
+}
+
+/** The delivery body. */
+export function priceAlertBody(alert: PriceAlert): string {
+  return eventBody('price_alert', alert, {
+    alertId: alert.alertId,
+    tokenMint: alert.tokenMint,
+    tokenSymbol: alert.tokenSymbol,
+    condition: alert.condition,
+    targetPrice: numberField(alert.targetPrice),
+    currentPrice: numberField(alert.currentPrice),
+    venue: alert.venue,
+    marketId: alert.marketId,
+  });
+}

@@ -1,0 +1,17 @@
+import type { Decimal } from '../values/decimal.ts';
+import type { BookRecord, PriceRecord } from './market.ts';
+import { type Quotes, quotedPrice } from './quoted-price.ts';
+
+/** The best bid and the best ask of a book. */
+export function quotesOf(book: BookRecord): Quotes {
+  return { bid: book.bids[0]?.price, ask: book.asks[0]?.price };
+}
+
+/** A book as a price, by `quotedPrice`; undefined where that has none. */
+export function priceOfBook(book: BookRecord, lastPrice?: Decimal): PriceRecord | undefined {
+  const { bid, ask } = quotesOf(book);
+  const price = quotedPrice({ bid, ask }, lastPrice);
+  if (price === undefined) return undefined;
+  const { outcomeId, asOfMs } = book;
+  return { outcomeId, asOfMs, price, ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) };
+}

@@ -1,0 +1,25 @@
+import { compareDecimals, type Decimal, midpoint, subtractDecimals } from '../values/decimal.ts';
+
+/** The best orders of one outcome, the bid not above the ask; a side without orders is absent. */
+export interface Quotes {
+  bid?: Decimal | undefined;
+  ask?: Decimal | undefined;
+}
+
+/** The widest spread whose middle still is a price: beyond it, one stray order moves the middle by more than 0.05. */
+const MAX_MID_SPREAD = '0.1' as Decimal;
+
+/** Whether both sides have orders, at most 0.10 apart, so that their middle is the price. */
+export function isTight({ bid, ask }: Quotes): boolean {
+  return bid !== undefined && ask !== undefined && compareDecimals(subtractDecimals(ask, bid), MAX_MID_SPREAD) <= 0;
+}
+
+/**
+ * The price of an outcome, by the one rule of all venues with quotes: the middle of tight quotes, else the venue's last
+ * traded price, else undefined. The last price counts as it is, inside the quotes or outside of them. The rule mirrors: one
+ * minus all inputs gives one minus the result, so both outcomes of a binary market agree.
+ */
+export function quotedPrice(quotes: Quotes, lastPrice: Decimal | undefined): Decimal | undefined {
+  const { bid, ask } = quotes;
+  return bid !== undefined && ask !== undefined && isTight(quotes) ? midpoint(bid, ask) : lastPrice;
+}

@@ -1,0 +1,84 @@
+import { type Decimal, ZERO } from '../values/decimal.ts';
+
+/** What is known of one token of a wallet. */
+export interface KnownBalance {
+  mint: string;
+  amount: Decimal;
+  /** Grows with each change. */
+  version: bigint;
+  symbol?: string;
+  marketId?: string;
+  /** Complete reads in a row that did not have it. */
+  missed: number;
+}
+
+/** One complete read of a wallet: every page of it, in one go. */
+export interface BalanceRead {
+  balances: readonly { tokenMint: string; amount: Decimal; tokenSymbol?: string; marketId?: string }[];
+  /** Tokens that were listed and could not be read; null when such a row did not even say its token. */
+  unreadable: ReadonlySet<string> | null;
+  /** The first one: it is what later ones are compared with, and nothing has changed. */
+  isBaseline: boolean;
+}
+
+export interface BalanceChange {
+  mint: string;
+  symbol?: string;
+  marketId?: string;
+  previous: Decimal;
+  current: Decimal;
+  /** Of the balance after it. */
+  version: bigint;
+}
+
+/** A token that is no longer listed is gone when so many complete reads in a row did not have it. */
+const READS_UNTIL_GONE = 2;
+
+/**
+ * Compares a complete read with what is known; pure. `rows` are to be stored, `changes` are to be told, both in the order of
+ * the mints. An amount that was read is true; only an absence may be an accident of paging, so it has to repeat.
+ */
+export function compareBalances(
+  known: ReadonlyMap<string, KnownBalance>,
+  read: BalanceRead,
+): { rows: KnownBalance[]; changes: BalanceChange[] } {
+  const rows: KnownBalance[] = [];
+  const changes: BalanceChange[] = [];
+  const listed = new Map(read.balances.map((balance) => [balance.tokenMint, balance]));
+  for (const { tokenMint: mint, amount, tokenSymbol, marketId } of listed.values()) {
+    const before = known.get(mint);
+    const names = {
+      ...((tokenSymbol ?? before?.symbol) !== undefined && { symbol: tokenSymbol ?? before?.symbol }),
+      ...((marketId ?? before?.marketId) !== undefined && { marketId: marketId ?? before?.marketId }),
+    } as Pick<KnownBalance, 'symbol' | 'marketId'>;
+    if (before?.amount === amount) {
+      if (before.missed > 0) rows.push({ ...before, missed: 0 });
+      continue;
+    }
+    if (!before && amount === ZERO) continue;
+    const version = (before?.version ?? 0n) + 1n;
+    rows.push({ mint, amount, version, ...names, missed: 0 });
+    if (!read.isBaseline) changes.push({ mint, ...names, previous: before?.amount ?? ZERO, current: amount, version });
+  }
+  for (const before of known.values()) {
+    if (listed.has(before.mint) || before.amount === ZERO) continue;
+    if (read.unreadable === null || read.unreadable.has(before.mint)) continue;
+    const missed = before.missed + 1;
+    if (missed < READS_UNTIL_GONE) {
+      rows.push({ ...before, missed });
+      continue;
+    }
+    const { amount: previous, ...rest } = before;
+    const version = before.version + 1n;
+    rows.push({ ...rest, amount: ZERO, version, missed: 0 });
+    const { symbol, marketId } = before;
+    const names = { ...(symbol !== undefined && { symbol }), ...(marketId !== undefined && { marketId }) };
+    changes.push({ mint: before.mint, ...names, previous, current: ZERO, version });
+  }
+  return { rows: rows.sort(byMint), changes: changes.sort(byMint) };
+}
+
+/** Each mint is there once. */
+function byMint(a: { mint: string }, b: { mint: string }): number {
+  return a.mint < b.mint ? -1 : 1;
+}

@@ -1,0 +1,102 @@
+import ipaddr from 'ipaddr.js';
+import { OddswireError } from '../values/errors.ts';
+
+type Address = ReturnType<typeof ipaddr.parse>;
+
+/** A parsed address range. Made by `parseCidrs` only. */
+export interface Cidr {
+  readonly network: Address;
+  readonly bits: number;
+}
+
+/** Everything wrong with a list of ranges, one line each. */
+export class CidrListError extends OddswireError {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super('invalid_cidr_list', problems.join('; '));
+    this.problems = problems;
+  }
+}
+
+const GLOBAL_UNICAST_V6 = cidr('2000::/3');
+/** Azure's WireServer: a public address that is the host's own control channel. */
+const AZURE_WIRE_SERVER = cidr('168.63.129.16/32');
+
+/**
+ * Whether webhooks may be sent to this address (DESIGN section 8). `allow` holds the operator's exceptions and wins.
+ * Failure policy: closed. What cannot be read as an address is not public.
+ */
+export function isPublicAddress(address: string, allow: readonly Cidr[] = []): boolean {
+  const ip = parseAddress(address);
+  if (ip === null) return false;
+  if (allow.some((range) => contains(range, ip))) return true;
+  if (contains(AZURE_WIRE_SERVER, ip)) return false;
+  // ipaddr.js calls unassigned space "unicast": `::7f00:1` (IPv4-compatible loopback) and `4000::1` among it.
+  if (ip.kind() === 'ipv6' && !contains(GLOBAL_UNICAST_V6, ip)) return false;
+  return ip.range() === 'unicast';
+}
+
+/** The network an address stands for: an IPv4 address is one, of IPv6 the /64; and whether it is within `ranges`. Null for no address. */
+export function networkOf(address: string, ranges: readonly Cidr[]): { text: string; isWithin: boolean } | null {
+  const ip = parseAddress(address);
+  if (ip === null) return null;
+  const text = ip.toString();
+  const isWithin = ranges.some((range) => contains(range, ip));
+  if (ip.kind() === 'ipv4') return { text, isWithin };
+  const prefix = ip.toByteArray().slice(0, 8);
+  return { text: `${Buffer.from(prefix).toString('hex')}::/64`, isWithin };
+}
+
+/** Whether an address is loopback in either family, mapped forms included. */
+export function isLoopbackAddress(address: string): boolean {
+  return parseAddress(address)?.range() === 'loopback';
+}
+
+/**
+ * Reads a comma list of ranges such as `127.0.0.0/8,fd00::/8`; a bare address is a range of one. Empty text is no
+ * range. Throws CidrListError listing every bad entry.
+ */
+export function parseCidrs(text: string): Cidr[] {
+  const ranges: Cidr[] = [];
+  const problems: string[] = [];
+  for (const [index, entry] of text
+    .split(',')
+    .map((part) => part.trim())
+    .entries()) {
+    if (entry === '') continue;
+    const range = parseRange(entry);
+    if (range === null) problems.push(`entry ${index + 1} is not an address range such as 10.0.0.0/8 or fd00::/8`);
+    // Mapped addresses are unwrapped before matching, so a mapped range would never match anything.
+    else if (range.network.range() === 'ipv4Mapped')
+      problems.push(`entry ${index + 1} must be written as an IPv4 range`);
+    else ranges.push(range);
+  }
+  if (problems.length > 0) throw new CidrListError(problems);
+  return ranges;
+}
+
+function parseRange(entry: string): Cidr | null {
+  // The library would also read `10.1/8` and `0x7f.1`; in configuration those are more likely typing errors.
+  if (ipaddr.IPv4.isValidCIDRFourPartDecimal(entry) || ipaddr.IPv6.isValidCIDR(entry)) return cidr(entry);
+  if (ipaddr.IPv4.isValidFourPartDecimal(entry)) return cidr(`${entry}/32`);
+  if (ipaddr.IPv6.isValid(entry)) return cidr(`${entry}/128`);
+  return null;
+}
+
+function cidr(text: string): Cidr {
+  const [network, bits] = ipaddr.parseCIDR(text);
+  return { network, bits };
+}
+
+/** The address with its zone cut off and an IPv4-mapped form unwrapped; null when it is none. */
+function parseAddress(address: string): Address | null {
+  const [withoutZone = ''] = address.split('%');
+  // IPv4-compatible and long retired (RFC 4291 section 2.5.5.1); ipaddr.js would read it as IPv4-mapped.
+  if (/^::\d+(\.\d+)+$/.test(withoutZone)) return null;
+  return ipaddr.isValid(withoutZone) ? ipaddr.process(withoutZone) : null;
+}
+
+function contains(range: Cidr, ip: Address): boolean {
+  return range.network.kind() === ip.kind() && ip.match(range.network, range.bits);
+}

@@ -1,0 +1,128 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { OddswireError } from '../values/errors.ts';
+
+/** Receivers refuse older or newer Standard Webhooks timestamps (standardwebhooks spec, "Verifying webhook authenticity"). */
+export const STANDARD_TOLERANCE_SECONDS = 300;
+
+const STANDARD_PREFIX = 'whsec_';
+export const GENERATED_SECRET_BYTES = 32;
+export const MIN_SECRET_LENGTH = 16;
+export const MAX_SECRET_LENGTH = 256;
+export const MIN_STANDARD_KEY_BYTES = 24;
+export const MAX_STANDARD_KEY_BYTES = 64;
+
+/** A `whsec_` secret whose rest is not canonical base64: it has no key that every receiver would agree on. */
+export class InvalidSecretError extends OddswireError {
+  constructor() {
+    super('invalid_secret', 'a webhook secret that starts with "whsec_" is not followed by canonical base64');
+  }
+}
+
+/** A new subscription secret: `whsec_` and the base64 of 32 random bytes. */
+export function generateSecret(): string {
+  return STANDARD_PREFIX + randomBytes(GENERATED_SECRET_BYTES).toString('base64');
+}
+
+/**
+ * Why a caller's own secret is refused, or null when it is fine: 16 to 256 printable ASCII characters, and after a
+ * `whsec_` prefix the canonical base64 of 24 to 64 bytes. The text never repeats the secret.
+ */
+export function secretProblem(secret: string): string | null {
+  if (secret.length < MIN_SECRET_LENGTH || secret.length > MAX_SECRET_LENGTH) {
+    return `must have ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters`;
+  }
+  if (!/^[\x20-\x7e]*$/.test(secret)) return 'must hold printable ASCII characters only';
+  if (!secret.startsWith(STANDARD_PREFIX)) return null;
+  const key = canonicalBase64(secret.slice(STANDARD_PREFIX.length));
+  if (key === null) return 'must be canonical base64 after "whsec_"';
+  if (key.length < MIN_STANDARD_KEY_BYTES || key.length > MAX_STANDARD_KEY_BYTES) {
+    return `must hold ${MIN_STANDARD_KEY_BYTES} to ${MAX_STANDARD_KEY_BYTES} bytes of base64 after "whsec_"`;
+  }
+  return null;
+}
+
+/**
+ * The value of `X-Webhook-Signature`: `sha256=` and the lower-case hex HMAC-SHA256 of the body bytes, keyed with the
+ * UTF-8 bytes of the whole secret as the API returned it (spec section 6.3, DESIGN section 8).
+ */
+export function signBody(secret: string, body: Uint8Array | string): string {
+  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+}
+
+/** Whether `header` is the `X-Webhook-Signature` of this body. Takes the same time wherever the two differ. */
+export function verifyBody(secret: string, body: Uint8Array | string, header: string): boolean {
+  return constantTimeEqual(signBody(secret, body), header);
+}
+
+/**
+ * The Standard Webhooks key of a secret: the bytes behind the base64 after `whsec_`, or the UTF-8 bytes of any other
+ * secret. Throws InvalidSecretError when the base64 is not canonical (`secretProblem` keeps such secrets out).
+ */
+export function standardKey(secret: string): Buffer {
+  if (!secret.startsWith(STANDARD_PREFIX)) return Buffer.from(secret, 'utf8');
+  const key = canonicalBase64(secret.slice(STANDARD_PREFIX.length));
+  if (key === null || key.length === 0) throw new InvalidSecretError();
+  return key;
+}
+
+/**
+ * The value of `webhook-signature`: one `v1,<base64>` per secret, separated by spaces, over `id.timestamp.body`.
+ * `timestampSeconds` is a whole number of epoch seconds. Several secrets are given while one is being rotated out.
+ */
+export function standardSignature(
+  secrets: readonly string[],
+  id: string,
+  timestampSeconds: number,
+  body: Uint8Array | string,
+): string {
+  return secrets.map((secret) => `v1,${standardDigest(secret, id, String(timestampSeconds), body)}`).join(' ');
+}
+
+/** What a receiver got: the three `webhook-*` headers as text and the raw body. */
+interface StandardDelivery {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly signature: string;
+  readonly body: Uint8Array | string;
+}
+
+type StandardVerdict = 'ok' | 'bad_timestamp' | 'too_old' | 'too_new' | 'bad_signature';
+
+/**
+ * Checks a Standard Webhooks delivery against any of the secrets, in constant time per pair.
+ * `nowSeconds` is the receiver's clock; more than five minutes away in either direction is refused.
+ */
+export function verifyStandard(
+  secrets: readonly string[],
+  delivery: StandardDelivery,
+  nowSeconds: number,
+): StandardVerdict {
+  if (!/^\d{1,12}$/.test(delivery.timestamp)) return 'bad_timestamp';
+  const ageSeconds = nowSeconds - Number(delivery.timestamp);
+  if (ageSeconds > STANDARD_TOLERANCE_SECONDS) return 'too_old';
+  if (ageSeconds < -STANDARD_TOLERANCE_SECONDS) return 'too_new';
+  const offered = delivery.signature.split(' ');
+  let matched = false;
+  for (const secret of secrets) {
+    const expected = `v1,${standardDigest(secret, delivery.id, delivery.timestamp, delivery.body)}`;
+    for (const part of offered) matched = constantTimeEqual(expected, part) || matched;
+  }
+  return matched ? 'ok' : 'bad_signature';
+}
+
+function standardDigest(secret: string, id: string, timestamp: string, body: Uint8Array | string): string {
+  const hmac = createHmac('sha256', standardKey(secret));
+  return hmac.update(`${id}.${timestamp}.`).update(body).digest('base64');
+}
+
+/** Node's decoder skips what it does not know; only text that encodes back to itself names one key. */
+function canonicalBase64(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : null;
+}
+
+/** Hashing first gives `timingSafeEqual` the equal lengths it insists on. */
+function constantTimeEqual(expected: string, offered: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(expected), digest(offered));
+}

@@ -1,0 +1,204 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { EmbeddedPostgresError } from '../runtime/errors.ts';
+import type { ClusterHome } from './cluster-home.ts';
+import { runAs, SERVER_ENVIRONMENT } from './run-as.ts';
+
+const POLL_MS = 20;
+const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
+/** After a crash the backends of the old postmaster need a moment to notice. */
+const OLD_BACKENDS_MS = 10_000;
+
+/** The contents of `postmaster.pid`. `status` is `starting`, `ready`, `stopping` or another word of Postgres. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+  readonly status: string;
+}
+
+/** The live postmaster of this cluster. A pid file left by a crash counts as none, its pid reused or not. */
+export async function livePostmaster(cluster: ClusterHome): Promise<Postmaster | null> {
+  const found = await readPidFile(cluster);
+  if (found === null || !(await isRunning(found.pid))) return null;
+  if (await servesData(found.pid, cluster)) return found;
+  // Postgres itself would believe a pid that now is another program's, as in a container started anew.
+  await rm(pidFile(cluster), { force: true });
+  return null;
+}
+
+/**
+ * Starts the server on 127.0.0.1 and waits until it takes connections. It is a session of its own: a terminal's
+ * Ctrl-C and the end of this process do not reach it.
+ * @throws EmbeddedPostgresError with the end of its log.
+ */
+export async function startPostmaster(options: {
+  cluster: ClusterHome;
+  program: string;
+  port: number;
+  durable: boolean;
+}): Promise<Postmaster> {
+  const { cluster, program, port, durable } = options;
+  const logPath = join(cluster.path, 'postgres.log');
+  const giveUpAt = Date.now() + OLD_BACKENDS_MS;
+  for (;;) {
+    await limitLog(logPath);
+    const log = await open(logPath, 'a', 0o600);
+    const logStart = (await log.stat()).size;
+    const child = spawn(program, ['-D', cluster.data, '-p', String(port), ...settings(durable)], {
+      cwd: '/',
+      detached: true,
+      env: SERVER_ENVIRONMENT,
+      stdio: ['ignore', log.fd, log.fd],
+      ...cluster.user.ids,
+    });
+    try {
+      await once(child, 'spawn');
+    } finally {
+      await log.close();
+    }
+    child.unref();
+    const ready = await untilReady(cluster, child.pid ?? 0, () => child.exitCode !== null || child.signalCode !== null);
+    if (ready !== null) return ready;
+    const reason = (await readFile(logPath)).subarray(logStart).toString('utf8').trim();
+    const waitsForOldBackends = /is still in use|already exists/.test(reason);
+    if (!waitsForOldBackends || Date.now() > giveUpAt) {
+      throw new EmbeddedPostgresError(
+        `the embedded database did not start: ${reason.slice(-600) || 'no reason given'}`,
+      );
+    }
+    await delay(10 * POLL_MS);
+  }
+}
+
+/** Waits until a postmaster of another process is ready; null when it ends instead. */
+export async function untilReady(
+  cluster: ClusterHome,
+  pid: number,
+  hasEnded: () => boolean = () => false,
+): Promise<Postmaster | null> {
+  for (;;) {
+    // In this order: one that became ready and then ended must not count as ready.
+    const found = await readPidFile(cluster);
+    if (hasEnded() || !(await isRunning(pid))) return null;
+    if (found?.pid === pid && found.status === 'ready') return found;
+    if (found?.pid === pid && found.status === 'stopping') return null;
+    await delay(POLL_MS);
+  }
+}
+
+/** Asks a process to end and waits; false when it is still there after `limitMs`. */
+export async function signalAndWait(pid: number, signal: NodeJS.Signals, limitMs: number): Promise<boolean> {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return true;
+    throw error;
+  }
+  return untilGone(pid, limitMs);
+}
+
+/** Whether the process ended within `limitMs`. */
+export async function untilGone(pid: number, limitMs: number): Promise<boolean> {
+  const deadline = Date.now() + limitMs;
+  while (await isRunning(pid)) {
+    if (Date.now() > deadline) return false;
+    await delay(POLL_MS);
+  }
+  return true;
+}
+
+function settings(durable: boolean): string[] {
+  const values: Record<string, string> = {
+    listen_addresses: '127.0.0.1',
+    // A socket's path must be short and reachable; loopback is always there.
+    unix_socket_directories: '',
+    max_connections: '200',
+    shared_buffers: durable ? '256MB' : '128MB',
+    wal_compression: 'on',
+    max_wal_size: '2GB',
+    checkpoint_timeout: '15min',
+    random_page_cost: '1.1',
+    jit: 'off',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    // `log` lets the server's own messages through, not each statement a client got wrong, nor its values.
+    log_min_messages: 'log',
+    log_min_error_statement: 'panic',
+    log_checkpoints: 'off',
+    // Without fsync a commit costs next to nothing, so it still survives the server being killed, as tests do.
+    ...(!durable && {
+      fsync: 'off',
+      full_page_writes: 'off',
+      wal_level: 'minimal',
+      max_wal_senders: '0',
+    }),
+  };
+  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+function pidFile(cluster: ClusterHome): string {
+  return join(cluster.data, 'postmaster.pid');
+}
+
+/** Lines: pid, data folder, start time, port, socket folder, listen address, shared memory key, status. */
+async function readPidFile(cluster: ClusterHome): Promise<Postmaster | null> {
+  let text: string;
+  try {
+    text = await readFile(pidFile(cluster), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  const lines = text.split('\n');
+  const pid = Number(lines[0]);
+  if (!Number.isInteger(pid) || pid <= 0) return null;
+  return { pid, port: Number(lines[3] ?? 0), status: (lines[7] ?? 'starting').trim() };
+}
+
+async function isRunning(pid: number): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+  }
+  // A zombie that was not reaped yet still answers.
+  const status = await procText(pid, 'stat');
+  return status === null || !/^\d+ \(.*\) Z/s.test(status);
+}
+
+/** A postmaster works in its data folder; only where /proc is missing does its command line have to do. */
+async function servesData(pid: number, cluster: ClusterHome): Promise<boolean> {
+  try {
+    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster.data));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Not ours to look at: not the user our server runs as.
+    if (code === 'EACCES' || code === 'EPERM') return false;
+    const hasProc = (await procText(process.pid, 'stat')) !== null;
+    if (hasProc) return false;
+  }
+  const { stdout } = await runAs({ name: 'self' }, 'ps', ['-o', 'command=', '-p', String(pid)]);
+  return stdout.includes(cluster.data);
+}
+
+/** A file of /proc, null on systems without /proc. */
+async function procText(pid: number, name: string): Promise<string | null> {
+  try {
+    return await readFile(`/proc/${pid}/${name}`, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return null;
+    throw error;
+  }
+}
+
+async function limitLog(path: string): Promise<void> {
+  try {
+    if ((await stat(path)).size > LOG_LIMIT_BYTES) await rename(path, `${path}.1`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}

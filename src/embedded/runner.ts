@@ -1,0 +1,166 @@
+import { resolve } from 'node:path';
+import { type Config, loadConfig } from '../config/config.ts';
+import type { Logger } from '../observe/logger.ts';
+import { PortTakenError } from '../runtime/errors.ts';
+import { freePort, isPortFree, nextFreePort } from './free-port.ts';
+import { localSecretsKeys } from './local-secrets.ts';
+import { type ProcfileEntry, parseProcfile } from './procfile.ts';
+import { createSupervisor, type Outcome, type SupervisorLimits } from './supervisor.ts';
+
+/** The Procfile's name for the embedded database: started first, stopped last, left out with a DATABASE_URL. */
+const DATABASE = 'db';
+/** Companions end after the service that talks to them, the database last. */
+const COMPANION_WAVE = 1;
+const DATABASE_WAVE = 2;
+/** The database ends by itself within 10 s (embedded-postgres.ts); killed, it would leave its server behind. */
+const DATABASE_STOP_MS = 12_000;
+/** Stands in for the URL that is known once the embedded database runs, so that the rest can be checked before. */
+const URL_TO_COME = 'postgres://embedded/oddswire';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface RunnerOptions {
+  /** The folder the commands of the Procfile are relative to. */
+  readonly root: string;
+  readonly procfileText: string;
+  /** Paths in it absolute: the processes run in `root`. */
+  readonly environment: Environment;
+  readonly dataDir: string;
+  readonly log: Logger;
+  readonly onLine: (name: string, line: string, isError: boolean) => void;
+  /** Stops everything when it fires. */
+  readonly signal: AbortSignal;
+  /** Processes beside the service; they end after it. */
+  readonly companions?: readonly ProcfileEntry[];
+  /** Called once every process has been started; the API may still be waiting for the migrations. */
+  readonly onStarted?: (apiUrl: string) => void;
+  readonly limits?: Partial<SupervisorLimits>;
+}
+
+interface Plan {
+  readonly environment: Environment;
+  readonly apiUrl: string;
+  /** METRICS_PORT of each service. */
+  readonly metricsPorts: ReadonlyMap<string, number>;
+}
+
+/**
+ * Runs the processes of a Procfile until the signal fires or one of them says that it cannot run; resolves when none is
+ * left. When it throws, nothing has been started.
+ * @throws ConfigError, PortTakenError, ProcfileError
+ */
+export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
+  const { root, log, onLine, signal, companions = [] } = options;
+  const entries = parseProcfile(options.procfileText);
+  const services = entries.filter(({ name }) => name !== DATABASE);
+  const database = options.environment['DATABASE_URL'] ? undefined : entries.find(({ name }) => name === DATABASE);
+  const plan = await preflight(options, services, database !== undefined);
+  if (signal.aborted) return {};
+
+  let servedUrl: string | undefined;
+  let hasMoved = false;
+  const supervisor = createSupervisor({
+    cwd: root,
+    log,
+    onLine,
+    onMessage(name, message) {
+      const url = name === DATABASE ? readyUrl(message) : null;
+      if (url !== null) databaseIsUp(url);
+    },
+    ...(options.limits !== undefined && { limits: options.limits }),
+  });
+
+  function databaseIsUp(url: string): void {
+    if (servedUrl === undefined) {
+      servedUrl = url;
+      startServices({ ...plan.environment, DATABASE_URL: url });
+    } else if (servedUrl !== url) {
+      // Its port was taken while it was down: every process would have to be told.
+      log.error('the embedded database came back at another address; start oddswire again');
+      hasMoved = true;
+      stop();
+    }
+  }
+
+  function startServices(environment: Environment): void {
+    for (const { name, command } of services) {
+      const metricsPort = String(plan.metricsPorts.get(name) ?? 0);
+      supervisor.start({ name, command, environment: { ...environment, METRICS_PORT: metricsPort } });
+    }
+    options.onStarted?.(plan.apiUrl);
+  }
+
+  function stop(): void {
+    supervisor.stop().catch((error: unknown) => log.error({ err: error }, 'stopping failed'));
+  }
+
+  signal.addEventListener('abort', stop, { once: true });
+  for (const { name, command } of companions) {
+    supervisor.start({ name, command, environment: plan.environment, stopWave: COMPANION_WAVE });
+  }
+  if (database === undefined) startServices(plan.environment);
+  else {
+    supervisor.start({
+      ...database,
+      environment: plan.environment,
+      stopWave: DATABASE_WAVE,
+      stopMs: DATABASE_STOP_MS,
+    });
+  }
+  const outcome = await supervisor.finished;
+  signal.removeEventListener('abort', stop);
+  return hasMoved ? { fatal: { name: DATABASE } } : outcome;
+}
+
+/** Finds faults that would stop a process right after its start, before any process starts. */
+async function preflight(
+  options: RunnerOptions,
+  services: readonly ProcfileEntry[],
+  isEmbedded: boolean,
+): Promise<Plan> {
+  const dataDir = resolve(options.dataDir);
+  const given: Environment = { ...options.environment, DATA_DIR: dataDir };
+  const secretsKeys = given['SECRETS_KEYS'] || (isEmbedded ? await localSecretsKeys(dataDir, options.log) : undefined);
+  const environment = { ...given, SECRETS_KEYS: secretsKeys };
+  const config = loadConfig(isEmbedded ? { ...environment, DATABASE_URL: URL_TO_COME } : environment);
+  const { host } = config.http;
+  if (config.http.port !== 0 && !(await isPortFree(config.http.port, host))) {
+    throw new PortTakenError(host, config.http.port, 'PORT');
+  }
+  const port = config.http.port || (await freePort(host));
+  return {
+    environment: { ...environment, PORT: String(port) },
+    apiUrl: `http://${reachableHost(host)}:${port}`,
+    metricsPorts: await assignMetricsPorts(config, services, port),
+  };
+}
+
+/** The API's is METRICS_PORT, the others follow in the order of the Procfile; a port in use is passed over. */
+async function assignMetricsPorts(
+  { metrics }: Config,
+  services: readonly ProcfileEntry[],
+  apiPort: number,
+): Promise<ReadonlyMap<string, number>> {
+  const ports = new Map<string, number>();
+  const taken = new Set([apiPort]);
+  let next = metrics.port;
+  for (const { name } of services) {
+    const port = metrics.port === 0 ? await freePort(metrics.host) : await nextFreePort(next, metrics.host, taken);
+    ports.set(name, port);
+    taken.add(port);
+    next = port + 1;
+  }
+  return ports;
+}
+
+/** An address to connect to for one to listen on. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** `{type: 'ready', url}`, as the database process says it. */
+function readyUrl(message: unknown): string | null {
+  if (typeof message !== 'object' || message === null || !('type' in message) || !('url' in message)) return null;
+  return message.type === 'ready' && typeof message.url === 'string' ? message.url : null;
+}

@@ -1,0 +1,210 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../observe/logger.ts';
+import { EXIT_CONFIG } from '../runtime/lifecycle.ts';
+
+/** A process to keep running. */
+export interface ProcessSpec {
+  readonly name: string;
+  /** Program and arguments; `node` means the Node that runs us. No shell. */
+  readonly command: readonly [string, ...string[]];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Processes of a wave are stopped together, lower waves first. Default 0. */
+  readonly stopWave?: number;
+  /** How long it may take to stop before it is killed, when not `limits.stopMs`. */
+  readonly stopMs?: number;
+}
+
+export interface SupervisorLimits {
+  /** From the request to stop until a process is killed, shared by all waves without a limit of their own. */
+  readonly stopMs: number;
+  readonly backoffMinMs: number;
+  readonly backoffMaxMs: number;
+  /** A process that was up this long starts again without delay growth. */
+  readonly stableAfterMs: number;
+}
+
+const DEFAULT_LIMITS: SupervisorLimits = {
+  stopMs: 18_000,
+  backoffMinMs: 200,
+  backoffMaxMs: 10_000,
+  stableAfterMs: 30_000,
+};
+
+interface SupervisorOptions {
+  readonly cwd: string;
+  readonly log: Logger;
+  /** Each line a process prints, on stdout or on stderr. */
+  readonly onLine: (name: string, line: string, isError: boolean) => void;
+  /** Each message a process sends over its channel. */
+  readonly onMessage?: (name: string, message: unknown) => void;
+  readonly limits?: Partial<SupervisorLimits>;
+}
+
+/** Why everything stopped: asked to, or because a process said that it cannot run. */
+export interface Outcome {
+  readonly fatal?: { readonly name: string };
+}
+
+/** Keeps processes running: a child that ends is started again, with growing delays. */
+interface Supervisor {
+  readonly start: (spec: ProcessSpec) => void;
+  /** Ends everything, wave by wave; later calls join the first. Resolves when no process is left. */
+  readonly stop: () => Promise<void>;
+  /** Resolves once everything is stopped. Never rejects. */
+  readonly finished: Promise<Outcome>;
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Exit>;
+}
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+interface Kept {
+  readonly spec: ProcessSpec;
+  running: Running | null;
+  restartTimer: NodeJS.Timeout | undefined;
+  backoffMs: number;
+}
+
+/** The last output of a process may still be in the pipe when its end is seen. */
+const OUTPUT_DRAIN_MS = 500;
+const MIN_WAVE_MS = 1_000;
+
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  const { log } = options;
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const kept: Kept[] = [];
+  let finish: (outcome: Outcome) => void = () => undefined;
+  const finished = new Promise<Outcome>((resolve) => {
+    finish = resolve;
+  });
+  let outcome: Outcome = {};
+  let stopping: Promise<void> | undefined;
+
+  function launch(member: Kept): void {
+    const { spec } = member;
+    const startedAt = Date.now();
+    const child = spawnChild(spec, options.cwd);
+    const running = { child, ended: ended(child) };
+    member.running = running;
+    const outputClosed = new Promise((resolve) => {
+      child.once('close', resolve);
+    });
+    readLines(child, (line, isError) => {
+      // Five processes that refuse the same setting say it once.
+      if (isError && outcome.fatal !== undefined) return;
+      options.onLine(spec.name, line, isError);
+    });
+    child.on('message', (message) => options.onMessage?.(spec.name, message));
+    // The channel of a child that is ending fails: the exit decides.
+    child.on('error', (error) => log.debug({ err: error, name: spec.name }, 'process channel or start'));
+    running.ended
+      .then(async ({ code, signal }) => {
+        member.running = null;
+        const exit = { name: spec.name, exitedPid: child.pid, code, signal, upMs: Date.now() - startedAt };
+        if (stopping !== undefined) {
+          log[code === 0 ? 'info' : 'warn'](exit, 'process stopped');
+        } else if (code === EXIT_CONFIG) {
+          await Promise.race([outputClosed, delay(OUTPUT_DRAIN_MS)]);
+          outcome = { fatal: { name: spec.name } };
+          log.info(exit, 'process cannot run; stopping everything');
+          await stop();
+        } else {
+          restartLater(member, exit);
+        }
+      })
+      .catch((error: unknown) => log.error({ err: error, name: spec.name }, 'looking after a process failed'));
+  }
+
+  function restartLater(member: Kept, exit: { upMs: number }): void {
+    const isStable = exit.upMs >= limits.stableAfterMs;
+    const restartInMs = isStable ? limits.backoffMinMs : member.backoffMs;
+    member.backoffMs = Math.min(restartInMs * 2, limits.backoffMaxMs);
+    log.warn({ ...exit, restartInMs }, 'process ended by itself; starting it again');
+    member.restartTimer = setTimeout(() => launch(member), restartInMs);
+  }
+
+  async function stopAll(): Promise<void> {
+    for (const { restartTimer } of kept) clearTimeout(restartTimer);
+    const deadline = Date.now() + limits.stopMs;
+    const waves = [...new Set(kept.map(({ spec }) => spec.stopWave ?? 0))].sort((a, b) => a - b);
+    for (const wave of waves) {
+      const members = kept.filter(({ spec }) => (spec.stopWave ?? 0) === wave);
+      const restMs = Math.max(deadline - Date.now(), Math.min(MIN_WAVE_MS, limits.stopMs));
+      await Promise.all(members.map((one) => stopOne(one, one.spec.stopMs ?? restMs)));
+    }
+    finish(outcome);
+  }
+
+  async function stopOne({ spec, running }: Kept, limitMs: number): Promise<void> {
+    if (running === null) return;
+    const { child } = running;
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => {
+      log.warn({ name: spec.name, killedPid: child.pid, afterMs: limitMs }, 'process did not stop in time; killing it');
+      killGroup(child);
+    }, limitMs);
+    await running.ended;
+    clearTimeout(timer);
+  }
+
+  function stop(): Promise<void> {
+    stopping ??= stopAll();
+    return stopping;
+  }
+
+  return {
+    start(spec) {
+      if (stopping !== undefined) return;
+      const member: Kept = { spec, running: null, restartTimer: undefined, backoffMs: limits.backoffMinMs };
+      kept.push(member);
+      launch(member);
+    },
+    stop,
+    finished,
+  };
+}
+
+/** A session of its own: a terminal's Ctrl-C reaches only this process, which knows the order to stop in. */
+function spawnChild(spec: ProcessSpec, cwd: string): ChildProcess {
+  const [program, ...args] = spec.command;
+  return spawn(program === 'node' ? process.execPath : program, args, {
+    cwd,
+    detached: true,
+    env: spec.environment,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+}
+
+/** Resolves however the child ends, not being startable included (code 127, as shells say). */
+function ended(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => {
+      if (child.pid === undefined) resolve({ code: 127, signal: null });
+    });
+  });
+}
+
+function readLines(child: ChildProcess, onLine: (line: string, isError: boolean) => void): void {
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    createInterface({ input: stream }).on('line', (line) => onLine(line, stream === child.stderr));
+  }
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

@@ -1,0 +1,146 @@
+import { apiKeyId, generateApiKey, hashApiKey, isSameHash, SCOPES, type Scope } from '../../domain/values/api-key.ts';
+import { OddswireError } from '../../domain/values/errors.ts';
+import { AccountEntity } from '../db/entities/account.ts';
+import { ApiKeyEntity } from '../db/entities/api-key.ts';
+import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+
+/** The account of BOOTSTRAP_API_KEY. */
+const BOOTSTRAP_ACCOUNT = 'bootstrap';
+
+/** What a request needs to know of its key. */
+export interface StoredApiKey {
+  id: string;
+  accountId: bigint;
+  scopes: readonly string[];
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  /** Limits of the account, null where the configuration's hold. */
+  ratePerMinute: number | null;
+  coldReadsPerMinute: number | null;
+}
+
+const FIND_API_KEY = sql(
+  'find_api_key',
+  `SELECT k.id, k.account_id, k.secret_hash, k.scopes, k.expires_at, k.revoked_at, a.rate_per_minute, a.cold_reads_per_minute
+   FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $1 OR k.secret_hash = $2`,
+);
+
+/** Compared with where no key has the offered id: an id that exists takes no longer than one that does not. */
+const NO_HASH = Buffer.alloc(32);
+
+interface ApiKeyLookupRow {
+  id: string;
+  account_id: string;
+  secret_hash: Buffer;
+  scopes: string[];
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  rate_per_minute: number | null;
+  cold_reads_per_minute: number | null;
+}
+
+/** The stored key that `key` is, or null. Expiry and revocation are for the caller to judge. */
+export async function findApiKey(db: Queryable, key: string): Promise<StoredApiKey | null> {
+  const hash = hashApiKey(key);
+  const rows = await db.query<ApiKeyLookupRow>(FIND_API_KEY, [apiKeyId(key), hash]);
+  if (rows.length === 0) isSameHash(NO_HASH, hash);
+  const row = rows.find((candidate) => isSameHash(candidate.secret_hash, hash));
+  if (!row) return null;
+  return {
+    id: row.id,
+    accountId: BigInt(row.account_id),
+    scopes: row.scopes,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    ratePerMinute: row.rate_per_minute,
+    coldReadsPerMinute: row.cold_reads_per_minute,
+  };
+}
+
+/** Keys are locked in order, so that two API processes flushing at once cannot deadlock. */
+const TOUCH_API_KEYS = sql(
+  'touch_api_keys',
+  `WITH used AS (SELECT * FROM unnest($1::text[], $2::timestamptz[]) AS u (id, at)),
+   locked AS (SELECT k.id, u.at FROM api_key k JOIN used u USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k)
+   UPDATE api_key k SET last_used_at = greatest(k.last_used_at, l.at) FROM locked l WHERE k.id = l.id`,
+);
+
+/** Writes when keys were last used: one statement for a batch. */
+export async function touchApiKeys(db: Queryable, usedAt: ReadonlyMap<string, Date>): Promise<void> {
+  if (usedAt.size === 0) return;
+  await db.query(TOUCH_API_KEYS, [[...usedAt.keys()], [...usedAt.values()].map((at) => at.toISOString())]);
+}
+
+/** The id of the account of this name; made if absent. */
+async function ensureAccount(tx: Tx, name: string): Promise<string> {
+  const accounts = tx.em.getRepository(AccountEntity);
+  await accounts.createQueryBuilder().insert().values({ name }).orIgnore().execute();
+  const account = await accounts.findOneBy({ name });
+  if (!account) throw new OddswireError('account_missing', 'an account vanished while it was being made');
+  return account.id;
+}
+
+/**
+ * Makes the key of BOOTSTRAP_API_KEY, with every scope, unless it exists. A revoked one stays revoked.
+ * Returns whether it was made.
+ */
+export async function ensureBootstrapKey(db: Database, key: string): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    if ((await findApiKey(tx, key)) !== null) return false;
+    const accountId = await ensureAccount(tx, BOOTSTRAP_ACCOUNT);
+    const inserted = await tx.em
+      .getRepository(ApiKeyEntity)
+      .createQueryBuilder()
+      .insert()
+      .values({ id: apiKeyId(key), accountId, name: 'bootstrap', secretHash: hashApiKey(key), scopes: [...SCOPES] })
+      .orIgnore()
+      .returning('id')
+      .execute();
+    return inserted.raw.length === 1;
+  });
+}
+
+export interface ApiKeyRequest {
+  /** Made if it does not exist. */
+  accountName: string;
+  name: string;
+  scopes: readonly Scope[];
+  expiresAt?: Date;
+}
+
+/** A key that was just made: the only time anybody sees it. */
+interface MadeApiKey {
+  id: string;
+  key: string;
+  accountId: bigint;
+}
+
+/** Makes a key for an account. The key itself is in the answer only. */
+export async function createApiKey(db: Database, request: ApiKeyRequest): Promise<MadeApiKey> {
+  return db.transaction((tx) => insertApiKey(tx, request));
+}
+
+/** The same within a transaction. */
+export async function insertApiKey(tx: Tx, request: ApiKeyRequest): Promise<MadeApiKey> {
+  const made = generateApiKey();
+  const accountId = await ensureAccount(tx, request.accountName);
+  await tx.em.getRepository(ApiKeyEntity).insert({
+    id: made.id,
+    accountId,
+    name: request.name,
+    secretHash: made.hash,
+    scopes: [...request.scopes],
+    ...(request.expiresAt !== undefined && { expiresAt: request.expiresAt }),
+  });
+  return { id: made.id, key: made.key, accountId: BigInt(accountId) };
+}
+
+const REVOKE_API_KEY = sql(
+  'revoke_api_key',
+  `UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id`,
+);
+
+/** Revokes a key, effective everywhere within the second that look-ups are cached. False when there is none of this id. */
+export async function revokeApiKey(db: Queryable, id: string): Promise<boolean> {
+  return (await db.query(REVOKE_API_KEY, [id])).length === 1;
+}

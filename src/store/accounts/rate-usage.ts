@@ -1,0 +1,40 @@
+import type { UsageEntry } from '../../domain/values/usage.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** Rows are upserted in key order, so that two API processes adding at once cannot deadlock. */
+const ADD_USAGE = sql(
+  'add_rate_usage',
+  `INSERT INTO rate_usage AS u (account_id, kind, window_start_ms, used)
+   SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS a (account_id, kind, window_start_ms, used)
+   ORDER BY a.account_id, a.kind
+   ON CONFLICT (account_id, kind) DO UPDATE SET
+     used = CASE WHEN excluded.window_start_ms > u.window_start_ms THEN excluded.used
+                 WHEN excluded.window_start_ms = u.window_start_ms THEN u.used + excluded.used
+                 ELSE u.used END,
+     window_start_ms = greatest(u.window_start_ms, excluded.window_start_ms)
+   RETURNING account_id, kind, window_start_ms, used`,
+);
+
+interface UsageRow {
+  account_id: string;
+  kind: string;
+  window_start_ms: string;
+  used: string;
+}
+
+/** `AddUsage` in Postgres: one statement for all accounts. */
+export async function addRateUsage(db: Queryable, entries: readonly UsageEntry[]): Promise<(number | null)[]> {
+  if (entries.length === 0) return [];
+  const rows = await db.query<UsageRow>(ADD_USAGE, [
+    entries.map(({ accountId }) => String(accountId)),
+    entries.map(({ kind }) => kind),
+    entries.map(({ windowStartMs }) => windowStartMs),
+    entries.map(({ used }) => used),
+  ]);
+  const totals = new Map(
+    rows.map((row) => [`${row.kind} ${row.account_id} ${row.window_start_ms}`, Number(row.used)] as const),
+  );
+  return entries.map(
+    ({ kind, accountId, windowStartMs }) => totals.get(`${kind} ${accountId} ${windowStartMs}`) ?? null,
+  );
+}

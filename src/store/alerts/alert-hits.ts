@@ -1,0 +1,204 @@
+import type { AlertCondition } from '../../domain/alerts/alert.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/*
+ * Which alerts are met, decided by what is stored alone and never by when somebody looks (DESIGN section 7). Every stamp is of
+ * the database's clock. An alert is met by
+ *   - the price in effect when it was made: the newest of `price_history` until then, or
+ *   - an observation received at or after its making (in whole milliseconds, as observations are),
+ * and by nothing from the moment on at which its market had its final outcome: payouts are no prices. Reading the price in
+ * effect then, and not the latest one now, makes neither a slow evaluator nor a slow writer lose a crossing: a price that was
+ * stamped before an alert and committed after is in effect at its making, however soon it moves on.
+ */
+
+const FINAL_STATUSES = `('resolved', 'settled')`;
+
+/**
+ * SQL of the moment since which the market of a token has its final outcome, NULL when it has none. A market never seen
+ * otherwise always had it. `tokenId` names its table too.
+ */
+function finalSince(tokenId: string): string {
+  return `(SELECT coalesce((
+      SELECT max(v.known_until) FROM market_version v
+      WHERE v.market_id = m.id AND v.facts ->> 'status' NOT IN ${FINAL_STATUSES}), '-infinity')
+    FROM outcome u JOIN market m ON m.id = u.market_id
+    WHERE u.token_id = ${tokenId} AND m.status IN ${FINAL_STATUSES})`;
+}
+
+interface Window {
+  /** SQL of the oldest moment that matters: what is older was looked at when it came. */
+  since: string;
+  /** SQL of the moment from which on nothing counts, or of NULL. */
+  until: string;
+}
+
+/** One value, so that what is not needed is not looked for. */
+function priceAndTime(row: string): string {
+  return `ARRAY[${row}.price, extract(epoch FROM ${row}.received_at)::numeric]`;
+}
+
+/** SQL of what meets alert `a`, as `{price, when it was received in epoch seconds}`: the first one, or NULL. */
+function firstMet(condition: AlertCondition, { since, until }: Window): string {
+  const meets = condition === 'above' ? '>= a.target' : '<= a.target';
+  const isBefore = (end: string, moment: string) => `(${until} IS NULL OR ${moment} < ${end})`;
+  // Stamps are in whole milliseconds: of the one in which the outcome became final, payouts are out and observations are in.
+  const wholeUntil = `date_trunc('milliseconds', ${until})`;
+  return `coalesce(
+    (SELECT ${priceAndTime('h')} FROM (
+       SELECT p.price, p.received_at FROM price_history p
+       WHERE p.token_id = a.token_id AND p.received_at <= a.created_at AND ${since} <= a.created_at
+       ORDER BY p.received_at DESC LIMIT 1) h
+     WHERE h.price ${meets} AND ${isBefore(wholeUntil, 'h.received_at')} AND ${isBefore(until, 'a.created_at')}),
+    (SELECT ${priceAndTime('o')} FROM observation o
+     WHERE o.token_id = a.token_id AND o.received_at >= greatest(date_trunc('milliseconds', a.created_at), ${since})
+       AND o.price ${meets} AND ${isBefore(until, 'o.received_at')}
+     ORDER BY o.received_at LIMIT 1))`;
+}
+
+/** The condition must be a literal: only then do the partial indexes fit, whatever the plan. */
+function activeAlerts(condition: AlertCondition, token: string): string {
+  return `a.token_id = ${token} AND a.status = 'active' AND a.condition = '${condition}'`;
+}
+
+/** Alerts that a claimed observation may meet: one range of the index per token, so cost follows tokens and hits. */
+function hitsOfObservations(condition: AlertCondition): string {
+  const bound = condition === 'above' ? 'a.target <= b.high' : 'a.target >= b.low';
+  return `SELECT a.pk, b.token_id, '${condition}' AS condition, a.met FROM bound b CROSS JOIN LATERAL (
+     SELECT a.pk, f.met FROM alert a
+     CROSS JOIN LATERAL (SELECT ${firstMet(condition, { since: 'b.since', until: 'b.final_since' })} AS met OFFSET 0) f
+     WHERE ${activeAlerts(condition, 'b.token_id')} AND ${bound} AND f.met IS NOT NULL LIMIT $5) a`;
+}
+
+/** Alerts of a market that became final: whatever met one before still counts, in whichever order marks are claimed. */
+function hitsOfFinal(condition: AlertCondition): string {
+  return `SELECT a.pk, d.token_id, '${condition}', a.met FROM decided d CROSS JOIN LATERAL (
+     SELECT a.pk, f.met FROM alert a
+     CROSS JOIN LATERAL (SELECT ${firstMet(condition, { since: `'-infinity'`, until: 'd.final_since' })} AS met OFFSET 0) f
+     WHERE ${activeAlerts(condition, 'd.token_id')} AND f.met IS NOT NULL LIMIT $5) a`;
+}
+
+/** The latest price is for a price in effect whose history is older than we keep. */
+function hitsOfNew(condition: AlertCondition): string {
+  const meets = condition === 'above' ? '>= a.target' : '<= a.target';
+  return `SELECT a.pk, a.token_id, a.condition, f.met FROM (
+     SELECT n.*, ${finalSince('n.token_id')} AS final_since FROM alert n
+     WHERE n.pk = ANY ($3::bigint[]) AND n.status = 'active' AND n.condition = '${condition}' OFFSET 0) a
+   CROSS JOIN LATERAL (SELECT coalesce(
+     ${firstMet(condition, { since: `'-infinity'`, until: 'a.final_since' })},
+     (SELECT ${priceAndTime('l')} FROM latest_price l
+      WHERE l.token_id = a.token_id AND a.final_since IS NULL AND l.price ${meets})
+     ) AS met OFFSET 0) f
+   WHERE f.met IS NOT NULL`;
+}
+
+const FIND_HITS = sql(
+  'alert_hits',
+  `WITH bound AS MATERIALIZED (
+     SELECT c.token_id, max(o.high) AS high, min(o.low) AS low, min(c.at) AS since, ${finalSince('c.token_id')} AS final_since
+     FROM (SELECT token_id, timestamptz 'epoch' + at_ms * interval '1 millisecond' AS at
+           FROM unnest($1::bigint[], $2::bigint[]) AS m (token_id, at_ms)) c
+     CROSS JOIN LATERAL (
+       SELECT max(s.price) AS high, min(s.price) AS low FROM observation s WHERE s.token_id = c.token_id AND s.received_at = c.at) o
+     GROUP BY c.token_id),
+   decided AS MATERIALIZED (
+     SELECT * FROM (SELECT token_id, ${finalSince('i.token_id')} AS final_since FROM unnest($4::bigint[]) AS i (token_id) OFFSET 0) t
+     WHERE final_since IS NOT NULL)
+   SELECT pk, token_id, condition, met[1] AS price, round(met[2] * 1000)::bigint AS at_ms FROM (
+   ${hitsOfNew('above')} UNION ALL ${hitsOfNew('below')} UNION ALL
+   ${hitsOfFinal('above')} UNION ALL ${hitsOfFinal('below')} UNION ALL
+   ${hitsOfObservations('above')} UNION ALL ${hitsOfObservations('below')}) hit LIMIT $6`,
+);
+
+function unmetOfFinal(condition: AlertCondition): string {
+  return `SELECT a.pk FROM decided d CROSS JOIN LATERAL (
+     SELECT a.pk FROM alert a WHERE ${activeAlerts(condition, 'd.token_id')}
+       AND ${firstMet(condition, { since: `'-infinity'`, until: 'd.final_since' })} IS NULL LIMIT $2) a`;
+}
+
+/** Asks again whether each was met: its market may have become final since the hits were looked for. */
+const EXPIRE_ALERTS = sql(
+  'expire_alerts',
+  `WITH decided AS MATERIALIZED (
+     SELECT * FROM (SELECT token_id, ${finalSince('i.token_id')} AS final_since FROM unnest($1::bigint[]) AS i (token_id) OFFSET 0) t
+     WHERE final_since IS NOT NULL),
+   unmet AS MATERIALIZED (
+     SELECT pk FROM (${unmetOfFinal('above')} UNION ALL ${unmetOfFinal('below')}) u LIMIT $2),
+   locked AS MATERIALIZED (
+     SELECT pk FROM alert WHERE pk = ANY (ARRAY(SELECT pk FROM unmet)) AND status = 'active' ORDER BY pk FOR UPDATE),
+   expired AS (UPDATE alert SET status = 'expired' WHERE pk = ANY (ARRAY(SELECT pk FROM locked)) RETURNING id)
+   SELECT id FROM expired`,
+);
+
+/** An alert that is met, and the price that met it (`numeric` text). */
+interface Hit {
+  pk: bigint;
+  tokenId: bigint;
+  price: string;
+  /** When that price was received, epoch milliseconds. */
+  atMs: number;
+}
+
+/** What to look at. */
+interface HitSearch {
+  /** Claimed moments of observations, epoch milliseconds. */
+  observed: readonly { tokenId: bigint; atMs: bigint }[];
+  /** Keys of alerts that were just made. */
+  created: readonly bigint[];
+  /** Tokens whose market may have become final. */
+  perhapsFinal: readonly bigint[];
+  /** Hits at most, in all and of one token and condition: one crowded token leaves room for the others. */
+  limit: number;
+  limitPerToken: number;
+}
+
+interface Hits {
+  /** Each alert once. */
+  hits: Hit[];
+  /** Tokens that may have more hits than these. */
+  unfinished: ReadonlySet<bigint> | 'all';
+}
+
+interface HitRow {
+  pk: string;
+  token_id: string;
+  condition: string;
+  price: string;
+  at_ms: string;
+}
+
+/** Finds active alerts that are met. Locks nothing: an alert may be gone when the caller locks it. */
+export async function findHits(db: Queryable, search: HitSearch): Promise<Hits> {
+  const rows = await db.query<HitRow>(FIND_HITS, [
+    search.observed.map(({ tokenId }) => tokenId),
+    search.observed.map(({ atMs }) => atMs),
+    search.created,
+    search.perhapsFinal,
+    search.limitPerToken,
+    search.limit,
+  ]);
+  const hits = new Map<string, Hit>();
+  const counts = new Map<string, number>();
+  const unfinished = new Set<bigint>();
+  for (const row of rows) {
+    // Those found since their making come first, and know the first price that met them.
+    if (!hits.has(row.pk)) hits.set(row.pk, toHit(row));
+    const group = `${row.token_id} ${row.condition}`;
+    const count = (counts.get(group) ?? 0) + 1;
+    counts.set(group, count);
+    if (count >= search.limitPerToken) unfinished.add(BigInt(row.token_id));
+  }
+  return { hits: [...hits.values()], unfinished: rows.length >= search.limit ? 'all' : unfinished };
+}
+
+function toHit({ pk, token_id, price, at_ms }: HitRow): Hit {
+  return { pk: BigInt(pk), tokenId: BigInt(token_id), price, atMs: Number(at_ms) };
+}
+
+/**
+ * Closes active alerts of these tokens that were not met before their market had its final outcome, at most `limit` of them;
+ * returns their public ids.
+ */
+export async function expireAlerts(db: Queryable, tokenIds: readonly bigint[], limit: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(EXPIRE_ALERTS, [tokenIds, limit]);
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { asError } from '../../domain/values/errors.ts';
+import { FailureStreaks } from '../../observe/failure-streaks.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** Our own channel: BullMQ's events are no way to hear that data came in (DESIGN "Cold reads"). */
+const CHANNEL = 'oddswire_arrival';
+
+const ANNOUNCE = sql('announce_arrival', `SELECT pg_notify('${CHANNEL}', $1)`);
+
+/** What clients wait for: a market's books were asked for and written, or its older trades. */
+type ArrivalKey = `book:${string}` | `history:${string}`;
+
+/** Tells every process that waits for this key; Postgres sends it when the writing transaction commits, and only then. */
+export async function announceArrival(tx: Queryable, key: ArrivalKey): Promise<void> {
+  await tx.query(ANNOUNCE, [key]);
+}
+
+/** Hears announcements of other processes. */
+export interface Arrivals {
+  /**
+   * True when the key is announced within the time. It listens from the call on, so call it before the work is enqueued
+   * and await it afterwards. False also for what was announced while the connection was away: look once more then.
+   */
+  waitFor(key: ArrivalKey, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
+  /** Resolves when it hears for the first time, or when it was closed before. */
+  ready(): Promise<void>;
+  /** Ends every wait with false, and the connection. */
+  close(): Promise<void>;
+}
+
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 5_000;
+/** A connection that died without a word is noticed by the next beat that gets no answer. */
+const HEARTBEAT_MS = 15_000;
+const ANSWER_MS = 5_000;
+/** A server that does not answer the good-bye keeps nobody. */
+const FAREWELL_MS = 1_000;
+
+/** Listens on one connection of its own, which it makes again, with backoff, whenever it is lost. Never throws. */
+export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
+  const waiting = new Map<string, Set<(arrived: boolean) => void>>();
+  const closing = new AbortController();
+  const streaks = new FailureStreaks();
+  let nowReady: () => void = () => undefined;
+  const readiness = new Promise<void>((resolve) => {
+    nowReady = resolve;
+  });
+
+  function announced(key: string | undefined): void {
+    for (const settle of waiting.get(key ?? '') ?? []) settle(true);
+  }
+
+  /** Resolves when the connection was lost, throws when it could not be made. */
+  async function listenUntilLost(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: databaseUrl,
+      application_name: 'oddswire-arrivals',
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+    });
+    const ended = new AbortController();
+    const signal = AbortSignal.any([closing.signal, ended.signal]);
+    client.on('error', (error) => {
+      if (!closing.signal.aborted) log.warn({ err: error }, 'connection for arrivals lost');
+      ended.abort();
+    });
+    client.on('end', () => ended.abort());
+    client.on('notification', ({ payload }) => announced(payload));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${CHANNEL}`);
+      streaks.succeeded('listen');
+      nowReady();
+      while (!signal.aborted) {
+        await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+        if (!signal.aborted) await client.query('SELECT 1');
+      }
+    } finally {
+      await Promise.race([client.end(), delay(FAREWELL_MS, undefined, { ref: false })]);
+    }
+  }
+
+  async function run(): Promise<void> {
+    for (let failures = 0; !closing.signal.aborted; failures++) {
+      try {
+        await listenUntilLost();
+        failures = 0;
+      } catch (error) {
+        const { inARow, isWorthALine } = streaks.failed('listen');
+        log[isWorthALine ? 'warn' : 'debug']({ err: asError(error), inARow }, 'cannot listen for arrivals; will retry');
+      }
+      const pauseMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
+      const jittered = pauseMs * (0.75 + Math.random() / 2);
+      await delay(jittered, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  const running = run();
+
+  return {
+    waitFor(key, timeoutMs, signal) {
+      if (closing.signal.aborted || signal?.aborted) return Promise.resolve(false);
+      return new Promise((resolve) => {
+        const here = waiting.get(key) ?? new Set();
+        waiting.set(key, here);
+        const settle = (arrived: boolean) => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', giveUp);
+          here.delete(settle);
+          if (here.size === 0 && waiting.get(key) === here) waiting.delete(key);
+          resolve(arrived);
+        };
+        const giveUp = () => settle(false);
+        const timer = setTimeout(giveUp, timeoutMs);
+        signal?.addEventListener('abort', giveUp, { once: true });
+        here.add(settle);
+      });
+    },
+    ready: () => readiness,
+    async close() {
+      closing.abort();
+      for (const settles of [...waiting.values()]) for (const settle of [...settles]) settle(false);
+      nowReady();
+      await running;
+    },
+  };
+}

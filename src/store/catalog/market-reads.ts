@@ -1,0 +1,166 @@
+import type { MarketStatus } from '../../domain/markets/market.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** A market as it is stored: venue ids, `numeric` as text, unknown as null. */
+export interface StoredMarket {
+  pk: bigint;
+  venue: string;
+  marketId: string;
+  eventId: string | null;
+  eventTitle: string | null;
+  siblingLabel: string | null;
+  title: string;
+  description: string;
+  category: string | null;
+  tags: string[];
+  status: MarketStatus;
+  outcomes: { outcomeId: string; label: string }[];
+  createdAt: Date | null;
+  openAt: Date | null;
+  closeAt: Date | null;
+  resolvedAt: Date | null;
+  winningOutcomeId: string | null;
+  resolutionCriteria: string | null;
+  url: string | null;
+  updatedAt: Date;
+  volume: string | null;
+  volume24h: string | null;
+  liquidity: string | null;
+}
+
+/** What `toMarket` reads, of `market m` joined with MARKET_PARTS. */
+export const MARKET_COLUMNS = `m.id, m.venue, m.venue_market_id, m.event_id, m.event_title, m.sibling_label, m.title, m.description, m.category, m.tags, m.status,
+  m.created_at, m.open_at, m.close_at, m.resolved_at, m.winning_outcome_id, m.resolution_criteria, m.url, m.updated_at,
+  s.volume, s.volume_24h, s.liquidity, o.outcomes`;
+
+export const MARKET_PARTS = `LEFT JOIN market_stats s ON s.market_id = m.id
+  LEFT JOIN LATERAL (
+    SELECT json_agg(json_build_array(t.mint, o.label) ORDER BY o.ordinal) AS outcomes
+    FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id) o ON true`;
+
+export interface MarketRow {
+  id: string;
+  venue: string;
+  venue_market_id: string;
+  event_id: string | null;
+  event_title: string | null;
+  sibling_label: string | null;
+  title: string;
+  description: string;
+  category: string | null;
+  tags: string[];
+  status: MarketStatus;
+  created_at: Date | null;
+  open_at: Date | null;
+  close_at: Date | null;
+  resolved_at: Date | null;
+  winning_outcome_id: string | null;
+  resolution_criteria: string | null;
+  url: string | null;
+  updated_at: Date;
+  volume: string | null;
+  volume_24h: string | null;
+  liquidity: string | null;
+  outcomes: [string, string][] | null;
+}
+
+export function toMarket(row: MarketRow): StoredMarket {
+  return {
+    pk: BigInt(row.id),
+    venue: row.venue,
+    marketId: row.venue_market_id,
+    eventId: row.event_id,
+    eventTitle: row.event_title,
+    siblingLabel: row.sibling_label,
+    title: row.title,
+    description: row.description,
+    category: row.category,
+    tags: row.tags,
+    status: row.status,
+    outcomes: (row.outcomes ?? []).map(([outcomeId, label]) => ({ outcomeId, label })),
+    createdAt: row.created_at,
+    openAt: row.open_at,
+    closeAt: row.close_at,
+    resolvedAt: row.resolved_at,
+    winningOutcomeId: row.winning_outcome_id,
+    resolutionCriteria: row.resolution_criteria,
+    url: row.url,
+    updatedAt: row.updated_at,
+    volume: row.volume,
+    volume24h: row.volume_24h,
+    liquidity: row.liquidity,
+  };
+}
+
+/** Two venues may use one id: the venue named first in `$1` wins. */
+export const ONE_MARKET = `m.venue = ANY ($1::text[]) AND m.venue_market_id = $2 ORDER BY array_position($1::text[], m.venue) LIMIT 1`;
+
+const FIND_MARKET = sql(
+  'find_market',
+  `SELECT ${MARKET_COLUMNS} FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m ${MARKET_PARTS}`,
+);
+
+/** One market by the venue's own id, or null. */
+export async function findMarket(
+  db: Queryable,
+  venues: readonly string[],
+  marketId: string,
+): Promise<StoredMarket | null> {
+  const [row] = await db.query<MarketRow>(FIND_MARKET, [venues, marketId]);
+  return row ? toMarket(row) : null;
+}
+
+/** What the series routes need to know of a market. */
+export interface MarketTokens {
+  pk: bigint;
+  venue: string;
+  marketId: string;
+  status: MarketStatus;
+  hasBook: boolean;
+  closeAt: Date | null;
+  resolvedAt: Date | null;
+  /** In the venue's order. */
+  outcomes: { tokenId: bigint; outcomeId: string }[];
+}
+
+const FIND_MARKET_TOKENS = sql(
+  'find_market_tokens',
+  `SELECT m.id, m.venue, m.venue_market_id, m.status, m.has_book, m.close_at, m.resolved_at, o.token_id, t.mint
+   FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m
+   LEFT JOIN outcome o ON o.market_id = m.id LEFT JOIN token t ON t.id = o.token_id ORDER BY o.ordinal`,
+);
+
+interface MarketTokenRow {
+  id: string;
+  venue: string;
+  venue_market_id: string;
+  status: MarketStatus;
+  has_book: boolean;
+  close_at: Date | null;
+  resolved_at: Date | null;
+  token_id: string | null;
+  mint: string | null;
+}
+
+/** A market with the keys of its outcomes, or null. */
+export async function findMarketTokens(
+  db: Queryable,
+  venues: readonly string[],
+  marketId: string,
+): Promise<MarketTokens | null> {
+  const rows = await db.query<MarketTokenRow>(FIND_MARKET_TOKENS, [venues, marketId]);
+  const [market] = rows;
+  if (!market) return null;
+  return {
+    pk: BigInt(market.id),
+    venue: market.venue,
+    marketId: market.venue_market_id,
+    status: market.status,
+    hasBook: market.has_book,
+    closeAt: market.close_at,
+    resolvedAt: market.resolved_at,
+    outcomes: rows.flatMap((row) =>
+      row.token_id === null || row.mint === null ? [] : [{ tokenId: BigInt(row.token_id), outcomeId: row.mint }],
+    ),
+  };
+}

@@ -1,0 +1,258 @@
+import { createHash } from 'node:crypto';
+import type { MarketRecord } from '../../domain/markets/market.ts';
+import { sql, type Tx } from '../db/tx.ts';
+import { keepVersions } from './market-versions.ts';
+
+/** What is stored is compared by its hash; a market that is gone has an empty one, so that any listing differs. */
+const READ_HASHES = sql(
+  'read_market_hashes',
+  `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash
+   FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
+);
+
+const READ_LEFT_OUT = sql(
+  'read_market_left_out',
+  `SELECT venue_market_id, description, resolution_criteria, category, tags
+   FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
+);
+
+const LOCK_MARKETS = sql(
+  'lock_markets',
+  `SELECT id, venue_market_id, event_id, encode(content_hash, 'hex') AS content_hash,
+     (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS unchanged_ms
+   FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[]) ORDER BY venue_market_id FOR NO KEY UPDATE`,
+);
+
+const ROW_TYPE = `event_id text, event_title text, sibling_label text, title text, description text, category text, tags text[], status text,
+  has_book boolean, created_at timestamptz, open_at timestamptz, close_at timestamptz, resolved_at timestamptz,
+  resolution text,
+  winning_outcome_id text, resolution_criteria text, url text, content_hash text`;
+
+const INSERT_MARKETS = sql(
+  'insert_markets',
+  `INSERT INTO market (venue, venue_market_id, event_id, event_title, sibling_label, title, description, category, tags, status, has_book,
+     created_at, open_at, close_at, resolved_at, resolution, winning_outcome_id, resolution_criteria, url,
+     content_hash, updated_at)
+   SELECT $1, r.market_id, r.event_id, r.event_title, r.sibling_label, r.title, r.description, r.category, r.tags, r.status,
+     r.has_book, r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.winning_outcome_id, r.resolution_criteria, r.url,
+     decode(r.content_hash, 'hex'), clock_timestamp()
+   FROM jsonb_to_recordset($2::jsonb) AS r (market_id text, ${ROW_TYPE}) ORDER BY r.market_id COLLATE "C"
+   ON CONFLICT (venue, venue_market_id) DO NOTHING RETURNING id, venue_market_id`,
+);
+
+const UPDATE_MARKETS = sql(
+  'update_markets',
+  `UPDATE market m SET event_id = r.event_id, event_title = r.event_title, sibling_label = r.sibling_label, title = r.title, description = r.description, category = r.category,
+     tags = r.tags, status = r.status, has_book = r.has_book, created_at = r.created_at, open_at = r.open_at,
+     close_at = r.close_at, resolved_at = r.resolved_at, resolution = r.resolution,
+     winning_outcome_id = r.winning_outcome_id, resolution_criteria = r.resolution_criteria, url = r.url,
+     content_hash = decode(r.content_hash, 'hex'), gone_at = NULL, updated_at = $2::timestamptz
+   FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, ${ROW_TYPE}) WHERE m.id = r.id`,
+);
+
+interface KnownMarket {
+  id: string;
+  venue_market_id: string;
+  content_hash: string;
+}
+
+interface LockedMarket extends KnownMarket {
+  event_id: string | null;
+  /** Time since the last change of the row. */
+  unchanged_ms: number;
+}
+
+interface LeftOut {
+  venue_market_id: string;
+  description: string;
+  resolution_criteria: string | null;
+  category: string | null;
+  tags: string[];
+}
+
+interface WrittenRows {
+  /** Keys by venue id: all markets of the page. */
+  pkOf: Map<string, string>;
+  /** Those that were new or differed from what we had. */
+  changed: MarketRecord[];
+  /** The events that changed markets left for another one. */
+  leftEvents: string[];
+}
+
+function iso(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
+}
+
+/** What is compared to tell a changed market; volumes are not part of it. */
+function toRow(market: MarketRecord) {
+  const row = {
+    market_id: market.marketId,
+    event_id: market.eventId ?? null,
+    // Undefined is not hashed: the hashes of markets without them stay as they were before these fields came.
+    event_title: market.eventTitle,
+    sibling_label: market.siblingLabel,
+    title: market.title,
+    description: market.description,
+    category: market.category ?? null,
+    tags: market.tags,
+    status: market.status,
+    has_book: market.hasBook,
+    created_at: iso(market.createdAtMs),
+    open_at: iso(market.openAtMs),
+    close_at: iso(market.closeAtMs),
+    resolved_at: iso(market.resolvedAtMs),
+    resolution: market.resolution ?? null,
+    winning_outcome_id: market.winningOutcomeId ?? null,
+    resolution_criteria: market.resolutionCriteria ?? null,
+    url: market.url ?? null,
+  };
+  const content_hash = createHash('sha256')
+    .update(JSON.stringify([row, market.outcomes]))
+    .digest('hex');
+  return { ...row, content_hash };
+}
+
+function leavesFieldsOut(market: MarketRecord): boolean {
+  return market.isSummary === true || market.isUntagged === true;
+}
+
+/** A market with the fields that its listing leaves out, from the full one. */
+function withLeftOut(
+  market: MarketRecord,
+  full: Pick<MarketRecord, 'description' | 'resolutionCriteria' | 'category' | 'tags'>,
+): MarketRecord {
+  const { resolutionCriteria: _criteria, category, ...rest } = market;
+  if (!market.isSummary) {
+    const kept = full.category ?? category;
+    return { ...market, tags: full.tags, ...(kept !== undefined && { category: kept }) };
+  }
+  return {
+    ...rest,
+    description: full.description,
+    tags: full.tags,
+    ...(full.category !== undefined && { category: full.category }),
+    ...(full.resolutionCriteria !== undefined && { resolutionCriteria: full.resolutionCriteria }),
+  };
+}
+
+/** The later of two records of a market, with the fields from the earlier one that its own listing leaves out. */
+function merged(earlier: MarketRecord, later: MarketRecord): MarketRecord {
+  const { isSummary: _isSummary, isUntagged: _isUntagged, ...market } = withLeftOut(later, earlier);
+  if (later.isSummary && earlier.isSummary) return { ...market, isSummary: true };
+  return leavesFieldsOut(earlier) ? { ...market, isUntagged: true } : market;
+}
+
+/** One record per market: the later of two counts, but a summary does not hide what the fuller one says. */
+export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
+  const byId = new Map<string, MarketRecord>();
+  for (const market of page) {
+    const earlier = byId.get(market.marketId);
+    byId.set(market.marketId, earlier && leavesFieldsOut(market) ? merged(earlier, market) : market);
+  }
+  return [...byId.values()];
+}
+
+/** Records with what is stored of the fields they leave out. */
+async function completed(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
+  return withEventTitles(tx, venue, await withStoredFields(tx, venue, markets));
+}
+
+const READ_EVENT_TITLES = sql(
+  'read_event_titles',
+  `SELECT event_id, title FROM market_event WHERE venue = $1 AND event_id = ANY ($2::text[]) AND title IS NOT NULL`,
+);
+
+/** Some answers of a venue name an event by its id only. */
+async function withEventTitles(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
+  const isUntitled = ({ eventId, eventTitle }: MarketRecord) => eventId !== undefined && eventTitle === undefined;
+  const untitled = markets.filter(isUntitled).map(({ eventId }) => eventId);
+  if (untitled.length === 0) return [...markets];
+  const rows = await tx.query<{ event_id: string; title: string }>(READ_EVENT_TITLES, [venue, untitled]);
+  const titleOf = new Map(rows.map((row) => [row.event_id, row.title]));
+  return markets.map((market) => {
+    const title = isUntitled(market) ? titleOf.get(market.eventId ?? '') : undefined;
+    return title === undefined ? market : { ...market, eventTitle: title };
+  });
+}
+
+/** Records with the stored values of the fields that they omit; only their rows are read. */
+async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
+  const partial = markets.filter(leavesFieldsOut).map((market) => market.marketId);
+  if (partial.length === 0) return [...markets];
+  const rows = await tx.query<LeftOut>(READ_LEFT_OUT, [venue, partial]);
+  const storedOf = new Map(rows.map((row) => [row.venue_market_id, row]));
+  return markets.map((market) => {
+    const stored = storedOf.get(market.marketId);
+    if (!stored || !leavesFieldsOut(market)) return market;
+    return withLeftOut(market, {
+      description: stored.description,
+      tags: stored.tags,
+      ...(stored.category !== null && { category: stored.category }),
+      ...(stored.resolution_criteria !== null && { resolutionCriteria: stored.resolution_criteria }),
+    });
+  });
+}
+
+/**
+ * Writes the market rows of a page that are new or differ from what is stored, and keeps what the differing ones were.
+ * Unchanged rows are neither written nor locked. New rows are inserted first, then existing ones locked, both in key
+ * order: two writers wait for each other and never in a circle. Each market is named once in `markets`.
+ */
+export async function writeMarketRows(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<WrittenRows> {
+  const known = await tx.query<KnownMarket>(READ_HASHES, [venue, markets.map((market) => market.marketId)]);
+  const pkOf = new Map(known.map((row) => [row.venue_market_id, row.id]));
+  const hashOf = new Map(known.map((row) => [row.venue_market_id, row.content_hash]));
+  const records = await completed(tx, venue, markets);
+  const candidates = records
+    .map((market) => ({ market, row: toRow(market) }))
+    .filter(({ row }) => hashOf.get(row.market_id) !== row.content_hash);
+
+  const fresh = candidates.filter(({ row }) => !hashOf.has(row.market_id)).map(({ row }) => row);
+  const inserted =
+    fresh.length === 0
+      ? []
+      : await tx.query<Omit<KnownMarket, 'content_hash'>>(INSERT_MARKETS, [venue, JSON.stringify(fresh)]);
+  for (const row of inserted) pkOf.set(row.venue_market_id, row.id);
+  const insertedIds = new Set(inserted.map((row) => row.venue_market_id));
+
+  // Another writer may have inserted some of the new ones meanwhile: they are like the others that exist.
+  const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
+  const updated = await updateMarkets(tx, venue, existing, pkOf);
+  const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
+  return { pkOf, changed: [...created, ...updated.markets], leftEvents: updated.leftEvents };
+}
+
+/**
+ * Locks, then reads again what was compared without a lock. Returns those that really differ, and adds their keys. A record
+ * from a cache does not replace a row that changed after the cache had it.
+ */
+async function updateMarkets(
+  tx: Tx,
+  venue: string,
+  markets: readonly MarketRecord[],
+  pkOf: Map<string, string>,
+): Promise<{ markets: MarketRecord[]; leftEvents: string[] }> {
+  if (markets.length === 0) return { markets: [], leftEvents: [] };
+  const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
+  for (const row of locked) pkOf.set(row.venue_market_id, row.id);
+  const lockedOf = new Map(locked.map((row) => [row.venue_market_id, row]));
+  const changes = (await completed(tx, venue, markets)).flatMap((market) => {
+    const before = lockedOf.get(market.marketId);
+    const row = toRow(market);
+    if (before === undefined || before.content_hash === row.content_hash) return [];
+    if (market.ageMs !== undefined && before.unchanged_ms < market.ageMs) return [];
+    return [{ market, row: { ...row, id: before.id } }];
+  });
+  if (changes.length === 0) return { markets: [], leftEvents: [] };
+  const rows = changes.map(({ row }) => row);
+  const changedAt = await keepVersions(
+    tx,
+    rows.map((row) => row.id),
+  );
+  await tx.query(UPDATE_MARKETS, [JSON.stringify(rows), changedAt]);
+  const leftEvents = rows.flatMap((row) => {
+    const left = lockedOf.get(row.market_id)?.event_id;
+    return left === undefined || left === null || left === row.event_id ? [] : [left];
+  });
+  return { markets: changes.map(({ market }) => market), leftEvents };
+}

@@ -1,0 +1,217 @@
+import type { MarketStatus } from '../../domain/markets/market.ts';
+import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { MAX_EVENT_ID_LENGTH } from './market-events.ts';
+import { MARKET_COLUMNS, MARKET_PARTS, type MarketRow, type StoredMarket, toMarket } from './market-reads.ts';
+
+interface MarketSearchQuery {
+  venues: readonly string[];
+  status?: MarketStatus;
+  /** At most 200 characters. */
+  category?: string;
+  /** At most MAX_EVENT_ID_LENGTH characters. */
+  eventId?: string;
+  /** What a person typed: trimmed, not empty, at most 200 characters. */
+  text: string;
+  limit: number;
+  after?: SearchPlace;
+}
+
+/**
+ * How markets match, best first: the title is the text; holds every word; title and description together hold every word; the titles
+ * of market and event and the label among siblings together do. A new tier goes to the end: cursors of earlier releases continue there.
+ */
+const TIERS = ['title', 'title-words', 'words', 'names'] as const;
+type Tier = (typeof TIERS)[number];
+
+/** Where a market stands in a search. The similarity is float4 text that Postgres reads back to the same bits. */
+export type SearchPlace = WordPlace | SimilarPlace;
+interface WordPlace {
+  tier: Tier;
+  pk: string;
+}
+interface SimilarPlace {
+  tier: 'similar';
+  pk: string;
+  similarity: string;
+  threshold: number;
+}
+
+interface MarketSearchPage {
+  markets: StoredMarket[];
+  /** `similar`: nothing held the words, so these are titles with words much like them. */
+  matched: 'words' | 'similar';
+  /** The place of the last market when more follow. */
+  next?: SearchPlace;
+}
+
+/**
+ * Anything a person types is a query: words must all match, the last one as a prefix; nothing can be a syntax error.
+ * `most` holds the words before the last.
+ */
+export function wordsQuery(most: string, last: string): string {
+  return `(plainto_tsquery('simple', ${most}) &&
+  to_tsquery('simple', '''' || replace(replace(${last}, '\\', '\\\\'), '''', '''''') || ''':*'))`;
+}
+const WORDS = wordsQuery('$2', '$3');
+/** As the index market_title_words has it. */
+const HOLDS_IN_TITLE = `to_tsvector('simple', left(m.title, 2000)) @@ ${WORDS}`;
+/** As the index market_names has it. */
+const HOLDS_IN_NAMES = `to_tsvector('simple', left(m.title, 2000) || ' ' || left(coalesce(m.event_title, ''), 2000) || ' ' ||
+  left(coalesce(m.sibling_label, ''), 2000)) @@ ${WORDS} AND (m.event_title IS NOT NULL OR m.sibling_label IS NOT NULL)`;
+const IS_TITLE = 'lower(left(m.title, 200)) = lower($2) AND lower(m.title) = lower($2)';
+
+/** Each tier leaves out what the one before it gave, so that no market comes twice. */
+const CONDITION: Record<Tier, string> = {
+  title: IS_TITLE,
+  'title-words': `${HOLDS_IN_TITLE} AND lower(m.title) <> lower($4)`,
+  words: `m.search @@ ${WORDS} AND NOT ${HOLDS_IN_TITLE} AND lower(m.title) <> lower($4)`,
+  names: `${HOLDS_IN_NAMES} AND NOT m.search @@ ${WORDS} AND lower(m.title) <> lower($4)`,
+};
+
+/** How much alike words must be: first so, then so. Two swapped letters in a word of seven leave 0.43 to 0.6. */
+const SIMILAR_AT_LEAST = [0.6, 0.4] as const;
+/** A common word with a slip is like a fifth of all titles, and each must be looked at: no more than these are compared. */
+const MAX_COMPARED = 2_000;
+
+interface Filtered {
+  where: string;
+  values: unknown[];
+  name: string;
+}
+
+/** The condition and the filters. `values` start with the venues and what the condition needs. */
+function filtered(query: MarketSearchQuery, condition: string, values: unknown[]): Filtered {
+  const where = ['m.venue = ANY ($1::text[])', condition];
+  const all = [...values];
+  let name = '';
+  if (query.status !== undefined) {
+    where.push(`m.status = $${all.push(query.status)}`);
+    name += '_status';
+  }
+  if (query.category !== undefined) {
+    where.push(`m.category = $${all.push(query.category)} AND length(m.category) <= 200`);
+    name += '_category';
+  }
+  if (query.eventId !== undefined) {
+    where.push(`m.event_id = $${all.push(query.eventId)} AND length(m.event_id) <= ${MAX_EVENT_ID_LENGTH}`);
+    name += '_event';
+  }
+  return { where: where.join(' AND '), values: all, name };
+}
+
+/** Words that so many markets hold are common. */
+const COMMON = 300;
+
+/**
+ * The next markets of one tier, newest first by the immutable key. A common word is found fastest by walking back from the
+ * newest market, a rare one in the index of words, and no statistics say which a word is, least of all the beginning of one: so
+ * as many as are not common are taken first. No ranking looks at every match.
+ */
+async function readTier(
+  db: Queryable,
+  query: MarketSearchQuery,
+  tier: Tier,
+  afterPk: string | undefined,
+  limit: number,
+): Promise<MarketRow[]> {
+  const words = query.text.split(/\s+/);
+  const { where, values, name } = filtered(
+    query,
+    CONDITION[tier],
+    tier === 'title'
+      ? [query.venues, query.text]
+      : [query.venues, words.slice(0, -1).join(' '), words.at(-1) ?? '', query.text],
+  );
+  const after = afterPk === undefined ? '' : `AND m.id < $${values.push(afterPk)}::bigint`;
+  const matching = `FROM market m WHERE ${where} ${after}`;
+  const newest = `ORDER BY id DESC LIMIT $${values.push(limit)}`;
+  const text = `WITH few AS MATERIALIZED (SELECT m.id ${matching} LIMIT ${COMMON}),
+      word AS MATERIALIZED (SELECT count(*) = ${COMMON} AS is_common FROM few)
+    SELECT ${MARKET_COLUMNS}
+    FROM (SELECT id FROM (
+            SELECT id FROM few WHERE NOT (SELECT is_common FROM word)
+            UNION ALL
+            (SELECT m.id ${matching} AND (SELECT is_common FROM word) ${newest})) u
+          ${newest}) k
+    JOIN market m ON m.id = k.id ${MARKET_PARTS} ORDER BY m.id DESC`;
+  return db.query<MarketRow>(sqlPlannedPerCall(`search_markets_${tier}${name}`, text), values);
+}
+
+/** Walks the tiers one after the other until the page is full. */
+async function readWords(
+  db: Queryable,
+  query: MarketSearchQuery,
+  after: WordPlace | undefined,
+): Promise<MarketSearchPage> {
+  const { limit } = query;
+  const found: { tier: Tier; row: MarketRow }[] = [];
+  for (const tier of TIERS.slice(after && TIERS.indexOf(after.tier))) {
+    const missing = limit + 1 - found.length;
+    if (missing === 0) break;
+    const rows = await readTier(db, query, tier, after?.tier === tier ? after.pk : undefined, missing);
+    for (const row of rows) found.push({ tier, row });
+  }
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    markets: page.map(({ row }) => toMarket(row)),
+    matched: 'words',
+    ...(found.length > limit && last && { next: { tier: last.tier, pk: last.row.id } }),
+  };
+}
+
+const SET_THRESHOLD = sql(
+  'set_similarity_threshold',
+  `SELECT set_config('pg_trgm.word_similarity_threshold', $1, true)`,
+);
+
+/**
+ * Titles with words like those asked for, most alike first. Text without a letter or digit is like nothing, and would have to be
+ * compared with every title.
+ */
+async function readSimilar(
+  db: Database,
+  query: MarketSearchQuery,
+  threshold: number,
+  after: SimilarPlace | undefined,
+): Promise<MarketSearchPage> {
+  const { where, values, name } = filtered(query, `lower($2) <% lower(m.title) AND cardinality(show_trgm($2)) > 0`, [
+    query.venues,
+    query.text,
+  ]);
+  const behind =
+    after === undefined
+      ? ''
+      : `WHERE (k.similarity, k.id) < ($${values.push(after.similarity)}::real, $${values.push(after.pk)}::bigint)`;
+  const text = `SELECT ${MARKET_COLUMNS}, k.similarity::text AS similarity
+    FROM (SELECT k.* FROM (
+            SELECT m.id, word_similarity(lower($2), lower(m.title)) AS similarity FROM market m WHERE ${where}
+            LIMIT ${MAX_COMPARED}) k
+          ${behind} ORDER BY k.similarity DESC, k.id DESC LIMIT $${values.push(query.limit + 1)}) k
+    JOIN market m ON m.id = k.id ${MARKET_PARTS} ORDER BY k.similarity DESC, m.id DESC`;
+  const rows = await db.transaction(async (tx) => {
+    await tx.query(SET_THRESHOLD, [String(threshold)]);
+    return tx.query<MarketRow & { similarity: string }>(sqlPlannedPerCall(`search_similar${name}`, text), values);
+  });
+  const page = rows.slice(0, query.limit);
+  const last = page.at(-1);
+  const next = last && { tier: 'similar' as const, pk: last.id, similarity: last.similarity, threshold };
+  return { markets: page.map(toMarket), matched: 'similar', ...(rows.length > query.limit && next && { next }) };
+}
+
+/**
+ * A page of the markets that match a text: those with that title, then those with every word in the title, then those with
+ * every word in title or description, then those with every word in title, event and label, each newest first; and only when there is none at all, those with similar titles.
+ * A market whose text stays as it is throughout a walk is returned exactly once.
+ */
+export async function searchMarkets(db: Database, query: MarketSearchQuery): Promise<MarketSearchPage> {
+  const { after } = query;
+  if (after?.tier === 'similar') return readSimilar(db, query, after.threshold, after);
+  const page = await readWords(db, query, after);
+  if (after !== undefined || page.markets.length > 0) return page;
+  for (const threshold of SIMILAR_AT_LEAST) {
+    const similar = await readSimilar(db, query, threshold, undefined);
+    if (similar.markets.length > 0) return similar;
+  }
+  return page;
+}

@@ -1,0 +1,154 @@
+import type { MarketRecord } from '../../domain/markets/market.ts';
+import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { refreshEvents } from './market-events.ts';
+import { keepVersions } from './market-versions.ts';
+
+/** A market that can still trade: the ones a sweep of the catalog must name. */
+const TRADABLE = `('created', 'open', 'halted')`;
+
+/**
+ * Filtered before it is written, for ON CONFLICT would lock, and so write, every row it meets. OFFSET 0 keeps the
+ * look-ups single: a hash join would read the whole table for each page. A cached record does not replace the volumes of a
+ * sighting after the cache had it.
+ */
+const UPSERT_STATS = sql(
+  'upsert_market_stats',
+  `INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity, seen_at)
+   SELECT r.market_id, CASE WHEN c.is_older THEN k.volume ELSE r.volume END,
+     CASE WHEN c.is_older THEN k.volume_24h ELSE r.volume_24h END,
+     CASE WHEN c.is_older THEN k.liquidity ELSE r.liquidity END, r.seen_at
+   FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[])
+     AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at)
+   LEFT JOIN LATERAL (SELECT * FROM market_stats k WHERE k.market_id = r.market_id OFFSET 0) k ON true
+   CROSS JOIN LATERAL (SELECT coalesce(r.made_at < k.seen_at, false) AS is_older) c
+   WHERE k.market_id IS NULL OR k.missing_since IS NOT NULL
+     OR (NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity))
+     OR ($6::boolean AND (k.seen_at IS NULL OR k.seen_at < r.seen_at))
+   ORDER BY r.market_id
+   ON CONFLICT (market_id) DO UPDATE SET volume = excluded.volume, volume_24h = excluded.volume_24h,
+     liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at), missing_since = NULL`,
+);
+
+/**
+ * Notes that the venue named these markets, with their volumes; a missing one is found again. The stamp, in epoch
+ * milliseconds of the poller's clock, is `sweepStartedAtMs` on the pages of a sweep, so that a market is stamped once a sweep
+ * and one clock is compared with itself; on other pages it is the moment when the venue made the record, and kept only where a
+ * row is written anyway.
+ */
+export async function writeSightings(
+  tx: Tx,
+  markets: readonly MarketRecord[],
+  pkOf: ReadonlyMap<string, string>,
+  seen: { nowMs: number; sweepStartedAtMs?: number | undefined },
+): Promise<void> {
+  const { nowMs, sweepStartedAtMs } = seen;
+  const named = markets.filter((market) => pkOf.has(market.marketId));
+  await tx.query(UPSERT_STATS, [
+    named.map((market) => pkOf.get(market.marketId)),
+    named.map((market) => market.volume ?? null),
+    named.map((market) => market.volume24h ?? null),
+    named.map((market) => market.liquidity ?? null),
+    named.map(({ ageMs = 0 }) => new Date(sweepStartedAtMs ?? nowMs - ageMs).toISOString()),
+    sweepStartedAtMs !== undefined,
+    named.map(({ ageMs }) => (ageMs === undefined ? null : new Date(nowMs - ageMs).toISOString())),
+  ]);
+}
+
+const NOTE_LISTED = sql(
+  'note_listed_markets',
+  `UPDATE market_stats SET seen_at = $3::timestamptz, missing_since = NULL WHERE market_id IN (
+     SELECT s.market_id FROM market m JOIN market_stats s ON s.market_id = m.id
+     WHERE m.venue = $1 AND m.venue_market_id = ANY ($2::text[])
+       AND (s.seen_at IS NULL OR s.seen_at < $3::timestamptz OR s.missing_since IS NOT NULL)
+     ORDER BY s.market_id FOR NO KEY UPDATE OF s)`,
+);
+
+/** Notes markets that a page of a sweep lists without a record of them: unchanged ones that it leaves out, and refused ones. */
+export async function noteListed(
+  tx: Tx,
+  venue: string,
+  marketIds: readonly string[],
+  sweepStartedAtMs: number,
+): Promise<void> {
+  if (marketIds.length === 0) return;
+  await tx.query(NOTE_LISTED, [venue, marketIds, new Date(sweepStartedAtMs).toISOString()]);
+}
+
+const MARK_MISSING = sql(
+  'mark_missing_markets',
+  `UPDATE market_stats SET missing_since = clock_timestamp() WHERE market_id IN (
+     SELECT s.market_id FROM market m JOIN market_stats s ON s.market_id = m.id
+     WHERE m.venue = $1 AND m.status IN ${TRADABLE} AND m.gone_at IS NULL AND s.missing_since IS NULL
+       AND (s.seen_at IS NULL OR s.seen_at < $2::timestamptz)
+     ORDER BY s.market_id FOR NO KEY UPDATE OF s)
+   RETURNING market_id`,
+);
+
+/**
+ * At the end of a sweep, in the transaction of its last page: notes which tradable markets no page named since `sinceMs`, the
+ * start of the sweep or the making of its oldest page. Returns how many. That a market is missing says nothing yet: the venue
+ * is asked for it by its id.
+ */
+export async function markMissing(tx: Tx, venue: string, sinceMs: number): Promise<number> {
+  return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString()])).length;
+}
+
+const MISSING_MARKETS = sql(
+  'missing_markets',
+  `SELECT m.id AS pk, m.venue_market_id FROM market_stats s JOIN market m ON m.id = s.market_id
+   WHERE s.missing_since IS NOT NULL AND m.venue = $1 ORDER BY s.market_id LIMIT $2`,
+);
+
+export interface MissingMarket {
+  pk: string;
+  marketId: string;
+}
+
+/** The first missing markets of a venue, by key. */
+export async function missingMarkets(db: Queryable, venue: string, limit: number): Promise<MissingMarket[]> {
+  const rows = await db.query<{ pk: string; venue_market_id: string }>(MISSING_MARKETS, [venue, limit]);
+  return rows.map((row) => ({ pk: row.pk, marketId: row.venue_market_id }));
+}
+
+/** OFFSET 0: a join might begin with all that are missing, which after a bad sweep is the whole catalog. */
+const LOCK_GONE = sql(
+  'lock_gone_markets',
+  `SELECT m.id, m.venue, m.event_id FROM market m WHERE m.id = ANY ($1::bigint[]) AND m.status IN ${TRADABLE}
+     AND EXISTS (SELECT FROM market_stats s WHERE s.market_id = m.id AND s.missing_since IS NOT NULL OFFSET 0)
+   ORDER BY m.venue, m.venue_market_id FOR NO KEY UPDATE`,
+);
+
+const MARK_GONE = sql(
+  'mark_gone_markets',
+  `UPDATE market SET status = 'closed', gone_at = $2::timestamptz, updated_at = $2::timestamptz, content_hash = ''
+   WHERE id = ANY ($1::bigint[])`,
+);
+
+const CLEAR_MISSING = sql(
+  'clear_missing_markets',
+  `UPDATE market_stats SET missing_since = NULL WHERE market_id IN (
+     SELECT market_id FROM market_stats WHERE market_id = ANY ($1::bigint[]) AND missing_since IS NOT NULL
+     ORDER BY market_id FOR NO KEY UPDATE)`,
+);
+
+/**
+ * Ends the search for the `asked` markets: those among `unknown` that are still missing are closed and gone, with a
+ * version kept of what they were; the others are missing no more. Returns how many went.
+ */
+export async function settleMissing(
+  tx: Tx,
+  asked: readonly MissingMarket[],
+  unknown: readonly MissingMarket[],
+): Promise<number> {
+  const locked = await tx.query<{ id: string; venue: string; event_id: string | null }>(LOCK_GONE, [
+    unknown.map((market) => market.pk),
+  ]);
+  const gone = locked.map((row) => row.id);
+  if (gone.length > 0) await tx.query(MARK_GONE, [gone, await keepVersions(tx, gone)]);
+  await refreshEvents(
+    tx,
+    locked.flatMap(({ venue, event_id }) => (event_id === null ? [] : [{ venue, eventId: event_id }])),
+  );
+  await tx.query(CLEAR_MISSING, [asked.map((market) => market.pk)]);
+  return gone.length;
+}

@@ -1,0 +1,38 @@
+import { sql, type Tx } from '../db/tx.ts';
+
+/**
+ * The clock is read after the rows: they are locked, so a writer we waited for has set its `updated_at` by then. A
+ * clock that was set back makes no version of negative length.
+ */
+const KEEP_VERSIONS = sql(
+  'keep_market_versions',
+  `WITH before AS MATERIALIZED (
+     SELECT id, updated_at, event_id, title, description, category, tags, status, has_book, created_at, open_at,
+       close_at, resolved_at, resolution, winning_outcome_id, resolution_criteria, url, event_title, sibling_label
+     FROM market WHERE id = ANY ($1::bigint[])),
+   clock AS MATERIALIZED (
+     SELECT greatest(clock_timestamp(), max(updated_at) + interval '1 microsecond') AS at FROM before),
+   kept AS (
+     INSERT INTO market_version (market_id, known_until, known_from, facts)
+     SELECT b.id, at, b.updated_at, jsonb_build_object('event_id', b.event_id, 'title', b.title,
+       'description', b.description, 'category', b.category, 'tags', b.tags, 'status', b.status, 'has_book', b.has_book,
+       'created_at', b.created_at, 'open_at', b.open_at, 'close_at', b.close_at, 'resolved_at', b.resolved_at,
+       'resolution', b.resolution, 'winning_outcome_id', b.winning_outcome_id,
+       'resolution_criteria', b.resolution_criteria, 'url', b.url, 'event_title', b.event_title,
+       'sibling_label', b.sibling_label, 'outcomes', coalesce(o.outcomes, '[]'))
+     FROM before b CROSS JOIN clock LEFT JOIN LATERAL (
+       SELECT jsonb_agg(jsonb_build_array(t.mint, o.label) ORDER BY o.ordinal) AS outcomes
+       FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = b.id) o ON true
+     ORDER BY b.id)
+   SELECT at::text AS at FROM clock`,
+);
+
+/**
+ * Keeps what these markets are now, before the caller changes them in the same transaction. Their rows must be locked,
+ * in a statement before this one: what an outlived writer committed is visible then. Returns the moment of the change,
+ * as text with microseconds: the caller writes it to `market.updated_at`, so that versions join without gap or overlap.
+ */
+export async function keepVersions(tx: Tx, marketPks: readonly string[]): Promise<string> {
+  const [row] = await tx.query<{ at: string }>(KEEP_VERSIONS, [marketPks]);
+  return row?.at ?? '-infinity';
+}

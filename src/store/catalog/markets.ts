@@ -1,0 +1,120 @@
+import type { MarketRecord } from '../../domain/markets/market.ts';
+import { sql, type Tx } from '../db/tx.ts';
+import { insertMarks } from '../marks/marks.ts';
+import { type TokenPrice, writePrices } from '../prices/prices.ts';
+import { refreshEvents } from './market-events.ts';
+import { oncePerMarket, writeMarketRows } from './market-rows.ts';
+import { writeSightings } from './market-sightings.ts';
+import { ensureTokens } from './tokens.ts';
+
+/** A token that an alert named before its venue did was taken for USD. */
+const CORRECT_CURRENCY = sql(
+  'correct_currency',
+  `UPDATE token SET currency = $2 WHERE id IN (
+     SELECT id FROM token WHERE id = ANY ($1::bigint[]) AND currency <> $2 ORDER BY id FOR NO KEY UPDATE)`,
+);
+
+const DELETE_LOST_OUTCOMES = sql(
+  'delete_lost_outcomes',
+  `DELETE FROM outcome WHERE market_id = ANY ($1::bigint[]) AND NOT token_id = ANY ($2::bigint[])`,
+);
+
+/** A market that loses an outcome to another is written anew at its next listing: whoever is listed last in truth has it. */
+const DOUBT_ROBBED = sql(
+  'doubt_robbed_markets',
+  `UPDATE market SET content_hash = '' WHERE id IN (
+     SELECT m.id FROM market m WHERE m.id IN (
+       SELECT market_id FROM outcome WHERE token_id = ANY ($2::bigint[]) AND NOT market_id = ANY ($1::bigint[]))
+     ORDER BY m.venue, m.venue_market_id FOR NO KEY UPDATE)`,
+);
+
+const UPSERT_OUTCOMES = sql(
+  'upsert_outcomes',
+  `INSERT INTO outcome AS o (market_id, token_id, ordinal, label, payout)
+   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::numeric[])
+     AS r (market_id, token_id, ordinal, label, payout)
+   ORDER BY token_id
+   ON CONFLICT (token_id) DO UPDATE SET market_id = excluded.market_id, ordinal = excluded.ordinal,
+     label = excluded.label, payout = excluded.payout
+   WHERE (o.market_id, o.ordinal, o.label, o.payout) IS DISTINCT FROM
+     (excluded.market_id, excluded.ordinal, excluded.label, excluded.payout)`,
+);
+
+interface WrittenMarkets {
+  /** Markets that were new or differed from what we had. */
+  changed: number;
+  /** Tokens of markets whose outcome became final: their alerts are to be closed. */
+  finalTokenIds: bigint[];
+}
+
+/** Detail of an `evaluate-alerts` mark that says: the market of this token has its final outcome. */
+const MARKET_FINAL_DETAIL = 0n;
+
+function isFinal(market: MarketRecord): boolean {
+  return market.status === 'resolved' || market.status === 'settled';
+}
+
+/**
+ * Writes a page of the catalog. Rows that did not change are not rewritten; what a changed one was is kept as a
+ * version. A market whose outcome became final gets its payouts as latest prices and a mark per token for the alerts.
+ * Later of two records of one market wins. `sweepStartedAtMs`, epoch milliseconds, on the pages of a sweep; see
+ * market-sightings.ts.
+ */
+export async function writeMarkets(
+  tx: Tx,
+  venue: string,
+  currency: string,
+  page: readonly MarketRecord[],
+  nowMs: number,
+  sweepStartedAtMs?: number,
+): Promise<WrittenMarkets> {
+  const markets = oncePerMarket(page);
+  if (markets.length === 0) return { changed: 0, finalTokenIds: [] };
+  const { pkOf, changed, leftEvents } = await writeMarketRows(tx, venue, markets);
+  await writeSightings(tx, markets, pkOf, { nowMs, sweepStartedAtMs });
+  if (changed.length === 0) return { changed: 0, finalTokenIds: [] };
+
+  const named = changed.flatMap((market) =>
+    market.outcomes.map((outcome, ordinal) => ({ marketId: pkOf.get(market.marketId), outcome, ordinal })),
+  );
+  // An outcome that two markets of the page claim goes to the later one: a conflict would stop the whole walk here.
+  const outcomes = [...new Map(named.map((item) => [item.outcome.outcomeId, item])).values()];
+  const tokens = await ensureTokens(
+    tx,
+    outcomes.map(({ outcome }) => outcome.outcomeId),
+    currency,
+  );
+  const tokenIds = outcomes.map(({ outcome }) => tokens.get(outcome.outcomeId));
+  await tx.query(CORRECT_CURRENCY, [tokenIds, currency]);
+  const changedPks = changed.map((market) => pkOf.get(market.marketId));
+  await tx.query(DELETE_LOST_OUTCOMES, [changedPks, tokenIds]);
+  await tx.query(DOUBT_ROBBED, [changedPks, tokenIds]);
+  await tx.query(UPSERT_OUTCOMES, [
+    outcomes.map(({ marketId }) => marketId),
+    tokenIds,
+    outcomes.map(({ ordinal }) => ordinal),
+    outcomes.map(({ outcome }) => outcome.label),
+    outcomes.map(({ outcome }) => outcome.payout ?? null),
+  ]);
+
+  const final = changed.filter(isFinal).flatMap((market) => market.outcomes);
+  const payouts = final.flatMap(({ outcomeId, payout }): TokenPrice[] => {
+    const tokenId = tokens.get(outcomeId);
+    return tokenId === undefined || payout === undefined ? [] : [{ tokenId, asOfMs: nowMs, price: payout }];
+  });
+  await writePrices(tx, payouts, { observed: false });
+  const finalTokenIds = final.flatMap(({ outcomeId }) => tokens.get(outcomeId) ?? []);
+  await insertMarks(
+    tx,
+    'evaluate-alerts',
+    finalTokenIds.map((key) => ({ key, detail: MARKET_FINAL_DETAIL })),
+  );
+  // Last, so that other writers of these events wait for the commit only.
+  await refreshEvents(tx, [
+    ...leftEvents.map((eventId) => ({ venue, eventId })),
+    ...changed.flatMap(({ eventId, eventUrl: url }) =>
+      eventId === undefined ? [] : [{ venue, eventId, ...(url !== undefined && { url }) }],
+    ),
+  ]);
+  return { changed: changed.length, finalTokenIds };
+}

@@ -1,0 +1,135 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** What an operator looks for; what is absent is not looked at. */
+interface QuarantineFilter {
+  venue?: string;
+  kind?: string;
+  reason?: string;
+  /** Seen at or after this moment, epoch milliseconds. */
+  sinceMs?: number;
+}
+
+/** The rejected records of one venue, kind and reason. */
+export interface QuarantineSummary {
+  venue: string;
+  kind: string;
+  reason: string;
+  /** Distinct records; those whose id could not be read, or that are too many to keep apart, count as one. */
+  records: number;
+  /** How often they were rejected. */
+  times: number;
+  firstSeenMs: number;
+  lastSeenMs: number;
+}
+
+export interface QuarantineEntry {
+  venue: string;
+  kind: string;
+  reason: string;
+  /** Empty when the id could not be read. */
+  recordId: string;
+  detail: string;
+  /** The record as JSON text, cut to 4 KiB. */
+  sample: string;
+  times: number;
+  firstSeenMs: number;
+  lastSeenMs: number;
+}
+
+/** Where a list goes on: the last row of the page before. */
+export interface QuarantineCursor {
+  /** Epoch microseconds, as Postgres keeps them. */
+  lastSeenMicros: string;
+  venue: string;
+  kind: string;
+  reason: string;
+  recordId: string;
+}
+
+const MATCHES = `($1::text IS NULL OR venue = $1) AND ($2::text IS NULL OR kind = $2) AND ($3::text IS NULL OR reason = $3)
+     AND ($4::timestamptz IS NULL OR last_seen_at >= $4)`;
+
+const SUMMARIZE = sql(
+  'summarize_quarantine',
+  `SELECT venue, kind, reason, count(*)::int AS records, sum(times)::text AS times,
+     min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at
+   FROM quarantine WHERE ${MATCHES}
+   GROUP BY venue, kind, reason ORDER BY sum(times) DESC, venue, kind, reason`,
+);
+
+const LIST = sql(
+  'list_quarantine',
+  `SELECT venue, kind, reason, record_id, detail, sample, times::text AS times, first_seen_at, last_seen_at,
+     (extract(epoch FROM last_seen_at) * 1000000)::bigint::text AS last_seen_micros
+   FROM quarantine WHERE ${MATCHES} AND ($5::bigint IS NULL OR
+     ((extract(epoch FROM last_seen_at) * 1000000)::bigint, venue, kind, reason, record_id) < ($5::bigint, $6, $7, $8, $9))
+   ORDER BY last_seen_at DESC, venue DESC, kind DESC, reason DESC, record_id DESC LIMIT $10`,
+);
+
+interface Row {
+  venue: string;
+  kind: string;
+  reason: string;
+  record_id: string;
+  detail: string;
+  sample: string;
+  times: string;
+  first_seen_at: Date;
+  last_seen_at: Date;
+  last_seen_micros: string;
+}
+
+function filterValues({ venue, kind, reason, sinceMs }: QuarantineFilter): unknown[] {
+  const since = sinceMs === undefined ? null : new Date(sinceMs).toISOString();
+  return [venue ?? null, kind ?? null, reason ?? null, since];
+}
+
+/** Rejected records counted per venue, kind and reason, the most frequent first. */
+export async function summarizeQuarantine(db: Queryable, filter: QuarantineFilter): Promise<QuarantineSummary[]> {
+  const rows = await db.query<Omit<Row, 'record_id'> & { records: number }>(SUMMARIZE, filterValues(filter));
+  return rows.map(({ venue, kind, reason, records, times, first_seen_at, last_seen_at }) => ({
+    venue,
+    kind,
+    reason,
+    records,
+    times: Number(times),
+    firstSeenMs: first_seen_at.getTime(),
+    lastSeenMs: last_seen_at.getTime(),
+  }));
+}
+
+/**
+ * Rejected records, the last seen first. `next` is set when there may be more; a record that is seen again while a list is
+ * walked moves to its head, so a walk may miss it, and never shows one twice.
+ */
+export async function listQuarantine(
+  db: Queryable,
+  filter: QuarantineFilter,
+  page: { limit: number; after?: QuarantineCursor },
+): Promise<{ entries: QuarantineEntry[]; next?: QuarantineCursor }> {
+  const { limit, after } = page;
+  const rows = await db.query<Row>(LIST, [
+    ...filterValues(filter),
+    after?.lastSeenMicros ?? null,
+    after?.venue ?? null,
+    after?.kind ?? null,
+    after?.reason ?? null,
+    after?.recordId ?? null,
+    limit,
+  ]);
+  const entries = rows.map((row) => ({
+    venue: row.venue,
+    kind: row.kind,
+    reason: row.reason,
+    recordId: row.record_id,
+    detail: row.detail,
+    sample: row.sample,
+    times: Number(row.times),
+    firstSeenMs: row.first_seen_at.getTime(),
+    lastSeenMs: row.last_seen_at.getTime(),
+  }));
+  const last = rows.at(-1);
+  if (last === undefined || rows.length < limit) return { entries };
+  const { venue, kind, reason, record_id: recordId, last_seen_micros: lastSeenMicros } = last;
+  return { entries, next: { lastSeenMicros, venue, kind, reason, recordId } };
+}

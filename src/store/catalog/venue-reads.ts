@@ -1,0 +1,54 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+const POLLS = sql(
+  'venue_polls',
+  `SELECT venue, kind, last_success_at, consecutive_failures, last_error FROM poll_state WHERE venue = ANY ($1::text[]) ORDER BY 1, 2`,
+);
+const MARKET_COUNTS = sql(
+  'venue_market_counts',
+  `SELECT venue, count(*)::int AS markets FROM market WHERE venue = ANY ($1::text[]) GROUP BY venue`,
+);
+
+interface PollRow {
+  venue: string;
+  kind: string;
+  last_success_at: Date | null;
+  consecutive_failures: number;
+  last_error: string | null;
+}
+
+/** How the polls of one kind of one venue fare. */
+interface PollFacts {
+  kind: string;
+  lastSuccessAt: Date | null;
+  consecutiveFailures: number;
+  /** Why the latest poll failed; null when it did not. */
+  lastError: string | null;
+}
+
+export interface VenueFacts {
+  polls: PollFacts[];
+  markets: number;
+}
+
+/** Poll freshness and the number of stored markets of each venue; a venue never polled has none of either. */
+export async function readVenueFacts(db: Queryable, venues: readonly string[]): Promise<Map<string, VenueFacts>> {
+  const [polls, counts] = await Promise.all([
+    db.query<PollRow>(POLLS, [venues]),
+    db.query<{ venue: string; markets: number }>(MARKET_COUNTS, [venues]),
+  ]);
+  const facts = new Map(venues.map((venue): [string, VenueFacts] => [venue, { polls: [], markets: 0 }]));
+  for (const row of polls) {
+    facts.get(row.venue)?.polls.push({
+      kind: row.kind,
+      lastSuccessAt: row.last_success_at,
+      consecutiveFailures: row.consecutive_failures,
+      lastError: row.last_error,
+    });
+  }
+  for (const row of counts) {
+    const venue = facts.get(row.venue);
+    if (venue) venue.markets = row.markets;
+  }
+  return facts;
+}

@@ -1,0 +1,107 @@
+import { type Queryable, sql } from '../db/tx.ts';
+import { HOT_FOR_MINUTES } from './market-heat.ts';
+
+/** An outcome to poll: the venue's id, and our key for what comes back. */
+export interface WatchedOutcome {
+  tokenId: bigint;
+  outcomeId: string;
+}
+
+interface Row {
+  token_id: string;
+  mint: string;
+}
+
+function toOutcome(row: Row): WatchedOutcome {
+  return { tokenId: BigInt(row.token_id), outcomeId: row.mint };
+}
+
+/** Markets that can be traded, as far as we know. */
+const TRADABLE = `m.status IN ('open', 'halted') AND m.gone_at IS NULL`;
+
+const OPEN_OUTCOMES = sql(
+  'open_outcomes',
+  `SELECT o.token_id, t.mint FROM outcome o JOIN market m ON m.id = o.market_id JOIN token t ON t.id = o.token_id
+   WHERE m.venue = $1 AND ${TRADABLE} AND (m.has_book OR NOT $4) AND o.token_id > $2
+   ORDER BY o.token_id LIMIT $3`,
+);
+
+/**
+ * Outcomes of tradable markets, by key after `afterTokenId`: one batch of the price poll's round. With `onlyBooks` those
+ * that have a book: where prices come from books, the others have none.
+ */
+export async function openOutcomes(
+  db: Queryable,
+  venue: string,
+  options: { afterTokenId: bigint; limit: number; onlyBooks: boolean },
+): Promise<WatchedOutcome[]> {
+  return (await db.query<Row>(OPEN_OUTCOMES, [venue, options.afterTokenId, options.limit, options.onlyBooks])).map(
+    toOutcome,
+  );
+}
+
+/** Recently read markets of a venue, the latest read first. `now()` is a constant to the planner: it expects few. */
+const READ_MARKETS = `SELECT m.id, row_number() OVER (ORDER BY r.read_at DESC, m.id) AS place
+   FROM market_read r JOIN market m ON m.id = r.market_id
+   WHERE r.read_at > now() - interval '${HOT_FOR_MINUTES} minutes' AND m.venue = $1 AND ${TRADABLE}`;
+
+const MOST_TRADED = sql(
+  'most_traded_markets',
+  `SELECT m.id FROM market m LEFT JOIN market_stats s ON s.market_id = m.id
+   WHERE m.venue = $1 AND ${TRADABLE} AND m.has_book ORDER BY s.volume_24h DESC NULLS LAST, m.id LIMIT $2`,
+);
+
+/**
+ * Keys of the tradable markets with books that were traded most in 24 hours. It looks at every market of the venue (a third
+ * of a second for 100,000), so it is not for every tick.
+ */
+export async function mostTradedMarkets(db: Queryable, venue: string, markets: number): Promise<bigint[]> {
+  return (await db.query<{ id: string }>(MOST_TRADED, [venue, markets])).map(({ id }) => BigInt(id));
+}
+
+const HOT_OUTCOMES = sql(
+  'hot_outcomes',
+  `WITH wanted AS (
+     (SELECT id, place FROM (${READ_MARKETS} AND m.has_book) r ORDER BY place LIMIT $2)
+     UNION ALL
+     SELECT m.id, $2 + i.place FROM unnest($3::bigint[]) WITH ORDINALITY AS i (id, place) JOIN market m USING (id)
+     WHERE m.venue = $1 AND ${TRADABLE} AND m.has_book),
+   hot AS (SELECT id, min(place) AS place FROM wanted GROUP BY id ORDER BY place LIMIT $2)
+   SELECT o.token_id, t.mint
+   FROM hot JOIN outcome o ON o.market_id = hot.id JOIN token t ON t.id = o.token_id ORDER BY hot.place, o.ordinal`,
+);
+
+/**
+ * Outcomes of the markets whose books are polled, the most wanted first: those that clients read lately, the latest read
+ * first, then those named in `traded`, in its order; `markets` of them in all.
+ */
+export async function hotOutcomes(
+  db: Queryable,
+  venue: string,
+  markets: number,
+  traded: readonly bigint[],
+): Promise<WatchedOutcome[]> {
+  return (await db.query<Row>(HOT_OUTCOMES, [venue, markets, traded])).map(toOutcome);
+}
+
+const READ_OUTCOMES = sql(
+  'read_outcomes',
+  `SELECT o.token_id, t.mint FROM (${READ_MARKETS}) r
+   JOIN outcome o ON o.market_id = r.id JOIN token t ON t.id = o.token_id ORDER BY r.place, o.ordinal LIMIT $2`,
+);
+
+/** At most `limit` outcomes of tradable markets that clients read lately, the latest read first. */
+export async function recentlyReadOutcomes(db: Queryable, venue: string, limit: number): Promise<WatchedOutcome[]> {
+  return (await db.query<Row>(READ_OUTCOMES, [venue, limit])).map(toOutcome);
+}
+
+const MARKET_OUTCOMES = sql(
+  'book_outcomes_of_market',
+  `SELECT o.token_id, t.mint FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id
+   WHERE m.id = $1 AND m.venue = $2 AND ${TRADABLE} AND m.has_book ORDER BY o.ordinal`,
+);
+
+/** The outcomes of one market whose books can be asked for: none when it is not tradable or keeps no books. */
+export async function bookOutcomesOfMarket(db: Queryable, venue: string, marketPk: bigint): Promise<WatchedOutcome[]> {
+  return (await db.query<Row>(MARKET_OUTCOMES, [marketPk, venue])).map(toOutcome);
+}

@@ -1,0 +1,102 @@
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import { KEEP_ALIVE_DELAY_MS } from '../../config/pools.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { endWhenSilent } from '../../observe/silent-connections.ts';
+import { findBusySessions } from './busy-sessions.ts';
+import { AccountEntity } from './entities/account.ts';
+import { AlertEntity } from './entities/alert.ts';
+import { ApiKeyEntity } from './entities/api-key.ts';
+import { WebhookSubscriptionEntity } from './entities/webhook-subscription.ts';
+import { Initial0001 } from './migrations/0001-initial.ts';
+import { MarketHistory0002 } from './migrations/0002-market-history.ts';
+import { Wallets0003 } from './migrations/0003-wallets.ts';
+import { DeliveryClaims0004 } from './migrations/0004-delivery-claims.ts';
+import { AccountWrites0005 } from './migrations/0005-account-writes.ts';
+import { RateUsage0006 } from './migrations/0006-rate-usage.ts';
+import { OperatorPages0007 } from './migrations/0007-operator-pages.ts';
+import { TradeOrder0008 } from './migrations/0008-trade-order.ts';
+import { Events0009 } from './migrations/0009-events.ts';
+
+/** Every table TypeORM's repositories may touch. */
+const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
+
+/** In order; a migration that landed is never edited. */
+const MIGRATIONS = [
+  Initial0001,
+  MarketHistory0002,
+  Wallets0003,
+  DeliveryClaims0004,
+  AccountWrites0005,
+  RateUsage0006,
+  OperatorPages0007,
+  TradeOrder0008,
+  Events0009,
+] as const;
+
+/**
+ * A process that is stopped inside a transaction (SIGSTOP, a suspended machine) would hold its shard's lock for ever:
+ * after this Postgres ends its session, the work is rolled back, and another process goes on with it.
+ */
+const IDLE_IN_TRANSACTION_MS = 15_000;
+
+interface DataSourceOptions {
+  databaseUrl: string;
+  /** Connections of the pool. */
+  poolSize: number;
+  /** Shown in pg_stat_activity. */
+  applicationName: string;
+  /**
+   * Whether `databaseUrl` is a pooler, which refuses connections that ask for session settings. What ends a transaction
+   * that stands still is its own `idle_transaction_timeout` then.
+   */
+  isPooled?: boolean;
+  /** A statement that waits longer for a lock fails. Default: it waits. */
+  lockTimeoutMs?: number;
+  /** A statement that has no answer for so long loses its connection, if the server is not working at it. Default: TCP's time. */
+  silenceMs?: number;
+  /** Fires when the process is told to end: then silence is borne for some seconds only. */
+  stopping?: AbortSignal;
+  /** See IDLE_IN_TRANSACTION_MS; tests shorten it. */
+  idleInTransactionMs?: number;
+  log: Logger;
+}
+
+/** A pooler does not say for which of its sessions the server works: statements get so many times the time there, also at the end. */
+const PATIENCE_WITH_POOLERS = 4;
+
+function silenceWatch(options: DataSourceOptions, silenceMs: number): (client: unknown) => void {
+  const { databaseUrl, isPooled, log, stopping } = options;
+  if (isPooled === true) return endWhenSilent({ limitMs: PATIENCE_WITH_POOLERS * silenceMs, log });
+  const findBusy = (pids: readonly number[]) => findBusySessions(databaseUrl, pids);
+  return endWhenSilent({ limitMs: silenceMs, log, findBusy, ...(stopping && { stopping }) });
+}
+
+/** A data source that is not connected yet. TypeORM logs nothing: one failed bulk insert would print all its values. */
+export function createDataSource(options: DataSourceOptions): DataSource {
+  return new DataSource({
+    type: 'postgres',
+    url: options.databaseUrl,
+    applicationName: options.applicationName,
+    poolSize: options.poolSize,
+    poolErrorHandler: (error: unknown) => options.log.warn({ err: error }, 'database connection lost'),
+    connectTimeoutMS: 5_000,
+    extra: {
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+      ...(options.silenceMs !== undefined && { onConnect: silenceWatch(options, options.silenceMs) }),
+      idleTimeoutMillis: 60_000,
+      ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
+      ...(options.isPooled !== true && {
+        idle_in_transaction_session_timeout: options.idleInTransactionMs ?? IDLE_IN_TRANSACTION_MS,
+      }),
+    },
+    driver: pg,
+    logging: false,
+    synchronize: false,
+    entities: [...ENTITIES],
+    migrations: [...MIGRATIONS],
+    migrationsTableName: 'schema_migration',
+    migrationsTransactionMode: 'each',
+  });
+}

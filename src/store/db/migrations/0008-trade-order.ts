@@ -1,0 +1,36 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * The venue's own order of trades of one instant, and the passes that fold stored candles anew in the order that uses it. A
+ * database without candles needs no pass. `src/store/series/candle-refold.ts` says why the second pass waits for a day.
+ */
+const UP = [
+  // A constant default is kept in the catalog: no row is rewritten, and processes that do not know the column insert as before.
+  `ALTER TABLE trade ADD COLUMN ordinal integer NOT NULL DEFAULT 0`,
+  `CREATE TABLE candle_refold (
+     pass smallint PRIMARY KEY,
+     due_at timestamptz NOT NULL,
+     next_token bigint NOT NULL DEFAULT 0,
+     next_ts timestamptz NOT NULL DEFAULT '-infinity',
+     trades bigint NOT NULL DEFAULT 0,
+     minutes bigint NOT NULL DEFAULT 0,
+     finished_at timestamptz
+   )`,
+  `INSERT INTO candle_refold (pass, due_at)
+   SELECT pass, now() + delay FROM (VALUES (1, interval '0'), (2, interval '1 day')) AS p (pass, delay)
+   WHERE EXISTS (SELECT FROM candle)`,
+] as const;
+
+const DOWN = [`DROP TABLE candle_refold`, `ALTER TABLE trade DROP COLUMN ordinal`] as const;
+
+export class TradeOrder0008 implements MigrationInterface {
+  readonly name = 'TradeOrder1795359600008';
+
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of UP) await runner.query(statement);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const statement of DOWN) await runner.query(statement);
+  }
+}

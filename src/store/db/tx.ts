@@ -1,0 +1,137 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PoolClient } from 'pg';
+import type { DataSource, EntityManager } from 'typeorm';
+import { asError, OddswireError } from '../../domain/values/errors.ts';
+
+/** One SQL statement with a name: Postgres parses and plans it once per connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+  /** Planned at each call, for the values of that call: costs some tenths of a millisecond. */
+  readonly isPlannedPerCall?: true;
+}
+
+/** A named statement. The name must be unique in the program. */
+export function sql(name: string, text: string): Statement {
+  return { name, text };
+}
+
+/** A statement whose best plan depends on its values, such as whether a searched word is common or rare. */
+export function sqlPlannedPerCall(name: string, text: string): Statement {
+  return { name, text, isPlannedPerCall: true };
+}
+
+/** What runs statements: a transaction, or the pool for single reads. */
+export interface Queryable {
+  /** The rows. `numeric` and `bigint` arrive as text, `timestamptz` as Date. */
+  query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface Tx extends Queryable {
+  /** The same transaction for TypeORM's repositories: single-row work on accounts, keys, subscriptions. */
+  readonly em: EntityManager;
+}
+
+/** SQLSTATEs after which the same transaction may simply be run again. */
+const RETRYABLE_SQLSTATES = new Set(['40001', '40P01', '55P03']);
+const MAX_TRIES = 5;
+
+/** SQLSTATE of a database error, wherever the driver or TypeORM put it. */
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown; driverError?: { code?: unknown } } | null)?.code;
+  const driverCode = (error as { driverError?: { code?: unknown } } | null)?.driverError?.code;
+  const found = typeof driverCode === 'string' ? driverCode : code;
+  return typeof found === 'string' && /^[0-9A-Z]{5}$/.test(found) ? found : undefined;
+}
+
+/**
+ * Whether the database is out of reach or shutting down, as opposed to refusing this statement.
+ * Work that meets this is not at fault and must neither be parked nor charged.
+ */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state !== undefined) return /^(08|25P03|53|57P|58|XX)/.test(state);
+  const { name, message, code } = asError(error) as Error & { code?: string };
+  return (
+    // TypeORM's words for a connection that went away under a transaction.
+    ['QueryRunnerAlreadyReleasedError', 'TransactionNotStartedError', 'DriverConnectionError'].includes(name) ||
+    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code ?? '') ||
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/.test(
+      message,
+    )
+  );
+}
+
+/**
+ * Whether Postgres refused the content of a statement (bad data, a violated constraint, a value too large for an index) and
+ * not the statement as such. A row without a partition is no fault of the row: its partition was dropped meanwhile.
+ */
+export function isContentRefused(error: unknown): boolean {
+  const { constraint } = error as { constraint?: unknown };
+  const state = sqlState(error) ?? '';
+  if (state === '23514' && constraint === undefined) return false;
+  return /^(21|22|23|54)/.test(state);
+}
+
+/** The database as the repositories see it: single statements, and transactions that retry deadlocks. */
+export class Database implements Queryable {
+  readonly dataSource: DataSource;
+  readonly #onAcquired: (waitMs: number) => void;
+  readonly #isPreparing: boolean;
+
+  /**
+   * `onAcquired` hears how long each statement or transaction waited for its connection. Without `isPreparing` no statement
+   * stays on a connection: behind a pooler the next one may be another's.
+   */
+  constructor(
+    dataSource: DataSource,
+    onAcquired: (waitMs: number) => void = () => undefined,
+    { isPreparing = true }: { isPreparing?: boolean } = {},
+  ) {
+    this.dataSource = dataSource;
+    this.#onAcquired = onAcquired;
+    this.#isPreparing = isPreparing;
+  }
+
+  async query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    const runner = this.dataSource.createQueryRunner();
+    const askedAtMs = performance.now();
+    try {
+      const client: PoolClient = await runner.connect();
+      this.#onAcquired(performance.now() - askedAtMs);
+      return await this.#run<Row>(client, statement, values);
+    } finally {
+      await runner.release();
+    }
+  }
+
+  /**
+   * Runs `work` in one READ COMMITTED transaction. Deadlocks and serialization failures are retried with jitter, so `work`
+   * must have no effect outside the transaction.
+   * @throws whatever `work` throws, after rollback.
+   */
+  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const askedAtMs = performance.now();
+      try {
+        return await this.dataSource.transaction(async (em) => {
+          this.#onAcquired(performance.now() - askedAtMs);
+          const runner = em.queryRunner;
+          if (!runner) throw new OddswireError('no_query_runner', 'a transaction without a connection');
+          const client: PoolClient = await runner.connect();
+          return work({ em, query: (statement, values = []) => this.#run(client, statement, values) });
+        });
+      } catch (error) {
+        if (attempt >= MAX_TRIES || !RETRYABLE_SQLSTATES.has(sqlState(error) ?? '')) throw error;
+        await delay(Math.random() * 20 * 2 ** attempt);
+      }
+    }
+  }
+
+  async #run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const { name, text, isPlannedPerCall } = statement;
+    const isNamed = this.#isPreparing && !isPlannedPerCall;
+    const result = await client.query({ ...(isNamed && { name }), text, values: [...values] });
+    return result.rows as Row[];
+  }
+}

@@ -1,0 +1,70 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+const HAS_DUE = sql(
+  'has_due_deliveries',
+  `SELECT EXISTS (SELECT FROM delivery WHERE subscription_pk = $1 AND status = 'pending' AND next_attempt_at <= clock_timestamp()
+     AND (locked_until IS NULL OR locked_until < clock_timestamp())) AS is_due`,
+);
+
+/** Whether a claim may find something: a look that locks nothing, for where it mostly would not. */
+export async function hasDue(db: Queryable, subscriptionPk: bigint): Promise<boolean> {
+  const [row] = await db.query<{ is_due: boolean }>(HAS_DUE, [subscriptionPk]);
+  return row?.is_due ?? false;
+}
+
+const DUE_SUBSCRIPTIONS = sql(
+  'due_subscriptions',
+  `SELECT DISTINCT subscription_pk FROM delivery
+   WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()
+     AND (locked_until IS NULL OR locked_until < clock_timestamp())
+   LIMIT $1`,
+);
+
+/** Subscriptions with due rows nobody holds: what the restoring timer wakes. */
+export async function dueSubscriptions(db: Queryable, limit: number): Promise<bigint[]> {
+  const rows = await db.query<{ subscription_pk: string }>(DUE_SUBSCRIPTIONS, [limit]);
+  return rows.map((row) => BigInt(row.subscription_pk));
+}
+
+const DUE_OF_LANE = sql(
+  'due_subscriptions_of_lane',
+  // From subscription to subscription by the index: one with a million due rows costs a step, as any other does.
+  `WITH RECURSIVE pending AS (
+     (SELECT subscription_pk FROM delivery WHERE status = 'pending' AND subscription_pk > $3 ORDER BY subscription_pk LIMIT 1)
+     UNION ALL
+     SELECT (SELECT d.subscription_pk FROM delivery d
+             WHERE d.status = 'pending' AND d.subscription_pk > p.subscription_pk ORDER BY d.subscription_pk LIMIT 1)
+     FROM pending p WHERE p.subscription_pk IS NOT NULL)
+   SELECT p.subscription_pk AS pk, w.failing_since IS NOT NULL AS is_failing
+   FROM pending p JOIN webhook_subscription w ON w.pk = p.subscription_pk
+   WHERE p.subscription_pk % $1 = $2 AND EXISTS (
+     SELECT FROM delivery d WHERE d.subscription_pk = p.subscription_pk AND d.status = 'pending'
+       AND d.next_attempt_at <= clock_timestamp() AND (d.locked_until IS NULL OR d.locked_until < clock_timestamp()))
+   LIMIT $4`,
+);
+
+export interface DueSubscription {
+  pk: bigint;
+  isFailing: boolean;
+}
+
+/** Subscriptions with due rows nobody holds, of one of `lanes` lanes, the next behind `after` in the order of their keys. */
+export async function dueSubscriptionsOfLane(
+  db: Queryable,
+  { lane, lanes, after, limit }: { lane: number; lanes: number; after: bigint; limit: number },
+): Promise<DueSubscription[]> {
+  const rows = await db.query<{ pk: string; is_failing: boolean }>(DUE_OF_LANE, [lanes, lane, after, limit]);
+  return rows.map((row) => ({ pk: BigInt(row.pk), isFailing: row.is_failing }));
+}
+
+const OLDEST_OVERDUE = sql(
+  'oldest_overdue_delivery',
+  `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0)::float AS seconds
+   FROM delivery WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()`,
+);
+
+/** How long the oldest overdue delivery has waited, seconds: the alarm for a stage that stopped. */
+export async function oldestOverdueSeconds(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ seconds: number }>(OLDEST_OVERDUE);
+  return row?.seconds ?? 0;
+}

@@ -1,0 +1,173 @@
+import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
+import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { findSubscription } from './subscriptions.ts';
+import type { DeliveryItem } from './test-events.ts';
+
+/** A delivery as its owner may see it in a list. */
+export interface Delivery extends DeliveryItem {
+  pk: bigint;
+  /** The first time the receiver took it. */
+  deliveredAt: Date | null;
+  /** Of the latest attempt. */
+  lastStatusCode: number | null;
+  lastError: string | null;
+}
+
+/** One attempt as it is kept. */
+export interface LoggedAttempt {
+  attempt: number;
+  startedAt: Date;
+  durationMs: number;
+  outcome: 'delivered' | 'failed';
+  statusCode: number | null;
+  errorCode: string | null;
+  /** The beginning of the response body, at most 4 KiB, bytes as received; null when there was no response. */
+  responseExcerpt: Buffer | null;
+}
+
+/** A delivery with its attempts, first to last, and the exact text that is sent. */
+export interface DeliveryWithLog extends Delivery {
+  attemptLog: LoggedAttempt[];
+  body: string;
+}
+
+/** Which deliveries of a subscription are asked for. */
+export interface DeliveryFilter {
+  status?: DeliveryStatus;
+  eventType?: string;
+  /** Made at or after this moment. */
+  since?: Date;
+}
+
+/** A page of deliveries, newest first; `next` is the key to go on behind when more follow. */
+export interface DeliveryPage {
+  deliveries: Delivery[];
+  next?: bigint;
+}
+
+const DELIVERY_COLUMNS = `d.pk, d.id, e.id AS event_id, e.type AS event_type, d.status, d.attempt_count, d.created_at,
+  d.next_attempt_at, d.delivered_at, d.last_status_code, d.last_error`;
+
+export interface DeliveryRow {
+  pk: string;
+  id: string;
+  event_id: string;
+  event_type: EventType;
+  status: DeliveryStatus;
+  attempt_count: number;
+  created_at: Date;
+  next_attempt_at: Date;
+  delivered_at: Date | null;
+  last_status_code: number | null;
+  last_error: string | null;
+}
+
+export function toDelivery(row: DeliveryRow): Delivery {
+  return {
+    pk: BigInt(row.pk),
+    id: row.id,
+    eventId: row.event_id,
+    eventType: row.event_type,
+    status: row.status,
+    attempts: row.attempt_count,
+    createdAt: row.created_at,
+    nextAttemptAt: row.next_attempt_at,
+    deliveredAt: row.delivered_at,
+    lastStatusCode: row.last_status_code,
+    lastError: row.last_error,
+  };
+}
+
+/**
+ * `created_at` is the start of the transaction that made the row, so keys and times agree but for the length of one: an hour
+ * is far beyond any. The floor ends the walk where nothing younger can follow.
+ */
+const LIST_DELIVERIES = sqlPlannedPerCall(
+  'list_deliveries',
+  `SELECT ${DELIVERY_COLUMNS} FROM delivery d JOIN event e ON e.pk = d.event_pk
+   WHERE d.subscription_pk = $1 AND ($2::bigint IS NULL OR d.pk < $2)
+     AND ($3::text IS NULL OR d.status = $3) AND ($4::text IS NULL OR e.type = $4)
+     AND ($5::timestamptz IS NULL OR d.created_at >= $5 AND d.pk > coalesce((
+       SELECT o.pk FROM delivery o WHERE o.subscription_pk = $1 AND o.created_at < $5 - interval '1 hour'
+       ORDER BY o.pk DESC LIMIT 1), 0))
+   ORDER BY d.pk DESC LIMIT $6`,
+);
+
+/** The deliveries of a subscription, test events included. Null when the account has no such subscription. */
+export async function listDeliveries(
+  db: Database,
+  accountId: bigint,
+  subscriptionId: string,
+  filter: DeliveryFilter,
+  limit: number,
+  after: bigint | undefined,
+): Promise<DeliveryPage | null> {
+  const subscription = await findSubscription(db, accountId, subscriptionId);
+  if (!subscription) return null;
+  const rows = await db.query<DeliveryRow>(LIST_DELIVERIES, [
+    subscription.pk,
+    after ?? null,
+    filter.status ?? null,
+    filter.eventType ?? null,
+    filter.since?.toISOString() ?? null,
+    limit + 1,
+  ]);
+  const deliveries = rows.slice(0, limit).map(toDelivery);
+  const last = deliveries.at(-1);
+  return rows.length > limit && last ? { deliveries, next: last.pk } : { deliveries };
+}
+
+const FIND_DELIVERY = sql(
+  'find_delivery',
+  `SELECT ${DELIVERY_COLUMNS}, e.body FROM delivery d JOIN event e ON e.pk = d.event_pk
+   WHERE d.id = $1 AND d.subscription_pk = $2`,
+);
+
+const LIST_ATTEMPTS = sql(
+  'list_attempts',
+  `SELECT attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt
+   FROM delivery_attempt WHERE delivery_pk = $1 ORDER BY attempt_number`,
+);
+
+interface AttemptRow {
+  attempt_number: number;
+  started_at: Date;
+  duration_ms: number;
+  outcome: 'delivered' | 'failed';
+  status_code: number | null;
+  error_code: string | null;
+  response_excerpt: Buffer | null;
+}
+
+/** One delivery of a subscription, by their internal key and public id; null when there is none. */
+export async function findDelivery(
+  db: Queryable,
+  subscriptionPk: bigint,
+  deliveryId: string,
+): Promise<(Delivery & { body: string }) | null> {
+  const [row] = await db.query<DeliveryRow & { body: string }>(FIND_DELIVERY, [deliveryId, subscriptionPk]);
+  return row ? { ...toDelivery(row), body: row.body } : null;
+}
+
+/** The same with its attempts; a log that retention has pruned is empty. */
+export async function findDeliveryWithLog(
+  db: Queryable,
+  subscriptionPk: bigint,
+  deliveryId: string,
+): Promise<DeliveryWithLog | null> {
+  const found = await findDelivery(db, subscriptionPk, deliveryId);
+  if (!found) return null;
+  const rows = await db.query<AttemptRow>(LIST_ATTEMPTS, [found.pk]);
+  return {
+    ...found,
+    attemptLog: rows.map((row) => ({
+      attempt: row.attempt_number,
+      startedAt: row.started_at,
+      durationMs: row.duration_ms,
+      outcome: row.outcome,
+      statusCode: row.status_code,
+      errorCode: row.error_code,
+      responseExcerpt: row.response_excerpt,
+    })),
+  };
+}

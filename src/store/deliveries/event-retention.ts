@@ -1,0 +1,131 @@
+import { type Database, sql, type Tx } from '../db/tx.ts';
+
+/** Deliveries or events looked at in one transaction. */
+const BATCH = 1_000;
+
+interface EventRetention {
+  db: Database;
+  /** Attempts that began before, epoch milliseconds, go; those of pending deliveries stay. */
+  attemptsBeforeMs: number;
+  /** Events that were made before, epoch milliseconds, go with their deliveries; unless one of them is pending. */
+  eventsBeforeMs: number;
+  /** Start no more batches once it fires. */
+  signal?: AbortSignal;
+}
+
+export interface PrunedEvents {
+  attemptsPruned: number;
+  deliveriesPruned: number;
+  eventsPruned: number;
+}
+
+/**
+ * Deletes attempts and events past their retention, oldest first, in transactions of bounded size that wait for nobody: a row
+ * that somebody holds is left to the next run. An event that is gone cannot be told again: an alert fires once by its own
+ * state, and what was told of a wallet is kept where the wallet is.
+ */
+export async function pruneEvents({ db, signal, ...before }: EventRetention): Promise<PrunedEvents> {
+  const pruned: PrunedEvents = { attemptsPruned: 0, deliveriesPruned: 0, eventsPruned: 0 };
+  const eachBatch = async (prune: (tx: Tx, after: string) => Promise<string | undefined>) => {
+    let after: string | undefined = '0';
+    while (after !== undefined && !signal?.aborted) {
+      const from: string = after;
+      after = await db.transaction((tx) => prune(tx, from));
+    }
+  };
+  await eachBatch(async (tx, after) => {
+    const [batch] = await tx.query<AttemptBatch>(PRUNE_ATTEMPTS, [after, iso(before.attemptsBeforeMs)]);
+    pruned.attemptsPruned += batch?.pruned ?? 0;
+    return batch?.has_old ? (batch.last_pk ?? undefined) : undefined;
+  });
+  await eachBatch(async (tx, after) => {
+    const { last, deliveries, events } = await pruneEventBatch(tx, after, iso(before.eventsBeforeMs));
+    pruned.deliveriesPruned += deliveries;
+    pruned.eventsPruned += events;
+    return last;
+  });
+  return pruned;
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
+
+/*
+ * Keys grow with time, so what is old comes first: a walk by key ends at the first page with nothing old in it. Two rows may
+ * have keys and times the other way round by the length of a transaction, which the next run makes good.
+ */
+
+interface AttemptBatch {
+  last_pk: string | null;
+  has_old: boolean;
+  pruned: number;
+}
+
+/** The delivery is locked: it cannot become pending while its log goes. */
+const PRUNE_ATTEMPTS = sql(
+  'prune_attempts',
+  `WITH page AS MATERIALIZED (
+     SELECT DISTINCT delivery_pk AS pk FROM delivery_attempt WHERE delivery_pk > $1 ORDER BY delivery_pk LIMIT ${BATCH}),
+   old AS MATERIALIZED (
+     SELECT d.pk FROM page JOIN delivery d USING (pk) WHERE d.created_at < $2 AND d.status <> 'pending'
+     ORDER BY d.pk FOR NO KEY UPDATE OF d SKIP LOCKED),
+   pruned AS (
+     DELETE FROM delivery_attempt a USING old WHERE a.delivery_pk = old.pk AND a.started_at < $2 RETURNING 1)
+   SELECT (SELECT max(pk) FROM page) AS last_pk, (SELECT count(*)::int FROM pruned) AS pruned,
+     EXISTS (SELECT FROM page JOIN delivery d USING (pk) WHERE d.created_at < $2) AS has_old`,
+);
+
+interface EventBatch {
+  last_pk: string | null;
+  pks: string[];
+}
+
+const OLD_EVENTS = sql(
+  'old_events',
+  `WITH page AS MATERIALIZED (SELECT pk, created_at FROM event WHERE pk > $1 ORDER BY pk LIMIT ${BATCH})
+   SELECT max(pk) AS last_pk, coalesce(array_agg(pk) FILTER (WHERE created_at < $2), '{}') AS pks FROM page`,
+);
+
+/** Nobody can make a delivery of an event that is locked so. */
+const LOCK_EVENTS = sql(
+  'lock_old_events',
+  `SELECT pk FROM event WHERE pk = ANY ($1::bigint[]) ORDER BY pk FOR UPDATE SKIP LOCKED`,
+);
+
+const LOCK_DELIVERIES = sql(
+  'lock_old_deliveries',
+  `SELECT pk FROM delivery WHERE event_pk = ANY ($1::bigint[]) AND status <> 'pending' ORDER BY pk FOR UPDATE SKIP LOCKED`,
+);
+
+/** Only where every delivery of the event is over and ours: one that is pending, or just being retried, keeps them all. */
+const DELETE_DELIVERIES = sql(
+  'delete_old_deliveries',
+  `WITH locked AS MATERIALIZED (SELECT unnest($2::bigint[]) AS pk),
+   busy AS MATERIALIZED (
+     SELECT DISTINCT d.event_pk FROM delivery d LEFT JOIN locked l ON l.pk = d.pk
+     WHERE d.event_pk = ANY ($1::bigint[]) AND l.pk IS NULL)
+   DELETE FROM delivery d USING locked l
+   WHERE d.pk = l.pk AND NOT EXISTS (SELECT FROM busy b WHERE b.event_pk = d.event_pk) RETURNING d.pk`,
+);
+
+const DELETE_EVENTS = sql(
+  'delete_old_events',
+  `DELETE FROM event e WHERE e.pk = ANY ($1::bigint[])
+     AND NOT EXISTS (SELECT FROM delivery d WHERE d.event_pk = e.pk) RETURNING e.pk`,
+);
+
+/** `last` is the key to go on behind; undefined when nothing older than `before` was left on the page. */
+async function pruneEventBatch(
+  tx: Tx,
+  after: string,
+  before: string,
+): Promise<{ last: string | undefined; deliveries: number; events: number }> {
+  const [page] = await tx.query<EventBatch>(OLD_EVENTS, [after, before]);
+  if (!page || page.pks.length === 0) return { last: undefined, deliveries: 0, events: 0 };
+  const events = (await tx.query<{ pk: string }>(LOCK_EVENTS, [page.pks])).map(({ pk }) => pk);
+  const locked = (await tx.query<{ pk: string }>(LOCK_DELIVERIES, [events])).map(({ pk }) => pk);
+  const deliveries = await tx.query(DELETE_DELIVERIES, [events, locked]);
+  const deleted = await tx.query(DELETE_EVENTS, [events]);
+  return { last: page.last_pk ?? undefined, deliveries: deliveries.length, events: deleted.length };
+}

@@ -1,0 +1,59 @@
+import { newId } from '../../domain/values/ids.ts';
+import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
+import { sql, type Tx } from '../db/tx.ts';
+
+/** An event whose body is final: those bytes are stored, signed and sent on every attempt. */
+export interface NewEvent {
+  id: string;
+  accountId: bigint;
+  type: SubscribableEvent;
+  body: string;
+  /** Unique over all events: what happened can only be told once. */
+  dedupeKey: string;
+}
+
+const INSERT_EVENTS = sql(
+  'insert_events',
+  `INSERT INTO event (id, account_id, type, body, dedupe_key)
+   SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
+   ON CONFLICT (dedupe_key) DO NOTHING RETURNING pk, id`,
+);
+
+/** Inserts events that were not told before; returns the internal key of each inserted one by its id. */
+export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
+  if (events.length === 0) return new Map();
+  const rows = await tx.query<{ pk: string; id: string }>(INSERT_EVENTS, [
+    events.map((event) => event.id),
+    events.map((event) => event.accountId),
+    events.map((event) => event.type),
+    events.map((event) => event.body),
+    events.map((event) => event.dedupeKey),
+  ]);
+  return new Map(rows.map((row) => [row.id, BigInt(row.pk)]));
+}
+
+const INSERT_DELIVERIES = sql(
+  'insert_deliveries',
+  `INSERT INTO delivery (id, event_pk, subscription_pk)
+   SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING RETURNING id, event_pk`,
+);
+
+/** A delivery that was made. */
+interface MadeDelivery {
+  id: string;
+  eventPk: bigint;
+}
+
+/** Inserts pending deliveries, due at once. Same transaction as their events. Returns those that were not there before. */
+export async function insertDeliveries(
+  tx: Tx,
+  deliveries: readonly { eventPk: bigint; subscriptionPk: bigint }[],
+): Promise<MadeDelivery[]> {
+  if (deliveries.length === 0) return [];
+  const rows = await tx.query<{ id: string; event_pk: string }>(INSERT_DELIVERIES, [
+    deliveries.map(() => newId('dlv')),
+    deliveries.map((delivery) => delivery.eventPk),
+    deliveries.map((delivery) => delivery.subscriptionPk),
+  ]);
+  return rows.map((row) => ({ id: row.id, eventPk: BigInt(row.event_pk) }));
+}

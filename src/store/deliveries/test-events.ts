@@ -1,0 +1,67 @@
+import { newId } from '../../domain/values/ids.ts';
+import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
+import { sql, type Tx } from '../db/tx.ts';
+import { lockSubscription } from './subscriptions.ts';
+
+/** A delivery as its owner may see it. */
+export interface DeliveryItem {
+  id: string;
+  eventId: string;
+  eventType: EventType;
+  status: DeliveryStatus;
+  attempts: number;
+  createdAt: Date;
+  nextAttemptAt: Date;
+}
+
+const INSERT_TEST_EVENT = sql(
+  'insert_test_event',
+  `WITH told AS (INSERT INTO event (id, account_id, type, body) VALUES ($1, $2, $3, $4) RETURNING pk)
+   INSERT INTO delivery (id, event_pk, subscription_pk, is_test) SELECT $5, pk, $6, true FROM told
+   RETURNING status, attempt_count, created_at, next_attempt_at`,
+);
+
+interface InsertedRow {
+  status: DeliveryStatus;
+  attempt_count: number;
+  created_at: Date;
+  next_attempt_at: Date;
+}
+
+/**
+ * Inserts a test event and its delivery, due at once, paused or not. `makeBody` gives the final delivery body of an event id.
+ * Null when the account has no such subscription.
+ */
+export async function createTestEvent(
+  tx: Tx,
+  accountId: bigint,
+  subscriptionId: string,
+  type: EventType,
+  makeBody: (eventId: string) => string,
+): Promise<{ subscriptionPk: bigint; delivery: DeliveryItem } | null> {
+  const subscription = await lockSubscription(tx, accountId, subscriptionId, 'use');
+  if (!subscription) return null;
+  const eventId = newId('evt');
+  const deliveryId = newId('dlv');
+  const [row] = await tx.query<InsertedRow>(INSERT_TEST_EVENT, [
+    eventId,
+    accountId,
+    type,
+    makeBody(eventId),
+    deliveryId,
+    subscription.pk,
+  ]);
+  if (!row) return null;
+  return {
+    subscriptionPk: subscription.pk,
+    delivery: {
+      id: deliveryId,
+      eventId,
+      eventType: type,
+      status: row.status,
+      attempts: row.attempt_count,
+      createdAt: row.created_at,
+      nextAttemptAt: row.next_attempt_at,
+    },
+  };
+}

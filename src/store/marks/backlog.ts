@@ -1,0 +1,128 @@
+import { SHARDS } from '../../domain/values/shard.ts';
+import { PARTITIONED_TABLES, type PartitionedTable, partitionName } from '../db/partitions.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/*
+ * What is waiting and how it fares, for metrics: read whenever somebody scrapes, so each statement costs a few index probes however
+ * much there is.
+ */
+
+/** What is counted is counted this far. */
+const MAX_COUNTED = 100_000;
+
+const STAGE_BACKLOG = sql(
+  'stage_backlog',
+  `SELECT s.stage,
+     (SELECT count(*)::int FROM (SELECT FROM mark m WHERE m.stage = s.stage LIMIT ${MAX_COUNTED}) counted) AS waiting,
+     (SELECT count(*)::int FROM parked_mark p WHERE p.stage = s.stage) AS parked,
+     (SELECT min(o.id) FROM generate_series(0, ${SHARDS - 1}) shard
+      CROSS JOIN LATERAL (SELECT id FROM mark m WHERE m.stage = s.stage AND m.shard = shard ORDER BY id LIMIT 1) o) AS oldest_id,
+     (SELECT last_value FROM mark_id_seq) AS newest_id
+   FROM unnest($1::text[]) AS s (stage)`,
+);
+
+interface StageState {
+  stage: string;
+  /** At most MAX_COUNTED. */
+  waiting: number;
+  parked: number;
+  /** Of the mark that was inserted first; null when none waits. Keys are given out in order of time. */
+  oldestId: bigint | null;
+  /** The last key given out to any mark. */
+  newestId: bigint;
+}
+
+/** What waits for these stages. */
+export async function stageStates(db: Queryable, stages: readonly string[]): Promise<StageState[]> {
+  const rows = await db.query<{
+    stage: string;
+    waiting: number;
+    parked: number;
+    oldest_id: string | null;
+    newest_id: string;
+  }>(STAGE_BACKLOG, [stages]);
+  return rows.map(({ stage, waiting, parked, oldest_id, newest_id }) => ({
+    stage,
+    waiting,
+    parked,
+    oldestId: oldest_id === null ? null : BigInt(oldest_id),
+    newestId: BigInt(newest_id),
+  }));
+}
+
+const DUE_DELIVERIES = sql(
+  'count_due_deliveries',
+  `SELECT count(*)::int AS due FROM (
+     SELECT FROM delivery WHERE status = 'pending' AND next_attempt_at <= clock_timestamp() LIMIT ${MAX_COUNTED}) counted`,
+);
+
+/** Deliveries whose attempt is due or under way, at most MAX_COUNTED. */
+export async function countDueDeliveries(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ due: number }>(DUE_DELIVERIES);
+  return row?.due ?? 0;
+}
+
+const POLL_AGES = sql(
+  'poll_ages',
+  `SELECT venue, kind, consecutive_failures, extract(epoch FROM clock_timestamp() - last_success_at)::float AS seconds
+   FROM poll_state WHERE venue = ANY ($1::text[])`,
+);
+
+export interface PollAge {
+  venue: string;
+  kind: string;
+  failuresInARow: number;
+  /** Since a page was last stored; null when none ever was. */
+  sinceSuccessSeconds: number | null;
+}
+
+/** How the polls of these venues fare, by the database's clock. */
+export async function pollAges(db: Queryable, venues: readonly string[]): Promise<PollAge[]> {
+  const rows = await db.query<{ venue: string; kind: string; consecutive_failures: number; seconds: number | null }>(
+    POLL_AGES,
+    [venues],
+  );
+  return rows.map(({ venue, kind, consecutive_failures, seconds }) => ({
+    venue,
+    kind,
+    failuresInARow: consecutive_failures,
+    sinceSuccessSeconds: seconds,
+  }));
+}
+
+const WALLET_AGES = sql(
+  'wallet_ages',
+  `SELECT d.venue, extract(epoch FROM clock_timestamp() - min(d.polled_at))::float AS seconds FROM watched_wallet d
+   WHERE d.venue = ANY ($1::text[]) AND d.failures = 0 AND EXISTS (
+     SELECT FROM wallet a WHERE a.watched_pk = d.pk AND a.deleted_at IS NULL)
+   GROUP BY d.venue`,
+);
+
+/** Seconds since the wallet that waits longest was looked at, by venue, of those that can be read. */
+export async function walletAges(db: Queryable, venues: readonly string[]): Promise<Map<string, number>> {
+  const rows = await db.query<{ venue: string; seconds: number | null }>(WALLET_AGES, [venues]);
+  return new Map(rows.flatMap(({ venue, seconds }) => (seconds === null ? [] : [[venue, seconds] as const])));
+}
+
+const STORAGE = sql(
+  'storage_state',
+  `SELECT pg_database_size(current_database())::float AS bytes,
+     ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_inherits i ON i.inhrelid = c.oid WHERE c.relname = ANY ($1::text[])) AS found`,
+);
+
+interface StorageState {
+  bytes: number;
+  /** Whether the partition of each table that covers the moment is there. */
+  isReady: Map<PartitionedTable, boolean>;
+}
+
+/** The size of the database, and whether what is written at a moment (epoch milliseconds) will find its partitions. */
+export async function storageState(db: Queryable, atMs: number): Promise<StorageState> {
+  const names = PARTITIONED_TABLES.map((table) => partitionName(table, atMs));
+  const [row] = await db.query<{ bytes: number; found: string[] }>(STORAGE, [names]);
+  const found = new Set(row?.found);
+  return {
+    bytes: row?.bytes ?? 0,
+    isReady: new Map(PARTITIONED_TABLES.map((table, index) => [table, found.has(names[index] ?? '')])),
+  };
+}

@@ -1,0 +1,124 @@
+import { scrubText } from '../../domain/values/text.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** `started` without an end: the process died, or lost the database, inside the action. */
+export type OpsActionStatus = 'started' | 'done' | 'refused' | 'failed';
+
+/** Who does what. */
+export interface OpsActionEntry {
+  /** Null: nobody was logged in, as with a wrong password. */
+  role: 'viewer' | 'operator' | null;
+  sessionId: string | null;
+  address: string;
+  /** A dotted name, such as `key.revoke`. */
+  action: string;
+  /** What it is done to. */
+  target: string;
+  status: OpsActionStatus;
+  result: string;
+  requestId: string;
+}
+
+/** An action as it is kept. */
+export interface OpsActionRow extends OpsActionEntry {
+  pk: bigint;
+  at: Date;
+}
+
+const MAX_TARGET = 300;
+const MAX_RESULT = 500;
+
+const INSERT = sql(
+  'insert_ops_action',
+  `INSERT INTO ops_action (at, role, session_id, address, action, target, status, result, request_id)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING pk`,
+);
+
+/** Writes an action down; in the action's own transaction where it has one. Returns its key. */
+export async function recordAction(db: Queryable, entry: OpsActionEntry, nowMs: number): Promise<bigint> {
+  const [row] = await db.query<{ pk: string }>(INSERT, [
+    new Date(nowMs).toISOString(),
+    entry.role,
+    entry.sessionId,
+    entry.address,
+    entry.action,
+    cut(entry.target, MAX_TARGET),
+    entry.status,
+    cut(entry.result, MAX_RESULT),
+    entry.requestId,
+  ]);
+  return BigInt(row?.pk ?? 0);
+}
+
+const FINISH = sql('finish_ops_action', 'UPDATE ops_action SET status = $2, result = $3 WHERE pk = $1');
+
+/** Says what an action came to that was written down as `started`. */
+export async function finishAction(db: Queryable, pk: bigint, status: OpsActionStatus, result: string): Promise<void> {
+  await db.query(FINISH, [pk, status, cut(result, MAX_RESULT)]);
+}
+
+const LIST = sql(
+  'list_ops_actions',
+  `SELECT pk, at, role, session_id, address, action, target, status, result, request_id FROM ops_action
+   WHERE $1::bigint IS NULL OR pk < $1 ORDER BY pk DESC LIMIT $2`,
+);
+
+interface Row {
+  pk: string;
+  at: Date;
+  role: OpsActionEntry['role'];
+  session_id: string | null;
+  address: string;
+  action: string;
+  target: string;
+  status: OpsActionStatus;
+  result: string;
+  request_id: string;
+}
+
+/** Actions, the latest first; `next` is the key to go on behind when more follow. */
+export async function listActions(
+  db: Queryable,
+  limit: number,
+  after?: bigint,
+): Promise<{ actions: OpsActionRow[]; next?: bigint }> {
+  const rows = await db.query<Row>(LIST, [after ?? null, limit + 1]);
+  const actions = rows.slice(0, limit).map((row) => ({
+    pk: BigInt(row.pk),
+    at: row.at,
+    role: row.role,
+    sessionId: row.session_id,
+    address: row.address,
+    action: row.action,
+    target: row.target,
+    status: row.status,
+    result: row.result,
+    requestId: row.request_id,
+  }));
+  const last = actions.at(-1);
+  return rows.length > limit && last ? { actions, next: last.pk } : { actions };
+}
+
+/** Actions looked at in one statement. */
+const BATCH = 1_000;
+/** Keys grow with time: what is old comes first, and a page with anything young in it is the last. */
+const PRUNE = sql(
+  'prune_ops_actions',
+  `WITH page AS MATERIALIZED (SELECT pk, at FROM ops_action ORDER BY pk LIMIT ${BATCH})
+   DELETE FROM ops_action a USING page WHERE a.pk = page.pk AND page.at < $1 RETURNING 1`,
+);
+
+/** Deletes what was done before `beforeMs` (epoch milliseconds), oldest first; returns how many. */
+export async function pruneActions(db: Queryable, beforeMs: number, signal?: AbortSignal): Promise<number> {
+  let pruned = 0;
+  while (!signal?.aborted) {
+    const batch = (await db.query(PRUNE, [new Date(beforeMs).toISOString()])).length;
+    pruned += batch;
+    if (batch < BATCH) break;
+  }
+  return pruned;
+}
+
+function cut(text: string, length: number): string {
+  return scrubText(text.slice(0, length));
+}

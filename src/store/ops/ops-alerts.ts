@@ -1,0 +1,236 @@
+import type { AlertCondition, AlertStatus } from '../../domain/alerts/alert.ts';
+import { boundedPage, type LookedBack } from '../db/bounded-page.ts';
+import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+
+/*
+ * What an operator looks for among the alerts of all accounts, along the index that narrows most; where a filter is left that
+ * the index does not answer, a page looks at a bounded number of rows and says how far back it got.
+ *   id               the unique key
+ *   token, market    alert_of_token (token_id, pk), once per outcome
+ *   account          alert_of_account (account_id, pk)
+ *   status           alert_by_status (status, pk)
+ *   else             the primary key
+ */
+
+/** Rows one page looks at when a filter is left that the index does not answer. */
+const MAX_LOOKED_AT = 10_000;
+/** Of each outcome: a market may have hundreds. */
+const MAX_LOOKED_AT_EACH = 2_000;
+/** Outcomes of one market that are looked at. */
+const MAX_OUTCOMES = 500;
+
+export interface OpsAlertFilter {
+  id?: string;
+  status?: AlertStatus;
+  /** The name of an account, or its number. */
+  account?: string;
+  mint?: string;
+  /** The venue's own id of a market, of one of these venues. */
+  market?: { venues: readonly string[]; marketId: string };
+}
+
+export interface OpsAlert {
+  pk: bigint;
+  id: string;
+  accountId: bigint;
+  accountName: string;
+  mint: string;
+  symbol: string | null;
+  condition: AlertCondition;
+  /** Target, latest price and the price that met it are `numeric` text in `currency`. */
+  target: string;
+  currency: string;
+  status: AlertStatus;
+  webhookId: string | null;
+  createdAt: Date;
+  triggeredAt: Date | null;
+  triggeredPrice: string | null;
+  eventId: string | null;
+  price: string | null;
+  /** When the price was received. */
+  pricedAt: Date | null;
+  /** The market whose outcome the token is. */
+  market: { venue: string; marketId: string; title: string; label: string } | null;
+  /** Whether anything prices the token yet. */
+  isTracked: boolean;
+}
+
+interface OpsAlertPage {
+  /** Newest first. */
+  alerts: OpsAlert[];
+  /** The key to go on behind, when more may follow. */
+  next?: bigint;
+  /** Set when the page is short because it looked at enough rows: how far back those reach. */
+  lookedBackTo?: Date;
+}
+
+interface Row extends LookedBack {
+  pk: string | null;
+  id: string;
+  account_id: string;
+  account_name: string;
+  mint: string;
+  symbol: string | null;
+  condition: AlertCondition;
+  target: string;
+  currency: string;
+  status: AlertStatus;
+  webhook_id: string | null;
+  created_at: Date;
+  triggered_at: Date | null;
+  triggered_price: string | null;
+  event_id: string | null;
+  price: string | null;
+  priced_at: Date | null;
+  venue: string | null;
+  venue_market_id: string | null;
+  title: string | null;
+  label: string | null;
+}
+
+/** A page of alerts, newest first. */
+export async function listOpsAlerts(
+  db: Queryable,
+  filter: OpsAlertFilter,
+  limit: number,
+  after: bigint | undefined,
+): Promise<OpsAlertPage> {
+  const { text, values, maxLookedAt } = searchOf(filter, limit, after);
+  const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_alerts', text), values);
+  const alerts = rows.flatMap((row) => (row.pk === null ? [] : [toOpsAlert(row, row.pk)]));
+  const { items, ...place } = boundedPage(alerts, rows[0], { limit, maxLookedAt });
+  return { alerts: items, ...place };
+}
+
+function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefined) {
+  const { id, status, account, mint, market } = filter;
+  const values: unknown[] = [limit + 1];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const behind = after === undefined ? '' : `AND a.pk < ${bind(after)}::bigint`;
+  const named = account === undefined ? undefined : bind(account);
+  // A name may be the number of another account.
+  const accounts = `(SELECT id FROM account WHERE name = ${named} UNION SELECT id FROM account WHERE id::text = ${named})`;
+  const ofStatus = status === undefined ? [] : [`c.status = '${status}'`];
+  const ofAccount = named === undefined ? [] : [`c.account_id IN ${accounts}`];
+  const bounded = (left: string[], most: number) => ({ left, maxLookedAt: left.length === 0 ? limit + 1 : most });
+  const walk = (where: string, left: string[], order = 'a.pk') => ({
+    from: `alert a WHERE ${where} ${behind} ORDER BY ${order} DESC`,
+    ...bounded(left, MAX_LOOKED_AT),
+  });
+  /** Down the alerts of each key side by side: never more than a page from each. */
+  const walkEach = (keys: string, column: 'token_id' | 'account_id', left: string[]) => {
+    const bounds = bounded(left, MAX_LOOKED_AT_EACH);
+    const from = `${keys} AS k (key) CROSS JOIN LATERAL (
+        SELECT * FROM alert a WHERE a.${column} = k.key ${behind} ORDER BY a.pk DESC LIMIT ${bounds.maxLookedAt}) a
+      ORDER BY a.pk DESC`;
+    return { from, ...bounds };
+  };
+  const chooseWalk = () => {
+    // `+ 0`: not along the primary key.
+    if (id !== undefined) return walk(`a.id = ${bind(id)}`, [...ofStatus, ...ofAccount], 'a.pk + 0');
+    if (mint !== undefined || market !== undefined) {
+      const tokens: string[] = [];
+      if (mint !== undefined) tokens.push(`SELECT id FROM token WHERE mint = ${bind(mint)}`);
+      if (market !== undefined) {
+        tokens.push(`SELECT o.token_id FROM market m JOIN outcome o ON o.market_id = m.id
+          WHERE m.venue = ANY (${bind(market.venues)}::text[]) AND m.venue_market_id = ${bind(market.marketId)}`);
+      }
+      const keys = `(${tokens.join(' INTERSECT ')} LIMIT ${MAX_OUTCOMES})`;
+      return walkEach(keys, 'token_id', [...ofStatus, ...ofAccount]);
+    }
+    if (named !== undefined) return walkEach(accounts, 'account_id', ofStatus);
+    return walk(status === undefined ? 'true' : `a.status = '${status}'`, []);
+  };
+
+  const { from, left, maxLookedAt } = chooseWalk();
+  const text = `WITH candidate AS MATERIALIZED (SELECT a.* FROM ${from} LIMIT ${maxLookedAt}),
+    page AS MATERIALIZED (
+      SELECT c.* FROM candidate c ${left.length === 0 ? '' : `WHERE ${left.join(' AND ')}`} ORDER BY c.pk DESC LIMIT $1)
+    SELECT p.*, s.* FROM (
+      SELECT count(*)::int AS looked_at, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
+    LEFT JOIN (
+      SELECT a.pk, a.id, a.account_id, n.name AS account_name, t.mint, t.symbol, a.condition, a.target, t.currency, a.status,
+        w.id AS webhook_id, a.created_at, a.triggered_at, a.triggered_price, a.event_id, l.price, l.received_at AS priced_at,
+        m.venue, m.venue_market_id, m.title, o.label
+      FROM page a JOIN account n ON n.id = a.account_id JOIN token t ON t.id = a.token_id
+      LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk LEFT JOIN latest_price l ON l.token_id = a.token_id
+      LEFT JOIN outcome o ON o.token_id = a.token_id LEFT JOIN market m ON m.id = o.market_id) p ON true
+    ORDER BY p.pk DESC`;
+  return { text, values, maxLookedAt };
+}
+
+function toOpsAlert(row: Row, pk: string): OpsAlert {
+  const { venue, venue_market_id: marketId, title, label } = row;
+  const isOutcome = venue !== null && marketId !== null && title !== null && label !== null;
+  return {
+    pk: BigInt(pk),
+    id: row.id,
+    accountId: BigInt(row.account_id),
+    accountName: row.account_name,
+    mint: row.mint,
+    symbol: row.symbol,
+    condition: row.condition,
+    target: row.target,
+    currency: row.currency,
+    status: row.status,
+    webhookId: row.webhook_id,
+    createdAt: row.created_at,
+    triggeredAt: row.triggered_at,
+    triggeredPrice: row.triggered_price,
+    eventId: row.event_id,
+    price: row.price,
+    pricedAt: row.priced_at,
+    market: isOutcome ? { venue, marketId, title, label } : null,
+    isTracked: row.price !== null || isOutcome,
+  };
+}
+
+/** A mark that no evaluation of its shard got through. */
+export interface ParkedMark {
+  id: bigint;
+  stage: string;
+  shard: number;
+  key: bigint;
+  detail: bigint;
+  error: string;
+  parkedAt: Date;
+  /** The token that the key names. */
+  mint: string | null;
+  market: { venue: string; marketId: string } | null;
+}
+
+const PARKED_MARKS = sql(
+  'ops_parked_marks',
+  `SELECT p.id, p.stage, p.shard, p.key, p.detail, p.error, p.parked_at, t.mint, m.venue, m.venue_market_id
+   FROM (SELECT * FROM parked_mark ORDER BY id DESC LIMIT $1) p
+   LEFT JOIN token t ON t.id = p.key LEFT JOIN outcome o ON o.token_id = p.key LEFT JOIN market m ON m.id = o.market_id
+   ORDER BY p.id DESC`,
+);
+
+/** Parked marks of every stage, newest first. */
+export async function listParkedMarks(db: Queryable, limit: number): Promise<ParkedMark[]> {
+  const rows = await db.query<{
+    id: string;
+    stage: string;
+    shard: number;
+    key: string;
+    detail: string;
+    error: string;
+    parked_at: Date;
+    mint: string | null;
+    venue: string | null;
+    venue_market_id: string | null;
+  }>(PARKED_MARKS, [limit]);
+  return rows.map((row) => ({
+    id: BigInt(row.id),
+    stage: row.stage,
+    shard: row.shard,
+    key: BigInt(row.key),
+    detail: BigInt(row.detail),
+    error: row.error,
+    parkedAt: row.parked_at,
+    mint: row.mint,
+    market:
+      row.venue === null || row.venue_market_id === null ? null : { venue: row.venue, marketId: row.venue_market_id },
+  }));
+}

@@ -1,0 +1,223 @@
+import { type Queryable, sql } from '../db/tx.ts';
+import { stageStates } from '../marks/backlog.ts';
+import { STAGES } from '../marks/marks.ts';
+
+/*
+ * What the overview of the operator pages shows: looked at every few seconds, so each statement costs some index probes, however
+ * much there is. Throughput is what Postgres counts anyway of rows inserted into each table: nothing is counted twice.
+ */
+
+/** What is counted is counted this far. */
+export const MAX_COUNTED_DUE = 10_000;
+/** Minutes that the overview shows. */
+export const THROUGHPUT_MINUTES = 60;
+/** Samples further apart say nothing of any one minute. */
+const MAX_GAP_MINUTES = 3;
+
+const SAMPLE = sql(
+  'sample_ops_throughput',
+  `INSERT INTO ops_throughput (minute, at, trades, price_changes, events, attempts, last_mark_id)
+   SELECT date_trunc('minute', clock_timestamp()), clock_timestamp(),
+     coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'trade'), 0),
+     coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'price_history'), 0),
+     coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'event'), 0),
+     coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'delivery_attempt'), 0),
+     (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mark_id_seq)
+   FROM pg_stat_user_tables s
+   LEFT JOIN pg_inherits i ON i.inhrelid = s.relid
+   LEFT JOIN pg_class p ON p.oid = i.inhparent
+   CROSS JOIN LATERAL (SELECT coalesce(p.relname, s.relname)::text AS name) t
+   WHERE s.schemaname = current_schema()
+     AND NOT EXISTS (SELECT FROM ops_throughput o WHERE o.minute = date_trunc('minute', clock_timestamp()))
+   ON CONFLICT (minute) DO NOTHING RETURNING minute`,
+);
+const PRUNE = sql(
+  'prune_ops_throughput',
+  `DELETE FROM ops_throughput WHERE minute < clock_timestamp() - interval '1 day'`,
+);
+
+/** Notes what was counted so far, once a minute, whichever process comes first. Returns whether this was it. */
+export async function sampleThroughput(db: Queryable): Promise<boolean> {
+  const isFirst = (await db.query(SAMPLE)).length > 0;
+  if (isFirst) await db.query(PRUNE);
+  return isFirst;
+}
+
+const THROUGHPUT_KINDS = ['trades', 'priceChanges', 'events', 'attempts'] as const;
+export type ThroughputKind = (typeof THROUGHPUT_KINDS)[number];
+
+/** Rows per minute of each of the last 60 minutes, oldest first; null: not known. */
+export type Throughput = Readonly<Record<ThroughputKind, readonly (number | null)[]>>;
+
+const READ_SAMPLES = sql(
+  'read_ops_throughput',
+  `SELECT (extract(epoch FROM date_trunc('minute', clock_timestamp()) - minute) / 60)::int AS age,
+     extract(epoch FROM at)::float AS at, trades, price_changes, events, attempts
+   FROM ops_throughput WHERE minute >= clock_timestamp() - interval '${THROUGHPUT_MINUTES + MAX_GAP_MINUTES} minutes'
+   ORDER BY minute`,
+);
+
+interface SampleRow {
+  /** Whole minutes before this one. */
+  age: number;
+  /** Epoch seconds. */
+  at: number;
+  trades: string;
+  price_changes: string;
+  events: string;
+  attempts: string;
+}
+
+/** The last hour by the minute, as rates between the samples: up to the latest sample. */
+export async function readThroughput(db: Queryable): Promise<Throughput> {
+  const rows = await db.query<SampleRow>(READ_SAMPLES);
+  const throughput = Object.fromEntries(
+    THROUGHPUT_KINDS.map((kind) => [kind, Array.from({ length: THROUGHPUT_MINUTES }, (): number | null => null)]),
+  ) as Record<ThroughputKind, (number | null)[]>;
+  for (const [index, row] of rows.entries()) {
+    const before = rows[index - 1];
+    if (!before || before.age - row.age > MAX_GAP_MINUTES) continue;
+    const minutes = (row.at - before.at) / 60;
+    for (const kind of THROUGHPUT_KINDS) {
+      const gained = countOf(row, kind) - countOf(before, kind);
+      // The counts began anew, after a crash, or went down with a partition that was dropped.
+      if (gained < 0 || minutes <= 0) continue;
+      // A sample says what happened since the one before: the minutes between them share it.
+      for (let age = row.age + 1; age <= before.age; age++) {
+        if (age <= THROUGHPUT_MINUTES) throughput[kind][THROUGHPUT_MINUTES - age] = gained / minutes;
+      }
+    }
+  }
+  return throughput;
+}
+
+function countOf(row: SampleRow, kind: ThroughputKind): number {
+  return Number(row[kind === 'priceChanges' ? 'price_changes' : kind]);
+}
+
+export interface StageBacklog {
+  stage: string;
+  /** Up to MAX_COUNTED of backlog.ts. */
+  waiting: number;
+  parked: number;
+  /** How long the oldest mark has waited at least, milliseconds, to the minute; null when none waits. */
+  oldestMs: number | null;
+}
+
+/** Keys are given out in the order of time: a mark is as old as the first sample whose last key is not below its own. */
+const MARK_SEEN = sql(
+  'ops_marks_seen',
+  `SELECT o.id, extract(epoch FROM clock_timestamp() - (
+     SELECT min(t.at) FROM ops_throughput t WHERE t.last_mark_id >= o.id))::float AS seconds
+   FROM unnest($1::bigint[]) AS o (id)`,
+);
+
+/** What waits for each stage, and since when. */
+export async function readStageBacklogs(db: Queryable): Promise<StageBacklog[]> {
+  const states = await stageStates(db, STAGES);
+  const ids = states.flatMap(({ oldestId }) => (oldestId === null ? [] : [oldestId]));
+  const seen = ids.length === 0 ? [] : await db.query<{ id: string; seconds: number | null }>(MARK_SEEN, [ids]);
+  const ageOf = new Map(seen.map(({ id, seconds }) => [id, (seconds ?? 0) * 1000]));
+  return states.map(({ stage, waiting, parked, oldestId }) => ({
+    stage,
+    waiting,
+    parked,
+    oldestMs: oldestId === null ? null : (ageOf.get(String(oldestId)) ?? 0),
+  }));
+}
+
+const DELIVERY_LOAD = sql(
+  'ops_delivery_load',
+  `SELECT count(*)::int AS due, (count(*) FILTER (WHERE locked_until > clock_timestamp()))::int AS in_flight,
+     extract(epoch FROM clock_timestamp() - min(next_attempt_at) FILTER (
+       WHERE locked_until IS NULL OR locked_until <= clock_timestamp()))::float AS oldest_seconds
+   FROM (SELECT next_attempt_at, locked_until FROM delivery
+         WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()
+         ORDER BY next_attempt_at LIMIT ${MAX_COUNTED_DUE + 1}) d`,
+);
+
+export interface DeliveryLoad {
+  /** Attempts that are due or under way; MAX_COUNTED_DUE + 1 when there are more than are counted. */
+  due: number;
+  /** Of these, those that a deliverer holds. */
+  inFlight: number;
+  /** How long the attempt that nobody holds and that waits longest has been due, milliseconds; null when none waits. */
+  oldestOverdueMs: number | null;
+}
+
+/** What the deliverer has before it. */
+export async function readDeliveryLoad(db: Queryable): Promise<DeliveryLoad> {
+  const [row] = await db.query<{ due: number; in_flight: number; oldest_seconds: number | null }>(DELIVERY_LOAD);
+  const seconds = row?.oldest_seconds ?? null;
+  return {
+    due: row?.due ?? 0,
+    inFlight: row?.in_flight ?? 0,
+    oldestOverdueMs: seconds === null ? null : seconds * 1000,
+  };
+}
+
+/** Deliveries looked through for the reason of a failing endpoint. */
+const LOOKED_THROUGH = 50;
+
+const FAILING = sql(
+  'ops_failing_endpoints',
+  `SELECT w.id, w.url, w.status, w.failing_since, w.exhausted_count, a.name AS account,
+     l.last_error, l.last_status_code
+   FROM (SELECT * FROM webhook_subscription WHERE failing_since IS NOT NULL AND deleted_at IS NULL
+         ORDER BY failing_since LIMIT $1) w
+   JOIN account a ON a.id = w.account_id
+   LEFT JOIN LATERAL (
+     SELECT d.last_error, d.last_status_code FROM (
+       SELECT pk, last_error, last_status_code FROM delivery WHERE subscription_pk = w.pk ORDER BY pk DESC
+       LIMIT ${LOOKED_THROUGH}) d
+     WHERE d.last_error IS NOT NULL ORDER BY d.pk DESC LIMIT 1) l ON true
+   ORDER BY w.failing_since, w.pk`,
+);
+
+export interface FailingEndpoint {
+  id: string;
+  url: string;
+  account: string;
+  status: 'active' | 'paused';
+  failingSince: Date;
+  /** Deliveries that used up their schedule since then. */
+  exhausted: number;
+  lastError: string | null;
+  lastStatusCode: number | null;
+}
+
+/** Endpoints without a success since their first failure, those that fail longest first. */
+export async function listFailingEndpoints(db: Queryable, limit: number): Promise<FailingEndpoint[]> {
+  const rows = await db.query<{
+    id: string;
+    url: string;
+    status: FailingEndpoint['status'];
+    failing_since: Date;
+    exhausted_count: number;
+    account: string;
+    last_error: string | null;
+    last_status_code: number | null;
+  }>(FAILING, [limit]);
+  return rows.map((row) => ({
+    id: row.id,
+    url: row.url,
+    account: row.account,
+    status: row.status,
+    failingSince: row.failing_since,
+    exhausted: row.exhausted_count,
+    lastError: row.last_error,
+    lastStatusCode: row.last_status_code,
+  }));
+}
+
+const CONNECTED = sql(
+  'ops_connected_processes',
+  `SELECT application_name AS name, count(*)::int AS connections FROM pg_stat_activity
+   WHERE datname = current_database() AND application_name LIKE 'oddswire-%' GROUP BY 1`,
+);
+
+/** Database connections by kind of process, `api` and so on: whether any is there at all. */
+export async function readConnections(db: Queryable): Promise<Map<string, number>> {
+  const rows = await db.query<{ name: string; connections: number }>(CONNECTED);
+  return new Map(rows.map(({ name, connections }) => [name.slice('oddswire-'.length), connections]));
+}

@@ -1,0 +1,134 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** A session nobody uses for this long is over. */
+export const SESSION_IDLE_MS = 30 * 60_000;
+/** However much it is used, a session is over after this long. */
+export const SESSION_MAX_MS = 12 * 3_600_000;
+/** A session's last use is written no oftener than this. */
+const TOUCH_EVERY_MS = 60_000;
+
+interface NewOpsSession {
+  tokenHash: Buffer;
+  role: 'viewer' | 'operator';
+  /** Of the password it was begun with. */
+  passwordFingerprint: Buffer;
+  address: string;
+}
+
+interface OpsSession {
+  role: 'viewer' | 'operator';
+  passwordFingerprint: Buffer;
+  lastSeenAt: Date;
+  /** What the last action came to, not shown yet. */
+  flash: string | null;
+}
+
+const INSERT = sql(
+  'insert_ops_session',
+  `INSERT INTO ops_session (token_hash, role, password_fingerprint, address, created_at, last_seen_at, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $5, $6)`,
+);
+const DELETE_OVER = sql(
+  'delete_ops_sessions_over',
+  'DELETE FROM ops_session WHERE expires_at <= $1 OR last_seen_at <= $2',
+);
+
+/** Begins a session, and removes those that are over. */
+export async function beginSession(db: Queryable, session: NewOpsSession, nowMs: number): Promise<void> {
+  const { tokenHash, role, passwordFingerprint, address } = session;
+  await db.query(DELETE_OVER, [iso(nowMs), iso(nowMs - SESSION_IDLE_MS)]);
+  await db.query(INSERT, [tokenHash, role, passwordFingerprint, address, iso(nowMs), iso(nowMs + SESSION_MAX_MS)]);
+}
+
+const FIND = sql(
+  'find_ops_session',
+  `SELECT role, password_fingerprint, last_seen_at, flash FROM ops_session
+   WHERE token_hash = $1 AND expires_at > $2 AND last_seen_at > $3`,
+);
+
+interface Row {
+  role: OpsSession['role'];
+  password_fingerprint: Buffer;
+  last_seen_at: Date;
+  flash: string | null;
+}
+
+/** The session of this token that is not over, or null. */
+export async function findSession(db: Queryable, tokenHash: Buffer, nowMs: number): Promise<OpsSession | null> {
+  const [row] = await db.query<Row>(FIND, [tokenHash, iso(nowMs), iso(nowMs - SESSION_IDLE_MS)]);
+  if (!row) return null;
+  const { role, password_fingerprint: passwordFingerprint, last_seen_at: lastSeenAt, flash } = row;
+  return { role, passwordFingerprint, lastSeenAt, flash };
+}
+
+const TOUCH = sql(
+  'touch_ops_session',
+  'UPDATE ops_session SET last_seen_at = greatest(last_seen_at, $2) WHERE token_hash = $1',
+);
+
+/** Notes that a person used the session, at most once a minute. */
+export async function touchSession(
+  db: Queryable,
+  tokenHash: Buffer,
+  session: Pick<OpsSession, 'lastSeenAt'>,
+  nowMs: number,
+): Promise<void> {
+  if (nowMs - session.lastSeenAt.getTime() >= TOUCH_EVERY_MS) await db.query(TOUCH, [tokenHash, iso(nowMs)]);
+}
+
+const SET_FLASH = sql('set_ops_flash', 'UPDATE ops_session SET flash = $2 WHERE token_hash = $1');
+
+/** What the session's next page shows once; null: nothing. */
+export async function setFlash(db: Queryable, tokenHash: Buffer, flash: string | null): Promise<void> {
+  await db.query(SET_FLASH, [tokenHash, flash]);
+}
+
+const LIST = sql(
+  'list_ops_sessions',
+  `SELECT token_hash, role, address, created_at, last_seen_at FROM ops_session
+   WHERE expires_at > $1 AND last_seen_at > $2 ORDER BY last_seen_at DESC LIMIT $3`,
+);
+
+/** A session that is not over, as it is shown. */
+export interface ListedSession {
+  tokenHash: Buffer;
+  role: OpsSession['role'];
+  address: string;
+  createdAt: Date;
+  lastSeenAt: Date;
+}
+
+/** The sessions that are not over, last used first. One begun with a former password is among them, and lets nobody in. */
+export async function listSessions(db: Queryable, limit: number, nowMs: number): Promise<ListedSession[]> {
+  const rows = await db.query<{
+    token_hash: Buffer;
+    role: OpsSession['role'];
+    address: string;
+    created_at: Date;
+    last_seen_at: Date;
+  }>(LIST, [iso(nowMs), iso(nowMs - SESSION_IDLE_MS), limit]);
+  return rows.map((row) => ({
+    tokenHash: row.token_hash,
+    role: row.role,
+    address: row.address,
+    createdAt: row.created_at,
+    lastSeenAt: row.last_seen_at,
+  }));
+}
+
+const END = sql('end_ops_session', 'DELETE FROM ops_session WHERE token_hash = $1');
+const END_ALL = sql('end_ops_sessions', 'DELETE FROM ops_session RETURNING role');
+
+/** Ends one session, in every process at once: each request looks it up. */
+export async function endSession(db: Queryable, tokenHash: Buffer): Promise<void> {
+  await db.query(END, [tokenHash]);
+}
+
+/** Ends every session of every role; returns how many there were. */
+export async function endAllSessions(db: Queryable): Promise<number> {
+  return (await db.query(END_ALL)).length;
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

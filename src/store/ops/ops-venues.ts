@@ -1,0 +1,65 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+const POLLS = sql(
+  'ops_venue_polls',
+  `SELECT venue, kind, last_attempt_at, last_success_at, first_success_at, consecutive_failures, last_error,
+     lease_until > clock_timestamp() AS is_under_way
+   FROM poll_state WHERE venue = ANY ($1::text[]) ORDER BY venue, kind`,
+);
+
+interface PollRow {
+  venue: string;
+  kind: string;
+  last_attempt_at: Date | null;
+  last_success_at: Date | null;
+  first_success_at: Date | null;
+  consecutive_failures: number;
+  last_error: string | null;
+  is_under_way: boolean | null;
+}
+
+/** What is kept of the polls of one kind of one venue. */
+export interface OpsPoll {
+  venue: string;
+  kind: string;
+  lastAttemptAt: Date | null;
+  lastSuccessAt: Date | null;
+  firstSuccessAt: Date | null;
+  consecutiveFailures: number;
+  /** Why the latest poll failed; null when it did not. */
+  lastError: string | null;
+  /** Whether a poller holds it at this moment. */
+  isUnderWay: boolean;
+}
+
+/** The polls of these venues, those on demand too, by venue and kind. */
+export async function readPolls(db: Queryable, venues: readonly string[]): Promise<OpsPoll[]> {
+  const rows = await db.query<PollRow>(POLLS, [venues]);
+  return rows.map((row) => ({
+    venue: row.venue,
+    kind: row.kind,
+    lastAttemptAt: row.last_attempt_at,
+    lastSuccessAt: row.last_success_at,
+    firstSuccessAt: row.first_success_at,
+    consecutiveFailures: row.consecutive_failures,
+    lastError: row.last_error,
+    isUnderWay: row.is_under_way ?? false,
+  }));
+}
+
+/** An index-only scan of the whole catalog, some 10 ms for each 100,000 markets: ask once in a while. */
+const MARKET_COUNTS = sql(
+  'ops_market_counts',
+  `SELECT venue, status, count(*)::int AS markets FROM market WHERE venue = ANY ($1::text[]) GROUP BY venue, status`,
+);
+
+export interface MarketCount {
+  venue: string;
+  status: string;
+  markets: number;
+}
+
+/** How many markets of these venues are in each state. */
+export async function countMarketsByStatus(db: Queryable, venues: readonly string[]): Promise<MarketCount[]> {
+  return db.query<MarketCount>(MARKET_COUNTS, [venues]);
+}

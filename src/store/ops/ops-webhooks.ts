@@ -1,0 +1,165 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** A subscription of any account as an operator may see it: no secret. */
+export interface OpsSubscription {
+  pk: bigint;
+  id: string;
+  accountId: bigint;
+  accountName: string;
+  url: string;
+  events: string[];
+  status: 'active' | 'paused';
+  pauseReason: string | null;
+  /** Since when no attempt succeeded; null when the latest one did. */
+  failingSince: Date | null;
+  /** Deliveries that used up their schedule since then. */
+  exhaustedCount: number;
+  createdAt: Date;
+  deletedAt: Date | null;
+}
+
+interface SubscriptionRow {
+  pk: string;
+  id: string;
+  account_id: string;
+  account_name: string;
+  url: string;
+  events: string[];
+  status: 'active' | 'paused';
+  pause_reason: string | null;
+  failing_since: Date | null;
+  exhausted_count: number;
+  created_at: Date;
+  deleted_at: Date | null;
+}
+
+const FIND_SUBSCRIPTION = sql(
+  'ops_find_subscription',
+  `SELECT w.pk, w.id, w.account_id, a.name AS account_name, w.url, w.events, w.status, w.pause_reason, w.failing_since,
+     w.exhausted_count, w.created_at, w.deleted_at
+   FROM webhook_subscription w JOIN account a ON a.id = w.account_id WHERE w.id = $1`,
+);
+
+/** A subscription by its public id, deleted ones too; null when there never was one. */
+export async function findOpsSubscription(db: Queryable, id: string): Promise<OpsSubscription | null> {
+  const [row] = await db.query<SubscriptionRow>(FIND_SUBSCRIPTION, [id]);
+  if (!row) return null;
+  return {
+    pk: BigInt(row.pk),
+    id: row.id,
+    accountId: BigInt(row.account_id),
+    accountName: row.account_name,
+    url: row.url,
+    events: row.events,
+    status: row.status,
+    pauseReason: row.pause_reason,
+    failingSince: row.failing_since,
+    exhaustedCount: row.exhausted_count,
+    createdAt: row.created_at,
+    deletedAt: row.deleted_at,
+  };
+}
+
+/** Deliveries that the figures of a subscription are made of, the newest: one endpoint may get a million a day. */
+export const MEASURED_DELIVERIES = 5_000;
+/** Pending deliveries that are counted; beyond, there are "more". */
+export const MAX_COUNTED_PENDING = 10_000;
+const MAX_ERRORS_SHOWN = 20;
+
+/** Attempts within one stretch of time. Durations in milliseconds. */
+interface AttemptFigures {
+  attempts: number;
+  delivered: number;
+  p50Ms: number;
+  p95Ms: number;
+}
+
+export interface FailedAttempt {
+  deliveryId: string;
+  attempt: number;
+  startedAt: Date;
+  durationMs: number;
+  statusCode: number | null;
+  errorCode: string | null;
+}
+
+export interface WebhookActivity {
+  /** By the hour it began in, epoch seconds, oldest first; hours without an attempt are left out. The last 24 hours. */
+  hours: (AttemptFigures & { hour: number })[];
+  /** Of all of them; null when there was no attempt. */
+  day: AttemptFigures | null;
+  /** The last failed attempts, newest first. */
+  errors: FailedAttempt[];
+  /** Pending deliveries, counted up to MAX_COUNTED_PENDING. */
+  pending: number;
+}
+
+const RECENT = `recent AS MATERIALIZED (
+     SELECT pk, id FROM delivery WHERE subscription_pk = $1 ORDER BY pk DESC LIMIT ${MEASURED_DELIVERIES})`;
+
+const FIGURES = sql(
+  'ops_webhook_figures',
+  `WITH ${RECENT},
+   attempt AS (
+     SELECT floor(extract(epoch FROM a.started_at) / 3600)::bigint * 3600 AS hour, a.outcome, a.duration_ms
+     FROM recent JOIN delivery_attempt a ON a.delivery_pk = recent.pk
+     WHERE a.started_at > clock_timestamp() - interval '24 hours')
+   SELECT hour, count(*)::int AS attempts, (count(*) FILTER (WHERE outcome = 'delivered'))::int AS delivered,
+     percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms) AS p50_ms,
+     percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms) AS p95_ms
+   FROM attempt GROUP BY GROUPING SETS ((hour), ()) HAVING count(*) > 0 ORDER BY hour`,
+);
+
+const ERRORS = sql(
+  'ops_webhook_errors',
+  `WITH ${RECENT}
+   SELECT recent.id AS delivery_id, a.attempt_number, a.started_at, a.duration_ms, a.status_code, a.error_code
+   FROM recent JOIN delivery_attempt a ON a.delivery_pk = recent.pk WHERE a.outcome = 'failed'
+   ORDER BY a.started_at DESC LIMIT ${MAX_ERRORS_SHOWN}`,
+);
+
+const COUNT_PENDING = sql(
+  'ops_count_pending',
+  `SELECT count(*)::int AS pending FROM (
+     SELECT FROM delivery WHERE subscription_pk = $1 AND status = 'pending' LIMIT ${MAX_COUNTED_PENDING + 1}) p`,
+);
+
+/** How a subscription fared in the last 24 hours, from the attempts of its newest deliveries. */
+export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint): Promise<WebhookActivity> {
+  const figures = await db.query<{
+    hour: string | null;
+    attempts: number;
+    delivered: number;
+    p50_ms: number;
+    p95_ms: number;
+  }>(FIGURES, [subscriptionPk]);
+  const errors = await db.query<{
+    delivery_id: string;
+    attempt_number: number;
+    started_at: Date;
+    duration_ms: number;
+    status_code: number | null;
+    error_code: string | null;
+  }>(ERRORS, [subscriptionPk]);
+  const [count] = await db.query<{ pending: number }>(COUNT_PENDING, [subscriptionPk]);
+  const hours: WebhookActivity['hours'] = [];
+  let day: AttemptFigures | null = null;
+  for (const { hour, attempts, delivered, p50_ms, p95_ms } of figures) {
+    const of: AttemptFigures = { attempts, delivered, p50Ms: p50_ms, p95Ms: p95_ms };
+    if (hour === null) day = of;
+    else hours.push({ ...of, hour: Number(hour) });
+  }
+  return {
+    hours,
+    day,
+    errors: errors.map((row) => ({
+      deliveryId: row.delivery_id,
+      attempt: row.attempt_number,
+      startedAt: row.started_at,
+      durationMs: row.duration_ms,
+      statusCode: row.status_code,
+      errorCode: row.error_code,
+    })),
+    pending: count?.pending ?? 0,
+  };
+}

@@ -1,0 +1,66 @@
+import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
+import { sql, type Tx } from '../db/tx.ts';
+
+/** Levels kept per side: more than any `depth` a client may ask (DESIGN section 4). */
+export const MAX_STORED_LEVELS = 200;
+
+/**
+ * Upserts latest books guarded by the venue's time. `received_at` moves with every sighting, and never back: a writer that
+ * waited for another's row lock is stamped after it, so that history tells what was applied in the order it was applied.
+ * A side that did not change is written back as it was, which costs Postgres no new copy of it.
+ * A book leaves a history row when its content changed, and at its first sighting of each UTC day: partitions are dropped by
+ * the day, and a book that lies still for longer than they are kept must not drop out of history with them.
+ */
+const UPSERT_BOOKS = sql(
+  'upsert_books',
+  `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
+   input AS MATERIALIZED (
+     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::jsonb[], $4::jsonb[])
+       AS i (token_id, as_of, bids, asks) ORDER BY token_id, as_of DESC),
+   before AS MATERIALIZED (
+     SELECT b.* FROM book_latest b JOIN input USING (token_id) ORDER BY token_id FOR UPDATE OF b),
+   sighting AS MATERIALIZED (
+     SELECT i.*, b.received_at AS seen_at, b.as_of IS NULL OR i.as_of > b.as_of AS newer,
+            b.as_of IS NULL OR i.as_of > b.as_of AND (b.bids, b.asks) IS DISTINCT FROM (i.bids, i.asks) AS changed
+     FROM input i LEFT JOIN before b USING (token_id) WHERE b.as_of IS NULL OR i.as_of >= b.as_of),
+   applied AS (
+     INSERT INTO book_latest AS b (token_id, as_of, bids, asks, received_at)
+     SELECT token_id, as_of, bids, asks, at FROM sighting, clock ORDER BY token_id
+     ON CONFLICT (token_id) DO UPDATE SET as_of = excluded.as_of,
+       bids = CASE WHEN b.as_of < excluded.as_of AND b.bids <> excluded.bids THEN excluded.bids ELSE b.bids END,
+       asks = CASE WHEN b.as_of < excluded.as_of AND b.asks <> excluded.asks THEN excluded.asks ELSE b.asks END,
+       received_at = greatest(excluded.received_at, b.received_at + interval '1 millisecond')
+     WHERE b.as_of <= excluded.as_of
+     RETURNING b.*),
+   history AS (
+     INSERT INTO book_history (token_id, received_at, as_of, bids, asks)
+     SELECT a.token_id, a.received_at, a.as_of, a.bids, a.asks FROM applied a JOIN sighting s USING (token_id)
+     WHERE s.changed OR (s.seen_at AT TIME ZONE 'UTC')::date < (a.received_at AT TIME ZONE 'UTC')::date)
+   SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE newer`,
+);
+
+export type TokenBook = Omit<BookRecord, 'outcomeId'> & { tokenId: bigint };
+
+/** Levels as `[price, size]` text pairs, with the count of orders third where the venue gives one: exact digits, little space. */
+function levels(side: readonly PriceLevel[]): string {
+  return JSON.stringify(
+    side
+      .slice(0, MAX_STORED_LEVELS)
+      .map(({ price, size, count }) => (count === undefined ? [price, size] : [price, size, count])),
+  );
+}
+
+/**
+ * Writes books, guarded by the venue's time: an older one is not written, an equally old one is only seen again, and of two
+ * of one token the newer counts. Returns how many were newer. The partitions of `book_history` around now must exist.
+ */
+export async function writeBooks(tx: Tx, books: readonly TokenBook[]): Promise<number> {
+  if (books.length === 0) return 0;
+  const rows = await tx.query(UPSERT_BOOKS, [
+    books.map((book) => book.tokenId),
+    books.map((book) => new Date(book.asOfMs).toISOString()),
+    books.map((book) => levels(book.bids)),
+    books.map((book) => levels(book.asks)),
+  ]);
+  return rows.length;
+}

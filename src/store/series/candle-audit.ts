@@ -1,0 +1,195 @@
+import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
+import { SHARDS, shardOf } from '../../domain/values/shard.ts';
+import type { TimeRange } from '../../domain/values/time-range.ts';
+import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import { lockShards } from '../marks/marks.ts';
+import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
+
+/** What a candle says, as `numeric` text. */
+export interface CandleValues {
+  open: string;
+  high: string;
+  low: string;
+  close: string;
+  volume: string;
+  notional: string;
+  trades: number;
+}
+
+/** A bucket in which the stored candle is not the fold of the stored trades; a side that is null has no candle. */
+export interface CandleDifference {
+  tokenId: bigint;
+  intervalSeconds: number;
+  /** Start of the bucket, epoch seconds. */
+  bucket: number;
+  stored: CandleValues | null;
+  folded: CandleValues | null;
+}
+
+/** An outcome whose candles are audited. */
+export interface AuditedOutcome {
+  tokenId: bigint;
+  marketId: string;
+  outcomeId: string;
+}
+
+const TOKENS = sql(
+  'audit_tokens',
+  `SELECT o.token_id, t.mint, m.venue_market_id FROM market m
+   JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id
+   WHERE m.venue = $1 AND ($2::text IS NULL OR m.venue_market_id = $2) AND o.token_id > $3
+   ORDER BY o.token_id LIMIT $4`,
+);
+
+/** A page of a venue's outcomes by key, or of one market's. */
+async function auditedOutcomes(
+  db: Queryable,
+  venue: string,
+  options: { marketId?: string; afterTokenId: bigint; limit: number },
+): Promise<AuditedOutcome[]> {
+  const { marketId, afterTokenId, limit } = options;
+  const rows = await db.query<{ token_id: string; mint: string; venue_market_id: string }>(TOKENS, [
+    venue,
+    marketId ?? null,
+    afterTokenId,
+    limit,
+  ]);
+  return rows.map((row) => ({ tokenId: BigInt(row.token_id), outcomeId: row.mint, marketId: row.venue_market_id }));
+}
+
+const VALUES = ['open', 'high', 'low', 'close', 'volume', 'notional', 'trades'] as const;
+const LONGEST_SECONDS = Math.max(...Object.values(INTERVAL_SECONDS));
+
+/**
+ * Every interval is folded straight from the trades, not from the interval below, so that the cascade is checked too. A bucket
+ * with a mark still waiting is about to be folded: trades, marks and candles are read by one statement, hence in one state.
+ */
+const DIFFERENCES = sql(
+  'audit_differences',
+  `WITH token AS MATERIALIZED (SELECT unnest($1::bigint[]) AS token_id),
+   folded AS MATERIALIZED (
+     SELECT t.token_id, iv AS interval_seconds, floor(extract(epoch FROM t.ts) / iv)::bigint * iv AS bucket,
+            ${OPEN_PRICE} AS open, max(t.price) AS high, min(t.price) AS low,
+            ${CLOSE_PRICE} AS close,
+            sum(t.size) AS volume, sum(t.price * t.size) AS notional, count(*)::int AS trades
+     FROM trade t JOIN token USING (token_id) CROSS JOIN unnest($4::int[]) AS iv
+     WHERE t.ts >= to_timestamp($2::bigint) AND t.ts < to_timestamp($3::bigint + ${LONGEST_SECONDS})
+     GROUP BY 1, 2, 3),
+   stored AS MATERIALIZED (
+     SELECT c.* FROM candle c JOIN token USING (token_id)
+     WHERE c.interval_seconds = ANY ($4::int[]) AND c.bucket >= $2 AND c.bucket < $3)
+   SELECT token_id, interval_seconds, bucket,
+          ${VALUES.map((name) => `s.${name} AS stored_${name}, f.${name} AS folded_${name}`).join(', ')}
+   FROM stored s FULL JOIN (SELECT * FROM folded WHERE bucket >= $2 AND bucket < $3) f
+     USING (token_id, interval_seconds, bucket)
+   WHERE (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
+         (${VALUES.map((name) => `f.${name}`).join(', ')})
+     AND NOT EXISTS (SELECT FROM mark WHERE stage = 'fold-candles' AND shard = $5 AND key = token_id
+                       AND detail >= bucket AND detail < bucket + interval_seconds)
+   ORDER BY token_id, interval_seconds, bucket`,
+);
+
+type DifferenceRow = { token_id: string; interval_seconds: number; bucket: string } & Record<string, string | null>;
+
+function toDifference(row: DifferenceRow): CandleDifference {
+  const side = (name: 'stored' | 'folded'): CandleValues | null => {
+    if (row[`${name}_open`] === null) return null;
+    const value = (field: string) => row[`${name}_${field}`] ?? '';
+    return {
+      open: value('open'),
+      high: value('high'),
+      low: value('low'),
+      close: value('close'),
+      volume: value('volume'),
+      notional: value('notional'),
+      trades: Number(value('trades')),
+    };
+  };
+  return {
+    tokenId: BigInt(row.token_id),
+    intervalSeconds: row.interval_seconds,
+    bucket: Number(row.bucket),
+    stored: side('stored'),
+    folded: side('folded'),
+  };
+}
+
+const DELETE_CANDLES = sql(
+  'audit_delete_candles',
+  `DELETE FROM candle WHERE (token_id, interval_seconds, bucket) IN (
+     SELECT * FROM unnest($1::bigint[], $2::int[], $3::bigint[]))`,
+);
+
+const PUT_CANDLES = sql(
+  'audit_put_candles',
+  `INSERT INTO candle (token_id, interval_seconds, bucket, ${VALUES.join(', ')})
+   SELECT * FROM unnest($1::bigint[], $2::int[], $3::bigint[], $4::numeric[], $5::numeric[], $6::numeric[], $7::numeric[],
+     $8::numeric[], $9::numeric[], $10::int[])
+   ORDER BY 1, 2, 3
+   ON CONFLICT (token_id, interval_seconds, bucket) DO UPDATE SET
+     ${VALUES.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+);
+
+async function mend(tx: Tx, differences: readonly CandleDifference[]): Promise<void> {
+  const keys = (of: readonly CandleDifference[]) => [
+    of.map(({ tokenId }) => tokenId),
+    of.map(({ intervalSeconds }) => intervalSeconds),
+    of.map(({ bucket }) => bucket),
+  ];
+  const extra = differences.filter(({ folded }) => folded === null);
+  if (extra.length > 0) await tx.query(DELETE_CANDLES, keys(extra));
+  const wrong = differences.filter(({ folded }) => folded !== null);
+  const columns = VALUES.map((name) => wrong.map(({ folded }) => folded?.[name]));
+  if (wrong.length > 0) await tx.query(PUT_CANDLES, [...keys(wrong), ...columns]);
+}
+
+/**
+ * Compares the candles of outcomes of one shard, whose bucket starts in `range`, with a fold of their stored trades, under
+ * the lock of their shard (DESIGN section 6); with `repair` it mends what differs in the same transaction. Buckets that wait
+ * for their fold are left out. `range` must not reach below the oldest trade kept: what was dropped folds to nothing.
+ */
+function auditCandles(
+  db: Database,
+  shard: number,
+  tokenIds: readonly bigint[],
+  range: TimeRange,
+  options: { repair: boolean },
+): Promise<CandleDifference[]> {
+  return db.transaction(async (tx) => {
+    await lockShards(tx, 'fold-candles', [shard]);
+    const values = [tokenIds, range.start, range.end, Object.values(INTERVAL_SECONDS), shard];
+    const differences = (await tx.query<DifferenceRow>(DIFFERENCES, values)).map(toDifference);
+    if (options.repair && differences.length > 0) await mend(tx, differences);
+    return differences;
+  });
+}
+
+interface AuditProgress {
+  outcomes: AuditedOutcome[];
+  differences: CandleDifference[];
+}
+
+/** Outcomes per step: a shard's lock is held for some dozens of them at a time, so that folding goes on meanwhile. */
+const OUTCOMES_PER_STEP = 500;
+
+/** Audits a venue, or one market of it, step by step; each step says which outcomes it covered and what differed. */
+export async function* auditVenue(
+  db: Database,
+  options: { venue: string; marketId?: string; range: TimeRange; repair: boolean },
+): AsyncGenerator<AuditProgress> {
+  const { venue, marketId, range, repair } = options;
+  let afterTokenId = 0n;
+  for (;;) {
+    const page = { afterTokenId, limit: OUTCOMES_PER_STEP, ...(marketId !== undefined && { marketId }) };
+    const outcomes = await auditedOutcomes(db, venue, page);
+    const last = outcomes.at(-1);
+    if (!last) return;
+    const differences: CandleDifference[] = [];
+    for (let shard = 0; shard < SHARDS; shard += 1) {
+      const tokenIds = outcomes.map(({ tokenId }) => tokenId).filter((tokenId) => shardOf(tokenId) === shard);
+      if (tokenIds.length > 0) differences.push(...(await auditCandles(db, shard, tokenIds, range, { repair })));
+    }
+    yield { outcomes, differences };
+    afterTokenId = last.tokenId;
+  }
+}

@@ -1,0 +1,148 @@
+import { SHARDS } from '../../domain/values/shard.ts';
+import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
+
+/*
+ * Migration 0008 changes the order of trades of one instant, so minutes that were folded before may have another open or close. Two
+ * passes walk all stored trades by outcome and minute, and mark the minutes whose stored candle differs for `fold-candles`. The first
+ * pass begins at once. The second begins a day after the migration: until then an aggregator of the version before may fold a minute
+ * in the old order behind the first pass. A database that had no candles at the migration has no pass.
+ */
+
+/** Trades of one piece, which is one transaction. The piece ends with its last minute. */
+const PIECE_TRADES = 20_000;
+
+const UNFINISHED = `pass = (SELECT min(pass) FROM candle_refold WHERE finished_at IS NULL)
+  AND finished_at IS NULL AND due_at <= clock_timestamp()`;
+
+const IS_DUE = sql('is_refold_due', `SELECT EXISTS (SELECT FROM candle_refold WHERE ${UNFINISHED}) AS due`);
+
+/** Whether a pass has work now. */
+export async function isRefoldDue(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ due: boolean }>(IS_DUE);
+  return row?.due ?? false;
+}
+
+const CLAIM = sql(
+  'claim_refold',
+  `SELECT pass, next_token, next_ts::text AS next_ts FROM candle_refold WHERE ${UNFINISHED} FOR UPDATE SKIP LOCKED`,
+);
+
+const FIND_END = sqlPlannedPerCall(
+  'find_refold_end',
+  `SELECT token_id, (date_bin('1 minute', ts, timestamptz 'epoch') + interval '1 minute')::text AS ts FROM (
+     SELECT token_id, ts FROM trade WHERE (token_id, ts) >= ($1::bigint, $2::timestamptz)
+     ORDER BY token_id, ts OFFSET $3 LIMIT 1) r`,
+);
+
+/** The end of the last piece, behind every trade. */
+const END = { token_id: '9223372036854775807', ts: 'infinity' };
+
+const MARK_DIFFERENT = sqlPlannedPerCall(
+  'mark_different_minutes',
+  `WITH folded AS MATERIALIZED (
+     SELECT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute, count(*) AS trades,
+       ${OPEN_PRICE} AS open, ${CLOSE_PRICE} AS close
+     FROM trade WHERE (token_id, ts) >= ($1::bigint, $2::timestamptz) AND (token_id, ts) < ($3::bigint, $4::timestamptz)
+     GROUP BY 1, 2),
+   marked AS (
+     INSERT INTO mark (stage, shard, key, detail)
+     SELECT 'fold-candles', f.token_id % ${SHARDS}, f.token_id, f.minute
+     FROM folded f JOIN candle c ON c.token_id = f.token_id AND c.interval_seconds = 60 AND c.bucket = f.minute
+     WHERE (c.open, c.close) IS DISTINCT FROM (f.open, f.close)
+     RETURNING shard)
+   SELECT (SELECT coalesce(sum(trades), 0)::int FROM folded) AS trades, (SELECT count(*)::int FROM marked) AS minutes,
+     ARRAY (SELECT DISTINCT shard::int FROM marked ORDER BY 1) AS shards`,
+);
+
+const ADVANCE = sql(
+  'advance_refold',
+  `UPDATE candle_refold SET next_token = $2, next_ts = $3::timestamptz, trades = trades + $4, minutes = minutes + $5,
+     finished_at = CASE WHEN $6::boolean THEN clock_timestamp() END
+   WHERE pass = $1`,
+);
+
+interface RefoldPiece {
+  pass: number;
+  /** Trades that were read. */
+  trades: number;
+  /** Minutes that were marked. */
+  minutes: number;
+  /** Shards of their marks, for the wake-ups. */
+  shards: number[];
+  /** Whether the pass is finished. */
+  isLast: boolean;
+}
+
+/**
+ * Marks the minutes of the next piece that differ, and moves the position of the pass, in one transaction. Null when no pass is due
+ * or another process is at a piece.
+ */
+export function refoldPiece(db: Database, pieceTrades: number = PIECE_TRADES): Promise<RefoldPiece | null> {
+  return db.transaction(async (tx) => {
+    const [claimed] = await tx.query<{ pass: number; next_token: string; next_ts: string }>(CLAIM);
+    if (!claimed) return null;
+    const { pass, next_token, next_ts } = claimed;
+    const [found] = await tx.query<typeof END>(FIND_END, [next_token, next_ts, pieceTrades - 1]);
+    const end = found ?? END;
+    const [marked] = await tx.query<Pick<RefoldPiece, 'trades' | 'minutes' | 'shards'>>(MARK_DIFFERENT, [
+      next_token,
+      next_ts,
+      end.token_id,
+      end.ts,
+    ]);
+    const { trades = 0, minutes = 0, shards = [] } = marked ?? {};
+    const isLast = found === undefined;
+    await tx.query(ADVANCE, [pass, end.token_id, end.ts, trades, minutes, isLast]);
+    return { pass, trades, minutes, shards, isLast };
+  });
+}
+
+const PROGRESS = sql(
+  'refold_progress',
+  `SELECT pass, finished_at IS NOT NULL AS finished, trades, minutes,
+     least(next_token - 1, t.last) AS outcomes_done, t.last AS outcomes
+   FROM candle_refold CROSS JOIN (SELECT coalesce(max(id), 0) AS last FROM token) t ORDER BY pass`,
+);
+
+export interface RefoldProgress {
+  pass: number;
+  isFinished: boolean;
+  /** Trades that were read, and minutes that were marked. */
+  trades: number;
+  minutes: number;
+  /** Outcomes by their running key: passed, and all. */
+  outcomesDone: number;
+  outcomes: number;
+}
+
+/** How far each pass is; none on a database that needs none. */
+export async function refoldProgress(db: Queryable): Promise<RefoldProgress[]> {
+  type Row = { pass: number; finished: boolean } & Record<'trades' | 'minutes' | 'outcomes_done' | 'outcomes', string>;
+  const rows = await db.query<Row>(PROGRESS);
+  return rows.map((row) => ({
+    pass: row.pass,
+    isFinished: row.finished,
+    trades: Number(row.trades),
+    minutes: Number(row.minutes),
+    outcomesDone: row.finished ? Number(row.outcomes) : Math.max(0, Number(row.outcomes_done)),
+    outcomes: Number(row.outcomes),
+  }));
+}
+
+/** The share of a pass that is done, 0 to 1. */
+export function refoldShare({ isFinished, outcomesDone, outcomes }: RefoldProgress): number {
+  if (isFinished) return 1;
+  return outcomes === 0 ? 0 : outcomesDone / outcomes;
+}
+
+const WAITING = sql(
+  'count_waiting_folds',
+  `SELECT count(*)::int AS waiting FROM (SELECT FROM mark WHERE stage = 'fold-candles' LIMIT $1) m`,
+);
+
+/** Whether at least so many minutes wait for their fold. */
+export async function isFoldBacklog(db: Queryable, least: number): Promise<boolean> {
+  const [row] = await db.query<{ waiting: number }>(WAITING, [least]);
+  return (row?.waiting ?? 0) >= least;
+}

@@ -1,0 +1,102 @@
+import { ONE_MARKET } from '../catalog/market-reads.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** The price of one outcome; all fields but the id are null until one was seen. */
+interface OutcomePrice {
+  outcomeId: string;
+  price: string | null;
+  bid: string | null;
+  ask: string | null;
+  /** The venue's time of the price. */
+  asOf: Date | null;
+}
+
+export interface MarketPrices {
+  pk: bigint;
+  marketId: string;
+  /** In the venue's order. */
+  outcomes: OutcomePrice[];
+}
+
+/** $1 venues, $2 market ids. Two venues may use one id: the venue named first wins. */
+const ASKED = `unnest($2::text[]) WITH ORDINALITY AS a (market_id, place)
+   CROSS JOIN LATERAL (
+     SELECT m.id, m.venue_market_id, m.updated_at FROM market m
+     WHERE m.venue = ANY ($1::text[]) AND m.venue_market_id = a.market_id
+     ORDER BY array_position($1::text[], m.venue) LIMIT 1) m`;
+
+const LATEST = 'm.id, m.venue_market_id, t.mint, l.price, l.bid, l.ask, l.as_of';
+const ITS_OUTCOMES = `LEFT JOIN outcome o ON o.market_id = m.id LEFT JOIN token t ON t.id = o.token_id
+   LEFT JOIN latest_price l ON l.token_id = o.token_id`;
+
+const PRICES = sql('market_prices', `SELECT ${LATEST} FROM ${ASKED} ${ITS_OUTCOMES} ORDER BY a.place, o.ordinal`);
+/** A list of one is planned anew each time, for how long lists are is not known beforehand: four times the cost of the read. */
+const PRICES_OF_ONE = sql(
+  'one_market_prices',
+  `SELECT ${LATEST} FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m ${ITS_OUTCOMES} ORDER BY o.ordinal`,
+);
+
+/** The outcomes of the market as it was known then; of each the newest record of its price that had come in. */
+const PRICES_AT = sql(
+  'market_prices_at',
+  `SELECT m.id, m.venue_market_id, o.mint, h.price, h.bid, h.ask, h.as_of
+   FROM ${ASKED}
+   LEFT JOIN LATERAL (
+     SELECT v.facts -> 'outcomes' AS outcomes FROM market_version v
+     WHERE v.market_id = m.id AND v.known_until > to_timestamp($3::float8) AND v.known_from <= to_timestamp($3::float8)
+     ORDER BY v.known_until LIMIT 1) v ON m.updated_at > to_timestamp($3::float8)
+   LEFT JOIN LATERAL (
+     SELECT t.mint, t.id, o.ordinal::bigint AS place FROM outcome o JOIN token t ON t.id = o.token_id
+     WHERE o.market_id = m.id AND m.updated_at <= to_timestamp($3::float8)
+     UNION ALL
+     SELECT e.outcome ->> 0, t.id, e.place
+     FROM jsonb_array_elements(v.outcomes) WITH ORDINALITY AS e (outcome, place)
+     LEFT JOIN token t ON t.mint = e.outcome ->> 0) o ON true
+   LEFT JOIN LATERAL (
+     SELECT h.price, h.bid, h.ask, h.as_of FROM price_history h
+     WHERE h.token_id = o.id AND h.received_at <= to_timestamp($3::float8)
+     ORDER BY h.received_at DESC LIMIT 1) h ON true
+   ORDER BY a.place, o.place`,
+);
+
+interface PriceRow {
+  id: string;
+  venue_market_id: string;
+  mint: string | null;
+  price: string | null;
+  bid: string | null;
+  ask: string | null;
+  as_of: Date | null;
+}
+
+/**
+ * The prices of these markets, in their order, each named once: the latest, or with `at` (epoch seconds) what was known of
+ * them at that moment. Unknown markets are left out.
+ */
+export async function readPrices(
+  db: Queryable,
+  venues: readonly string[],
+  marketIds: readonly string[],
+  at?: number,
+): Promise<MarketPrices[]> {
+  const rows = await queryPrices(db, venues, marketIds, at);
+  const byMarket = new Map<string, MarketPrices>();
+  for (const { id, venue_market_id: marketId, mint, price, bid, ask, as_of } of rows) {
+    const market = byMarket.get(marketId) ?? { pk: BigInt(id), marketId, outcomes: [] };
+    byMarket.set(marketId, market);
+    if (mint !== null) market.outcomes.push({ outcomeId: mint, price, bid, ask, asOf: as_of });
+  }
+  return [...byMarket.values()];
+}
+
+function queryPrices(
+  db: Queryable,
+  venues: readonly string[],
+  marketIds: readonly string[],
+  at: number | undefined,
+): Promise<PriceRow[]> {
+  if (at !== undefined) return db.query(PRICES_AT, [venues, marketIds, at]);
+  const [only, ...others] = marketIds;
+  if (only !== undefined && others.length === 0) return db.query(PRICES_OF_ONE, [venues, only]);
+  return db.query(PRICES, [venues, marketIds]);
+}

@@ -1,0 +1,142 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  listPartitions,
+  type Partition,
+  type PartitionedTable,
+  type Partitions,
+  partitionStartMs,
+} from '../db/partitions.ts';
+import { type Database, sql, sqlState, type Tx } from '../db/tx.ts';
+
+/**
+ * Point-in-time reads need the last row before their moment, however old: these columns of it live on when the partition goes.
+ */
+const CARRIED: Readonly<Partial<Record<PartitionedTable, string>>> = {
+  price_history: 'as_of, price, bid, ask',
+  book_history: 'as_of, bids, asks',
+};
+
+/** One process at a time retires partitions ("reti" in ASCII). */
+const RETIRE_LOCK = 0x72_65_74_69;
+const TRY_LOCK = sql('try_lock_retirement', `SELECT pg_try_advisory_xact_lock(${RETIRE_LOCK}) AS is_ours`);
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Dropping a partition locks its table against everybody. Whoever waits for that lock makes all others wait behind it, so we
+ * wait for a moment only, step back, and try again later.
+ */
+const LOCK_TIMEOUT_MS = 200;
+const PAUSE_MS = 500;
+const TRIES = 5;
+
+export interface RetireOptions {
+  db: Database;
+  partitions: Partitions;
+  table: PartitionedTable;
+  /** Partitions that ended by then are dropped, epoch milliseconds. */
+  beforeMs: number;
+  /** Take no more partitions once it fires. */
+  signal?: AbortSignal;
+  lockTimeoutMs?: number;
+  pauseMs?: number;
+  tries?: number;
+}
+
+interface Retired {
+  dropped: string[];
+  /** Last rows that were carried into a younger partition. */
+  carried: number;
+  /** Old partitions that are still there: somebody was reading for too long, or another process is at it. */
+  postponed: string[];
+}
+
+/**
+ * Drops the partitions that ended before `beforeMs`, oldest first, each in a transaction of its own. Of a history's partition
+ * the last row of each token is first carried to the beginning of the next one, so that an `as_of` read at any later moment
+ * still finds it; not of tokens whose market was known to be over by then. Dying anywhere repeats nothing but the carrying,
+ * which writes each row once.
+ */
+export async function retirePartitions(options: RetireOptions): Promise<Retired> {
+  const { db, partitions, table, beforeMs, signal } = options;
+  const retired: Retired = { dropped: [], carried: 0, postponed: [] };
+  for (;;) {
+    const all = await listPartitions(db, table);
+    const [oldest, next] = all;
+    if (oldest === undefined || oldest.untilMs > beforeMs) return retired;
+    const keptFromMs = partitionStartMs(table, beforeMs);
+    const carryToMs = Math.min(next?.fromMs ?? keptFromMs, keptFromMs);
+    if (CARRIED[table] !== undefined) await partitions.ensure(table, [carryToMs]);
+    const result = signal?.aborted ? BUSY : await retire(oldest, carryToMs, options);
+    retired.carried += result.carried;
+    if (result.outcome === 'busy') {
+      retired.postponed = all.filter(({ untilMs }) => untilMs <= beforeMs).map(({ name }) => name);
+      return retired;
+    }
+    if (result.outcome === 'dropped') retired.dropped.push(oldest.name);
+    partitions.forget();
+  }
+}
+
+interface Retirement {
+  outcome: 'dropped' | 'busy' | 'gone';
+  carried: number;
+}
+
+const BUSY: Retirement = { outcome: 'busy', carried: 0 };
+
+function retire({ name }: Partition, carryToMs: number, options: RetireOptions): Promise<Retirement> {
+  const { db, table, beforeMs } = options;
+  return db.transaction(async (tx) => {
+    const [lock] = await tx.query<{ is_ours: boolean }>(TRY_LOCK);
+    if (!lock?.is_ours) return BUSY;
+    // Between the listing and the lock another process may have been here.
+    const isThere = (await listPartitions(tx, table)).some((partition) => partition.name === name);
+    if (!isThere) return { outcome: 'gone', carried: 0 };
+    // Carried before the table is locked: it may take seconds. Nobody writes into the past, so nothing is missed in between.
+    const carried = await carry(tx, table, name, carryToMs, beforeMs);
+    return { outcome: (await drop(tx, name, options)) ? 'dropped' : 'busy', carried };
+  });
+}
+
+async function carry(
+  tx: Tx,
+  table: PartitionedTable,
+  partition: string,
+  carryToMs: number,
+  overBeforeMs: number,
+): Promise<number> {
+  const columns = CARRIED[table];
+  if (columns === undefined) return 0;
+  const [result]: { rows: number }[] = await tx.em.query(
+    `WITH carried AS (
+       INSERT INTO ${table} (token_id, received_at, ${columns})
+       SELECT t.id, $1, ${columns}
+       FROM token t LEFT JOIN outcome o ON o.token_id = t.id LEFT JOIN market m ON m.id = o.market_id
+       CROSS JOIN LATERAL (
+         SELECT ${columns} FROM ${partition} p WHERE p.token_id = t.id ORDER BY p.received_at DESC LIMIT 1) AS last
+       WHERE ((m.status IN ('resolved', 'settled') AND m.updated_at < $2) OR m.gone_at < $2) IS NOT TRUE
+       ORDER BY t.id
+       ON CONFLICT (token_id, received_at) DO NOTHING RETURNING 1)
+     SELECT count(*)::int AS rows FROM carried`,
+    [new Date(carryToMs).toISOString(), new Date(overBeforeMs).toISOString()],
+  );
+  return result?.rows ?? 0;
+}
+
+/** False when others held the table for all our tries. */
+async function drop(tx: Tx, partition: string, options: RetireOptions): Promise<boolean> {
+  const { lockTimeoutMs = LOCK_TIMEOUT_MS, pauseMs = PAUSE_MS, tries = TRIES, signal } = options;
+  for (let attempt = 1; ; attempt++) {
+    await tx.em.query('SAVEPOINT before_drop');
+    try {
+      await tx.em.query(`SET LOCAL lock_timeout = ${Math.ceil(lockTimeoutMs)}`);
+      await tx.em.query(`DROP TABLE IF EXISTS ${partition}`);
+      return true;
+    } catch (error) {
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      await tx.em.query('ROLLBACK TO SAVEPOINT before_drop');
+      if (attempt >= tries || signal?.aborted) return false;
+      await delay(pauseMs * (0.5 + Math.random()));
+    }
+  }
+}

@@ -1,0 +1,239 @@
+import type { Decimal } from '../../domain/values/decimal.ts';
+import type { TimeRange } from '../../domain/values/time-range.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+import { SIGNED_PRICE_COLUMN, TRADE_ORDER, TRADE_ORDER_REVERSED, TRADE_PLACE } from './trade-order.ts';
+
+/** A stored candle; `bucket` is its start in epoch seconds, decimals are `numeric` text. */
+export interface StoredCandle {
+  bucket: number;
+  open: string;
+  high: string;
+  low: string;
+  close: string;
+  volume: string;
+  notional: string;
+  trades: number;
+}
+
+const CANDLES = sql(
+  'read_candles',
+  `SELECT bucket, open, high, low, close, volume, notional, trades FROM candle
+   WHERE token_id = $1 AND interval_seconds = $2 AND bucket >= $3 AND bucket < $4 ORDER BY bucket`,
+);
+
+/** Candles whose bucket starts in the range, oldest first; buckets without a trade have none. */
+export async function readCandles(
+  db: Queryable,
+  tokenId: bigint,
+  intervalSeconds: number,
+  range: TimeRange,
+): Promise<StoredCandle[]> {
+  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: string }>(CANDLES, [
+    tokenId,
+    intervalSeconds,
+    range.start,
+    range.end,
+  ]);
+  return rows.map((row) => ({ ...row, bucket: Number(row.bucket) }));
+}
+
+const CLOSE_BEFORE = sql(
+  'close_before',
+  `SELECT close FROM candle WHERE token_id = $1 AND interval_seconds = $2 AND bucket < $3 ORDER BY bucket DESC LIMIT 1`,
+);
+
+/** The close of the last candle that starts before a moment, or null when nothing was traded before it. */
+export async function readCloseBefore(
+  db: Queryable,
+  tokenId: bigint,
+  intervalSeconds: number,
+  before: number,
+): Promise<Decimal | null> {
+  const [row] = await db.query<{ close: Decimal }>(CLOSE_BEFORE, [tokenId, intervalSeconds, before]);
+  return row?.close ?? null;
+}
+
+interface VolumeWindow {
+  bucket: number;
+  volume: string;
+  notional: string;
+  trades: number;
+}
+
+const VOLUME = sql(
+  'read_volume',
+  `SELECT bucket, sum(volume) AS volume, sum(notional) AS notional, sum(trades)::float8 AS trades FROM candle
+   WHERE token_id = ANY ($1::bigint[]) AND interval_seconds = $2 AND bucket >= $3 AND bucket < $4
+   GROUP BY bucket ORDER BY bucket`,
+);
+
+/** Volume per window over these outcomes together, oldest first; windows without a trade are left out. */
+export async function readVolume(
+  db: Queryable,
+  tokenIds: readonly bigint[],
+  windowSeconds: number,
+  range: TimeRange,
+): Promise<VolumeWindow[]> {
+  const rows = await db.query<Omit<VolumeWindow, 'bucket'> & { bucket: string }>(VOLUME, [
+    tokenIds,
+    windowSeconds,
+    range.start,
+    range.end,
+  ]);
+  return rows.map((row) => ({ ...row, bucket: Number(row.bucket) }));
+}
+
+interface StoredSnapshot {
+  ts: number;
+  price: string;
+  bid: string | null;
+  ask: string | null;
+}
+
+/** One index probe per boundary: the cost follows what is asked, not how much lies between. */
+const SNAPSHOTS = sql(
+  'read_snapshots',
+  `SELECT b.ts, s.price, s.bid, s.ask
+   FROM generate_series($3::bigint, $4::bigint - 1, $2::bigint) AS b (ts)
+   CROSS JOIN LATERAL (
+     SELECT price, bid, ask FROM snapshot WHERE token_id = $1 AND ts <= b.ts ORDER BY ts DESC LIMIT 1) s
+   ORDER BY b.ts`,
+);
+
+/**
+ * What an outcome was priced at each interval boundary of the range, carried forward over gaps; boundaries before the first
+ * sample are left out. `range.start` must be a boundary.
+ */
+export async function readSnapshots(
+  db: Queryable,
+  tokenId: bigint,
+  intervalSeconds: number,
+  range: TimeRange,
+): Promise<StoredSnapshot[]> {
+  const rows = await db.query<Omit<StoredSnapshot, 'ts'> & { ts: string }>(SNAPSHOTS, [
+    tokenId,
+    intervalSeconds,
+    range.start,
+    range.end,
+  ]);
+  return rows.map((row) => ({ ...row, ts: Number(row.ts) }));
+}
+
+export interface StoredTrade {
+  tokenId: bigint;
+  tradeId: string;
+  at: Date;
+  /** The same moment in epoch microseconds: the sort key, exactly. */
+  atMicros: string;
+  price: string;
+  size: string;
+  side: 'buy' | 'sell' | undefined;
+}
+
+/** Where a trade stands in a market's tape; the texts are integers and a decimal. */
+export interface TradePlace {
+  atMicros: string;
+  ordinal: string;
+  signedPrice: string;
+  tradeId: string;
+  tokenId: string;
+  /** The last trade that a walk by `(ts, trade_id)` gave out: the trades up to it, of this instant, are passed too. */
+  passed?: { tradeId: string; tokenId: string };
+}
+
+/** Where a walk by `(ts, trade_id)` goes on in the order of now: at its instant, behind the trades that it gave out. */
+export function placeOfIdOrder(
+  last: Pick<TradePlace, 'atMicros' | 'tradeId' | 'tokenId'>,
+  direction: 'asc' | 'desc',
+): TradePlace {
+  const { atMicros, tradeId, tokenId } = last;
+  const ordinal = direction === 'asc' ? '-2147483648' : '2147483647';
+  return { atMicros, ordinal, signedPrice: '0', tradeId: '', tokenId: '0', passed: { tradeId, tokenId } };
+}
+
+interface TradeQuery {
+  tokenIds: readonly bigint[];
+  range: Partial<TimeRange>;
+  direction: 'asc' | 'desc';
+  limit: number;
+  after?: TradePlace;
+}
+
+interface TradeRow {
+  token_id: string;
+  ts: Date;
+  ts_us: string;
+  trade_id: string;
+  price: string;
+  size: string;
+  side: number | null;
+  ordinal: number;
+  signed_price: string;
+}
+
+const MICROS = (parameter: string) => `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
+
+/** Per outcome a walk along its own index, then a merge of what they give: never more than a page from each. */
+function tradeStatement(direction: 'asc' | 'desc', isContinued: boolean) {
+  const [ahead, behind, order, way] =
+    direction === 'asc' ? ['>=', '<=', TRADE_ORDER, 'ASC'] : ['<=', '>=', TRADE_ORDER_REVERSED, 'DESC'];
+  const ts = MICROS('$5');
+  const place = `(${ts}, $6::int, $7::numeric, $8::text COLLATE "C")`;
+  // The condition on `ts` alone is what the index and the choice of partitions go by.
+  const after = isContinued
+    ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} $9::bigint)
+         AND NOT coalesce(ts = ${ts} AND (trade_id, k.token_id) ${behind} ($10::text COLLATE "C", $11::bigint), false)`
+    : '';
+  return sql(
+    `read_trades_${direction}${isContinued ? '_after' : ''}`,
+    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint AS ts_us, t.trade_id, t.price, t.size, t.side,
+       t.ordinal, ${SIGNED_PRICE_COLUMN}
+     FROM unnest($1::bigint[]) AS k (token_id)
+     CROSS JOIN LATERAL (
+       SELECT * FROM trade t WHERE t.token_id = k.token_id
+         AND t.ts >= coalesce(to_timestamp($2::float8), '-infinity') AND t.ts < coalesce(to_timestamp($3::float8), 'infinity')
+         ${after} ORDER BY ${order} LIMIT $4) t
+     ORDER BY ${order}, t.token_id ${way} LIMIT $4`,
+  );
+}
+
+const TRADES = {
+  asc: { first: tradeStatement('asc', false), after: tradeStatement('asc', true) },
+  desc: { first: tradeStatement('desc', false), after: tradeStatement('desc', true) },
+};
+
+/** A page of the tape of these outcomes in the order of trades, and the place of its last trade when more follow. */
+export async function readTrades(
+  db: Queryable,
+  query: TradeQuery,
+): Promise<{ trades: StoredTrade[]; next?: TradePlace }> {
+  const { after, direction, limit, range, tokenIds } = query;
+  const values: unknown[] = [tokenIds, range.start ?? null, range.end ?? null, limit + 1];
+  if (after) {
+    const { atMicros, ordinal, signedPrice, tradeId, tokenId, passed } = after;
+    values.push(atMicros, ordinal, signedPrice, tradeId, tokenId, passed?.tradeId ?? null, passed?.tokenId ?? null);
+  }
+  const rows = await db.query<TradeRow>(TRADES[direction][after ? 'after' : 'first'], values);
+  const trades = rows.slice(0, limit).map(
+    (row): StoredTrade => ({
+      tokenId: BigInt(row.token_id),
+      tradeId: row.trade_id,
+      at: row.ts,
+      atMicros: row.ts_us,
+      price: row.price,
+      size: row.size,
+      side: row.side === null ? undefined : row.side > 0 ? 'buy' : 'sell',
+    }),
+  );
+  const last = rows[limit - 1];
+  if (rows.length <= limit || !last) return { trades };
+  const next = {
+    atMicros: last.ts_us,
+    ordinal: String(last.ordinal),
+    signedPrice: last.signed_price,
+    tradeId: last.trade_id,
+    tokenId: last.token_id,
+    ...(after?.passed && after.atMicros === last.ts_us && { passed: after.passed }),
+  };
+  return { trades, next };
+}

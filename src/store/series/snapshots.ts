@@ -1,0 +1,37 @@
+import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import type { Mark } from '../marks/marks.ts';
+
+const SAMPLE = sql(
+  'sample_snapshots',
+  `INSERT INTO snapshot AS s (token_id, ts, price, bid, ask)
+   SELECT m.token_id, m.minute + 60, h.price, h.bid, h.ask
+   FROM (SELECT DISTINCT * FROM unnest($1::bigint[], $2::bigint[]) AS u (token_id, minute)) m
+   CROSS JOIN LATERAL (
+     SELECT price, bid, ask FROM price_history h
+     WHERE h.token_id = m.token_id AND h.received_at >= to_timestamp(m.minute) AND h.received_at < to_timestamp(m.minute + 60)
+     ORDER BY h.received_at DESC LIMIT 1) h
+   ORDER BY 1, 2
+   ON CONFLICT (token_id, ts) DO UPDATE SET price = excluded.price, bid = excluded.bid, ask = excluded.ask
+   WHERE (s.price, s.bid, s.ask) IS DISTINCT FROM (excluded.price, excluded.bid, excluded.ask)
+   RETURNING token_id`,
+);
+
+/**
+ * Samples price history at the end of each marked minute (spec section 2.5): one row per outcome that changed in it.
+ * A pure function of history, so running it twice changes nothing. Returns the rows written.
+ */
+export async function sampleSnapshots(tx: Tx, marks: readonly Mark[]): Promise<number> {
+  const rows = await tx.query(SAMPLE, [marks.map((mark) => mark.key), marks.map((mark) => mark.detail)]);
+  return rows.length;
+}
+
+const CURRENT_MINUTE = sql(
+  'current_minute',
+  `SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::bigint * 60 AS minute`,
+);
+
+/** The minute that is not over yet, by the database's clock: marks below it are ripe. Epoch seconds. */
+export async function currentMinute(db: Queryable): Promise<bigint> {
+  const [row] = await db.query<{ minute: string }>(CURRENT_MINUTE);
+  return BigInt(row?.minute ?? 0);
+}

@@ -1,0 +1,166 @@
+import { scrubData, scrubText } from '../../domain/values/text.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+import { HISTORY_COLUMNS, type HistoryRow, type HistoryStatus, type TradeHistory, toHistory } from './trade-history.ts';
+
+/** Tries of one market that may fail in a row, further and further apart. */
+export const MAX_HISTORY_FAILURES = 5;
+const FIRST_RETRY_SECONDS = 15;
+
+/** A walk to go on with. */
+export interface OpenHistory extends TradeHistory {
+  marketPk: bigint;
+  marketId: string;
+  outcomeIds: string[];
+  /** The adapter's own; null at the start. */
+  position: unknown;
+}
+
+/** Failed tries keep their distance: 30 s, 1 min, 2 min, 4 min. */
+const IS_DUE = `h.status IN ('queued', 'walking') AND (h.failures = 0 OR h.touched_at IS NULL
+  OR h.touched_at < clock_timestamp() - ${FIRST_RETRY_SECONDS} * 2 ^ h.failures * interval '1 second')`;
+
+/** Of the walks that are due, the one that was left alone longest. */
+const longestWaiting = (rank: number, condition: string) =>
+  `(SELECT ${rank} AS rank, h.*, m.venue_market_id FROM trade_history h JOIN market m ON m.id = h.market_id
+    WHERE m.venue = $1 AND ${IS_DUE} AND ${condition} ORDER BY h.touched_at NULLS FIRST, h.requested_at LIMIT 1)`;
+
+const NEXT = sql(
+  'next_trade_history',
+  `SELECT h.market_id, h.venue_market_id, h.position, ${HISTORY_COLUMNS},
+     ARRAY (SELECT t.mint FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = h.market_id ORDER BY o.ordinal) AS mints
+   FROM (${longestWaiting(1, 'h.touched_at IS NULL')} UNION ALL ${longestWaiting(2, 'h.market_id = $2::bigint')}
+     UNION ALL ${longestWaiting(3, 'true')}) h ORDER BY h.rank LIMIT 1`,
+);
+
+/**
+ * The walk whose turn it is: those never touched in the order of their requests, then the one that has the floor (`keep`),
+ * then the least recently touched. Null when none is due.
+ */
+export async function nextTradeHistory(
+  db: Queryable,
+  venue: string,
+  keep: bigint | null = null,
+): Promise<OpenHistory | null> {
+  type Row = HistoryRow & { market_id: string; venue_market_id: string; position: unknown; mints: string[] };
+  const [row] = await db.query<Row>(NEXT, [venue, keep]);
+  if (!row) return null;
+  return {
+    ...toHistory(row),
+    marketPk: BigInt(row.market_id),
+    marketId: row.venue_market_id,
+    outcomeIds: row.mints,
+    position: row.position,
+  };
+}
+
+/** Only the walk that was read: one that was asked for anew meanwhile has another range. */
+const SAME_WALK = `market_id = $1 AND status IN ('queued', 'walking')
+  AND date_trunc('milliseconds', from_at) = $2::timestamptz AND date_trunc('milliseconds', to_at) = $3::timestamptz`;
+
+const ADVANCE = sql(
+  'advance_trade_history',
+  `UPDATE trade_history SET status = CASE WHEN $4 THEN 'done' ELSE 'walking' END, position = $5::jsonb,
+     reached_at = CASE WHEN $4 AND $7::text IS NULL THEN from_at
+       ELSE greatest(from_at, least(reached_at, to_at, $6::timestamptz)) END,
+     pages = pages + 1, failures = 0,
+     last_error = coalesce($7, CASE WHEN failures = 0 THEN last_error END),
+     touched_at = clock_timestamp(), finished_at = CASE WHEN $4 THEN clock_timestamp() END
+   WHERE ${SAME_WALK} RETURNING pages, trades, extract(epoch FROM clock_timestamp() - requested_at)::float8 AS seconds`,
+);
+
+interface HistoryStep {
+  position: unknown;
+  reachedMs: number;
+  isDone: boolean;
+  /** What the venue would not give. */
+  truncated?: string;
+}
+
+/** The sums of a walk so far. */
+interface HistoryProgress {
+  pages: number;
+  trades: number;
+  /** Since it was asked for. */
+  seconds: number;
+}
+
+/** Moves a walk in the transaction that stores its page; null when it was asked for anew meanwhile, which leaves it alone. */
+export async function advanceTradeHistory(
+  tx: Queryable,
+  walk: OpenHistory,
+  step: HistoryStep,
+): Promise<HistoryProgress | null> {
+  const position = step.position ?? null;
+  type Row = { pages: number; trades: string; seconds: number };
+  const [row] = await tx.query<Row>(ADVANCE, [
+    walk.marketPk,
+    iso(walk.fromMs),
+    iso(walk.toMs),
+    step.isDone,
+    position === null ? null : JSON.stringify(scrubData(position)),
+    iso(step.reachedMs),
+    step.truncated === undefined ? null : reasonText(step.truncated),
+  ]);
+  return row ? { ...row, trades: Number(row.trades) } : null;
+}
+
+const COUNT_TRADES = sql('count_history_trades', `UPDATE trade_history SET trades = trades + $2 WHERE market_id = $1`);
+
+/** Counts trades that a walk stored, in the transaction that stores them. */
+export async function countHistoryTrades(tx: Queryable, marketPk: bigint, trades: number): Promise<void> {
+  if (trades === 0) return;
+  await tx.query(COUNT_TRADES, [marketPk, trades]);
+}
+
+const CHARGE = sql(
+  'charge_trade_history',
+  `UPDATE trade_history SET failures = failures + 1, last_error = $4, touched_at = clock_timestamp(),
+     status = CASE WHEN failures + 1 < ${MAX_HISTORY_FAILURES} THEN status ELSE 'failed' END,
+     finished_at = CASE WHEN failures + 1 < ${MAX_HISTORY_FAILURES} THEN NULL ELSE clock_timestamp() END
+   WHERE ${SAME_WALK} RETURNING status`,
+);
+
+/** Counts a failed try of this one market; true when it was the last one. */
+export async function chargeTradeHistory(tx: Queryable, walk: OpenHistory, reason: string): Promise<boolean> {
+  const values = [walk.marketPk, iso(walk.fromMs), iso(walk.toMs), reasonText(reason)];
+  const [row] = await tx.query<{ status: HistoryStatus }>(CHARGE, values);
+  return row?.status === 'failed';
+}
+
+const TOUCH = sql(
+  'touch_trade_history',
+  `UPDATE trade_history SET touched_at = clock_timestamp() WHERE market_id = $1 AND status IN ('queued', 'walking')`,
+);
+
+/** Sends a walk to the back of the queue, so that a market that no answer comes for does not hold up the others. */
+export async function touchTradeHistory(db: Queryable, marketPk: bigint): Promise<void> {
+  await db.query(TOUCH, [marketPk]);
+}
+
+/** How many walks of a venue there are, apart from those that are done. */
+interface HistoryCount {
+  venue: string;
+  status: Exclude<HistoryStatus, 'done'>;
+  walks: number;
+  /** Those that could go on now. */
+  due: number;
+}
+
+const COUNT = sql(
+  'count_trade_histories',
+  `SELECT m.venue, h.status, count(*)::int AS walks, (count(*) FILTER (WHERE ${IS_DUE}))::int AS due
+   FROM trade_history h JOIN market m ON m.id = h.market_id WHERE h.status <> 'done' GROUP BY 1, 2 ORDER BY 1, 2`,
+);
+
+/** Walks that are not done, for metrics and wake-ups. */
+export function countTradeHistories(db: Queryable): Promise<HistoryCount[]> {
+  return db.query<HistoryCount>(COUNT);
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function reasonText(reason: string): string {
+  return scrubText(reason.slice(0, 500));
+}

@@ -1,0 +1,65 @@
+import { STALE_OBSERVATION_MS } from '../../domain/alerts/alert.ts';
+import type { TradeRecord } from '../../domain/markets/market.ts';
+import { SHARDS } from '../../domain/values/shard.ts';
+import { ensureTokens } from '../catalog/tokens.ts';
+import { sql, type Tx } from '../db/tx.ts';
+
+/**
+ * Inserts what is new, and in the same statement the marks of the minutes that gained a trade, an observation per fresh
+ * print and the marks of their alerts. A re-read trade does none of it.
+ */
+const INSERT_TRADES = sql(
+  'insert_trades',
+  `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
+   inserted AS (
+     INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal)
+     SELECT token_id, to_timestamp(ms / 1000), trade_id, price, size, side, ordinal
+     FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[], $7::int[])
+       AS t (token_id, ms, trade_id, price, size, side, ordinal)
+     ORDER BY token_id, ms, trade_id COLLATE "C"
+     ON CONFLICT DO NOTHING RETURNING token_id, ts, price),
+   folds AS (
+     INSERT INTO mark (stage, shard, key, detail)
+     SELECT 'fold-candles', token_id % ${SHARDS}, token_id, minute
+     FROM (SELECT DISTINCT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute FROM inserted) gained),
+   observed AS (
+     INSERT INTO observation (token_id, received_at, venue_at, price)
+     SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $8 * interval '1 millisecond'
+     RETURNING token_id, received_at),
+   alerts AS (
+     INSERT INTO mark (stage, shard, key, detail)
+     SELECT DISTINCT 'evaluate-alerts', token_id % ${SHARDS}, token_id, (extract(epoch FROM received_at) * 1000)::bigint
+     FROM observed)
+   SELECT token_id, count(*)::int AS trades FROM inserted GROUP BY token_id`,
+);
+
+export interface WrittenTrades {
+  /** Trades that were new. */
+  inserted: number;
+  /** Tokens that gained any, for the wake-ups. */
+  tokenIds: bigint[];
+}
+
+/** Writes a batch of trades of one venue. Idempotent; the partitions must exist. */
+export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], currency: string): Promise<WrittenTrades> {
+  if (trades.length === 0) return { inserted: 0, tokenIds: [] };
+  const tokens = await ensureTokens(
+    tx,
+    trades.map((trade) => trade.outcomeId),
+    currency,
+  );
+  const rows = await tx.query<{ token_id: string; trades: number }>(INSERT_TRADES, [
+    trades.map((trade) => tokens.get(trade.outcomeId)),
+    trades.map((trade) => trade.tsMs),
+    trades.map((trade) => trade.tradeId),
+    trades.map((trade) => trade.price),
+    trades.map((trade) => trade.size),
+    trades.map((trade) => (trade.side === undefined ? null : trade.side === 'buy' ? 1 : -1)),
+    trades.map((trade) => trade.ordinal ?? 0),
+    STALE_OBSERVATION_MS,
+  ]);
+  return {
+    inserted: rows.reduce((sum, row) => sum + row.trades, 0),
+    tokenIds: rows.map((row) => BigInt(row.token_id)),
+  };
+}

@@ -1,0 +1,79 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Fleet } from '../../support/processes/fleet.ts';
+import { API_KEY } from '../../support/processes/system.ts';
+
+const EVERY_MS = 50;
+const ANSWER_LIMIT_MS = 15_000;
+/** One in so many is a write. */
+const WRITE_EVERY = 10;
+
+interface Answer {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly isEnvelope: boolean;
+}
+
+/**
+ * Asks the APIs all along for something they have to ask the database for, and has them send test events to a webhook when one
+ * is given; counts how they answer.
+ */
+export class ApiWatch {
+  /** How often each answer came: `200`, `503 not_ready`. A test event is `202`. */
+  readonly counts = new Map<string, number>();
+  /** Answers that no client should get: none at all, or one without the envelope. */
+  readonly improper: string[] = [];
+  readonly #fleet: Fleet;
+  readonly #webhookId: string | undefined;
+  readonly #answerLimitMs: number;
+  #isOver = false;
+  #asked = 0;
+  readonly #loop: Promise<void>;
+
+  constructor(fleet: Fleet, webhookId?: string, answerLimitMs = ANSWER_LIMIT_MS) {
+    this.#fleet = fleet;
+    this.#webhookId = webhookId;
+    this.#answerLimitMs = answerLimitMs;
+    this.#loop = this.#repeat();
+  }
+
+  /** Resolves when the last question was answered. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await this.#loop;
+  }
+
+  async #repeat(): Promise<void> {
+    while (!this.#isOver) {
+      try {
+        const { status, code, isEnvelope } = await this.#ask();
+        const what = code === undefined ? String(status) : `${status} ${code}`;
+        this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+        if (!isEnvelope) this.improper.push(`no envelope: ${what}`);
+      } catch (error) {
+        this.improper.push(String(error));
+      }
+      await delay(EVERY_MS);
+    }
+  }
+
+  async #ask(): Promise<Answer> {
+    this.#asked += 1;
+    const apis = this.#fleet.apis();
+    const isWrite = this.#webhookId !== undefined && this.#asked % WRITE_EVERY === 0;
+    // Answers live for a second: another question each time.
+    const read = `/v1/polymarket/markets?status=open&limit=${(this.#asked % 40) + 1}`;
+    const path = isWrite ? `/v1/webhooks/${this.#webhookId}/test` : read;
+    const response = await fetch((apis[this.#asked % apis.length] ?? '') + path, {
+      method: isWrite ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${API_KEY}`, 'x-api-key': API_KEY },
+      signal: AbortSignal.timeout(this.#answerLimitMs),
+    });
+    const body = JSON.parse(await response.text()) as { success?: boolean; error?: { code?: string }; meta?: unknown };
+    const { code } = body.error ?? {};
+    return {
+      status: response.status,
+      code,
+      isEnvelope: body.success === response.ok && (code !== undefined) !== response.ok,
+    };
+  }
+}

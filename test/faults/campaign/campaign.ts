@@ -1,0 +1,342 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, expect, inject } from 'vitest';
+import type { ExchangeOptions } from '../../../sim/exchange.ts';
+import type { RandomStream } from '../../../sim/random.ts';
+import type { ReplyRule } from '../../../sim/receiver.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { type Fleet, type FleetOptions, ofEach, startFleet } from '../../support/processes/fleet.ts';
+import { WEBHOOK_SECRET } from '../../support/processes/system.ts';
+import type { BackendKind } from '../../support/redis/queue-backends.ts';
+import { AlertLoad, SPARE_MARKETS } from './alert-load.ts';
+import { CampaignLog } from './campaign-log.ts';
+import { Crossings } from './crossings.ts';
+import { Keeper } from './keeper.ts';
+import { expectIdleQueues, expectNothingHeld } from './orphans.ts';
+import { type CampaignReport, reportTable } from './report.ts';
+import { replayCommand, SEED, streamOf } from './seed.ts';
+import { deliveryCounts, expectAlerts, expectNothingLost } from './settled.ts';
+
+export interface CampaignOptions extends Partial<Pick<FleetOptions, 'counts' | 'environment' | 'environmentOf'>> {
+  /** The scenario, for the table. */
+  name: string;
+  backend: BackendKind;
+  exchange?: ExchangeOptions;
+  /** The caller's database, which the caller drops. Default: a database of the campaign on the run's server. */
+  database?: TestDatabase;
+  /** Where queues are with the backend redis. Default: the run's server. */
+  redisUrl?: string;
+  /** False: a deliverer's clock may be so wrong that receivers refuse its timestamps. Default true. */
+  areSignaturesFresh?: boolean;
+}
+
+/** On a machine that is busy with everything else, ten processes at once. */
+const START_LIMIT_MS = 200_000;
+const RECOVERY_LIMIT_MS = 120_000;
+const HELD_LIMIT_MS = 90_000;
+
+const reports: CampaignReport[] = [];
+afterAll(() => {
+  if (reports.length > 0) process.stdout.write(`\n${reportTable(reports)}\n`);
+});
+
+interface Parts {
+  options: CampaignOptions;
+  fleet: Fleet;
+  database: TestDatabase;
+  queuePrefix: string;
+  redisUrl: string | undefined;
+  log: CampaignLog;
+  keeper: Keeper;
+  crossings: Crossings;
+  load: AlertLoad;
+  tapeFrom: number;
+  strikes: Strikes;
+}
+
+/** Faults in progress, and the end of the last one. */
+interface Strikes {
+  underWay: number;
+  overAtMs: number;
+}
+
+/** All of oddswire as OS processes under steady load. Its inputs and outputs are recorded outside of them. */
+export class Campaign {
+  readonly fleet: Fleet;
+  readonly database: TestDatabase;
+  readonly queuePrefix: string;
+  readonly redisUrl: string | undefined;
+  /** Every choice of the scenario comes from here. */
+  readonly random: RandomStream;
+  readonly keeper: Keeper;
+  readonly load: AlertLoad;
+  readonly crossings: Crossings;
+  readonly log: CampaignLog;
+  readonly #options: CampaignOptions;
+  readonly #tapeFrom: number;
+  readonly #strikes: Strikes;
+  readonly #report: CampaignReport;
+  readonly #recoveriesMs: number[] = [];
+  /** Events the receiver answered with 2xx. */
+  readonly #accepted = new Set<string>();
+  #rule: ReplyRule = {};
+  #isProven = false;
+
+  constructor(parts: Parts) {
+    this.fleet = parts.fleet;
+    this.database = parts.database;
+    this.queuePrefix = parts.queuePrefix;
+    this.redisUrl = parts.redisUrl;
+    this.log = parts.log;
+    this.keeper = parts.keeper;
+    this.crossings = parts.crossings;
+    this.load = parts.load;
+    this.random = streamOf(parts.options.name, parts.options.backend);
+    this.#options = parts.options;
+    this.#tapeFrom = parts.tapeFrom;
+    this.#strikes = parts.strikes;
+    const { name, backend } = parts.options;
+    const none = { faults: 0, alerts: 0, events: 0, deliveries: 0, twice: 0, crossings: 0 };
+    this.#report = { scenario: name, store: backend, ...none, recoveriesMs: this.#recoveriesMs };
+    reports.push(this.#report);
+    this.#listen();
+  }
+
+  /** Another subscription of the account, whose alerts the load makes too. */
+  async subscribe(path: string): Promise<string> {
+    const { id } = await this.fleet.call<{ id: string }>('POST', '/v1/webhooks', {
+      url: `${this.fleet.receiver.url}${path}`,
+      events: ['price_alert'],
+      secret: WEBHOOK_SECRET,
+    });
+    this.load.webhookIds.push(id);
+    return id;
+  }
+
+  /** The receiver's answers from now on. Default: 200 at once. */
+  replyWith(rule: ReplyRule): void {
+    this.#rule = rule;
+  }
+
+  /**
+   * One fault. It is over when `inject` resolves. While one lasts no poll counts for the crossings that are held, and their markets
+   * do not trade: the first one waits until enough others do.
+   */
+  async blow(label: string, inject: () => unknown): Promise<void> {
+    if (this.#strikes.underWay === 0) await this.#explained(() => this.#untilMarketsAreFree());
+    this.log.note('blow', { label });
+    this.#report.faults += 1;
+    this.#strikes.underWay += 1;
+    try {
+      await this.#explained(async () => inject());
+    } finally {
+      this.#strikes.underWay -= 1;
+      this.#strikes.overAtMs = Date.now();
+      this.log.note('blow over', { label });
+    }
+  }
+
+  async #untilMarketsAreFree(): Promise<void> {
+    await eventually(
+      async () => this.crossings.free().length,
+      (free) => free > SPARE_MARKETS,
+      { timeoutMs: HELD_LIMIT_MS },
+    );
+  }
+
+  /**
+   * Sends a probe the whole way: an alert that is made now, whose target the exchange then forces the price across, comes to the
+   * receiver with good signatures. Returns when it came, epoch milliseconds.
+   */
+  async probe(limitMs = RECOVERY_LIMIT_MS, webhookId?: string): Promise<number> {
+    return this.#explained(async () => {
+      const crossing = await eventually(
+        () => this.load.cross(0, webhookId),
+        (found) => found !== undefined,
+        { timeoutMs: limitMs },
+      );
+      const isTold = (json: unknown) => (json as { data?: { alertId?: string } }).data?.alertId === crossing?.alertId;
+      const told = await this.fleet.receiver.waitFor(({ json }) => isTold(json), limitMs);
+      expect(told.bodySignature).toBe('ok');
+      if (this.#options.areSignaturesFresh !== false) expect(told.standardSignature).toBe('ok');
+      return told.receivedAtMs;
+    });
+  }
+
+  /** Waits for a probe; returns, and reports, how long that took from the end of the last fault, milliseconds. */
+  async recovered(limitMs?: number): Promise<number> {
+    const tookMs = (await this.probe(limitMs)) - this.#strikes.overAtMs;
+    this.#recoveriesMs.push(tookMs);
+    this.log.note('recovered', { tookMs });
+    return tookMs;
+  }
+
+  /**
+   * Ends load and processes and holds everything that was done against everything that is stored and was told: see settled.ts and
+   * orphans.ts. After this nothing runs any more.
+   */
+  async expectNothingLost(options: { mayFailJobs?: boolean } = {}): Promise<void> {
+    const { fleet, keeper, load, crossings, database, log } = this;
+    await this.#explained(async () => {
+      await load.stop();
+      await keeper.whole();
+      await eventually(
+        async () => crossings.held,
+        (held) => held === 0,
+        { timeoutMs: HELD_LIMIT_MS },
+      );
+      this.#count();
+      expect(load.problems, 'calls that no fault excuses').toEqual([]);
+      expect(keeper.ends, 'processes that ended by themselves').toEqual([]);
+      await expectNothingLost(fleet, database, this.#tapeFrom, this.#options);
+      await expectAlerts(database, { made: load.made, crossed: crossings.all });
+      const told = new Set(fleet.receiver.requests.map(({ headers }) => String(headers['webhook-id'])));
+      expect(
+        [...told].filter((id) => !this.#accepted.has(id)),
+        'events nobody accepted',
+      ).toEqual([]);
+      this.#count();
+      keeper.stop();
+      const { backend } = this.#options;
+      const store = {
+        backend,
+        databaseUrl: database.url,
+        redisUrl: this.redisUrl,
+        prefix: this.queuePrefix,
+        environment: fleet.environment,
+      };
+      const codes = await expectIdleQueues(store, () => fleet.stop(), options);
+      const unwell = fleet.members.filter((_, index) => codes[index] !== 0);
+      expect(unwell.map(({ process: { name, lines } }) => [name, ...lines.slice(-5)])).toEqual([]);
+      await expectNothingHeld(database);
+    });
+    this.#isProven = true;
+    log.note('proven');
+  }
+
+  /** Ends everything. Says where the records are when nothing was proven, or FAULTS_KEEP is set. */
+  async stop(): Promise<void> {
+    this.keeper.stop();
+    const loadEnds = this.load.stop();
+    await this.fleet.stop();
+    await loadEnds;
+    for (const row of this.#isProven ? [] : this.fleet.exchange.ledger().trades) this.log.note('printed', { ...row });
+    const isKept = !this.#isProven || process.env['FAULTS_KEEP'] !== undefined;
+    await this.log.close({ isKept });
+    if (isKept) process.stdout.write(`\n${this.#hint()}\n`);
+    if (this.#options.database === undefined) await this.database.drop();
+  }
+
+  #count(): void {
+    const counts = deliveryCounts(this.fleet);
+    this.#report.alerts = this.load.made.length;
+    this.#report.crossings = this.crossings.all.length;
+    this.#report.events = counts.length;
+    this.#report.deliveries = counts.reduce((sum, count) => sum + count, 0);
+    this.#report.twice = counts.filter((count) => count > 1).length;
+  }
+
+  #listen(): void {
+    this.fleet.receiver.replyWith(async (request, response) => {
+      const rule = this.#rule;
+      const reply = typeof rule === 'function' ? await rule(request, response) : rule;
+      const ownStatus = response.headersSent ? response.statusCode : null;
+      const status = reply === undefined ? ownStatus : (reply.status ?? 200);
+      const id = String(request.headers['webhook-id']);
+      const body = createHash('sha256').update(request.body).digest('hex').slice(0, 16);
+      if (status !== null && status >= 200 && status < 300) this.#accepted.add(id);
+      const { path, headers, duplicate } = request;
+      const attempt = headers['x-webhook-attempt'];
+      this.log.note('received', {
+        id,
+        path,
+        delivery: headers['x-webhook-delivery'],
+        attempt,
+        duplicate,
+        status,
+        body,
+      });
+      return reply;
+    });
+  }
+
+  #hint(): string {
+    return `seed ${SEED}; the records are in ${this.log.folder}; again: ${replayCommand()}`;
+  }
+
+  /** A failure names the command that repeats it. */
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.log.note('failed', { error: String(error).slice(0, 2_000) });
+      if (error instanceof Error && !error.message.includes(this.log.folder)) error.message += `\n${this.#hint()}`;
+      throw error;
+    }
+  }
+}
+
+/** Starts everything, waits until oddswire knows the exchange's markets, and puts the load on. */
+export async function startCampaign(options: CampaignOptions): Promise<Campaign> {
+  const { name, backend } = options;
+  process.stdout.write(`\n${name} on ${backend}: seed ${SEED}\n`);
+  const database = options.database ?? (await createTestDatabase());
+  const queuePrefix = `c${randomBytes(5).toString('hex')}`;
+  const redisUrl = backend === 'redis' ? (options.redisUrl ?? inject('redisUrl') ?? undefined) : undefined;
+  const log = new CampaignLog();
+  const strikes: Strikes = { underWay: 0, overAtMs: 0 };
+  let crossings: Crossings | undefined;
+  let keeper: Keeper | undefined;
+  const fleet: Fleet = await startFleet({
+    databaseUrl: database.url,
+    ...(redisUrl !== undefined && { redisUrl }),
+    queuePrefix,
+    counts: options.counts ?? ofEach(1),
+    startLimitMs: START_LIMIT_MS,
+    ...(options.environment && { environment: options.environment }),
+    ...(options.environmentOf && { environmentOf: options.environmentOf }),
+    exchange: {
+      seed: 11,
+      speed: 2,
+      rollingSeconds: 0,
+      ...options.exchange,
+      onAnswered: (request, record) => {
+        if (strikes.underWay === 0 && record.startedAtMs >= strikes.overAtMs) crossings?.answered(request, record);
+      },
+    },
+    listenerOf: (role, number) => ({
+      line: (text) => log.write(`${role}-${number}.log`, text),
+      exit: (how) => {
+        const member = keeper && fleet.membersOf(role)[number];
+        if (member) keeper?.ended(member, how);
+      },
+    }),
+  });
+  try {
+    keeper = new Keeper(fleet, log);
+    crossings = new Crossings(fleet.exchange, streamOf(name, backend, 'crossings'), log);
+    const load = new AlertLoad(fleet, crossings, streamOf(name, backend, 'load'), log);
+    await knowsMarkets(fleet);
+    const tapeFrom = fleet.exchange.second();
+    const parts = { options, fleet, database, queuePrefix, redisUrl, log, keeper, crossings, load, tapeFrom, strikes };
+    const campaign = new Campaign(parts);
+    await campaign.subscribe('/hook');
+    load.start();
+    return campaign;
+  } catch (error) {
+    keeper?.stop();
+    await fleet.stop();
+    throw error;
+  }
+}
+
+async function knowsMarkets(fleet: Fleet): Promise<void> {
+  await eventually(
+    () => fleet.read<unknown[]>('/v1/polymarket/markets?status=open&limit=50'),
+    (markets) => markets.length >= 4,
+  );
+  await eventually(
+    () => fleet.read<{ healthy: boolean; lag_seconds?: number }[]>('/v1/venues'),
+    ([venue]) => venue?.healthy === true && venue.lag_seconds !== undefined,
+  );
+}

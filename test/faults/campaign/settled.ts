@@ -1,0 +1,106 @@
+import { expect } from 'vitest';
+import type { Exchange } from '../../../sim/exchange.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { brokenAlerts, eventIds, pendingWork, storedTape, undelivered, wrongCandles } from '../../e2e/oracle.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { TestDatabase } from '../../support/postgres/database.ts';
+import type { Fleet } from '../../support/processes/fleet.ts';
+import { orphanRows } from './orphans.ts';
+
+const PATIENCE = { timeoutMs: 120_000, everyMs: 250 };
+
+/** How often each event came to the receiver, most often first. */
+export function deliveryCounts(fleet: Fleet): number[] {
+  const counts = new Map<string, number>();
+  for (const { headers } of fleet.receiver.requests) {
+    const id = String(headers['webhook-id']);
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return [...counts.values()].sort((a, b) => b - a);
+}
+
+/** The exchange's prints in `[from, until)` epoch seconds, in the form of `storedTape`. */
+function ledgerTape(exchange: Exchange, from: number, until: number): string[] {
+  return exchange
+    .ledger()
+    .trades.filter((trade) => trade.timestamp >= from && trade.timestamp < until)
+    .map((trade) => `${trade.timestamp} ${trade.tokenId} ${Number(trade.price)} ${Number(trade.size)}`)
+    .sort();
+}
+
+const EVENT_BODIES = sql('oracle_event_bodies', 'SELECT id, body FROM event');
+
+/**
+ * Stops the exchange and waits until all work is done; then: every trade it printed since `tapeFrom` is stored once, each
+ * alert that was met has one event, candles are those of the trades, and every event was delivered with good signatures, each
+ * time as the same bytes. Nothing is left over.
+ */
+export async function expectNothingLost(
+  fleet: Fleet,
+  { db }: TestDatabase,
+  tapeFrom: number,
+  { areSignaturesFresh = true }: { areSignaturesFresh?: boolean } = {},
+): Promise<void> {
+  fleet.exchange.pause();
+  const tapeUntil = fleet.exchange.second() + 1;
+  const expected = ledgerTape(fleet.exchange, tapeFrom, tapeUntil);
+  expect(expected.length).toBeGreaterThan(0);
+  await eventually(
+    async () => (await storedTape(db, tapeFrom, tapeUntil)).length,
+    (stored) => stored >= expected.length,
+    PATIENCE,
+  );
+  await expectWorkDone(fleet, { db }, { areSignaturesFresh });
+  expect(await storedTape(db, tapeFrom, tapeUntil)).toEqual(expected);
+}
+
+/** The same of everything but the tape: waits until all work is done, and checks its result. */
+export async function expectWorkDone(
+  fleet: Fleet,
+  { db }: Pick<TestDatabase, 'db'>,
+  { areSignaturesFresh = true }: { areSignaturesFresh?: boolean } = {},
+): Promise<void> {
+  await eventually(
+    () => pendingWork(db),
+    (work) => work.marks === 0 && work.deliveries === 0,
+    PATIENCE,
+  );
+  expect(await brokenAlerts(db)).toEqual([]);
+  await eventually(
+    () => wrongCandles(db),
+    (wrong) => wrong.length === 0,
+    PATIENCE,
+  );
+  expect(await undelivered(db)).toEqual([]);
+  expect((await pendingWork(db)).parked).toBe(0);
+  await eventually(
+    () => orphanRows(db),
+    (rows) => rows.length === 0,
+    { timeoutMs: 10_000 },
+  );
+  const { requests } = fleet.receiver;
+  const told = new Set(requests.map(({ headers }) => String(headers['webhook-id'])));
+  expect([...told].sort()).toEqual((await eventIds(db)).sort());
+  const bodies = new Map(
+    (await db.query<{ id: string; body: string }>(EVENT_BODIES)).map(({ id, body }) => [id, body]),
+  );
+  const isForged = ({ headers, body, bodySignature, standardSignature }: (typeof requests)[number]) =>
+    bodySignature !== 'ok' ||
+    (areSignaturesFresh && standardSignature !== 'ok') ||
+    body.toString('utf8') !== bodies.get(String(headers['webhook-id']));
+  expect(requests.filter(isForged)).toEqual([]);
+}
+
+const ALERT_STATES = sql('oracle_alert_states', 'SELECT id, status FROM alert');
+
+/** The stored alerts equal the alerts that the API confirmed, and every held crossing has fired. */
+export async function expectAlerts(
+  { db }: TestDatabase,
+  { made, crossed }: { made: readonly string[]; crossed: readonly { alertId: string }[] },
+): Promise<void> {
+  const rows = await db.query<{ id: string; status: string }>(ALERT_STATES);
+  expect(rows.map(({ id }) => id).sort()).toEqual([...made].sort());
+  const statusOf = new Map(rows.map(({ id, status }) => [id, status]));
+  const missed = crossed.filter(({ alertId }) => statusOf.get(alertId) !== 'triggered');
+  expect(missed, 'held crossings that did not fire').toEqual([]);
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createKeyDirectory, type KeyDirectory } from '../../../../api/access/key-directory.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { createApiKey, revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
+import type { Statement } from '../../../../src/store/db/tx.ts';
+import { gate } from '../../../support/gate.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const log = createLogger({ process: 'test', level: 'silent' });
+const NOW_MS = Date.now();
+
+let test: TestDatabase;
+/** Each stands for one API process. */
+let directories: KeyDirectory[] = [];
+let elapsedMs = 1_000;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(async () => {
+  for (const directory of directories) await directory.close();
+  await test.drop();
+});
+
+function openDirectory(): KeyDirectory {
+  const directory = createKeyDirectory(test.db, log, () => elapsedMs);
+  directories = [...directories, directory];
+  return directory;
+}
+
+const makeKey = (account = 'acme', expiresAt?: Date) =>
+  createApiKey(test.db, { accountName: account, name: 'k', scopes: ['alerts'], ...(expiresAt && { expiresAt }) });
+
+describe('revocation', () => {
+  it('takes effect everywhere within a second, for that key only', async () => {
+    const [one, two] = [await makeKey(), await makeKey()];
+    const processes = [openDirectory(), openDirectory()];
+    const idsOf = async (key: string) =>
+      Promise.all(processes.map(async (directory) => (await directory.find(key, NOW_MS))?.id));
+    expect(await idsOf(one.key)).toEqual([one.id, one.id]);
+    await revokeApiKey(test.db, one.id);
+    elapsedMs += 990;
+    expect(await idsOf(one.key)).toEqual([one.id, one.id]);
+    elapsedMs += 10;
+    expect(await idsOf(one.key)).toEqual([undefined, undefined]);
+    expect(await idsOf(two.key)).toEqual([two.id, two.id]);
+  });
+
+  it('counts the second from the beginning of the look-up', async () => {
+    const { key, id } = await makeKey();
+    const directory = openDirectory();
+    const query = test.db.query.bind(test.db);
+    const answered = gate();
+    test.db.query = async <Row>(statement: Statement, values?: readonly unknown[]) => {
+      const rows = await query<Row>(statement, values);
+      await answered.opened;
+      return rows;
+    };
+    const slow = directory.find(key, NOW_MS);
+    test.db.query = query;
+    elapsedMs += 900;
+    answered.open();
+    expect((await slow)?.id).toBe(id);
+    await revokeApiKey(test.db, id);
+    elapsedMs += 100;
+    expect(await directory.find(key, NOW_MS)).toBeNull();
+  });
+});
+
+describe('invalid keys', () => {
+  it('take the same code path for every fault', async () => {
+    const [good, revoked] = [await makeKey(), await makeKey()];
+    const expired = await makeKey('acme', new Date(NOW_MS));
+    await revokeApiKey(test.db, revoked.id);
+    const offered = {
+      unknown: `ow_live_nobodyhasit1_${'0'.repeat(36)}`,
+      'wrong secret': `ow_live_${good.id}_${'0'.repeat(36)}`,
+      revoked: revoked.key,
+      expired: expired.key,
+      chosen: 'some-other-string-of-somebody',
+    };
+    const directory = openDirectory();
+    const query = test.db.query.bind(test.db);
+    for (const [what, key] of Object.entries(offered)) {
+      const statements: string[] = [];
+      const guesses: unknown[] = [];
+      test.db.query = <Row>(statement: Statement, values?: readonly unknown[]) => {
+        statements.push(statement.name);
+        return query<Row>(statement, values);
+      };
+      const guess = {
+        begin: () => void guesses.push('begin'),
+        end: (isFailed: boolean) => void guesses.push(isFailed),
+      };
+      const found = [await directory.find(key, NOW_MS, guess), await directory.find(key, NOW_MS, guess)];
+      test.db.query = query;
+      expect([what, found, statements, guesses]).toEqual([
+        what,
+        [null, null],
+        ['find_api_key'],
+        ['begin', true, 'begin', true],
+      ]);
+      expect(directory.findKept(key, NOW_MS)).toBeNull();
+    }
+  });
+
+  it('that were good are guesses again', async () => {
+    const { key, id } = await makeKey();
+    const directory = openDirectory();
+    const guesses: unknown[] = [];
+    const guess = { begin: () => void guesses.push('begin'), end: (isFailed: boolean) => void guesses.push(isFailed) };
+    for (let i = 0; i < 3; i++) expect(await directory.find(key, NOW_MS, guess)).toMatchObject({ id });
+    expect(guesses).toEqual(['begin', false]);
+    expect(directory.findKept(key, NOW_MS)).toMatchObject({ id });
+    await revokeApiKey(test.db, id);
+    elapsedMs += 1_000;
+    // It was in use a moment ago: the first look-up finds that it is not any more.
+    expect(await directory.find(key, NOW_MS, guess)).toBeNull();
+    expect(directory.findKept(key, NOW_MS)).toBeNull();
+    expect(await directory.find(key, NOW_MS, guess)).toBeNull();
+    expect(guesses).toEqual(['begin', false, 'begin', true]);
+  });
+
+  it('count as no guess when they could not be looked up', async () => {
+    const directory = openDirectory();
+    const query = test.db.query;
+    test.db.query = () => Promise.reject(new Error('away'));
+    const guesses: unknown[] = [];
+    const guess = { begin: () => undefined, end: (isFailed: boolean) => void guesses.push(isFailed) };
+    await expect(directory.find('a-key-of-somebody', NOW_MS, guess)).rejects.toThrow('away');
+    test.db.query = query;
+    expect(guesses).toEqual([false]);
+  });
+});

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { aDelivery } from '../../../factories/deliveries.ts';
+import { anAddress } from '../../../factories/wallets.ts';
+import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
+
+/** The parts of the OpenAPI document that this test needs. */
+interface Contract {
+  paths: Record<string, Record<string, { requestBody?: { content: Record<string, { example?: unknown }> } }>>;
+}
+
+const PK = sql('test_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
+
+let api: TestApi;
+let owner: Client;
+let stranger: Client;
+/** The owner's resources, by the parameter that names them. */
+let owned: Record<string, string>;
+/** Every account route that names a thing, as the contract lists them. */
+let routes: { method: string; path: string; body: unknown }[];
+beforeAll(async () => {
+  api = await startTestApi();
+  owner = await api.client();
+  stranger = await api.client();
+  const make = async (path: string, body: object) => {
+    const answer = await owner.account('POST', path, body);
+    expect(answer.status).toBe(201);
+    return (answer.body.data as { id: string }).id;
+  };
+  const webhook_id = await make('/v1/webhooks', { url: 'https://receiver.example.com/hook', events: ['price_alert'] });
+  const [row] = await api.db.query<{ pk: string }>(PK, [webhook_id]);
+  const subscriptionPk = BigInt(row?.pk ?? 0);
+  const delivery = await aDelivery(api.db, { accountId: owner.accountId, subscriptionPk, status: 'failed' });
+  owned = {
+    webhook_id,
+    delivery_id: delivery.id,
+    alert_id: await make('/v1/alerts', { tokenMint: 't', condition: 'above', price: 1, webhookId: webhook_id }),
+    wallet_id: await make('/v1/wallets', { venue: 'polymarket', address: anAddress() }),
+  };
+  const { paths } = JSON.parse((await api.call('/openapi.json')).text) as Contract;
+  routes = Object.entries(paths)
+    .filter(([path]) => /^\/v1\/(webhooks|alerts|wallets)\/.*/.test(path))
+    .flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([method]) => ['get', 'put', 'post', 'delete'].includes(method))
+        .map(([method, { requestBody }]) => ({
+          method: method.toUpperCase(),
+          path,
+          // Of a moment that the example names, too long ago is all there is to say.
+          body: path.endsWith('/recover')
+            ? { since: new Date(api.clock.nowMs).toISOString() }
+            : requestBody?.content['application/json']?.example,
+        })),
+    );
+});
+afterAll(() => api.close());
+
+const UNKNOWN: Record<string, string> = {
+  webhook_id: 'wh_01890000-0000-7000-8000-000000000000',
+  delivery_id: 'dlv_01890000-0000-7000-8000-000000000000',
+  alert_id: 'alert_01890000-0000-7000-8000-000000000000',
+  wallet_id: 'wal_01890000-0000-7000-8000-000000000000',
+};
+const fill = (path: string, ids: Record<string, string>) =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? `no-${name}`);
+/** An answer without the parts that differ each time. */
+const gist = ({ status, headers, body }: Answer) => [
+  status,
+  body.error,
+  [...headers.keys()].filter((name) => !/^(date|x-request-id)$/.test(name)),
+];
+
+describe('a resource of another account', () => {
+  it('is 404 on every route, to the last word as if it were nowhere', async () => {
+    expect(routes.length).toBeGreaterThanOrEqual(13);
+    for (const { method, path, body } of routes) {
+      const foreign = await stranger.account(method, fill(path, owned), body);
+      const unknown = await stranger.account(method, fill(path, UNKNOWN), body);
+      expect([method, path, foreign.status]).toEqual([method, path, 404]);
+      expect(gist(foreign)).toEqual(gist(unknown));
+    }
+  });
+
+  it('is 404 when the path names a foreign delivery under an own webhook', async () => {
+    const hook = await stranger.account('POST', '/v1/webhooks', {
+      url: 'https://r.example.com/',
+      events: ['price_alert'],
+    });
+    const { id } = hook.body.data as { id: string };
+    for (const { method, path, body } of routes.filter((route) => route.path.includes('{delivery_id}'))) {
+      const foreign = await stranger.account(method, fill(path, { ...owned, webhook_id: id }), body);
+      const unknown = await stranger.account(method, fill(path, { ...UNKNOWN, webhook_id: id }), body);
+      expect(foreign.status).toBe(404);
+      expect(gist(foreign)).toEqual(gist(unknown));
+    }
+  });
+
+  it('cannot be named in an own resource', async () => {
+    const alert = { tokenMint: 't', condition: 'above', price: 1 };
+    const [foreign, unknown] = [
+      await stranger.account('POST', '/v1/alerts', { ...alert, webhookId: owned['webhook_id'] }),
+      await stranger.account('POST', '/v1/alerts', { ...alert, webhookId: UNKNOWN['webhook_id'] }),
+    ];
+    expect(foreign.status).toBe(404);
+    expect(gist(foreign)).toEqual(gist(unknown));
+  });
+
+  it('is in no list of ours, and its cursors show nothing of it', async () => {
+    const { key: _, ...fresh } = await api.client();
+    for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets']) {
+      expect((await fresh.account('GET', list)).body.data).toEqual([]);
+      expect((await owner.account('GET', list)).body.data).toHaveLength(1);
+    }
+    await owner.account('POST', '/v1/alerts', { tokenMint: 't', condition: 'below', price: 1 });
+    const { next_cursor } = (await owner.account('GET', '/v1/alerts?limit=1')).body.meta;
+    const walked = await fresh.account('GET', `/v1/alerts?limit=1&cursor=${next_cursor}`);
+    expect([walked.status, walked.body.data]).toEqual([200, []]);
+  });
+
+  it('was left alone by all of this', async () => {
+    for (const [name, path] of [
+      ['webhook_id', '/v1/webhooks/{webhook_id}'],
+      ['delivery_id', '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}'],
+      ['alert_id', '/v1/alerts/{alert_id}'],
+      ['wallet_id', '/v1/wallets/{wallet_id}'],
+    ] as const) {
+      const answer = await owner.account('GET', fill(path, owned));
+      expect([answer.status, (answer.body.data as { id: string }).id]).toEqual([200, owned[name]]);
+    }
+    const { body } = await owner.account('GET', fill('/v1/webhooks/{webhook_id}/deliveries/{delivery_id}', owned));
+    expect(body.data).toMatchObject({ status: 'failed', attempts: 0 });
+  });
+});

@@ -1,0 +1,279 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseDecimal } from '../../../../src/domain/values/decimal.ts';
+import { shardOf } from '../../../../src/domain/values/shard.ts';
+import { evaluateAlerts } from '../../../../src/store/alerts/alert-evaluation.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { claimMarks, lockShards } from '../../../../src/store/marks/marks.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { aStoredPrice } from '../../../factories/stored-series.ts';
+import type { Client, TestApi } from '../api-harness.ts';
+import { withApi } from '../with-api.ts';
+
+let api: TestApi;
+let client: Client;
+let stranger: Client;
+withApi((started) => {
+  ({ api, client, stranger } = started);
+});
+
+interface AlertData {
+  id: string;
+  tokenMint: string;
+  status: string;
+  webhookId?: string;
+}
+
+let mints = 0;
+const aMint = () => `mint-${mints++}`;
+
+async function anAlert(body: object = {}, owner = client): Promise<AlertData> {
+  const answer = await owner.account('POST', '/v1/alerts', {
+    tokenMint: aMint(),
+    condition: 'above',
+    price: 0.5,
+    ...body,
+  });
+  expect(answer.status).toBe(201);
+  return answer.body.data as AlertData;
+}
+
+const MARKS = sql(
+  'test_alert_marks',
+  `SELECT m.shard, m.key, m.detail, a.pk FROM alert a JOIN mark m ON m.key = a.token_id WHERE a.id = $1`,
+);
+
+describe('creating an alert', () => {
+  it('answers 201 and leaves a mark that names the alert and carries no price', async () => {
+    const tokenMint = aMint();
+    api.wakes.length = 0;
+    const answer = await client.account('POST', '/v1/alerts', { tokenMint, condition: 'below', price: 0.1 });
+    const { id } = answer.body.data as AlertData;
+    expect([answer.status, answer.headers.get('location')]).toEqual([201, `/v1/alerts/${id}`]);
+    expect(answer.body).toEqual({
+      success: true,
+      data: {
+        id: expect.stringMatching(/^alert_/),
+        tokenMint,
+        condition: 'below',
+        price: 0.1,
+        status: 'active',
+        createdAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+        tracked: false,
+        currency: 'USD',
+      },
+    });
+    const marks = await api.db.query<{ shard: number; key: string; detail: string; pk: string }>(MARKS, [id]);
+    expect(marks).toHaveLength(1);
+    expect(marks[0]?.detail).toBe(`-${marks[0]?.pk}`);
+    expect(api.wakes).toEqual([{ job: 'evaluate-alerts', targets: [shardOf(BigInt(marks[0]?.key ?? 0))] }]);
+    expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toEqual(answer.body.data);
+  });
+
+  it('is tracked when its token is an outcome or has a price', async () => {
+    const market = await aStoredMarket(api.db);
+    const tokenMint = market.outcomes[0]?.outcomeId ?? '';
+    expect(await anAlert({ tokenMint })).toMatchObject({ tracked: true });
+  });
+
+  it('shares the token row with others that name it at the same time', async () => {
+    const tokenMint = aMint();
+    const made = await Promise.all(Array.from({ length: 12 }, () => anAlert({ tokenMint })));
+    expect(new Set(made.map(({ id }) => id)).size).toBe(12);
+    const tokens = sql('test_tokens', 'SELECT count(*)::int AS tokens FROM token WHERE mint = $1');
+    expect(await api.db.query(tokens, [tokenMint])).toEqual([{ tokens: 1 }]);
+  });
+
+  it('keeps the digits of the price', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.double({ noNaN: true, noDefaultInfinity: true, min: Number.MIN_VALUE }), async (price) => {
+        const answer = await client.account('POST', '/v1/alerts', { tokenMint: 'digits', condition: 'above', price });
+        expect(answer.status).toBe(201);
+        const { id } = answer.body.data as AlertData;
+        const read = await client.account('GET', `/v1/alerts/${id}`);
+        expect(read.text).toContain(`"price":${parseDecimal(price)},`);
+        expect((read.body.data as { price: number }).price).toBe(price);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it.each([
+    [{}, ['tokenMint', 'condition', 'price']],
+    [{ tokenMint: '', condition: 'above', price: 1 }, ['tokenMint']],
+    [{ tokenMint: 'a b', condition: 'above', price: 1 }, ['tokenMint']],
+    [{ tokenMint: 'x'.repeat(257), condition: 'above', price: 1 }, ['tokenMint']],
+    [{ tokenMint: 7, condition: 'at', price: '1' }, ['tokenMint', 'condition', 'price']],
+    [{ tokenMint: 'x', condition: 'above', price: 0 }, ['price']],
+    [{ tokenMint: 'x', condition: 'above', price: -0.1 }, ['price']],
+    [{ tokenMint: 'x', condition: 'below', price: 0 }, ['price']],
+    [{ tokenMint: 'x', condition: 'above', price: -1e-300 }, ['price']],
+    [{ tokenMint: 'x', condition: 'above', price: null }, ['price']],
+    [{ tokenMint: 'x', condition: 'above', price: 1, webhookId: 7 }, ['webhookId']],
+    [{ tokenMint: 'x', condition: 'above', price: 1, targetPrice: 1 }, ['targetPrice']],
+    [[1], ['body']],
+  ])('refuses %j and says where', async (body, paths) => {
+    const answer = await client.account('POST', '/v1/alerts', body);
+    expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
+    expect(answer.body.error.details?.map(({ path }) => path)).toEqual(paths);
+  });
+
+  const createFrom = (price: string) =>
+    api.call('/v1/alerts', {
+      method: 'POST',
+      headers: { 'X-API-Key': client.key, 'Content-Type': 'application/json' },
+      body: `{"tokenMint":"x","condition":"above","price":${price}}`,
+    });
+
+  it.each(['1e999', '-1e999', '1e-999', '-0', '0e5'])(
+    'returns 400 for the number %s, which is not above 0',
+    async (price) => {
+      const answer = await createFrom(price);
+      expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'price']);
+    },
+  );
+
+  it.each([
+    ['1e308', `1${'0'.repeat(308)}`],
+    ['1.5E-7', '0.00000015'],
+    ['0.1000', '0.1'],
+    // A JSON number is read as a double: alerts compare and show that double.
+    ['0.30000000000000000000001', '0.3'],
+  ])('takes %s and says %s', async (price, shown) => {
+    const answer = await createFrom(price);
+    expect(answer.status).toBe(201);
+    expect(answer.text).toContain(`"price":${shown},`);
+    const { id } = answer.body.data as AlertData;
+    expect((await client.account('GET', `/v1/alerts/${id}`)).text).toContain(`"price":${shown},`);
+  });
+
+  it('names the currency of the token', async () => {
+    const { outcomes } = await aStoredMarket(api.db, { venue: 'manifold' });
+    const [{ outcomeId: tokenMint, tokenId } = { outcomeId: '', tokenId: 0n }] = outcomes;
+    await api.db.query(sql('test_set_currency', `UPDATE token SET currency = 'MANA' WHERE id = $1`), [tokenId]);
+    expect(await anAlert({ tokenMint })).toMatchObject({ currency: 'MANA', tracked: true });
+  });
+});
+
+describe('the webhook of an alert', () => {
+  const aWebhook = async (owner: Client, events = ['price_alert']) => {
+    const answer = await owner.account('POST', '/v1/webhooks', { url: 'https://r.example.com/', events });
+    return (answer.body.data as { id: string }).id;
+  };
+
+  it('is shown when one was named', async () => {
+    const webhookId = await aWebhook(client);
+    const alert = await anAlert({ webhookId });
+    expect(alert.webhookId).toBe(webhookId);
+    expect((await client.account('GET', `/v1/alerts/${alert.id}`)).body.data).toMatchObject({ webhookId });
+  });
+
+  it('may be paused, or be paused or deleted later: the alert goes on naming it', async () => {
+    const webhookId = await aWebhook(client);
+    await client.account('PUT', `/v1/webhooks/${webhookId}`, { status: 'paused' });
+    const { id } = await anAlert({ webhookId });
+    await client.account('DELETE', `/v1/webhooks/${webhookId}`);
+    expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toMatchObject({ webhookId, status: 'active' });
+  });
+
+  it('must be one of the account and listen to price alerts', async () => {
+    const foreign = await aWebhook(stranger);
+    const deleted = await aWebhook(client);
+    await client.account('DELETE', `/v1/webhooks/${deleted}`);
+    for (const webhookId of ['wh_unknown', foreign, deleted]) {
+      const answer = await client.account('POST', '/v1/alerts', {
+        tokenMint: 'x',
+        condition: 'above',
+        price: 1,
+        webhookId,
+      });
+      expect([answer.status, answer.body.error.code]).toEqual([404, 'webhook_not_found']);
+    }
+    const webhookId = await aWebhook(client, ['transaction']);
+    const deaf = await client.account('POST', '/v1/alerts', {
+      tokenMint: 'x',
+      condition: 'above',
+      price: 1,
+      webhookId,
+    });
+    expect([deaf.status, deaf.body.error.details?.[0]?.path]).toEqual([400, 'webhookId']);
+  });
+});
+
+describe('an alert that fired', () => {
+  it('shows when, and its event', async () => {
+    const tokenMint = aMint();
+    await anAlert({ tokenMint, price: 0.9 });
+    const [token] = await api.db.query<{ id: string }>(sql('test_token_id', 'SELECT id FROM token WHERE mint = $1'), [
+      tokenMint,
+    ]);
+    const tokenId = BigInt(token?.id ?? 0);
+    await aStoredPrice(api.db, tokenId, { price: '0.6', asOf: new Date() });
+    const alert = await anAlert({ tokenMint, price: 0.6 });
+    await api.db.transaction(async (tx) => {
+      await lockShards(tx, 'evaluate-alerts', [shardOf(tokenId)]);
+      await evaluateAlerts(
+        tx,
+        await claimMarks(tx, 'evaluate-alerts', [shardOf(tokenId)], { limit: 1000, order: 'oldest' }),
+      );
+    });
+    expect((await client.account('GET', `/v1/alerts/${alert.id}`)).body.data).toMatchObject({
+      status: 'triggered',
+      triggeredAt: expect.stringMatching(/\.\d{3}Z$/),
+      eventId: expect.stringMatching(/^evt_/),
+      tracked: true,
+    });
+  });
+});
+
+describe('listing and deleting alerts', () => {
+  it('pages newest first, exactly once while others arrive', async () => {
+    const owner = await api.client();
+    const made: string[] = [];
+    for (let i = 0; i < 7; i++) made.push((await anAlert({}, owner)).id);
+    const plain = await owner.account('GET', '/v1/alerts');
+    expect(plain.body).not.toHaveProperty('meta');
+    expect(plain.body.data).toHaveLength(7);
+    const seen: string[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const answer = await owner.account('GET', `/v1/alerts?limit=2${cursor ? `&cursor=${cursor}` : ''}`);
+      seen.push(...(answer.body.data as AlertData[]).map(({ id }) => id));
+      cursor = answer.body.meta.next_cursor;
+      await anAlert({}, owner);
+    } while (cursor);
+    expect(seen).toEqual(made.reverse());
+  });
+
+  it('returns next_cursor when a plain list is cut', async () => {
+    const owner = await api.client();
+    for (let i = 0; i < 101; i++) await anAlert({}, owner);
+    const answer = await owner.account('GET', '/v1/alerts');
+    expect(answer.body.data).toHaveLength(100);
+    expect(answer.body.meta.next_cursor).toEqual(expect.any(String));
+    const rest = await owner.account('GET', `/v1/alerts?cursor=${answer.body.meta.next_cursor}`);
+    expect([(rest.body.data as unknown[]).length, rest.body.meta.next_cursor]).toEqual([1, null]);
+    const webhooks = await owner.account('GET', `/v1/webhooks?cursor=${answer.body.meta.next_cursor}`);
+    expect(webhooks.body.error.code).toBe('invalid_cursor');
+  });
+
+  it('deletes once', async () => {
+    const { id } = await anAlert();
+    const answer = await client.account('DELETE', `/v1/alerts/${id}`);
+    expect([answer.status, answer.body]).toEqual([200, { success: true, data: { id, deleted: true } }]);
+    for (const method of ['GET', 'DELETE']) {
+      const again = await client.account(method, `/v1/alerts/${id}`);
+      expect([again.status, again.body.error.code]).toEqual([404, 'alert_not_found']);
+    }
+  });
+
+  it('answers a stranger as if the alert did not exist', async () => {
+    const { id } = await anAlert();
+    for (const method of ['GET', 'DELETE']) {
+      const answer = await stranger.account(method, `/v1/alerts/${id}`);
+      expect([answer.status, answer.body.error.code]).toEqual([404, 'alert_not_found']);
+    }
+    expect((await stranger.account('GET', '/v1/alerts')).body.data).toEqual([]);
+    expect((await client.account('GET', `/v1/alerts/${id}`)).status).toBe(200);
+  });
+});

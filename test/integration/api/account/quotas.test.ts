@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type AccountQuotas,
+  readAccountQuotas,
+  setAccountQuotas,
+} from '../../../../src/store/accounts/account-quotas.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { anAddress } from '../../../factories/wallets.ts';
+import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
+
+const QUOTA = 5;
+const quotas = { webhooks: QUOTA, alerts: QUOTA, wallets: QUOTA };
+
+let api: TestApi;
+let other: TestApi;
+beforeAll(async () => {
+  api = await startTestApi({ quotas });
+  other = await startTestApi({ quotas }, { beside: api });
+});
+afterAll(async () => {
+  await other.close();
+  await api.close();
+});
+
+const webhook = { url: 'https://receiver.example.com/hook', events: ['price_alert'] };
+const KINDS = [
+  ['webhooks', () => webhook, 'webhooks'],
+  ['alerts', () => ({ tokenMint: 'a-token', condition: 'above', price: 0.5 }), 'active alerts'],
+  ['wallets', () => ({ venue: 'polymarket', address: anAddress() }), 'watched wallets'],
+] as const;
+
+const post = (at: TestApi, { key }: Client, path: string, body: object): Promise<Answer> =>
+  at.call(path, {
+    method: 'POST',
+    headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const statusOf = async (answer: Promise<Answer>) => (await answer).status;
+const idOf = ({ body }: Answer) => (body.data as { id: string }).id;
+
+async function idsOf(client: Client, kind: string): Promise<string[]> {
+  const { data } = (await client.account('GET', `/v1/${kind}?limit=1000`)).body;
+  return (data as { id: string }[]).map(({ id }) => id);
+}
+
+const NAME = sql('test_account_name', 'SELECT name FROM account WHERE id = $1');
+async function nameOf({ accountId }: Client): Promise<string> {
+  return (await api.db.query<{ name: string }>(NAME, [accountId]))[0]?.name ?? '';
+}
+const change = async (client: Client, limits: Partial<AccountQuotas>) =>
+  setAccountQuotas(api.db, await nameOf(client), limits);
+
+describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
+  const create = (client: Client, at = api) => post(at, client, `/v1/${kind}`, aBody());
+
+  it('is met exactly by many at once through two processes, again and again', async () => {
+    const client = await api.client();
+    for (const [requests, free] of [
+      [20, QUOTA],
+      [6, 2],
+    ] as const) {
+      const answers = await Promise.all(
+        Array.from({ length: requests }, (_, i) => create(client, i % 2 ? api : other)),
+      );
+      const refused = answers.filter(({ status }) => status !== 201);
+      expect(answers.length - refused.length).toBe(free);
+      for (const { status, body, headers } of refused) {
+        expect([status, body.error.code, headers.get('location')]).toEqual([403, 'quota_exceeded', null]);
+        expect(body.error.message).toBe(`quota "${kind}": this account may have at most ${QUOTA} ${named}`);
+      }
+      const ids = await idsOf(client, kind);
+      expect(ids).toHaveLength(QUOTA);
+      for (const id of ids.slice(0, 2)) await client.account('DELETE', `/v1/${kind}/${id}`);
+    }
+  });
+
+  it('is never exceeded while things are deleted, and none of it is lost', async () => {
+    const client = await api.client();
+    const most = await Promise.all(
+      Array.from({ length: 4 }, async (_, worker) => {
+        let seen = 0;
+        for (let round = 0; round < 4; round++) {
+          const answer = await create(client, worker % 2 ? api : other);
+          const ids = await idsOf(client, kind);
+          seen = Math.max(seen, ids.length);
+          if (answer.status === 201 && round % 2 === 0) {
+            await client.account('DELETE', `/v1/${kind}/${idOf(answer)}`);
+          }
+        }
+        return seen;
+      }),
+    );
+    expect(Math.max(...most)).toBeLessThanOrEqual(QUOTA);
+    for (const id of await idsOf(client, kind)) await client.account('DELETE', `/v1/${kind}/${id}`);
+    for (let i = 0; i < QUOTA; i++) expect(await statusOf(create(client))).toBe(201);
+    expect(await statusOf(create(client))).toBe(403);
+  });
+
+  it('is that of the account where it has one, at once and in either direction', async () => {
+    const client = await api.client();
+    const stranger = await api.client();
+    const created = async (tries: number) => {
+      const statuses = [];
+      for (let i = 0; i < tries; i++) statuses.push(await statusOf(create(client)));
+      return statuses.filter((status) => status === 201).length;
+    };
+    await change(client, { [kind]: 2 });
+    expect(await created(3)).toBe(2);
+    await change(client, { [kind]: QUOTA + 2 });
+    expect(await created(9)).toBe(QUOTA);
+    await change(client, { [kind]: null });
+    expect(await created(1)).toBe(0);
+    expect(await idsOf(client, kind)).toHaveLength(QUOTA + 2);
+    await change(client, { [kind]: 0 });
+    expect((await create(client)).body.error.message).toContain('at most 0 ');
+    expect(await statusOf(create(stranger))).toBe(201);
+  });
+});
+
+describe('the counted use', () => {
+  it('excludes requests that were rejected for another reason', async () => {
+    const client = await api.client();
+    const wallet = { venue: 'polymarket', address: anAddress() };
+    const alert = { tokenMint: 'a-token', condition: 'above', price: 0.5 };
+    expect(await statusOf(post(api, client, '/v1/wallets', wallet))).toBe(201);
+    for (let i = 0; i < QUOTA + 1; i++) {
+      expect(await statusOf(post(api, client, '/v1/wallets', wallet))).toBe(409);
+      expect(await statusOf(post(api, client, '/v1/alerts', { ...alert, webhookId: 'wh_none' }))).toBe(404);
+    }
+    for (let i = 1; i < QUOTA; i++) {
+      expect(await statusOf(post(api, client, '/v1/wallets', { ...wallet, address: anAddress() }))).toBe(201);
+    }
+    expect(await statusOf(post(api, client, '/v1/alerts', alert))).toBe(201);
+  });
+
+  it('is an alert while it is active, and a webhook while it exists, paused ones too', async () => {
+    const client = await api.client();
+    const alert = { tokenMint: 'a-token', condition: 'above', price: 0.5 };
+    for (let i = 0; i < QUOTA; i++) {
+      await post(api, client, '/v1/alerts', alert);
+      const made = await post(api, client, '/v1/webhooks', webhook);
+      await client.account('PUT', `/v1/webhooks/${idOf(made)}`, { status: 'paused' });
+    }
+    const over = sql(
+      'test_alerts_over',
+      `UPDATE alert SET status = CASE WHEN pk % 2 = 0 THEN 'triggered' ELSE 'expired' END WHERE account_id = $1`,
+    );
+    await api.db.query(over, [client.accountId]);
+    expect(await statusOf(post(api, client, '/v1/alerts', alert))).toBe(201);
+    expect(await statusOf(post(api, client, '/v1/webhooks', webhook))).toBe(403);
+  });
+});
+
+it('limits of an account are changed one by one and read together', async () => {
+  const client = await api.client();
+  const none = { webhooks: null, alerts: null, wallets: null, ratePerMinute: null, coldReadsPerMinute: null };
+  expect(await readAccountQuotas(api.db, await nameOf(client))).toEqual(none);
+  expect(await change(client, { webhooks: 7, ratePerMinute: 60 })).toEqual({ ...none, webhooks: 7, ratePerMinute: 60 });
+  const all = { webhooks: 1, alerts: 2, wallets: 3, ratePerMinute: 4, coldReadsPerMinute: 5 };
+  expect(await change(client, all)).toEqual(all);
+  expect(await change(client, { alerts: null })).toEqual({ ...all, alerts: null });
+  expect(await change(client, {})).toEqual({ ...all, alerts: null });
+  expect(await readAccountQuotas(api.db, await nameOf(client))).toEqual({ ...all, alerts: null });
+  expect(await setAccountQuotas(api.db, 'nobody', { alerts: 1 })).toBeNull();
+  expect(await readAccountQuotas(api.db, 'nobody')).toBeNull();
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { anAddress } from '../../../factories/wallets.ts';
+import type { Answer, Client, TestApi } from '../api-harness.ts';
+import { withApi } from '../with-api.ts';
+
+let api: TestApi;
+let client: Client;
+let stranger: Client;
+withApi((started) => {
+  ({ api, client, stranger } = started);
+});
+
+interface WalletData {
+  id: string;
+  address: string;
+  venue: string;
+  label?: string;
+  createdAt: string;
+}
+const add = (body: object, owner = client) => owner.account('POST', '/v1/wallets', { venue: 'polymarket', ...body });
+const dataOf = (answer: Answer) => answer.body.data as WalletData;
+const problems = ({ status, body }: Answer) => [status, body.error.code, body.error.details?.map(({ path }) => path)];
+
+describe('watching a wallet', () => {
+  it('answers 201 with the wallet, in one spelling, and wakes the poll', async () => {
+    const address = anAddress().replace('0x', '0xAB').slice(0, 42);
+    api.wakes.length = 0;
+    const answer = await add({ address, label: 'whale 🐋' });
+    expect(answer.body).toEqual({
+      success: true,
+      data: {
+        id: expect.stringMatching(/^wal_/),
+        address: address.toLowerCase(),
+        venue: 'polymarket',
+        label: 'whale 🐋',
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      },
+    });
+    const { id } = dataOf(answer);
+    expect([answer.status, answer.headers.get('location')]).toEqual([201, `/v1/wallets/${id}`]);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(api.wakes).toEqual([{ job: 'poll-wallets', targets: [], data: { venue: 'polymarket' } }]);
+    expect(dataOf(await client.account('GET', `/v1/wallets/${id}`))).toEqual(dataOf(answer));
+  });
+
+  it('twice is 409, for each account by itself, and possible again after the end', async () => {
+    const address = anAddress();
+    const { id } = dataOf(await add({ address }));
+    const again = await add({ address: address.toUpperCase().replace('0X', '0x') });
+    expect([again.status, again.body.error.code]).toEqual([409, 'conflict']);
+    expect((await add({ address }, stranger)).status).toBe(201);
+    const deleted = await client.account('DELETE', `/v1/wallets/${id}`);
+    expect([deleted.status, deleted.body]).toEqual([200, { success: true, data: { id, deleted: true } }]);
+    const anew = await add({ address });
+    expect(anew.status).toBe(201);
+    expect(dataOf(anew).id).not.toBe(id);
+    expect(Object.keys(dataOf(anew))).not.toContain('label');
+  });
+
+  it('at the same moment makes one', async () => {
+    const address = anAddress();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => add({ address })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409]);
+  });
+
+  it.each([
+    [{ address: '0x12' }, ['address']],
+    [{ address: 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263' }, ['address']],
+    [{ address: 7 }, ['address']],
+    [{}, ['address']],
+    [{ address: anAddress(), venue: 'kalshi' }, ['venue']],
+    [{ address: anAddress(), venue: 'solana' }, ['venue']],
+    [{ address: anAddress(), venue: 'constructor' }, ['venue']],
+    [{ address: anAddress(), venue: null }, ['venue']],
+    [{ address: anAddress(), label: '' }, ['label']],
+    [{ address: anAddress(), label: 'x'.repeat(101) }, ['label']],
+    [{ address: anAddress(), owner: 'me' }, ['owner']],
+    [{ address: 'x'.repeat(257), venue: 'nowhere', label: 1 }, ['venue', 'address', 'label']],
+  ])('%j is 400 and names %j', async (body, paths) => {
+    expect(problems(await add(body))).toEqual([400, 'invalid_request', paths]);
+  });
+});
+
+describe('the list of wallets', () => {
+  it('is newest first, in pages, and holds the account’s own watched wallets', async () => {
+    const owner = await api.client();
+    const made: string[] = [];
+    for (let i = 0; i < 5; i += 1) made.unshift(dataOf(await add({ address: anAddress() }, owner)).id);
+    await owner.account('DELETE', `/v1/wallets/${made[1]}`);
+    const left = made.filter((_id, index) => index !== 1);
+    const whole = await owner.account('GET', '/v1/wallets');
+    expect((whole.body.data as WalletData[]).map(({ id }) => id)).toEqual(left);
+    expect(whole.body.meta).toBeUndefined();
+    const first = await owner.account('GET', '/v1/wallets?limit=3');
+    const cursor = String(first.body.meta.next_cursor);
+    const rest = await owner.account('GET', `/v1/wallets?limit=3&cursor=${encodeURIComponent(cursor)}`);
+    expect([first, rest].flatMap(({ body }) => (body.data as WalletData[]).map(({ id }) => id))).toEqual(left);
+    expect(rest.body.meta.next_cursor).toBeNull();
+    const foreign = await client.account('GET', `/v1/alerts?cursor=${encodeURIComponent(cursor)}`);
+    expect([foreign.status, foreign.body.error.code]).toEqual([400, 'invalid_cursor']);
+  });
+});
+
+describe('a wallet of another account', () => {
+  it('is 404, like an unknown or unwatched wallet', async () => {
+    const { id } = dataOf(await add({ address: anAddress() }, stranger));
+    const gone = dataOf(await add({ address: anAddress() })).id;
+    await client.account('DELETE', `/v1/wallets/${gone}`);
+    for (const which of [id, gone, 'wal_0', 'x']) {
+      for (const method of ['GET', 'DELETE']) {
+        const answer = await client.account(method, `/v1/wallets/${which}`);
+        expect([which, method, answer.status, answer.body.error.code]).toEqual([
+          which,
+          method,
+          404,
+          'wallet_not_found',
+        ]);
+      }
+    }
+    expect((await stranger.account('GET', `/v1/wallets/${id}`)).status).toBe(200);
+  });
+});
+
+describe('the way in', () => {
+  it('needs the scope, and the right header', async () => {
+    const reader = await api.client(['webhooks', 'alerts', 'markets:read']);
+    const refused = await reader.account('GET', '/v1/wallets');
+    expect([refused.status, refused.body.error.code]).toEqual([403, 'insufficient_scope']);
+    const bearer = await client.market('/v1/wallets');
+    expect([bearer.status, bearer.body.error.message]).toEqual([401, expect.stringContaining('X-API-Key')]);
+  });
+
+  it('knows GET, POST and DELETE', async () => {
+    const answer = await client.account('PUT', '/v1/wallets', {});
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+  });
+});

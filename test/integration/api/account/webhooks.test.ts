@@ -1,0 +1,311 @@
+import { describe, expect, it } from 'vitest';
+import { sql } from '../../../../src/store/db/tx.ts';
+import type { Client, TestApi } from '../api-harness.ts';
+import { withApi } from '../with-api.ts';
+
+let api: TestApi;
+let client: Client;
+let stranger: Client;
+withApi((started) => {
+  ({ api, client, stranger } = started);
+});
+
+interface Webhook {
+  id: string;
+  url: string;
+  events: string[];
+  status: string;
+  createdAt: string;
+  secret?: string;
+}
+
+const URL_OK = 'https://receiver.example.com/hook';
+
+async function aWebhook(body: object = {}, owner = client): Promise<Webhook> {
+  const answer = await owner.account('POST', '/v1/webhooks', { url: URL_OK, events: ['price_alert'], ...body });
+  expect(answer.status).toBe(201);
+  return answer.body.data as Webhook;
+}
+
+const ROW = sql('test_subscription', 'SELECT * FROM webhook_subscription WHERE id = $1');
+const rowOf = async (id: string) => (await api.db.query<Record<string, unknown>>(ROW, [id]))[0];
+
+const DELIVERIES = sql(
+  'test_deliveries',
+  `SELECT d.status, d.is_test, e.type, e.body FROM delivery d JOIN event e ON e.pk = d.event_pk
+   JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE w.id = $1 ORDER BY d.pk`,
+);
+const deliveriesOf = (id: string) =>
+  api.db.query<{ status: string; is_test: boolean; type: string; body: string }>(DELIVERIES, [id]);
+
+const PEND = sql(
+  'test_pending_delivery',
+  `WITH e AS (INSERT INTO event (id, account_id, type, body) SELECT 'evt_' || $2, account_id, 'price_alert', '{}'
+     FROM webhook_subscription WHERE id = $1 RETURNING pk)
+   INSERT INTO delivery (id, event_pk, subscription_pk) SELECT 'dlv_' || $2, e.pk, w.pk FROM e, webhook_subscription w
+   WHERE w.id = $1`,
+);
+
+describe('creating a webhook', () => {
+  it('answers 201 with the secret, this once, and seals it for the subscription', async () => {
+    const secret = 'a-secret-of-my-own-choice';
+    const answer = await client.account('POST', '/v1/webhooks', {
+      url: URL_OK,
+      events: ['price_alert', 'transaction', 'price_alert'],
+      secret,
+    });
+    expect(answer.status).toBe(201);
+    const made = answer.body.data as Webhook;
+    expect(answer.body).toEqual({
+      success: true,
+      data: {
+        id: expect.stringMatching(/^wh_/),
+        url: URL_OK,
+        events: ['price_alert', 'transaction'],
+        secret,
+        status: 'active',
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      },
+    });
+    expect(answer.headers.get('location')).toBe(`/v1/webhooks/${made.id}`);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    const sealed = String((await rowOf(made.id))?.['sealed_secret']);
+    expect(sealed).not.toContain(secret);
+    expect(api.secretBox.open(sealed, made.id)).toBe(secret);
+
+    const { secret: _shown, ...rest } = made;
+    const again = await client.account('GET', `/v1/webhooks/${made.id}`);
+    expect(again.body).toEqual({ success: true, data: rest });
+    const list = await client.account('GET', '/v1/webhooks');
+    expect(list.text).not.toContain(secret);
+    expect(list.body.data).toContainEqual({ id: made.id, url: URL_OK, events: made.events, status: 'active' });
+  });
+
+  it('makes a secret when none is given', async () => {
+    expect((await aWebhook()).secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  });
+
+  it.each([
+    [{}, ['url', 'events']],
+    [{ url: 'http://receiver.example.com', events: ['price_alert'] }, ['url']],
+    [{ url: 'https://127.0.0.1/', events: ['price_alert'] }, ['url']],
+    [{ url: 'https://0x7f.1/', events: ['price_alert'] }, ['url']],
+    [{ url: 'https://localhost/', events: ['price_alert'] }, ['url']],
+    [{ url: 'https://u:p@example.com/', events: ['price_alert'] }, ['url']],
+    [{ url: 'https://example.com:22/', events: ['price_alert'] }, ['url']],
+    [{ url: 7, events: 'price_alert' }, ['url', 'events']],
+    [{ url: URL_OK, events: [] }, ['events']],
+    [{ url: URL_OK, events: ['price_alert', 'test'] }, ['events.1']],
+    [{ url: URL_OK, events: ['price_alert'], secret: 'short' }, ['secret']],
+    [{ url: URL_OK, events: ['price_alert'], secret: 'whsec_not*base64*at*all' }, ['secret']],
+    [{ url: URL_OK, events: ['price_alert'], secret: null }, ['secret']],
+    [{ url: URL_OK, events: ['price_alert'], status: 'paused', colour: 'red' }, ['status', 'colour']],
+    [[], ['body']],
+    ['text', ['body']],
+    [null, ['body']],
+  ])('refuses %j and says where', async (body, paths) => {
+    const answer = await client.account('POST', '/v1/webhooks', body);
+    expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
+    expect(answer.body.error.details?.map(({ path }) => path)).toEqual(paths);
+  });
+
+  it('never repeats a refused secret', async () => {
+    const answer = await client.account('POST', '/v1/webhooks', { url: URL_OK, events: [], secret: 'tiny-secret' });
+    expect(answer.status).toBe(400);
+    expect(answer.text).not.toContain('tiny-secret');
+  });
+});
+
+describe('changing a webhook', () => {
+  it('updates the named fields and no others', async () => {
+    const { id } = await aWebhook();
+    const url = 'https://other.example.com:8443/x';
+    const answer = await client.account('PUT', `/v1/webhooks/${id}`, { url, events: ['balance_change'] });
+    expect(answer.body).toMatchObject({
+      success: true,
+      data: { id, url, events: ['balance_change'], status: 'active' },
+    });
+    const same = await client.account('PUT', `/v1/webhooks/${id}`, {});
+    expect(same.body.data).toEqual(answer.body.data);
+    const bad = await client.account('PUT', `/v1/webhooks/${id}`, {
+      url: 'https://10.0.0.1',
+      status: 'off',
+      secret: 'x',
+    });
+    expect(bad.body.error.details?.map(({ path }) => path).sort()).toEqual(['secret', 'status', 'url']);
+  });
+
+  it('cancels pending deliveries when it is paused, except test events', async () => {
+    const { id } = await aWebhook();
+    await api.db.query(PEND, [id, `pause-${id}`]);
+    await client.account('POST', `/v1/webhooks/${id}/test`);
+    const paused = await client.account('PUT', `/v1/webhooks/${id}`, { status: 'paused' });
+    expect(paused.body.data).toMatchObject({ status: 'paused' });
+    expect((await deliveriesOf(id)).map(({ status, is_test }) => [status, is_test])).toEqual([
+      ['cancelled', false],
+      ['pending', true],
+    ]);
+  });
+
+  it('shows why we paused it, and forgets that when it is activated', async () => {
+    const { id } = await aWebhook();
+    await api.db.query(
+      sql(
+        'test_auto_pause',
+        `UPDATE webhook_subscription SET status = 'paused', pause_reason = 'failing', failing_since = now(), exhausted_count = 12
+         WHERE id = $1`,
+      ),
+      [id],
+    );
+    expect((await client.account('GET', `/v1/webhooks/${id}`)).body.data).toMatchObject({ pauseReason: 'failing' });
+    const active = await client.account('PUT', `/v1/webhooks/${id}`, { status: 'active' });
+    expect(active.body.data).toMatchObject({ status: 'active' });
+    expect(active.body.data).not.toHaveProperty('pauseReason');
+    expect(await rowOf(id)).toMatchObject({ pause_reason: null, failing_since: null, exhausted_count: 0 });
+  });
+});
+
+describe('deleting a webhook', () => {
+  it('is gone for its owner, keeps no secret, and cancels everything pending', async () => {
+    const { id } = await aWebhook();
+    await api.db.query(PEND, [id, `delete-${id}`]);
+    await client.account('POST', `/v1/webhooks/${id}/test`);
+    const answer = await client.account('DELETE', `/v1/webhooks/${id}`);
+    expect([answer.status, answer.body]).toEqual([200, { success: true, data: { id, deleted: true } }]);
+    expect(await rowOf(id)).toMatchObject({ sealed_secret: '', deleted_at: expect.any(Date) });
+    expect((await deliveriesOf(id)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
+    for (const [method, path, body] of [
+      ['GET', `/v1/webhooks/${id}`, undefined],
+      ['PUT', `/v1/webhooks/${id}`, { status: 'active' }],
+      ['DELETE', `/v1/webhooks/${id}`, undefined],
+      ['POST', `/v1/webhooks/${id}/test`, {}],
+    ] as const) {
+      const again = await client.account(method, path, body);
+      expect([method, again.status, again.body.error.code]).toEqual([method, 404, 'webhook_not_found']);
+    }
+    expect((await client.account('GET', '/v1/webhooks')).text).not.toContain(id);
+  });
+});
+
+describe('test events', () => {
+  it('answer 202 with the delivery, whose body is final, and wake the deliverer', async () => {
+    const { id } = await aWebhook();
+    api.wakes.length = 0;
+    const answer = await client.account('POST', `/v1/webhooks/${id}/test`, {});
+    expect(answer.status).toBe(202);
+    expect(answer.body).toEqual({
+      success: true,
+      data: {
+        id: expect.stringMatching(/^dlv_/),
+        eventId: expect.stringMatching(/^evt_/),
+        eventType: 'test',
+        status: 'pending',
+        attempts: 0,
+        createdAt: expect.stringMatching(/\.\d{3}Z$/),
+        nextAttemptAt: expect.stringMatching(/\.\d{3}Z$/),
+      },
+    });
+    const pk = BigInt(String((await rowOf(id))?.['pk']));
+    expect(api.wakes).toEqual([{ job: 'deliver-webhook', targets: [pk] }]);
+    const [delivery] = await deliveriesOf(id);
+    expect(delivery).toMatchObject({ status: 'pending', is_test: true, type: 'test' });
+    expect(JSON.parse(delivery?.body ?? '')).toEqual({
+      id: (answer.body.data as { eventId: string }).eventId,
+      type: 'test',
+      timestamp: new Date(api.clock.nowMs).toISOString(),
+      data: { test: true, webhookId: id },
+    });
+  });
+
+  it.each([
+    [
+      'price_alert',
+      ['alertId', 'condition', 'currentPrice', 'marketId', 'targetPrice', 'tokenMint', 'tokenSymbol', 'venue'],
+    ],
+    [
+      'transaction',
+      [
+        'marketId',
+        'price',
+        'side',
+        'size',
+        'status',
+        'timestamp',
+        'transactionId',
+        'transfers',
+        'type',
+        'value',
+        'venue',
+        'wallet',
+      ],
+    ],
+    [
+      'balance_change',
+      [
+        'change',
+        'currentBalance',
+        'marketId',
+        'previousBalance',
+        'tokenMint',
+        'tokenSymbol',
+        'transactionId',
+        'venue',
+        'wallet',
+      ],
+    ],
+  ])('send a sample of %s, even while paused', async (eventType, fields) => {
+    const { id } = await aWebhook();
+    await client.account('PUT', `/v1/webhooks/${id}`, { status: 'paused' });
+    const answer = await client.account('POST', `/v1/webhooks/${id}/test`, { eventType });
+    expect([answer.status, (answer.body.data as { eventType: string }).eventType]).toEqual([202, eventType]);
+    const body = JSON.parse((await deliveriesOf(id))[0]?.body ?? '') as { type: string; data: object };
+    expect(body.type).toBe(eventType);
+    expect(Object.keys(body.data).sort()).toEqual(fields);
+  });
+
+  it('need no body, and refuse kinds that do not exist', async () => {
+    const { id } = await aWebhook();
+    expect((await client.account('POST', `/v1/webhooks/${id}/test`)).status).toBe(202);
+    const answer = await client.account('POST', `/v1/webhooks/${id}/test`, { eventType: 'earthquake' });
+    expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'eventType']);
+  });
+});
+
+describe('isolation', () => {
+  it('answers a stranger as if the webhook did not exist', async () => {
+    const { id } = await aWebhook();
+    const answers = await Promise.all([
+      stranger.account('GET', `/v1/webhooks/${id}`),
+      stranger.account('PUT', `/v1/webhooks/${id}`, { status: 'paused' }),
+      stranger.account('DELETE', `/v1/webhooks/${id}`),
+      stranger.account('POST', `/v1/webhooks/${id}/test`, {}),
+      stranger.account('GET', '/v1/webhooks/wh_unknown'),
+    ]);
+    const unknown = answers.at(-1)?.body.error;
+    for (const answer of answers) expect([answer.status, answer.body.error]).toEqual([404, unknown]);
+    expect((await stranger.account('GET', '/v1/webhooks')).body).toEqual({ success: true, data: [] });
+    expect((await client.account('GET', `/v1/webhooks/${id}`)).body.data).toMatchObject({ status: 'active' });
+    expect(await deliveriesOf(id)).toEqual([]);
+  });
+});
+
+describe('listing webhooks', () => {
+  it('pages newest first, exactly once while others arrive, with meta only when paging', async () => {
+    const owner = await api.client();
+    const made: string[] = [];
+    for (let i = 0; i < 7; i++) made.push((await aWebhook({}, owner)).id);
+    expect((await owner.account('GET', '/v1/webhooks')).body).not.toHaveProperty('meta');
+    const seen: string[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const answer = await owner.account('GET', `/v1/webhooks?limit=3${cursor ? `&cursor=${cursor}` : ''}`);
+      seen.push(...(answer.body.data as Webhook[]).map(({ id }) => id));
+      cursor = answer.body.meta.next_cursor;
+      await aWebhook({}, owner);
+    } while (cursor);
+    expect(seen).toEqual(made.reverse());
+    for (const bad of ['limit=0', 'limit=1001', 'limit=x', 'cursor=zzz']) {
+      expect((await owner.account('GET', `/v1/webhooks?${bad}`)).status).toBe(400);
+    }
+  });
+});

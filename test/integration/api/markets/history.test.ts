@@ -1,0 +1,330 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
+import { newToken } from '../../../../src/domain/values/ids.ts';
+import { acquirePollLease, advancePoll } from '../../../../src/store/catalog/poll-state.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import {
+  advanceTradeHistory,
+  chargeTradeHistory,
+  MAX_HISTORY_FAILURES,
+  nextTradeHistory,
+  type OpenHistory,
+} from '../../../../src/store/series/trade-walks.ts';
+import { backfillTrades } from '../../../../workers/jobs/backfill-trades.ts';
+import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
+import { storedTrades } from '../../../factories/stored-series.ts';
+import { aTrade } from '../../../factories/trades.ts';
+import { scriptedAdapter } from '../../../factories/venue-adapter.ts';
+import { jobContext, testConfig } from '../../workers/worker-harness.ts';
+import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
+
+const SET_LIVE = sql(
+  'test_set_live',
+  `UPDATE poll_state SET first_success_at = $1 WHERE venue = 'polymarket' AND kind = 'trades'`,
+);
+const CLEAR = sql('test_clear_histories', 'TRUNCATE trade_history');
+const HISTORY_ROWS = sql(
+  'test_history_rows',
+  `SELECT xmin::text, status, from_at, to_at FROM trade_history WHERE market_id = $1`,
+);
+const LISTENING = sql(
+  'test_listening',
+  `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query LIKE 'LISTEN%'`,
+);
+const BEGAN_EARLIER = sql('test_began_earlier', 'UPDATE market SET created_at = $2 WHERE id = $1');
+const END_RETRY = sql('test_end_retry', `UPDATE trade_history SET touched_at = touched_at - interval '10 min'`);
+
+const NOW = 1_764_001_234;
+const DAY = 86_400;
+/** The venue has been followed for a day; its live moment is read as the next millisecond. */
+const LIVE = NOW - DAY;
+const BEGAN = NOW - 30 * DAY;
+const COVERED_FROM_LIVE = LIVE + 1;
+
+/** The API over a venue whose tape is followed since LIVE. */
+async function startFollowing(coldWaitMs: number): Promise<TestApi> {
+  const started = await startTestApi({ coldWaitMs });
+  started.clock.nowMs = NOW * 1000;
+  const lease = await acquirePollLease(started.db, 'polymarket', 'trades', newToken());
+  if (!lease) throw new Error('not acquired');
+  await advancePoll(started.db, lease, null);
+  await started.db.query(SET_LIVE, [new Date(LIVE * 1000).toISOString()]);
+  return started;
+}
+
+let api: TestApi;
+let client: Client;
+beforeAll(async () => {
+  // A short wait, because no page comes.
+  api = await startFollowing(30);
+  client = await api.client();
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  await api.db.query(CLEAR);
+  api.wakes.length = 0;
+});
+
+const oldMarket = (db = api.db) => aStoredMarket(db, { createdAt: new Date(BEGAN * 1000) });
+const get = (market: TestMarket, path: string) => client.market(`/v1/all/markets/${market.marketId}/${path}`);
+const rowsOf = ({ pk }: TestMarket) => api.db.query<Record<string, unknown>>(HISTORY_ROWS, [pk]);
+const historyIn = (answer: Answer) => answer.body.meta.history;
+const wake = { job: 'backfill-trades', targets: [], data: { venue: 'polymarket' } };
+
+async function walk(): Promise<OpenHistory> {
+  const next = await nextTradeHistory(api.db, 'polymarket');
+  if (!next) throw new Error('no walk is due');
+  return next;
+}
+const step = (reached: number, isDone = false) => ({ position: null, reachedMs: reached * 1000, isDone });
+
+describe('a read below the stored range', () => {
+  it.each([
+    ['candles', `candles?start=${BEGAN}&interval=1h`],
+    ['candles of the default range', 'candles'],
+    ['volume', `volume?start=${LIVE - 10}&end=${NOW}`],
+    ['trades from a start', `trades?start=${LIVE - 1}`],
+    ['trades from the oldest', 'trades?direction=asc'],
+    ['trades that run out', 'trades'],
+  ])('asks for it: %s', async (_name, path) => {
+    const market = await oldMarket();
+    const answer = await get(market, path);
+    expect(historyIn(answer)).toEqual({
+      status: 'backfilling',
+      covered_from: COVERED_FROM_LIVE,
+      trades: 0,
+      requested_at: expect.any(Number),
+    });
+    expect(await rowsOf(market)).toEqual([
+      expect.objectContaining({
+        status: 'queued',
+        from_at: new Date(BEGAN * 1000),
+        to_at: new Date(LIVE * 1000 + 1),
+      }),
+    ]);
+    expect(api.wakes).toEqual([wake]);
+    expect(answer.headers.get('cache-control')).toBe('private, max-age=1');
+  });
+
+  it('asks back to the retention floor when the start of the market is unknown', async () => {
+    const market = await aStoredMarket(api.db);
+    await get(market, 'trades');
+    expect(await rowsOf(market)).toMatchObject([{ from_at: new Date((NOW - 3_650 * DAY) * 1000) }]);
+  });
+
+  it('waits for the first page, and answers with it', async () => {
+    const patient = await startFollowing(20_000);
+    try {
+      const market = await oldMarket(patient.db);
+      const caller = await patient.client();
+      await vi.waitFor(async () => expect(await patient.db.query(LISTENING)).toHaveLength(1), { interval: 10 });
+      const path = `/v1/all/markets/${market.marketId}/trades?start=${BEGAN}`;
+      // Two at once ask once, and both wait; where the stored trades ran out they are read again.
+      const openEnded = `/v1/all/markets/${market.marketId}/trades`;
+      const answers = Promise.all([caller.market(path), caller.market(openEnded)]);
+      await vi.waitFor(() => expect(patient.wakes).toEqual([wake]), { timeout: 10_000, interval: 10 });
+      const outcomeId = market.outcomes[0]?.outcomeId ?? '';
+      const tsMs = (LIVE - 100) * 1000;
+      const adapter = scriptedAdapter({
+        venue: 'polymarket',
+        history: async ({ fromMs }, position) => ({
+          records: position === null ? [aTrade({ tradeId: 'old', outcomeId, tsMs })] : [],
+          rejected: [],
+          position: 1,
+          more: position === null,
+          reachedMs: position === null ? tsMs : fromMs,
+        }),
+      });
+      const config = testConfig('postgres://nobody@localhost/none');
+      const context = jobContext({ db: patient.db, config, adapter, now: () => NOW * 1000 });
+      await backfillTrades.run({ venue: 'polymarket' }, context);
+      for (const answer of await answers) {
+        expect(answer.body.data).toMatchObject([{ trade_id: 'old', timestamp: LIVE - 100 }]);
+        expect(historyIn(answer)).toMatchObject({ trades: 1 });
+      }
+      expect(patient.wakes).toEqual([wake]);
+      // A later read does not wait.
+      expect(historyIn(await caller.market(path))).toMatchObject({
+        status: 'complete',
+        covered_from: BEGAN,
+        trades: 1,
+      });
+    } finally {
+      await patient.close();
+    }
+  });
+
+  it('reports the progress and result of the requested walk', async () => {
+    const market = await oldMarket();
+    await get(market, 'candles');
+    await advanceTradeHistory(api.db, await walk(), step(LIVE - 5 * DAY));
+    const progress = await get(market, `candles?interval=1h&start=${BEGAN}&end=${LIVE - 20 * DAY}`);
+    expect(historyIn(progress)).toMatchObject({ status: 'backfilling', covered_from: LIVE - 5 * DAY });
+    expect(progress.headers.get('cache-control')).toBe('private, max-age=1');
+    await advanceTradeHistory(api.db, await walk(), step(BEGAN, true));
+    const complete = await get(market, `candles?interval=1h&start=${BEGAN}&end=${LIVE - 20 * DAY}`);
+    expect(historyIn(complete)).toMatchObject({ status: 'complete', covered_from: BEGAN });
+    expect(complete.headers.get('cache-control')).toBe('private, max-age=60');
+    expect(api.wakes).toEqual([wake]);
+  });
+
+  it('reports the reason and the covered range of a failed or truncated walk', async () => {
+    const [failed, short] = [await oldMarket(), await oldMarket()];
+    await get(failed, 'candles');
+    for (let failure = 1; failure <= MAX_HISTORY_FAILURES; failure++) {
+      await chargeTradeHistory(api.db, await walk(), 'the venue answered 404');
+      await api.db.query(END_RETRY);
+    }
+    expect(historyIn(await get(failed, 'candles'))).toMatchObject({
+      status: 'partial',
+      covered_from: COVERED_FROM_LIVE,
+      reason: 'the venue answered 404',
+    });
+    await get(short, 'candles');
+    await advanceTradeHistory(api.db, await walk(), { ...step(LIVE - DAY, true), truncated: 'no more than 10,000' });
+    expect(historyIn(await get(short, 'candles'))).toMatchObject({
+      status: 'partial',
+      covered_from: LIVE - DAY,
+      reason: 'no more than 10,000',
+    });
+    expect(api.wakes).toHaveLength(2);
+  });
+
+  it('asks again when the market turns out to have begun earlier', async () => {
+    const market = await oldMarket();
+    await get(market, 'trades');
+    await advanceTradeHistory(api.db, await walk(), step(BEGAN, true));
+    await api.db.query(BEGAN_EARLIER, [market.pk, new Date((BEGAN - DAY) * 1000).toISOString()]);
+    expect(historyIn(await get(market, `trades?start=${BEGAN}`))).toMatchObject({
+      status: 'partial',
+      covered_from: BEGAN,
+    });
+    expect(historyIn(await get(market, `trades?start=${BEGAN - 1}`))).toMatchObject({
+      status: 'backfilling',
+      covered_from: BEGAN,
+    });
+    expect(await rowsOf(market)).toMatchObject([
+      { from_at: new Date((BEGAN - DAY) * 1000), to_at: new Date(BEGAN * 1000) },
+    ]);
+    expect(api.wakes).toHaveLength(2);
+  });
+});
+
+describe('a read within the stored range', () => {
+  it.each([
+    ['candles', `candles?start=${LIVE + 10}&interval=1m&end=${NOW}`],
+    ['volume', `volume?start=${LIVE + 10}`],
+    ['trades from a start', `trades?start=${LIVE + 1}`],
+    ['a page of trades that more follow', 'trades?limit=1'],
+    ['what lies before the market began', `candles?start=${BEGAN - 2 * DAY}&end=${BEGAN}`],
+  ])('says what it knows and asks for nothing: %s', async (_name, path) => {
+    const market = await oldMarket();
+    const tokenId = market.outcomes[0]?.tokenId ?? 0n;
+    const at = new Date((LIVE + 60) * 1000);
+    await storedTrades(
+      api.db,
+      ['a', 'b'].map((tradeId) => ({ tokenId, at, tradeId })),
+    );
+    expect(historyIn(await get(market, path))).toEqual({ status: 'partial', covered_from: COVERED_FROM_LIVE });
+    expect(await rowsOf(market)).toEqual([]);
+    expect(api.wakes).toEqual([]);
+  });
+
+  it('of a market that began while its venue was followed finds everything', async () => {
+    const createdAt = new Date((LIVE + 10) * 1000);
+    const market = await aStoredMarket(api.db, { createdAt });
+    for (const path of ['trades', 'trades?direction=asc', `candles?start=${BEGAN}`, 'volume']) {
+      expect(historyIn(await get(market, path))).toEqual({ status: 'complete', covered_from: LIVE + 10 });
+    }
+    expect([await rowsOf(market), api.wakes]).toEqual([[], []]);
+  });
+
+  it('of a venue that was never polled, or that gives no older trades, says so', async () => {
+    const profile = enabledVenues(['polymarket'], { markets: 1, prices: 1, books: 1, trades: 1 })[0];
+    if (!profile) throw new Error('no such venue');
+    const capabilities = { ...profile.capabilities, history: false };
+    const other = await startTestApi({ venues: [{ ...profile, capabilities }] });
+    try {
+      const market = await oldMarket(other.db);
+      const caller = await other.client();
+      const path = `/v1/all/markets/${market.marketId}/trades`;
+      expect(historyIn(await caller.market(path))).toEqual({
+        status: 'partial',
+        reason: 'the venue was not polled yet',
+      });
+      const lease = await acquirePollLease(other.db, 'polymarket', 'trades', newToken());
+      if (!lease) throw new Error('not acquired');
+      await advancePoll(other.db, lease, null);
+      expect(historyIn(await caller.market(path))).toMatchObject({
+        status: 'partial',
+        reason: 'the venue gives no older trades',
+      });
+      expect(other.wakes).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('has no older trades than are kept', async () => {
+    const market = await aStoredMarket(api.db, { createdAt: new Date((NOW - 4_000 * DAY) * 1000) });
+    await get(market, 'trades');
+    await advanceTradeHistory(api.db, await walk(), step(NOW - 3_650 * DAY, true));
+    expect(historyIn(await get(market, 'trades'))).toMatchObject({
+      status: 'partial',
+      covered_from: NOW - 3_650 * DAY,
+      reason: 'older trades are not kept',
+    });
+    expect(api.wakes).toHaveLength(1);
+  });
+});
+
+describe('a read of an already requested range', () => {
+  it('writes nothing in any state of the walk', async () => {
+    const market = await oldMarket();
+    await get(market, 'trades');
+    const readAll = async () => {
+      for (const path of ['trades', 'trades?direction=asc', 'candles', 'volume', `candles?start=${BEGAN}`]) {
+        expect((await get(market, path)).status).toBe(200);
+      }
+    };
+    for (const move of [
+      async () => undefined,
+      async () => void (await advanceTradeHistory(api.db, await walk(), step(LIVE - DAY))),
+      async () => void (await advanceTradeHistory(api.db, await walk(), step(BEGAN, true))),
+    ]) {
+      await move();
+      const before = await rowsOf(market);
+      const query = vi.spyOn(api.db, 'query');
+      const transaction = vi.spyOn(api.db, 'transaction');
+      await readAll();
+      const statements = query.mock.calls.map(([statement]) => statement);
+      expect([query.mock.calls.length > 0, transaction.mock.calls]).toEqual([true, []]);
+      query.mockRestore();
+      transaction.mockRestore();
+      const writing = statements.filter(
+        ({ text, name }) => !/^\s*(SELECT|WITH)/.test(text) && name !== 'note_market_reads',
+      );
+      expect(writing.map(({ name }) => name)).toEqual([]);
+      expect(await rowsOf(market)).toEqual(before);
+    }
+    expect(api.wakes).toEqual([wake]);
+  });
+});
+
+describe('a venue', () => {
+  it('is as healthy as its scheduled polls, independent of walks back', async () => {
+    await api.db.query(
+      sql(
+        'test_failing_history',
+        `INSERT INTO poll_state (venue, kind, consecutive_failures, last_error) VALUES ('polymarket', 'history', 9, 'too slow')`,
+      ),
+    );
+    await api.db.query(sql('test_fresh_polls', `UPDATE poll_state SET last_success_at = $1 WHERE kind = 'trades'`), [
+      new Date(NOW * 1000 - 3_000).toISOString(),
+    ]);
+    const answer = await client.market('/v1/venues');
+    expect(answer.body.data).toMatchObject([
+      { healthy: true, lag_seconds: 3, failing: [{ kind: 'history', failures: 9, reason: 'too slow' }] },
+    ]);
+  });
+});

@@ -1,0 +1,210 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createColdBooks, MAX_UNDER_WAY } from '../../../../api/reads/cold-read.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { createQueueBackend } from '../../../../src/queues/backend.ts';
+import { venueQueue } from '../../../../src/queues/jobs.ts';
+import { type Arrivals, createArrivals } from '../../../../src/store/catalog/arrivals.ts';
+import type { MarketTokens } from '../../../../src/store/catalog/market-reads.ts';
+import { type Database, sql } from '../../../../src/store/db/tx.ts';
+import { VenueError } from '../../../../src/venues/errors.ts';
+import { fetchBook } from '../../../../workers/jobs/fetch-book.ts';
+import { createProcessor } from '../../../../workers/process/define.ts';
+import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
+import { aStoredBook } from '../../../factories/stored-series.ts';
+import { type Script, scriptedAdapter } from '../../../factories/venue-adapter.ts';
+import { gate } from '../../../support/gate.ts';
+import { jobContext, testConfig, until } from '../../workers/worker-harness.ts';
+import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+
+const UNSEEN = sql(
+  'test_book_unseen',
+  `UPDATE book_latest SET received_at = now() - $2::float8 * interval '1 second' WHERE token_id = $1`,
+);
+const log = createLogger({ process: 'test', level: 'silent' });
+
+const books: NonNullable<Script['books']> = async (ids) => ({
+  records: ids.map((outcomeId) => ({
+    outcomeId,
+    asOfMs: Date.now(),
+    bids: [{ price: decimal('0.4'), size: decimal('5') }],
+    asks: [{ price: decimal('0.6'), size: decimal('5') }],
+  })),
+  rejected: [],
+});
+/** The venue's answer; each test sets its own. */
+let venue: NonNullable<Script['books']> = books;
+const adapter = scriptedAdapter({ venue: 'polymarket', books: (ids, call) => venue(ids, call) });
+
+/** Longer than a test may take: a missing announcement fails it. */
+const FOR_EVER_MS = 60_000;
+let waitMs = FOR_EVER_MS;
+let arrivals: Arrivals;
+let api: TestApi;
+let client: Client;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  api = await startTestApi({ arrivals: { waitFor: (key) => arrivals.waitFor(key, waitMs) } });
+  client = await api.client();
+  arrivals = createArrivals(api.databaseUrl, log);
+  await arrivals.ready();
+  const backend = createQueueBackend({ databaseUrl: api.databaseUrl, prefix: 'test', workers: 1, log });
+  const context = jobContext({ db: api.db, config: testConfig(api.databaseUrl), adapter });
+  const worker = backend.worker(venueQueue('polymarket'), createProcessor([fetchBook], context), 4);
+  worker.on('error', () => undefined);
+  void worker.run();
+  await worker.waitUntilReady();
+  stop = async () => {
+    await worker.close();
+    await backend.close();
+  };
+});
+afterAll(async () => {
+  await stop();
+  await arrivals.close();
+  await api.close();
+});
+afterEach(() => {
+  venue = books;
+  waitMs = FOR_EVER_MS;
+  adapter.batches.splice(0);
+  api.wakes.splice(0);
+});
+
+const tokenOf = ({ outcomes: [first] }: TestMarket) => first?.tokenId ?? 0n;
+const read = ({ marketId }: TestMarket) => client.market(`/v1/polymarket/markets/${marketId}/orderbook`);
+async function aMarketUnseenFor(seconds: number, over: Parameters<typeof aStoredMarket>[1] = {}): Promise<TestMarket> {
+  const market = await aStoredMarket(api.db, over);
+  await aStoredBook(api.db, tokenOf(market), { asOf: new Date(1_000_000), bids: [['0.1', '1']], asks: [] });
+  await api.db.query(UNSEEN, [tokenOf(market), seconds]);
+  return market;
+}
+const idsOf = ({ outcomes }: TestMarket) => outcomes.map(({ outcomeId }) => outcomeId);
+
+describe('an unpolled book', () => {
+  it('is not waited for when too many reads wait, so that a walk through the catalog does not take all turns', async () => {
+    const came = gate();
+    let wakes = 0;
+    let looks = 0;
+    const db: Database = Object.create(api.db);
+    db.query = <Row>(...given: Parameters<Database['query']>) =>
+      api.db.query<Row>(...given).finally(() => {
+        looks += 1;
+      });
+    const cold = createColdBooks({
+      db,
+      arrivals: { waitFor: () => came.opened.then(() => true) },
+      producer: {
+        wake() {
+          wakes += 1;
+        },
+      },
+      coldWaitMs: FOR_EVER_MS,
+      now: Date.now,
+    });
+    const market = (pk: number): MarketTokens => ({
+      pk: BigInt(pk),
+      venue: 'polymarket',
+      marketId: `m${pk}`,
+      status: 'open',
+      hasBook: true,
+      closeAt: null,
+      resolvedAt: null,
+      outcomes: [],
+    });
+    let paid = 0;
+    const paying = {
+      take() {
+        paid += 1;
+        return true;
+      },
+    };
+    const readAll = () => Array.from({ length: MAX_UNDER_WAY }, (_, pk) => cold.read(market(pk), 0n, paying));
+    // The second of each waits for the request of the first.
+    const waiting = Promise.all([...readAll(), ...readAll()]);
+    await until(
+      async () => looks,
+      (count) => count === 2 * MAX_UNDER_WAY,
+    );
+    expect(await cold.read(market(MAX_UNDER_WAY), 0n, paying)).toBeNull();
+    expect(wakes).toBe(MAX_UNDER_WAY);
+    came.open();
+    await waiting;
+    await cold.read(market(MAX_UNDER_WAY), 0n, paying);
+    expect(paid).toBe(MAX_UNDER_WAY + 1);
+    expect(wakes).toBe(MAX_UNDER_WAY + 1);
+  });
+
+  it('is fetched once for all clients that ask at the same time', async () => {
+    const market = await aStoredMarket(api.db);
+    const asked = gate();
+    venue = async (ids, call) => {
+      await asked.opened;
+      return books(ids, call);
+    };
+    const answers = Promise.all(Array.from({ length: 8 }, () => read(market)));
+    // The second outcome waits for the same job.
+    const other = client.market(
+      `/v1/polymarket/markets/${market.marketId}/orderbook?outcome_id=${market.outcomes[1]?.outcomeId}`,
+    );
+    asked.open();
+    for (const { status, body } of [...(await answers), await other]) {
+      expect([status, body.data]).toMatchObject([200, { best_bid: 0.4, best_ask: 0.6 }]);
+    }
+    expect(adapter.batches).toEqual([idsOf(market)]);
+    expect(api.wakes).toEqual([
+      { job: 'fetch-book', targets: [], data: { venue: 'polymarket', marketPk: String(market.pk) } },
+    ]);
+    await read(market);
+    expect(api.wakes).toHaveLength(1);
+  });
+
+  it('is fetched again when it was not seen for a minute, and not before', async () => {
+    const fresh = await aMarketUnseenFor(50);
+    expect((await read(fresh)).body.data).toMatchObject({ as_of: 1_000, best_bid: 0.1 });
+    expect(adapter.batches).toEqual([]);
+    const stale = await aMarketUnseenFor(61);
+    expect((await read(stale)).body.data).toMatchObject({ best_bid: 0.4 });
+    expect(adapter.batches).toEqual([idsOf(stale)]);
+  });
+
+  it('that the venue does not have is requested once in five seconds, and reads do not wait for it', async () => {
+    venue = async () => ({ records: [], rejected: [] });
+    const market = await aStoredMarket(api.db);
+    for (let time = 0; time < 3; time++) {
+      const { status, headers, body } = await read(market);
+      expect([status, body.error.code, headers.get('retry-after')]).toEqual([404, 'orderbook_not_available', '5']);
+    }
+    expect(adapter.batches).toHaveLength(1);
+    api.clock.nowMs += 4_900;
+    await read(market);
+    expect(adapter.batches).toHaveLength(1);
+    api.clock.nowMs += 200;
+    venue = books;
+    expect((await read(market)).status).toBe(200);
+    expect(adapter.batches).toHaveLength(2);
+  });
+
+  it('of a venue that is down: the old one, or word to come again, when the time is over', async () => {
+    venue = () => Promise.reject(new VenueError('polymarket', 'timeout', 'too slow', { retryable: true }));
+    waitMs = 200;
+    const [absent, stale] = [await aStoredMarket(api.db), await aMarketUnseenFor(3_600)];
+    const [none, old] = await Promise.all([read(absent), read(stale)]);
+    expect([none.status, none.headers.get('retry-after')]).toEqual([404, '5']);
+    expect([old.status, old.body.data]).toMatchObject([200, { as_of: 1_000, best_bid: 0.1 }]);
+    // No read waited for the request to the venue.
+    await until(
+      async () => adapter.batches.length,
+      (count) => count === 2,
+    );
+  });
+
+  it('is not asked for where none can come', async () => {
+    const over = await aMarketUnseenFor(3_600, { status: 'resolved' });
+    expect((await read(over)).body.data).toMatchObject({ as_of: 1_000 });
+    const bookless = await aStoredMarket(api.db, { hasBook: false });
+    const { status, headers } = await read(bookless);
+    expect([status, headers.get('retry-after')]).toEqual([404, null]);
+    expect([adapter.batches, api.wakes]).toEqual([[], []]);
+  });
+});

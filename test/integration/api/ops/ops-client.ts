@@ -1,0 +1,58 @@
+import type { OpsOptions } from '../../../../api/deps.ts';
+import type { OpsRole } from '../../../../api/ops/operator.ts';
+import type { Answer, TestApi } from '../api-harness.ts';
+
+export const OPS_PASSWORDS = { operator: 'a-password-for-operators', viewer: 'a-password-for-viewers' } as const;
+
+/** For `startTestApi({ ops: testOps() })`. */
+export function testOps(overrides: Partial<OpsOptions> = {}): OpsOptions {
+  return { passwords: OPS_PASSWORDS, sessionKey: Buffer.alloc(32, 3), queueNames: [], ...overrides };
+}
+
+/** A logged-in client that behaves like a browser. */
+export interface OpsClient {
+  /** `name=value` of the session. */
+  cookie: string;
+  /** The form token of the session, from its overview. */
+  csrf: string;
+  /** A page as a browser asks for it; redirects are not followed. */
+  page(path: string): Promise<Answer>;
+  /** A form of a page, with the session's token unless told otherwise. */
+  post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
+  /** Anything else, with the cookie. */
+  call(path: string, init?: RequestInit & { headers?: Record<string, string> }): Promise<Answer>;
+}
+
+export const AS_BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+/** Sends the login form. */
+export function tryLogin(api: TestApi, password: string, fields: Record<string, string> = {}): Promise<Answer> {
+  return api.call('/ops/login', {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { ...AS_BROWSER, Origin: api.url },
+    body: new URLSearchParams({ password, ...fields }),
+  });
+}
+
+/** Logs in and opens the overview. */
+export async function logIn(api: TestApi, role: OpsRole = 'operator'): Promise<OpsClient> {
+  const answer = await tryLogin(api, OPS_PASSWORDS[role]);
+  const [cookie = ''] = answer.headers.getSetCookie().map((line) => line.split(';')[0] ?? '');
+  const call: OpsClient['call'] = (path, init = {}) =>
+    api.call(path, { redirect: 'manual', ...init, headers: { ...init.headers, Cookie: cookie } });
+  const page: OpsClient['page'] = (path) => call(path, { headers: AS_BROWSER });
+  const csrf = /name="csrf" value="([^"]+)"/.exec((await page('/ops/audit')).text)?.[1] ?? '';
+  return {
+    cookie,
+    csrf,
+    call,
+    page,
+    post: (path, fields = {}, headers = {}) =>
+      call(path, {
+        method: 'POST',
+        headers: { ...AS_BROWSER, Origin: api.url, ...headers },
+        body: new URLSearchParams({ csrf, ...fields }),
+      }),
+  };
+}

@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../../src/domain/values/ids.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { listActions } from '../../../../src/store/ops/ops-actions.ts';
+import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.ts';
+import { anAccount, aSubscription } from '../../../factories/alerts.ts';
+import { aDelivery, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { startTestApi, type TestApi } from '../api-harness.ts';
+import { logIn, type OpsClient, testOps } from './ops-client.ts';
+
+const SECRETS = ['query-secret-of-the-url', 'T0SECRETSECRET'];
+const HOUR_MS = 3_600_000;
+
+let api: TestApi;
+let world: OpsWorld;
+let operator: OpsClient;
+let viewer: OpsClient;
+
+beforeAll(async () => {
+  api = await startTestApi({ ops: testOps(), now: Date.now });
+  world = await anOpsWorld(api.db);
+  [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
+});
+afterAll(() => api.close());
+
+const MANY = sql(
+  'test_many_deliveries',
+  `WITH made AS (
+     INSERT INTO event (id, account_id, type, body) SELECT $3 || n, $1, 'price_alert', '{}' FROM generate_series(1, $4::int) n
+     RETURNING pk, id)
+   INSERT INTO delivery (id, event_pk, subscription_pk, status) SELECT 'dlv' || id, pk, $2, 'delivered' FROM made`,
+);
+
+async function aHook(accountId?: bigint) {
+  const id = newId('wh');
+  const owner = accountId ?? (await anAccount(api.db));
+  const pk = await aSubscription(api.db, { id, accountId: owner, url: `https://${id.slice(-12)}.test/hook` });
+  return { id, pk, accountId: owner, path: `/ops/webhooks/${id}` };
+}
+
+/** The page of a path, which must load. */
+async function read(path: string, client = operator) {
+  const answer = await client.page(path);
+  expect([path, answer.status]).toEqual([path, 200]);
+  for (const secret of SECRETS) expect(answer.text).not.toContain(secret);
+  expect(answer.text).not.toMatch(/<img|<script>|javascript:/);
+  return answer.text;
+}
+
+/** The ids that a list links, and the link to the page behind. */
+async function list(path: string, kind = 'deliveries/') {
+  const text = await read(path);
+  const ids = [...text.matchAll(new RegExp(`<a href="/ops/${kind.replace('?', '\\?')}((?:dlv|alert)[^"]+)"`, 'g'))];
+  const next = /href="([^"]+)" rel="next"/.exec(text)?.[1];
+  return { text, ids: ids.map(([, id = '']) => id), next: next && unescaped(next) };
+}
+
+function unescaped(text: string): string {
+  return text.replace(/&#(\d+);/g, (_, number) => String.fromCharCode(Number(number))).replaceAll('&amp;', '&');
+}
+
+async function walk(path: string, kind?: string) {
+  const seen: string[] = [];
+  let pages = 0;
+  for (let next: string | undefined = path; next !== undefined && pages < 50; pages++) {
+    const page = await list(next, kind);
+    seen.push(...page.ids);
+    next = page.next;
+  }
+  return { seen, pages };
+}
+
+const lastAction = async () => (await listActions(api.db, 1)).actions[0];
+
+describe('the list of deliveries', () => {
+  it('is filtered by each field, and by all together', async () => {
+    const { deliveries, failing, accountId } = world;
+    const { failed, pending, cancelled, delivered } = deliveries;
+    const all = (await walk('/ops/deliveries')).seen;
+    expect(all).toHaveLength(20);
+    expect((await list('/ops/deliveries?status=pending')).ids).toEqual([pending.id]);
+    expect((await list('/ops/deliveries?status=cancelled')).ids).toEqual([cancelled.id]);
+    expect((await list(`/ops/deliveries?event=${delivered.eventId}`)).ids).toEqual([delivered.id]);
+    expect((await list('/ops/deliveries?error=connection_refused')).ids).toEqual([failed.id]);
+    expect((await list('/ops/deliveries?type=transaction')).ids).toHaveLength(6);
+    expect((await list(`/ops/deliveries?webhook=${failing.id}`)).ids).toHaveLength(7);
+    expect((await list('/ops/deliveries?webhook=HOOKS.receiver')).ids).toHaveLength(13);
+    expect((await list(`/ops/deliveries?account=${accountId}`)).ids).toEqual(all);
+    const since = new Date(Date.now() - 10 * 60_000).toISOString();
+    expect((await list(`/ops/deliveries?since=${since}`)).ids).toEqual([failed.id, cancelled.id]);
+    const every = {
+      status: 'failed',
+      type: 'price_alert',
+      webhook: 'chat.example',
+      error: 'connection_refused',
+      since,
+    };
+    const query = new URLSearchParams({ ...every, account: world.accountName, event: failed.eventId });
+    expect((await list(`/ops/deliveries?${query}`)).ids).toEqual([failed.id]);
+    query.set('status', 'delivered');
+    expect((await list(`/ops/deliveries?${query}`)).ids).toEqual([]);
+  });
+
+  it('does not search secret parts of an address, and rejects a search for "https" alone', async () => {
+    expect((await list('/ops/deliveries?webhook=query-secret')).ids).toEqual([]);
+    const owner = await anAccount(api.db);
+    await Promise.all(Array.from({ length: 201 }, () => aHook(owner)));
+    expect(await read(`/ops/deliveries?webhook=https`)).toContain('webhooks match');
+  });
+
+  it('is walked without losing or repeating any while new ones come', async () => {
+    const hook = await aHook();
+    const made: string[] = [];
+    const make = async () => made.push((await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk })).id);
+    for (let n = 0; n < 60; n++) await make();
+    for (const filter of ['', '&status=pending', '&type=price_alert']) {
+      const before = [...made].reverse();
+      const first = await list(`/ops/deliveries?webhook=${hook.id}${filter}`);
+      await make();
+      const rest = await walk(first.next ?? '');
+      expect([...first.ids, ...rest.seen]).toEqual(before);
+    }
+    const { next = '' } = await list(`/ops/deliveries?webhook=${hook.id}`);
+    expect((await operator.page(next.replace('webhook=', 'account='))).status).toBe(400);
+  });
+
+  it('looks at so many rows and no more, says so, and goes on from there', async () => {
+    const hook = await aHook();
+    const rare = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, isTest: true });
+    await api.db.query(MANY, [hook.accountId, hook.pk, newId('evt'), 10_050]);
+    const path = `/ops/deliveries?type=test&webhook=${hook.id}`;
+    const first = await list(path);
+    expect(first.ids).toEqual([]);
+    expect(first.text).toContain('Looked back as far as');
+    expect(await walk(path)).toEqual({ seen: [rare.id], pages: 2 });
+  });
+
+  it.each(['status=lost', 'type=x', 'since=yesterday', `account=${'a'.repeat(301)}`, 'cursor=AAAA'])(
+    'refuses %s',
+    async (query) => {
+      expect((await operator.page(`/ops/deliveries?${query}`)).status).toBe(400);
+    },
+  );
+});
+
+describe('one delivery', () => {
+  it('shows every attempt, bytes as hex, and the payload with its very digits', async () => {
+    const text = await read(`/ops/deliveries/${world.deliveries.failed.id}`);
+    expect(text).toContain('0000  ff d8 00 41 3c');
+    expect(text).toContain('connection_refused');
+    expect(text).toContain('0.10000000000000000005');
+    expect(text).toContain('2.50');
+    expect(text).toContain('https://chat.example.test/services/T0SE…/B00?…');
+    expect(text).not.toContain('\u202e"');
+    expect((await operator.page('/ops/deliveries/dlv_unknown')).status).toBe(404);
+  });
+
+  it('is retried once, which is written down, and wakes the deliverer', async () => {
+    const hook = await aHook();
+    const { id, pk } = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'failed' });
+    const path = `/ops/deliveries/${id}/retry`;
+    expect((await viewer.post(path)).status).toBe(403);
+    expect((await operator.post(path, { csrf: 'forged' })).status).toBe(403);
+    expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'failed' });
+    api.wakes.length = 0;
+    const answer = await operator.post(path);
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, `/ops/deliveries/${id}`]);
+    expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'pending' });
+    expect(api.wakes).toEqual([{ job: 'deliver-webhook', targets: [hook.pk] }]);
+    expect(await lastAction()).toMatchObject({
+      action: 'delivery.retry',
+      target: id,
+      status: 'done',
+      role: 'operator',
+    });
+    expect(await read(`/ops/deliveries/${id}`)).toContain('due again');
+
+    expect((await operator.post(path)).status).toBe(409);
+    expect(await lastAction()).toMatchObject({ action: 'delivery.retry', status: 'refused' });
+    expect((await operator.post('/ops/deliveries/dlv_unknown/retry')).status).toBe(404);
+  });
+});
+
+describe('one webhook', () => {
+  it('shows how the last day went', async () => {
+    const failing = await read(`/ops/webhooks/${world.failing.id}`);
+    expect(failing).toContain('0.0 %');
+    expect(failing).toContain('connection_refused');
+    const healthy = await read(`/ops/webhooks/${world.healthy.id}`);
+    expect(healthy).toMatch(/9\d\.\d %/);
+    expect((await operator.page('/ops/webhooks/wh_unknown')).status).toBe(404);
+  });
+
+  it('is paused and resumed', async () => {
+    const hook = await aHook();
+    const { pk, id } = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk });
+    expect((await viewer.post(`${hook.path}/pause`)).status).toBe(403);
+    expect((await operator.post(`${hook.path}/pause`)).status).toBe(303);
+    expect(await storedSubscription(api.db, hook.pk)).toMatchObject({ status: 'paused', pause_reason: null });
+    expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'cancelled' });
+    expect(await lastAction()).toMatchObject({ action: 'webhook.pause', target: hook.id, status: 'done' });
+    expect((await operator.post(`/ops/deliveries/${id}/retry`)).status).toBe(409);
+    expect((await operator.post(`${hook.path}/recover`, { since: new Date().toISOString() })).status).toBe(409);
+    expect(await read(hook.path)).not.toContain('/recover"');
+
+    expect((await operator.post(`${hook.path}/resume`)).status).toBe(303);
+    expect(await storedSubscription(api.db, hook.pk)).toMatchObject({ status: 'active' });
+  });
+
+  it('recovers missed events since a moment, within the bounds of the API', async () => {
+    const hook = await aHook();
+    const failed = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'failed' });
+    const delivered = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'delivered' });
+    const recover = (since: string) => operator.post(`${hook.path}/recover`, { since });
+    const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS).toISOString().slice(0, 16);
+    for (const wrong of ['', 'soon', ago(-1), ago(24 * 15)]) expect((await recover(wrong)).status).toBe(400);
+    expect(await lastAction()).toMatchObject({ action: 'webhook.recover', status: 'refused' });
+    expect(await storedDelivery(api.db, failed.pk)).toMatchObject({ status: 'failed' });
+
+    api.wakes.length = 0;
+    expect((await recover(ago(2))).status).toBe(303);
+    expect(await read(hook.path)).toContain('1 delivery is due again');
+    expect(await storedDelivery(api.db, failed.pk)).toMatchObject({ status: 'pending' });
+    expect(await storedDelivery(api.db, delivered.pk)).toMatchObject({ status: 'delivered' });
+    expect(api.wakes).toEqual([{ job: 'deliver-webhook', targets: [hook.pk] }]);
+    expect(await lastAction()).toMatchObject({ status: 'done', result: '1 delivery is due again.' });
+    await recover(ago(2));
+    expect(await lastAction()).toMatchObject({ result: '0 deliveries are due again.' });
+  });
+});
+
+describe('the alerts', () => {
+  it('are filtered, and show how far the price is from firing them', async () => {
+    const { alerts, market, accountName, deliveries } = world;
+    const ids = async (query: string) => (await list(`/ops/alerts?${query}`, 'alerts?id=')).ids;
+    const [yes] = market.outcomes;
+    expect(await ids('')).toHaveLength(4);
+    expect(await ids('status=triggered')).toEqual([alerts.fired]);
+    expect(await ids(`market=${market.marketId}`)).toHaveLength(3);
+    expect(await ids(`market=${market.marketId}&status=active&token=${yes?.outcomeId}`)).toHaveLength(2);
+    expect(await ids(new URLSearchParams({ token: `mint ${HOSTILE}` }).toString())).toEqual([alerts.untracked]);
+    expect(await ids(new URLSearchParams({ account: accountName, status: 'triggered' }).toString())).toEqual([
+      alerts.fired,
+    ]);
+    expect(await ids('account=nobody')).toEqual([]);
+
+    const active = await read(`/ops/alerts?id=${alerts.active}`);
+    expect(active).toContain('>0.13</span>');
+    expect(active).toContain('17 %');
+    expect(await read(`/ops/alerts?id=${alerts.fired}`)).toContain(
+      `/ops/deliveries?event=${deliveries.delivered.eventId}`,
+    );
+    expect(await read(`/ops/alerts?id=${alerts.untracked}`)).toContain('not tracked');
+    expect(active).toContain('numeric field overflow');
+  });
+});
+
+describe('the markets', () => {
+  it('are found by their words, and by words like them', async () => {
+    const { marketId } = world.market;
+    expect(await read('/ops/markets?q=rain')).toContain('Will it rain on day 3?');
+    expect(await read('/ops/markets?q=rain')).not.toContain(marketId);
+    expect(await read('/ops/markets?q=resovle')).toContain('words much like them');
+    expect(await read('/ops/markets?category=Weather&status=open&venue=polymarket')).not.toContain(marketId);
+    expect((await operator.page('/ops/markets?venue=nowhere')).status).toBe(400);
+  });
+
+  it('have the label beside the title, where siblings may share the title', async () => {
+    const fields = { title: 'Total goals?', eventId: 'final', eventTitle: 'The final', siblingLabel: 'Over 2.5 <b>' };
+    const { marketId } = await aStoredMarket(api.db, fields);
+    expect(await read('/ops/markets?q=goals')).toContain('Total goals? · Over 2.5 &#60;b&#62;');
+    const page = await read(`/ops/markets/polymarket/${marketId}`);
+    expect(page).toContain('Total goals? · Over 2.5 &#60;b&#62;');
+    expect(page).toContain('The final');
+  });
+
+  it('show one with its book and its tape, and give its chart exact figures', async () => {
+    const { marketId, outcomes } = world.market;
+    const path = `/ops/markets/polymarket/${marketId}`;
+    const text = await read(path);
+    expect(text).toContain('Bids, the highest first');
+    expect(text).toContain('Spread <span class="num">0.02</span>');
+    expect(text).toContain('and <span class="num">3</span> levels behind');
+    expect(text).toContain('title="4321.123456789"');
+    const source = `/ops/data/markets/polymarket/${marketId}/candles.json`;
+    const answer = await operator.call(`${source}?interval=1m&outcome=${outcomes[0]?.outcomeId}`);
+    const { candles, outcome } = answer.body as unknown as { outcome: string; candles: Record<string, unknown>[] };
+    expect([answer.status, outcome, candles.length]).toEqual([200, 'Yes', 60]);
+    expect(candles.at(-1)).toEqual({
+      time: expect.any(Number),
+      open: expect.stringMatching(/^0\.\d{4}$/),
+      high: expect.stringMatching(/^0\.\d{4}$/),
+      low: expect.stringMatching(/^0\.\d{4}$/),
+      close: expect.stringMatching(/^0\.\d{4}$/),
+      volume: expect.stringMatching(/^\d+\.\d{2}$/),
+    });
+    expect((await api.call(source)).status).toBe(401);
+    expect(await read(`${path}?outcome=${outcomes[1]?.outcomeId}`)).toContain('No book of this outcome was seen yet.');
+    for (const wrong of ['outcome=other', 'interval=2h'])
+      expect((await operator.page(`${path}?${wrong}`)).status).toBe(400);
+    expect((await operator.page('/ops/markets/polymarket/none')).status).toBe(404);
+    expect((await operator.page(`/ops/markets/kalshi/${marketId}`)).status).toBe(404);
+  });
+});

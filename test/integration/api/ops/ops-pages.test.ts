@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acquirePollLease, releasePollLease } from '../../../../src/store/catalog/poll-state.ts';
+import { quarantine } from '../../../../src/store/catalog/quarantine.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { insertMarks } from '../../../../src/store/marks/marks.ts';
+import { listActions } from '../../../../src/store/ops/ops-actions.ts';
+import { readStageBacklogs, readThroughput, sampleThroughput } from '../../../../src/store/ops/ops-overview.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { startTestApi, type TestApi } from '../api-harness.ts';
+import { logIn, type OpsClient, testOps } from './ops-client.ts';
+
+const HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
+
+let api: TestApi;
+let operator: OpsClient;
+let viewer: OpsClient;
+
+beforeAll(async () => {
+  api = await startTestApi({ ops: testOps() });
+  [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
+});
+afterAll(() => api.close());
+
+/** Posts a form and opens the page it leads to. */
+async function submit(path: string, fields: Record<string, string>) {
+  const answer = await operator.post(path, fields);
+  expect(answer.status).toBe(303);
+  return operator.page(answer.headers.get('location') ?? '');
+}
+
+async function createKey(fields: Record<string, string> = {}) {
+  const answer = await operator.post('/ops/keys', { account: 'acme', name: 'bot', scopes: 'markets:read', ...fields });
+  const [key = '', id = ''] = /ow_live_(\w+?)_\w+/.exec(answer.text) ?? [];
+  return { answer, key, id };
+}
+
+describe('keys', () => {
+  it('are made, shown once, and work', async () => {
+    const { answer, key, id } = await createKey();
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    const asClient = { headers: { Authorization: `Bearer ${key}` } };
+    expect((await api.call('/v1/venues', asClient)).status).toBe(200);
+    expect((await api.call('/v1/webhooks', { headers: { 'X-API-Key': key } })).status).toBe(403);
+    const secret = key.split('_').at(-1) ?? '';
+    for (const path of ['/ops/keys', '/ops/audit', '/ops/accounts']) {
+      expect((await operator.page(path)).text).not.toContain(secret);
+    }
+    expect((await viewer.page('/ops/keys')).text).toContain(id);
+    const { actions } = await listActions(api.db, 1);
+    expect(actions).toMatchObject([{ action: 'key.create', target: 'account acme', status: 'done', role: 'operator' }]);
+    expect(JSON.stringify({ ...actions[0], pk: '' })).not.toContain(secret);
+  });
+
+  it('are revoked, for good, within a second', async () => {
+    const { key, id } = await createKey();
+    const { text } = await submit(`/ops/keys/${id}/revoke`, {});
+    expect(text).toContain(`Revoked key ${id}`);
+    // Said once.
+    expect((await operator.page('/ops/keys')).text).not.toContain(`Revoked key ${id}`);
+    expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(401);
+    expect((await operator.page('/ops/keys')).text).not.toContain(id);
+    expect((await operator.page('/ops/keys?revoked=1')).text).toContain(id);
+    const { actions } = await listActions(api.db, 1);
+    expect(actions).toMatchObject([{ action: 'key.revoke', target: `key ${id}`, status: 'done' }]);
+  });
+
+  it.each([
+    [{ account: ' ' }, 'account'],
+    [{ name: '' }, 'name'],
+    [{ name: 'x'.repeat(101) }, 'name'],
+    [{ account: 'a\u0007b' }, 'account'],
+    [{ account: 'a\u0000b' }, 'account'],
+    [{ scopes: 'everything' }, 'scopes'],
+    [{ expires: '2027-02-31' }, 'expires'],
+    [{ expires: '2020-01-01' }, 'expires'],
+    [{ expires: 'tomorrow' }, 'expires'],
+  ])('are not made of %j', async (fields, path) => {
+    const { answer, key } = await createKey(fields);
+    expect([answer.status, key]).toEqual([400, '']);
+    expect(answer.text).toContain(path);
+  });
+
+  it('unknown keys are not revoked, and the log names the session', async () => {
+    const answer = await operator.post('/ops/keys/nope/revoke');
+    expect(answer.status).toBe(404);
+    const { actions } = await listActions(api.db, 1);
+    expect(actions).toMatchObject([{ action: 'key.revoke', status: 'refused', target: 'key nope' }]);
+    expect(actions[0]?.result).toContain('not_found');
+  });
+
+  it('are not revoked where that cannot be written down', async () => {
+    const { key, id } = await createKey();
+    const refuse = sql(
+      'test_refuse_log',
+      `ALTER TABLE ops_action ADD CONSTRAINT no_revoking CHECK (action <> 'key.revoke') NOT VALID`,
+    );
+    await api.db.query(refuse);
+    expect((await operator.post(`/ops/keys/${id}/revoke`)).status).toBe(500);
+    await api.db.query(sql('test_allow_log', 'ALTER TABLE ops_action DROP CONSTRAINT no_revoking'));
+    expect((await operator.page('/ops/keys')).text).toContain(id);
+    expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200);
+  });
+
+  it('expire at the end of the day that was said', async () => {
+    const { key } = await createKey({ expires: '2030-05-01' });
+    const rows = await api.db.query<{ expires_at: Date }>(
+      sql('test_expiry', 'SELECT expires_at FROM api_key WHERE expires_at IS NOT NULL'),
+    );
+    expect(rows.map(({ expires_at }) => expires_at.toISOString())).toEqual(['2030-05-02T00:00:00.000Z']);
+    expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200);
+  });
+
+  it('are paged, each once', async () => {
+    await createKey({ account: 'many' });
+    // Some of one moment: the page ends between them.
+    const insert = sql(
+      'test_many_keys',
+      `INSERT INTO api_key (id, account_id, name, secret_hash, scopes, created_at)
+       SELECT 'many' || i, a.id, 'n', sha256(i::text::bytea), '{}', now() - (i / 5) * interval '1 microsecond'
+       FROM account a, generate_series(1, 119) i WHERE a.name = 'many' RETURNING id`,
+    );
+    const wanted = await api.db.query<{ id: string }>(insert);
+    const seen: string[] = [];
+    let path: string | undefined = '/ops/keys?account=many';
+    while (path !== undefined) {
+      const { text } = await operator.page(path);
+      seen.push(...[...text.matchAll(/data-label="Id"><div><code>(\w+)</g)].map(([, id = '']) => id));
+      path = /href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&#61;', '=').replaceAll('&#38;', '&');
+    }
+    expect(seen.filter((id) => id.startsWith('many')).sort()).toEqual(wanted.map(({ id }) => id).sort());
+  });
+});
+
+describe('accounts', () => {
+  it('get limits of their own, and lose them', async () => {
+    await createKey({ account: 'limited' });
+    const { text: list } = await operator.page('/ops/accounts');
+    const [, path = ''] = /href="(\/ops\/accounts\/\d+)">limited/.exec(list) ?? [];
+    const changed = await submit(`${path}/limits`, { alerts: '12', ratePerMinute: '0', webhooks: '' });
+    expect(changed.text).toContain('active alerts default → 12, requests per minute default → 0.');
+    expect(changed.text).toMatch(/of <span class="num">12</);
+    expect((await submit(`${path}/limits`, {})).text).toContain('active alerts 12 → default');
+    const { actions } = await listActions(api.db, 1);
+    expect(actions).toMatchObject([{ action: 'account.limits', status: 'done' }]);
+    for (const alerts of ['-1', '1.5', '2147483648', 'many']) {
+      expect((await operator.post(`${path}/limits`, { alerts })).status).toBe(400);
+    }
+    expect((await operator.page('/ops/accounts/999999')).status).toBe(404);
+    expect((await operator.page('/ops/accounts/x')).status).toBe(404);
+  });
+});
+
+describe('text of other people', () => {
+  it('is shown as text', async () => {
+    const db = api.db;
+    const { id } = await createKey({ account: HOSTILE.slice(0, 60), name: HOSTILE.slice(0, 90) });
+    await quarantine(db, 'polymarket', [
+      { kind: HOSTILE, reason: HOSTILE, recordId: HOSTILE, detail: HOSTILE, sample: HOSTILE },
+    ]);
+    const lease = await acquirePollLease(db, 'polymarket', 'markets', 'token');
+    if (!lease) throw new Error('no lease');
+    await releasePollLease(db, lease, HOSTILE);
+    const insertWebhook = sql(
+      'test_hostile_webhook',
+      `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, pause_reason, failing_since)
+       SELECT 'wh_h', id, 'https://x.example/' || $1, '{price_alert}', 'x', $1, now() FROM account WHERE name LIKE '%<script>%'`,
+    );
+    await db.query(insertWebhook, [HOSTILE]);
+    const pages = ['/ops', '/ops/venues', '/ops/venues/polymarket', '/ops/keys', '/ops/accounts', '/ops/audit'];
+    const shown: string[] = [];
+    for (const path of pages) {
+      const { status, text } = await operator.page(path);
+      expect([path, status]).toEqual([path, 200]);
+      expect(text).not.toMatch(/<script>|<img|onerror=/);
+      if (text.includes('&#60;script&#62;alert(1)')) shown.push(path);
+    }
+    expect(shown).toEqual(pages);
+    const { body } = await operator.call('/ops/overview.json');
+    expect(JSON.stringify(body)).not.toMatch(/<script>|<img/);
+    expect((await operator.page(`/ops/keys/${encodeURIComponent(HOSTILE)}`)).text).not.toMatch(/<script>|<img/);
+    await operator.post(`/ops/keys/${id}/revoke`);
+    expect((await operator.page('/ops/audit')).text).not.toMatch(/<script>|<img/);
+  });
+});
+
+describe('the overview', () => {
+  it('shows how far each refold of stored candles is until it is finished', async () => {
+    const change = (name: string, text: string) => api.db.query(sql(name, text));
+    await change(
+      'ops_test_refold',
+      `INSERT INTO candle_refold (pass, due_at, minutes, finished_at) VALUES (1, now(), 7, now()), (2, now(), 3, NULL)`,
+    );
+    // The overview is read every two seconds at most.
+    const stages = await eventually(
+      async () =>
+        ((await viewer.call('/ops/overview.json')).body as unknown as { stages: string }).stages.replaceAll(
+          /<[^>]*>/g,
+          '',
+        ),
+      (text) => text.includes('Refold of stored candles, pass 2 of 2: 0 % · 3 minutes marked'),
+      { timeoutMs: 8_000 },
+    );
+    await change('ops_test_refold_end', 'TRUNCATE candle_refold');
+    expect(stages).not.toContain('pass 1 of 2');
+  });
+
+  it('refreshes by parts that are those of the page', async () => {
+    const [page, answer] = await Promise.all([viewer.page('/ops'), viewer.call('/ops/overview.json')]);
+    const parts = answer.body as unknown as Record<string, string>;
+    expect(Object.keys(parts).sort()).toEqual(
+      [...page.text.matchAll(/data-fragment="(\w+)"/g)].map(([, name = '']) => name).sort(),
+    );
+    expect(page.text).toContain(parts['stages']);
+    expect(page.text).toContain('data-refresh="/ops/overview.json"');
+  });
+
+  it('computes rates from the counters of Postgres, and shows gaps without them', async () => {
+    const put = sql(
+      'test_throughput',
+      `INSERT INTO ops_throughput SELECT date_trunc('minute', now()) - m.age * interval '1 minute',
+         date_trunc('minute', now()) - m.age * interval '1 minute', m.trades, 0, 0, 0, m.mark
+       FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS m (age, trades, mark)`,
+    );
+    // A minute is missing between 8 and 6, the counters restarted at 4, and no process ran from 3 until now.
+    await api.db.query(put, [
+      [61, 9, 8, 6, 5, 4],
+      [0, 1_000, 1_060, 1_180, 1_210, 5],
+      [0, 0, 0, 0, 0, 0],
+    ]);
+    const { trades, events } = await readThroughput(api.db);
+    expect(trades.slice(-10)).toEqual([null, 60, 60, 60, 30, null, null, null, null, null]);
+    expect(events.slice(-10)).toEqual([null, 0, 0, 0, 0, 0, null, null, null, null]);
+    expect(trades).toHaveLength(60);
+  });
+
+  it('is noted once a minute', async () => {
+    const minutes = sql('test_minutes', 'SELECT count(*)::int AS rows FROM ops_throughput');
+    const count = async () => (await api.db.query<{ rows: number }>(minutes))[0]?.rows ?? 0;
+    const before = await count();
+    const noted = await Promise.all([sampleThroughput(api.db), sampleThroughput(api.db), sampleThroughput(api.db)]);
+    // A minute may end in between.
+    expect([1, 2]).toContain(noted.filter((isFirst) => isFirst).length);
+    expect(await count()).toBe(before + noted.filter((isFirst) => isFirst).length);
+  });
+
+  it('knows how long the oldest mark of a stage waits', async () => {
+    const age = async () => (await readStageBacklogs(api.db)).find(({ stage }) => stage === 'fold-candles');
+    expect(await age()).toMatchObject({ waiting: 0, oldestMs: null });
+    await insertMarks(api.db, 'fold-candles', [{ key: 1n, detail: 60n }]);
+    expect(await age()).toMatchObject({ waiting: 1, oldestMs: 0 });
+    const noteLater = sql(
+      'test_note_mark',
+      `UPDATE ops_throughput SET last_mark_id = (SELECT last_value FROM mark_id_seq)
+       WHERE minute = date_trunc('minute', now()) - interval '5 minutes'`,
+    );
+    await api.db.query(noteLater);
+    const { oldestMs = null } = (await age()) ?? {};
+    expect(oldestMs).toBeGreaterThanOrEqual(240_000);
+    expect(oldestMs).toBeLessThan(420_000);
+  });
+});
+
+describe('venues', () => {
+  it('show each poll with its state, its reason and its rejected records', async () => {
+    const lease = await acquirePollLease(api.db, 'polymarket', 'prices', 'token');
+    if (!lease) throw new Error('no lease');
+    await releasePollLease(api.db, lease, 'polymarket: the circuit breaker is open');
+    const { text } = await viewer.page('/ops/venues/polymarket');
+    expect(text).toContain('breaker open');
+    expect(text).toContain('polymarket: the circuit breaker is open');
+    expect((await viewer.page('/ops/venues/nowhere')).status).toBe(404);
+  });
+});

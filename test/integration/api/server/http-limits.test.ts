@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createHttpServer, drain, type HttpLimits } from '../../../../api/server/http-server.ts';
+import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { startTestApi, type TestApi } from '../api-harness.ts';
+
+const log = createLogger({ process: 'test', level: 'silent' });
+const CHUNK = 'x'.repeat(64 * 1024);
+/** More than the kernel keeps for a client that does not read. */
+const CHUNKS = Array.from({ length: 300 }, () => CHUNK);
+
+let servers: Server[] = [];
+let sockets: Socket[] = [];
+beforeEach(() => {
+  servers = [];
+  sockets = [];
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await Promise.all(servers.map(drain));
+});
+
+async function serve(limits: Partial<HttpLimits>, listener: RequestListener = (_req, res) => res.end('ok')) {
+  const server = createHttpServer(listener, log, limits).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  return server;
+}
+
+async function open(server: Server): Promise<Socket> {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Everything a connection says until it ends. */
+async function untilEnd(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString();
+}
+
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+const LAST_GET = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+const openConnections = (server: Server) =>
+  new Promise<number>((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+
+describe('a slow client', () => {
+  const slow = { headersMs: 100, requestMs: 200, checkEveryMs: 20 };
+
+  it('of headers is told so and cut off', async () => {
+    const socket = await open(await serve(slow));
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    const text = await untilEnd(socket);
+    expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"the request came too slowly"/);
+    expect(text).toMatch(/X-Content-Type-Options: nosniff/i);
+  });
+
+  it('of a body is cut off', async () => {
+    const socket = await open(await serve(slow, (req, res) => req.resume().on('end', () => res.end('ok'))));
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{');
+    expect(await untilEnd(socket)).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('that says nothing at all is cut off', async () => {
+    expect(await untilEnd(await open(await serve(slow)))).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('that does not take its answer is cut off; one that takes it slowly gets all of it', async () => {
+    const large: RequestListener = (_req, res) => void pipeline(Readable.from(CHUNKS), res, () => undefined);
+    const server = await serve({ stalledMs: 100, checkEveryMs: 5 }, large);
+    const stalled = await open(server);
+    stalled.pause();
+    stalled.write(GET);
+    const reading = await open(server);
+    // All of it takes longer than nothing of it may.
+    reading.on('data', () => {
+      reading.pause();
+      setTimeout(() => reading.resume(), 1);
+    });
+    reading.write(LAST_GET);
+    expect((await untilEnd(reading)).length).toBeGreaterThan(CHUNKS.length * CHUNK.length);
+    await vi.waitFor(async () => expect(await openConnections(server)).toBe(0), { timeout: 5_000 });
+  });
+
+  it('is not one that waits for us', async () => {
+    let answer: () => void = () => undefined;
+    const server = await serve({ ...slow, stalledMs: 50 }, (_req, res) => {
+      answer = () => res.end('late');
+    });
+    const socket = await open(server);
+    const asked = once(server, 'request');
+    socket.write(LAST_GET);
+    await asked;
+    // A silent client is cut off meanwhile, so every slow one would have been too.
+    await untilEnd(await open(server));
+    answer();
+    expect(await untilEnd(socket)).toMatch(/late$/);
+  });
+});
+
+describe('connections', () => {
+  it('beyond the bound of one address are closed; others of its proxy are not', async () => {
+    const server = await serve({ maxConnectionsPerAddress: 2 });
+    const kept = [await open(server), await open(server)];
+    expect(await untilEnd(await open(server))).toBe('');
+    const [first] = kept as [Socket];
+    first.destroy();
+    await vi.waitFor(async () => expect(await openConnections(server)).toBe(1));
+    const next = await open(server);
+    next.write(GET);
+    expect(String(await once(next, 'data'))).toMatch(/^HTTP\/1\.1 200/);
+    const behindProxy = await serve({ maxConnectionsPerAddress: 1, trustedProxies: parseCidrs('127.0.0.0/8') });
+    for (let i = 0; i < 3; i++) {
+      const socket = await open(behindProxy);
+      socket.write(GET);
+      expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 200/);
+    }
+  });
+
+  it('beyond the bound of all are closed', async () => {
+    const server = await serve({ maxConnections: 1 });
+    const first = await open(server);
+    first.write(GET);
+    await once(first, 'data');
+    expect(await untilEnd(await open(server))).toBe('');
+  });
+});
+
+describe('a request that is too large', () => {
+  let api: TestApi;
+  beforeEach(async () => {
+    api = await startTestApi();
+  });
+  afterEach(() => api.close());
+
+  it('is refused in the envelope, whichever part it is', async () => {
+    const { key } = await api.client();
+    const headers = { Authorization: `Bearer ${key}` };
+    const fits = await api.call(`/v1/venues?x=${'a'.repeat(8_192 - '/v1/venues?x='.length)}`, { headers });
+    const long = await api.call(`/v1/venues?x=${'a'.repeat(8_193 - '/v1/venues?x='.length)}`, { headers });
+    expect([fits.status, long.status, long.body.error.code]).toEqual([200, 414, 'uri_too_long']);
+    const { hostname, port } = new URL(api.url);
+    for (const request of [
+      `GET /${'a'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(17_000)}\r\n\r\n`,
+    ]) {
+      const socket = connect(Number(port), hostname);
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      socket.write(request);
+      expect(await untilEnd(socket)).toMatch(/^HTTP\/1\.1 431 [\s\S]*"success":false/);
+    }
+  });
+});

@@ -1,0 +1,325 @@
+import { readFileSync } from 'node:fs';
+import Router from '@koa/router';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiState } from '../../../../api/deps.ts';
+import { STATUS_OF } from '../../../../api/errors.ts';
+import { register } from '../../../../api/http/route.ts';
+import { openApiText } from '../../../../api/routes/openapi.ts';
+import { testEventBody } from '../../../../api/routes/test-event.ts';
+import { routeTable } from '../../../../api/server/route-table.ts';
+import { VERSION } from '../../../../src/config/version.ts';
+import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
+import { signBody, standardSignature } from '../../../../src/domain/webhooks/signature.ts';
+import {
+  ApiContract,
+  type JsonSchema,
+  type OpenApi,
+  operationsOf,
+  type ParameterObject,
+  pointer,
+  type ResponseObject,
+} from '../../../support/api-contract.ts';
+import { startTestApi, type TestApi } from '../api-harness.ts';
+
+let api: TestApi;
+let contract: ApiContract;
+let document: OpenApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  const answer = await api.call('/openapi.json');
+  contract = new ApiContract(answer.text);
+  document = contract.document;
+});
+afterAll(() => api.close());
+
+/** Every value below, with the JSON pointer to it. */
+function* walk(value: unknown, place: string[] = []): Generator<{ value: unknown; place: string[] }> {
+  yield { value, place };
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) yield* walk(inner, [...place, key]);
+}
+
+/** Whether a place is inside an example, which does not belong to the document's own structure. */
+const isExample = (place: readonly string[]) => place.some((part) => part === 'example' || part === 'examples');
+
+const parametersOf = (operation: { parameters?: unknown[] }) =>
+  (operation.parameters ?? []).map(
+    (given) =>
+      (typeof given === 'object' && given !== null && '$ref' in given
+        ? contract.resolve(String(given.$ref))
+        : given) as ParameterObject,
+  );
+
+describe('/openapi.json', () => {
+  it('is served without a key, and answers 304 to its own ETag', async () => {
+    const answer = await api.call('/openapi.json');
+    expect([answer.status, answer.headers.get('content-type'), answer.headers.get('cache-control')]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+      'public, max-age=300',
+    ]);
+    const etag = answer.headers.get('etag') ?? '';
+    const again = await api.call('/openapi.json', { headers: { 'If-None-Match': etag } });
+    expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag]);
+    expect(answer.text).toBe((await api.call('/openapi.json', { headers: { 'Accept-Encoding': 'identity' } })).text);
+  });
+
+  it('names its title, version and licence', () => {
+    expect(document.openapi).toBe('3.1.1');
+    expect(document.info).toMatchObject({ title: 'oddswire', version: VERSION });
+    expect(document.servers).toEqual([expect.objectContaining({ url: '/' })]);
+    expect(document.components.securitySchemes).toMatchObject({
+      bearer: { type: 'http', scheme: 'bearer' },
+      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+    });
+  });
+
+  it('names every route of the router, and no other', () => {
+    const router = new Router<ApiState>();
+    register(router, api.deps, routeTable(api.deps));
+    const routed = router.stack.flatMap(({ methods, path }) =>
+      methods
+        .filter((method) => method !== 'HEAD')
+        .map((method) => `${method} ${String(path).replaceAll(/:(\w+)/g, '{$1}')}`),
+    );
+    const documented = operationsOf(document).map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    expect(documented.sort()).toEqual(routed.sort());
+  });
+
+  it('asks for the key that the route asks for', async () => {
+    for (const { method, path, operation } of operationsOf(document)) {
+      const answer = await api.call(path.replaceAll(/\{\w+\}/g, 'x'), { method: method.toUpperCase() });
+      const challenge = answer.headers.get('www-authenticate')?.split(' ')[0];
+      const scheme = challenge === 'Bearer' ? 'bearer' : challenge === 'ApiKey' ? 'apiKey' : undefined;
+      expect([path, operation.security]).toEqual([path, scheme === undefined ? [] : [{ [scheme]: [] }]]);
+    }
+  });
+});
+
+describe('the document', () => {
+  it('refers to nothing that is not there', () => {
+    const refs = [...walk(document)].filter(({ place }) => place.at(-1) === '$ref' && !isExample(place));
+    expect(refs.length).toBeGreaterThan(100);
+    for (const { value } of refs) {
+      expect(value).toMatch(/^#\/components\//);
+      expect([value, contract.resolve(String(value)) === undefined]).toEqual([value, false]);
+    }
+  });
+
+  it('holds nothing that nothing refers to', () => {
+    const used = new Set([...walk(document)].flatMap(({ place, value }) => (place.at(-1) === '$ref' ? [value] : [])));
+    for (const part of ['schemas', 'responses', 'headers', 'parameters'] as const) {
+      for (const name of Object.keys(document.components[part])) {
+        // Said of every path at once, in words.
+        if (['ErrorCode', 'method_not_allowed'].includes(name)) continue;
+        expect([name, used.has(`#/components/${part}/${name}`)]).toEqual([name, true]);
+      }
+    }
+  });
+
+  it('has operations with all fields that OpenAPI requires', () => {
+    const tags = (document.tags as { name: string }[]).map(({ name }) => name);
+    const all = operationsOf(document);
+    const received = Object.values(document.webhooks).flatMap((item) => (item['post'] ? [item['post']] : []));
+    const ids = [...all.map(({ operation }) => operation), ...received].map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { path, operation } of all) {
+      expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
+      expect(tags).toContain(operation.tags[0]);
+      const parameters = parametersOf(operation);
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const inPath = parameters.filter((parameter) => parameter.in === 'path');
+      expect([path, inPath.map(({ name }) => name)]).toEqual([path, named]);
+      for (const { required } of inPath) expect(required).toBe(true);
+      const places = parameters.map((parameter) => `${parameter.in} ${parameter.name.toLowerCase()}`);
+      expect(new Set(places).size).toBe(places.length);
+      const statuses = Object.keys(operation.responses);
+      expect(statuses.filter((status) => status.startsWith('2'))).toHaveLength(1);
+      for (const status of statuses) expect(status).toMatch(/^[1-5]\d\d$/);
+    }
+  });
+
+  it('has JSON schemas of the 2020-12 dialect', () => {
+    const ajv = new Ajv2020({ strict: false });
+    const schemas = [...walk(document)].filter(({ place }) => !isExample(place) && place.at(-1) === 'schema');
+    expect(schemas.length).toBeGreaterThan(50);
+    for (const { value, place } of [...schemas, ...Object.values(document.components.schemas).map(asPlaced)]) {
+      expect([place, ajv.validateSchema(value as JsonSchema), ajv.errors]).toEqual([place, true, null]);
+    }
+  });
+
+  it('has responses with a description, and component names that OpenAPI allows', () => {
+    for (const { value, place } of walk(document)) {
+      if (isExample(place) || place.at(-2) !== 'responses') continue;
+      const response = (
+        '$ref' in (value as object) ? contract.resolve((value as { $ref: string }).$ref) : value
+      ) as ResponseObject;
+      expect([place, typeof response.description]).toEqual([place, 'string']);
+    }
+    for (const part of Object.values(document.components)) {
+      for (const name of Object.keys(part as object)) expect(name).toMatch(/^[a-zA-Z0-9._-]+$/);
+    }
+  });
+
+  const asPlaced = (value: JsonSchema) => ({ value, place: ['components', 'schemas'] });
+});
+
+describe('examples', () => {
+  /** Media types and parameters with their examples, each with the place of its schema. */
+  function examplesOf(within: ApiContract) {
+    const found = new Map<string, { example: unknown; schema: string }>();
+    // Many routes share parameters: one of the equal ones is enough.
+    const add = (schema: JsonSchema, example: unknown, at: string) =>
+      found.set(JSON.stringify([schema, example]), { example, schema: at });
+    for (const { value, place } of walk(within.document)) {
+      if (isExample(place) || typeof value !== 'object' || value === null || !('schema' in value)) continue;
+      const {
+        example,
+        examples = {},
+        schema,
+      } = value as {
+        example?: unknown;
+        examples?: Record<string, { value: unknown }>;
+        schema: JsonSchema;
+      };
+      const at = pointer([...place, 'schema']);
+      if (example !== undefined) add(schema, example, at);
+      if (schema.example !== undefined) add(schema, schema.example, at);
+      for (const { value: one } of Object.values(examples)) add(schema, one, at);
+    }
+    return [...found.values()];
+  }
+
+  it('exist for every answer and every body, and match their schemas', () => {
+    for (const { path, operation } of operationsOf(document)) {
+      const contents = [
+        operation.requestBody?.content ?? {},
+        ...Object.values(operation.responses).map(
+          (given) => (('$ref' in given ? contract.resolve(given.$ref) : given) as ResponseObject).content ?? {},
+        ),
+      ];
+      for (const content of contents) {
+        const json = content['application/json'];
+        if (!json || path === '/openapi.json') continue;
+        expect([path, json.example !== undefined || Object.keys(json.examples ?? {}).length > 0]).toEqual([path, true]);
+      }
+    }
+    const examples = examplesOf(contract);
+    expect(examples.length).toBeGreaterThan(80);
+    for (const { example, schema } of examples) expect(contract.problemsOfValue(example, schema)).toEqual([]);
+  });
+
+  it('write decimals as the configuration does', () => {
+    const deps = { ...api.deps, decimalFormat: 'string' as const };
+    const texts = new ApiContract(openApiText(deps, routeTable(deps)));
+    const succeeded = examplesOf(texts).filter(({ schema }) => schema.includes('/get/responses/200/'));
+    expect(succeeded.length).toBeGreaterThan(15);
+    for (const { example, schema } of succeeded) expect(texts.problemsOfValue(example, schema)).toEqual([]);
+    const { Candle, Alert } = texts.document.components.schemas;
+    expect(Candle).toMatchObject({ properties: { open: { type: 'string', format: 'decimal' } } });
+    expect(document.components.schemas['Candle']).toMatchObject({
+      properties: { open: { type: 'number', format: 'decimal' } },
+    });
+    // A spec `number` stays one.
+    expect(Alert).toMatchObject({ properties: { price: { type: 'number' } } });
+  });
+});
+
+describe('errors', () => {
+  it('are under their status, and all of them are named', () => {
+    const codes = Object.entries(STATUS_OF);
+    expect(document.components.schemas['ErrorCode']).toMatchObject({ enum: codes.map(([code]) => code) });
+    for (const { path, operation } of operationsOf(document)) {
+      for (const [status, given] of Object.entries(operation.responses)) {
+        const response = ('$ref' in given ? contract.resolve(given.$ref) : given) as ResponseObject;
+        for (const code of Object.keys(response.content?.['application/json']?.examples ?? {})) {
+          // Of the HTTP parser there is nothing finer to say.
+          const expected = ['408', '431'].includes(status) ? 400 : Number(status);
+          expect([path, code, STATUS_OF[code as keyof typeof STATUS_OF]]).toEqual([path, code, expected]);
+        }
+      }
+    }
+  });
+});
+
+describe('the webhooks section', () => {
+  it('describes every event as it is sent', () => {
+    expect(Object.keys(document.webhooks).sort()).toEqual([...EVENT_TYPES].sort());
+    for (const type of EVENT_TYPES) {
+      const body = testEventBody({ eventId: 'evt_1', type, occurredAt: new Date(1.7e12), webhookId: 'wh_1' });
+      const place = pointer(['webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema']);
+      expect([type, contract.problemsOfValue(JSON.parse(body), place)]).toEqual([type, []]);
+      expect(contract.problemsOfValue({ ...JSON.parse(body), type: 'other' }, place)).not.toEqual([]);
+    }
+  });
+
+  it('describes the headers of a delivery, signatures among them', () => {
+    const headers = new Map(
+      parametersOf(document.webhooks['test']?.['post'] ?? {}).map(({ name, schema }) => [name, schema]),
+    );
+    const page = readFileSync(new URL('../../../../docs/webhooks.md', import.meta.url), 'utf8');
+    const told = [...page.matchAll(/^\| `([\w-]+)` +\| /gm)].map(([, name]) => name ?? '');
+    const known = told.filter((name) => /^(x-)?webhook-/i.test(name));
+    expect(known.length).toBeGreaterThanOrEqual(8);
+    expect([...headers.keys()].sort()).toEqual(known.sort());
+    const secrets = ['a secret of sixteen', 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='];
+    const signed = standardSignature(secrets, 'evt_1', 1_767_323_045, '{}');
+    expect(signed).toMatch(new RegExp(String(headers.get('webhook-signature')?.['pattern'])));
+    expect(signBody('a secret of sixteen', '{}')).toMatch(
+      new RegExp(String(headers.get('X-Webhook-Signature')?.['pattern'])),
+    );
+  });
+});
+
+describe('docs/api.md', () => {
+  const page = readFileSync(new URL('../../../../docs/api.md', import.meta.url), 'utf8');
+  /** Names of parameters do not count, and the page omits facts that its table shows. */
+  const plain = (path: string) => path.replaceAll(/\{(?!venue\})\w+\}/g, '{}');
+  const told = [...page.matchAll(/`(GET|POST|PUT|DELETE) ([^`\s]+)`/g)].map(([, method = '', path = '']) => ({
+    method,
+    path,
+  }));
+
+  const meant = ({ method, path }: { method: string; path: string }) =>
+    operationsOf(document).filter((route) => {
+      if (route.method.toUpperCase() !== method) return false;
+      return path.startsWith('…')
+        ? plain(route.path).endsWith(plain(path.slice(1)))
+        : plain(route.path) === plain(path);
+    });
+
+  it('describes every route, and no other', () => {
+    for (const route of told) expect([route, meant(route).length]).toEqual([route, 1]);
+    const names = told.flatMap((route) => meant(route).map(({ operation }) => operation.operationId));
+    for (const { operation } of operationsOf(document)) expect(names).toContain(operation.operationId);
+  });
+
+  it('tells the query parameters of the market routes', () => {
+    const rows = [...page.matchAll(/^\| `GET ([^`\s]+)` +\| (?:`([a-z_ ]*)`)? +\| /gm)];
+    const market = rows.filter(([, path = '']) => meant({ method: 'GET', path })[0]?.operation.tags[0] === 'markets');
+    expect(market.length).toBeGreaterThanOrEqual(10);
+    for (const [, path = '', names = ''] of market) {
+      const [route] = meant({ method: 'GET', path });
+      const query = parametersOf(route?.operation ?? {}).filter((parameter) => parameter.in === 'query');
+      expect([path, names.split(' ').filter(Boolean).sort()]).toEqual([path, query.map(({ name }) => name).sort()]);
+    }
+  });
+
+  it('describes every error code under its status, and no other', () => {
+    const table = page.slice(page.indexOf('| Status '), page.indexOf('\n\n', page.indexOf('| Status ')));
+    const codes: Record<string, number> = {};
+    for (const [, statuses = '', text = ''] of table.matchAll(/^\| ([\d, ]+) \| (.*)\|$/gm)) {
+      for (const [, code = ''] of text.matchAll(/`([a-z_]+)`/g)) {
+        const of = STATUS_OF[code as keyof typeof STATUS_OF];
+        expect([code, statuses.split(',').map((status) => Number(status.trim()))]).toEqual([
+          code,
+          expect.arrayContaining([of]),
+        ]);
+        codes[code] = of;
+      }
+    }
+    expect(codes).toEqual(STATUS_OF);
+  });
+});

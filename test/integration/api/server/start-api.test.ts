@@ -1,0 +1,113 @@
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApi } from '../../../../api/server/start-api.ts';
+import { type Config, loadConfig } from '../../../../src/config/config.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { StartupError } from '../../../../src/runtime/lifecycle.ts';
+import { listen } from '../../../../src/runtime/listen.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { freePort } from '../../../support/redis/redis.ts';
+
+let database: TestDatabase;
+const log = createLogger({ process: 'test', level: 'silent' });
+const KEY = 'a-bootstrap-key-for-tests';
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+function configOf(environment: Record<string, string> = {}): Config {
+  return loadConfig({
+    DATABASE_URL: database.url,
+    PORT: '0',
+    METRICS_PORT: '0',
+    SECRETS_KEYS: `k1:${Buffer.alloc(32, 5).toString('base64')}`,
+    BOOTSTRAP_API_KEY: KEY,
+    OPS_PASSWORD: 'operators-only',
+    ...environment,
+  });
+}
+
+describe('startApi', () => {
+  it('serves the API with the bootstrap key, and probes on a port of their own', async () => {
+    const api = await startApi(configOf(), log);
+    try {
+      const venues = await fetch(`${api.address}/v1/venues`, { headers: { Authorization: `Bearer ${KEY}` } });
+      expect(venues.status).toBe(200);
+      await venues.text();
+      const ready = await fetch(`${api.address}/health/ready`);
+      expect([ready.status, await ready.json()]).toEqual([200, { success: true, data: { status: 'ready' } }]);
+      expect((await fetch(`${api.address}/ops/queues`)).status).toBe(401);
+      expect((await fetch(`${api.address}/metrics`)).status).toBe(404);
+      const metrics = await (await fetch(`${api.probeUrl}/metrics`)).text();
+      const counted = /http_request_duration_seconds_count\{[^}]*route="\/v1\/venues"[^}]*status="200"\} 1$/m;
+      expect(counted.test(metrics)).toBe(true);
+    } finally {
+      await api.stop();
+    }
+  });
+
+  it('starts, takes writes and stops while the queue store is away', async () => {
+    const api = await startApi(configOf({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }), log);
+    try {
+      expect((await fetch(`${api.address}/health/ready`)).status).toBe(200);
+      const alert = await fetch(`${api.address}/v1/alerts`, {
+        method: 'POST',
+        headers: { 'X-API-Key': KEY, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ tokenMint: 'of-no-market', condition: 'above', price: 0.5 }),
+      });
+      expect(alert.status).toBe(201);
+    } finally {
+      await api.stop();
+    }
+  });
+
+  it('finishes a request in flight before it stops, and accepts no new one', async () => {
+    const api = await startApi(configOf(), log);
+    const body = JSON.stringify({ tokenMint: 'slow', condition: 'above', price: 1 });
+    const { hostname, port } = new URL(api.address);
+    const socket = connect(Number(port), hostname);
+    const received: Buffer[] = [];
+    socket.on('data', (chunk) => received.push(chunk));
+    const ended = new Promise((resolve) => socket.on('close', resolve));
+    socket.write(
+      `POST /v1/alerts HTTP/1.1\r\nHost: x\r\nX-API-Key: ${KEY}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    // The server has begun with the request once it asks for the body.
+    await new Promise((resolve) => socket.once('data', resolve));
+    const stopping = api.stop();
+    await expect(fetch(`${api.address}/health/live`)).rejects.toThrow();
+    socket.write(body);
+    await Promise.all([stopping, ended]);
+    expect(Buffer.concat(received).toString()).toMatch(/HTTP\/1\.1 201 Created/);
+  });
+
+  it('reports a taken port in one line, and leaves nothing open', async () => {
+    const squatter = createServer();
+    const taken = await listen(squatter, '127.0.0.1', 0);
+    const { port } = new URL(taken);
+    try {
+      for (const name of ['PORT', 'METRICS_PORT']) {
+        const failure = await startApi(configOf({ [name]: port }), log).catch((error: unknown) => error);
+        expect(failure).toBeInstanceOf(StartupError);
+        expect((failure as Error).message).toBe(`port ${port} on 127.0.0.1 is taken by another program`);
+      }
+    } finally {
+      await new Promise((resolve) => squatter.close(resolve));
+    }
+  });
+
+  it('can be started twice at once on one database', async () => {
+    const both = await Promise.all([startApi(configOf(), log), startApi(configOf(), log)]);
+    await Promise.all(both.map((api) => api.stop()));
+  });
+
+  it('gives up waiting for a database when told to', async () => {
+    const signal = AbortSignal.abort();
+    const config = configOf({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
+    await expect(startApi(config, log, signal)).rejects.toMatchObject({ code: 'aborted' });
+  });
+});

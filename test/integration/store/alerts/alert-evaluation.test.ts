@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../../src/domain/values/ids.ts';
+import { anAccount, anAlert, aSubscription } from '../../../factories/alerts.ts';
+import { type AlertDesk, alertDesk } from '../../alerts/alert-desk.ts';
+
+let desk: AlertDesk;
+beforeAll(async () => {
+  desk = await alertDesk();
+});
+afterAll(() => desk.drop());
+
+describe('an alert', () => {
+  it.each([
+    ['above', '0.60', '0.6', true],
+    ['above', '0.60', '0.5999', false],
+    ['below', '0.40', '0.4', true],
+    ['below', '0.40', '0.4001', false],
+  ] as const)('%s %s at price %s fires: %s (touching counts)', async (condition, target, price, fires) => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    const alert = await desk.create(mint, condition, target);
+    await desk.evaluate();
+    expect((await desk.told(alert)).status).toBe('active');
+    await desk.see(mint, price);
+    await desk.evaluate();
+    expect((await desk.told(alert)).status).toBe(fires ? 'triggered' : 'active');
+  });
+
+  it('fires once, at the observation that met it, with one event and one delivery', async () => {
+    const mint = newId('req');
+    const webhook = await aSubscription(desk.db, { accountId: desk.accountId });
+    await desk.see(mint, '0.5');
+    const alert = await desk.create(mint, 'above', '0.6', { webhookPk: webhook });
+    await desk.see(mint, '0.55', '0.61', '0.9', '0.3');
+    const results = await desk.evaluate();
+    expect(results.flatMap((result) => result.fired)).toHaveLength(1);
+    expect(results.flatMap((result) => result.subscriptionPks)).toEqual([webhook]);
+    await desk.see(mint, '0.7');
+    await desk.evaluate();
+    const { body, ...row } = await desk.told(alert);
+    expect(row).toEqual({ status: 'triggered', triggered_price: '0.61', events: 1, deliveries: 1 });
+    expect(JSON.parse(body ?? '')).toMatchObject({
+      type: 'price_alert',
+      data: { alertId: alert.id, tokenMint: mint, condition: 'above', targetPrice: 0.6, currentPrice: 0.61 },
+    });
+  });
+
+  it('fires at once when the current price already meets it', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.7');
+    await desk.evaluate();
+    const alert = await desk.create(mint, 'above', '0.6');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+  });
+
+  it('fires on a spike that came and went before it was evaluated', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    const alert = await desk.create(mint, 'above', '0.8');
+    await desk.see(mint, '0.85', '0.5');
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
+  });
+
+  it('does not fire on an observation from before its creation', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.85', '0.5');
+    const alert = await desk.create(mint, 'above', '0.8');
+    await desk.evaluate();
+    expect((await desk.told(alert)).status).toBe('active');
+  });
+
+  it('fires on a trade print, not on one that is more than ten minutes late', async () => {
+    const mint = newId('req');
+    const alert = await desk.create(mint, 'above', '0.8');
+    await desk.print(mint, '0.9', 601_000);
+    await desk.evaluate();
+    expect((await desk.told(alert)).status).toBe('active');
+    await desk.print(mint, '0.81', 599_000);
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.81' });
+  });
+
+  it('committed while a crossing is being evaluated is not missed', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    await desk.evaluate();
+    const commits: Promise<{ pk: bigint }>[] = [];
+    let mayCommit: () => void = () => undefined;
+    const allowed = new Promise<void>((resolve) => {
+      mayCommit = resolve;
+    });
+    const inserted = new Promise<void>((resolve) => {
+      commits.push(
+        desk.db.transaction(async (tx) => {
+          const alert = await anAlert(tx, { accountId: desk.accountId, mint, condition: 'above', target: '0.6' });
+          resolve();
+          await allowed;
+          return alert;
+        }),
+      );
+    });
+    await inserted;
+    // The crossing is observed, evaluated and gone again while the alert is not visible yet.
+    await desk.see(mint, '0.7', '0.5');
+    await desk.evaluate();
+    mayCommit();
+    const [alert] = await Promise.all(commits);
+    await desk.evaluate();
+    expect(await desk.told(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+  });
+
+  it('made after a price was stamped and before it was committed fires on it as the current price', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    await desk.evaluate();
+    let alert: { pk: bigint } = { pk: 0n };
+    await desk.db.transaction(async (tx) => {
+      await desk.seeIn(tx, mint, '0.7');
+      alert = await desk.create(mint, 'above', '0.6');
+      await desk.evaluate();
+      expect((await desk.told(alert)).status).toBe('active');
+    });
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+  });
+
+  it('evaluated by several processes at once fires once', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    const alerts = await Promise.all(Array.from({ length: 20 }, () => desk.create(mint, 'above', '0.6')));
+    await desk.see(mint, '0.7');
+    const results = await Promise.all([desk.evaluate(), desk.evaluate(), desk.evaluate()]);
+    expect(results.flat(2).flatMap((result) => result.fired)).toHaveLength(20);
+    for (const alert of alerts) expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1 });
+  });
+
+  it('on a market whose outcome is final expires with no event, unless a price met it before', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    await desk.see(mint, '0.5');
+    const expiring = await desk.create(mint, 'above', '0.9');
+    const met = await desk.create(mint, 'above', '0.6');
+    await desk.see(mint, '0.65');
+    await desk.resolve(market);
+    await desk.evaluate();
+    expect(await desk.told(expiring)).toMatchObject({ status: 'expired', events: 0 });
+    expect(await desk.told(met)).toMatchObject({ status: 'triggered', triggered_price: '0.65', events: 1 });
+    const late = await desk.create(mint, 'above', '0.9');
+    await desk.evaluate();
+    expect(await desk.told(late)).toMatchObject({ status: 'expired', events: 0 });
+  });
+
+  it('goes to the oldest active subscription that lists price_alert when none is named', async () => {
+    const owner = await anAccount(desk.db);
+    await aSubscription(desk.db, { accountId: owner, events: ['transaction'] });
+    await aSubscription(desk.db, { accountId: owner, status: 'paused' });
+    const expected = await aSubscription(desk.db, { accountId: owner });
+    await aSubscription(desk.db, { accountId: owner });
+    const mint = newId('req');
+    await desk.see(mint, '0.7');
+    await desk.db.transaction((tx) => anAlert(tx, { accountId: owner, mint, condition: 'above', target: '0.6' }));
+    const results = await desk.evaluate();
+    expect(results.flatMap((result) => result.subscriptionPks)).toEqual([expected]);
+  });
+
+  it('with no subscription keeps its event', async () => {
+    const owner = await anAccount(desk.db);
+    const mint = newId('req');
+    await desk.see(mint, '0.7');
+    const fields = { accountId: owner, mint, condition: 'above', target: '0.6' } as const;
+    const alert = await desk.db.transaction((tx) => anAlert(tx, fields));
+    await desk.evaluate();
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 0 });
+  });
+});

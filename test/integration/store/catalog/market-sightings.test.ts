@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { markMissing, missingMarkets, settleMissing } from '../../../../src/store/catalog/market-sightings.ts';
+import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { aCatalogPage, aMarketRecord } from '../../../factories/markets.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const STATS = sql(
+  'test_sighting',
+  `SELECT s.seen_at, s.missing_since IS NOT NULL AS is_missing, s.xmin::text || s.ctid::text AS version
+   FROM market_stats s JOIN market m ON m.id = s.market_id WHERE m.venue = $1 AND m.venue_market_id = 'm'`,
+);
+const MARKET = sql(
+  'test_gone',
+  `SELECT status, gone_at IS NOT NULL AS is_gone, gone_at = updated_at AS at_once, title,
+     (SELECT array_agg(facts->>'status' ORDER BY known_until) FROM market_version WHERE market_id = m.id) AS were
+   FROM market m WHERE venue = $1 AND venue_market_id = 'm'`,
+);
+const VOLUME = sql(
+  'test_volume',
+  `SELECT s.volume::text FROM market_stats s JOIN market m ON m.id = s.market_id
+   WHERE m.venue = $1 AND m.venue_market_id = 'm'`,
+);
+/** Each row version there is, and each lock that was ever written on it. */
+const ROWS = (table: string) =>
+  sql(`test_rows_${table}`, `SELECT xmin::text, xmax::text, ctid::text FROM ${table} ORDER BY ctid`);
+
+const SWEEP = Date.UTC(2026, 2, 1);
+const LATER = SWEEP + 3_600_000;
+
+let test: TestDatabase;
+let venue = '';
+let made = 0;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await new Partitions(test.db).ensureAroundNow('price_history');
+});
+afterAll(() => test.drop());
+beforeEach(() => {
+  made += 1;
+  venue = `v${made}`;
+});
+
+const market = (over: Partial<MarketRecord> = {}) =>
+  aMarketRecord({ marketId: 'm', outcomes: [{ outcomeId: `${venue}:yes`, label: 'Yes' }], ...over });
+const write = (page: readonly MarketRecord[], options: { nowMs?: number; sweepMs?: number } = {}) =>
+  test.db.transaction((tx) => writeMarkets(tx, venue, 'USD', page, options.nowMs ?? LATER, options.sweepMs));
+const miss = (sweepMs = SWEEP) => test.db.transaction((tx) => markMissing(tx, venue, sweepMs));
+const missing = () => missingMarkets(test.db, venue, 10);
+const sighting = async () =>
+  (await test.db.query<{ seen_at: Date | null; is_missing: boolean; version: string }>(STATS, [venue]))[0];
+const stored = async () => (await test.db.query<Record<string, unknown>>(MARKET, [venue]))[0];
+/** All that were asked for are unknown to the venue. */
+const goneAll = async () => {
+  const asked = await missing();
+  return test.db.transaction((tx) => settleMissing(tx, asked, asked));
+};
+
+describe('sightings', () => {
+  it('of a sweep are stamped with its start, once', async () => {
+    await write([market()], { sweepMs: SWEEP });
+    const first = await sighting();
+    expect(first).toMatchObject({ seen_at: new Date(SWEEP), is_missing: false });
+    await write([market()], { sweepMs: SWEEP });
+    expect(await sighting()).toEqual(first);
+    await write([market()], { sweepMs: LATER });
+    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+  });
+
+  it('outside a sweep are kept only where the row is written anyway', async () => {
+    await write([market()], { nowMs: SWEEP });
+    const first = await sighting();
+    expect(first?.seen_at).toEqual(new Date(SWEEP));
+    await write([market()], { nowMs: LATER });
+    expect(await sighting()).toEqual(first);
+    await write([market({ volume: decimal('7') })], { nowMs: LATER });
+    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+  });
+
+  it('never go back: an older sweep that is resumed late leaves the newer stamp', async () => {
+    await write([market()], { sweepMs: LATER });
+    await write([market({ volume: decimal('7') })], { sweepMs: SWEEP });
+    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+  });
+});
+
+describe('the sighting of a record from a cache', () => {
+  const volumeOf = async () => (await test.db.query<{ volume: string | null }>(VOLUME, [venue]))[0]?.volume;
+
+  it('keeps the volumes of a later sighting, and counts in a sweep', async () => {
+    await write([market({ volume: decimal('9') })], { nowMs: LATER });
+    await write([market({ volume: decimal('7'), ageMs: 60_000 })], { nowMs: LATER + 30_000 });
+    expect(await volumeOf()).toBe('9');
+    const sweepMs = LATER + 30_000;
+    await write([market({ volume: decimal('7'), ageMs: 60_000 })], { nowMs: sweepMs, sweepMs });
+    expect(await volumeOf()).toBe('9');
+    expect((await sighting())?.seen_at).toEqual(new Date(sweepMs));
+  });
+
+  it('brings its volumes when it is later than the last one', async () => {
+    await write([market({ volume: decimal('7') })], { nowMs: LATER });
+    await write([market({ volume: decimal('9'), ageMs: 60_000 })], { nowMs: LATER + 90_000 });
+    expect(await volumeOf()).toBe('9');
+    expect((await sighting())?.seen_at).toEqual(new Date(LATER + 30_000));
+  });
+});
+
+describe('the end of a sweep', () => {
+  it.each(['created', 'open', 'halted'] as const)('a market %s that no page named is missing', async (status) => {
+    await write([market({ status })], { nowMs: SWEEP - 1 });
+    expect(await miss()).toBe(1);
+    expect(await missing()).toMatchObject([{ marketId: 'm' }]);
+    expect(await miss()).toBe(0);
+  });
+
+  it.each(['closed', 'resolved', 'settled'] as const)('a %s market is not reported as missing', async (status) => {
+    await write([market({ status })], { nowMs: SWEEP - 1 });
+    expect(await miss()).toBe(0);
+  });
+
+  it('a market that was named by any page since it started, or first seen since, is not missing', async () => {
+    await write([market()], { nowMs: SWEEP });
+    expect(await miss()).toBe(0);
+    await write([market()], { nowMs: LATER, sweepMs: LATER });
+    expect(await miss(LATER)).toBe(0);
+  });
+
+  it('other venues are not looked at', async () => {
+    await write([market()], { nowMs: SWEEP - 1 });
+    venue = `${venue}-other`;
+    expect(await miss()).toBe(0);
+    expect(await missing()).toEqual([]);
+  });
+
+  it.each([
+    ['a page of a sweep', { sweepMs: LATER }],
+    ['any page', {}],
+  ])('a missing market that %s names is found again', async (_name, options) => {
+    await write([market()], { nowMs: SWEEP - 1 });
+    await miss();
+    await write([market()], options);
+    expect(await sighting()).toMatchObject({ is_missing: false });
+    expect(await missing()).toEqual([]);
+  });
+});
+
+describe('a market that the venue does not know any more', () => {
+  const lose = async (over: Partial<MarketRecord> = {}) => {
+    await write([market(over)], { nowMs: SWEEP - 1 });
+    await miss();
+    return goneAll();
+  };
+
+  it('is closed and gone, keeps a version of its last state, and is not requested again', async () => {
+    expect(await lose({ status: 'halted' })).toBe(1);
+    expect(await stored()).toMatchObject({ status: 'closed', is_gone: true, at_once: true, were: ['halted'] });
+    expect(await missing()).toEqual([]);
+    expect(await miss(LATER)).toBe(0);
+  });
+
+  it('listed again comes back as it is listed, changed or not', async () => {
+    await lose();
+    expect(await write([market()])).toMatchObject({ changed: 1 });
+    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, were: ['open', 'closed'] });
+    expect(await write([market()])).toMatchObject({ changed: 0 });
+  });
+
+  it('comes back by a summary too, with its stored fields', async () => {
+    await lose({ title: 'T', description: 'Long.' });
+    await write([market({ title: 'T', description: '', isSummary: true })]);
+    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, title: 'T' });
+    expect(await write([market({ title: 'T', description: 'Long.' })])).toMatchObject({ changed: 0 });
+  });
+
+  it('but was named or closed since it was missed: it is not gone', async () => {
+    await write([market()], { nowMs: SWEEP - 1 });
+    await miss();
+    const asked = await missing();
+    await write([market()]);
+    expect(await test.db.transaction((tx) => settleMissing(tx, asked, asked))).toBe(0);
+    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, were: null });
+  });
+
+  it('those it knows are missing no more', async () => {
+    await write([market()], { nowMs: SWEEP - 1 });
+    await miss();
+    const asked = await missing();
+    expect(await test.db.transaction((tx) => settleMissing(tx, asked, []))).toBe(0);
+    expect(await missing()).toEqual([]);
+    expect(await stored()).toMatchObject({ status: 'open', is_gone: false });
+  });
+});
+
+describe('a catalog of thousands', () => {
+  const MARKETS = 2_000;
+  const PAGE = 500;
+  const sync = async (sweepMs: number) => {
+    let changed = 0;
+    for (let from = 0; from < MARKETS; from += PAGE) {
+      changed += (await write(aCatalogPage(from, PAGE), { sweepMs, nowMs: sweepMs })).changed;
+    }
+    return changed;
+  };
+
+  it('synced again: no market, outcome or version is written or locked, and each sighting once', async () => {
+    const tables = ['market', 'outcome', 'token', 'market_version'].map(ROWS);
+    const read = () => Promise.all(tables.map((rows) => test.db.query(rows)));
+    expect(await sync(SWEEP)).toBe(MARKETS);
+    const before = await read();
+    const stats = await test.db.query<{ ctid: string }>(ROWS('market_stats'));
+    expect(await sync(SWEEP)).toBe(0);
+    expect(await test.db.query(ROWS('market_stats'))).toEqual(stats);
+    expect(await sync(LATER)).toBe(0);
+    const stamped = await test.db.query<{ ctid: string }>(ROWS('market_stats'));
+    const places = new Set(stats.map((row) => row.ctid));
+    expect(stamped.filter((row) => places.has(row.ctid)).length).toBeLessThan(stats.length / 2);
+    expect(await read()).toEqual(before);
+    expect(await miss(LATER)).toBe(0);
+  });
+});

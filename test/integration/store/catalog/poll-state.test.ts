@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newToken } from '../../../../src/domain/values/ids.ts';
+import {
+  abandonPollLease,
+  acquirePollLease,
+  advancePoll,
+  POLL_LEASE_SECONDS,
+  type PollLease,
+  releasePollLease,
+  renewPollLease,
+} from '../../../../src/store/catalog/poll-state.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const READ = sql(
+  'test_poll_state',
+  `SELECT position, lease_token, extract(epoch FROM lease_until - clock_timestamp())::float AS lease_left, last_attempt_at,
+     last_success_at, last_error, consecutive_failures
+   FROM poll_state WHERE venue = $1 AND kind = $2`,
+);
+const EXPIRE = sql('test_expire', `UPDATE poll_state SET lease_until = now() - interval '1 ms' WHERE venue = $1`);
+const NEARLY = sql('test_nearly', `UPDATE poll_state SET lease_until = now() + interval '5 s' WHERE venue = $1`);
+
+let test: TestDatabase;
+let venue = '';
+let made = 0;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+beforeEach(() => {
+  made += 1;
+  venue = `v${made}`;
+});
+
+async function acquire(kind = 'trades'): Promise<PollLease> {
+  const lease = await acquirePollLease(test.db, venue, kind, newToken());
+  if (!lease) throw new Error('not acquired');
+  return lease;
+}
+const attempt = (kind = 'trades') => acquirePollLease(test.db, venue, kind, newToken());
+
+interface State {
+  position: string | null;
+  lease_token: string | null;
+  lease_left: number | null;
+  last_attempt_at: Date | null;
+  last_success_at: Date | null;
+  last_error: string | null;
+  consecutive_failures: number;
+}
+async function state(kind = 'trades'): Promise<State> {
+  const [row] = await test.db.query<State>(READ, [venue, kind]);
+  if (!row) throw new Error('no poll state');
+  return row;
+}
+
+describe('the lease of a poll', () => {
+  it('is granted to one of many concurrent requests', async () => {
+    const asked = await Promise.all(Array.from({ length: 10 }, () => attempt()));
+    expect(asked.filter((lease) => lease !== null)).toHaveLength(1);
+    expect(await attempt()).toBeNull();
+  });
+
+  it('is per venue and kind', async () => {
+    await acquire('trades');
+    await acquire('prices');
+    expect(await acquirePollLease(test.db, `${venue}-other`, 'trades', newToken())).not.toBeNull();
+  });
+
+  it('starts with no position, and hands the stored one back as it was', async () => {
+    const lease = await acquire();
+    expect(lease.position).toBeNull();
+    const position = { cursor: 'x\u0000\ud800"', at: 1.5, seen: [null, true, 'ż'] };
+    expect(await advancePoll(test.db, lease, position)).toBe(true);
+    await releasePollLease(test.db, lease, null);
+    expect((await acquire()).position).toEqual(position);
+  });
+
+  it('a position of null starts over', async () => {
+    const lease = await acquire();
+    await advancePoll(test.db, lease, { page: 2 });
+    await advancePoll(test.db, lease, null);
+    await releasePollLease(test.db, lease, null);
+    expect(await acquire()).toMatchObject({ position: null });
+  });
+
+  it('runs out, and then the next one gets it with the position kept', async () => {
+    const frozen = await acquire();
+    expect((await state()).lease_left).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
+    await advancePoll(test.db, frozen, 'p1');
+    await test.db.query(EXPIRE, [venue]);
+    const next = await acquire();
+    expect(next.position).toBe('p1');
+    expect(next.token).not.toBe(frozen.token);
+  });
+
+  it('once taken over, the frozen poll can neither advance, renew, release nor abandon it', async () => {
+    const frozen = await acquire();
+    await test.db.query(EXPIRE, [venue]);
+    const next = await acquire();
+    await advancePoll(test.db, next, 'theirs');
+    await test.db.query(NEARLY, [venue]);
+    const before = { ...(await state()), lease_left: 0 };
+    expect(await advancePoll(test.db, frozen, 'mine')).toBe(false);
+    await renewPollLease(test.db, frozen);
+    expect(await releasePollLease(test.db, frozen, 'late')).toBe(0);
+    expect(await releasePollLease(test.db, frozen, null)).toBe(0);
+    await abandonPollLease(test.db, frozen);
+    expect((await state()).lease_left).toBeLessThan(5.1);
+    expect({ ...(await state()), lease_left: 0 }).toEqual(before);
+    expect(await advancePoll(test.db, next, 'still theirs')).toBe(true);
+  });
+
+  it('that expired cannot be advanced, even without a takeover', async () => {
+    const lease = await acquire();
+    await test.db.query(EXPIRE, [venue]);
+    await renewPollLease(test.db, lease);
+    expect((await state()).lease_left).toBeLessThan(0);
+    expect(await advancePoll(test.db, lease, 'late')).toBe(false);
+    expect((await state()).position).toBeNull();
+  });
+
+  it('is renewed by a page and by the heartbeat', async () => {
+    const lease = await acquire();
+    for (const renew of [() => renewPollLease(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
+      await test.db.query(NEARLY, [venue]);
+      await renew();
+      expect((await state()).lease_left).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
+    }
+  });
+
+  it('an advance that is rolled back keeps the old position', async () => {
+    const lease = await acquire();
+    await advancePoll(test.db, lease, 'committed');
+    const failing = test.db.transaction(async (tx) => {
+      await advancePoll(tx, lease, 'lost');
+      throw new Error('write failed');
+    });
+    await expect(failing).rejects.toThrow('write failed');
+    expect((await state()).position).toBe('"committed"');
+  });
+
+  it('a takeover waits for the page being written, and then finds the lease renewed', async () => {
+    const lease = await acquire();
+    let taken: ReturnType<typeof attempt> | undefined;
+    await test.db.transaction(async (tx) => {
+      await advancePoll(tx, lease, 'page');
+      taken = attempt();
+    });
+    expect(await taken).toBeNull();
+  });
+});
+
+describe('the end of a poll', () => {
+  it('success records its time, and clears the last error', async () => {
+    await releasePollLease(test.db, await acquire(), 'venue down');
+    await releasePollLease(test.db, await acquire(), null);
+    expect(await state()).toMatchObject({
+      lease_token: null,
+      lease_left: null,
+      last_success_at: expect.any(Date),
+      last_error: null,
+      consecutive_failures: 0,
+    });
+  });
+
+  it('failures are counted, the last one is kept, and the last success is not forgotten', async () => {
+    await releasePollLease(test.db, await acquire(), null);
+    const { last_success_at } = await state();
+    expect(await releasePollLease(test.db, await acquire(), 'first')).toBe(1);
+    expect(await releasePollLease(test.db, await acquire(), 'bad \u0000 text \ud800')).toBe(2);
+    expect(await state()).toMatchObject({
+      last_success_at,
+      last_error: 'bad \uFFFD text \uFFFD',
+      consecutive_failures: 2,
+    });
+  });
+
+  it('abandoned says neither', async () => {
+    await releasePollLease(test.db, await acquire(), 'first');
+    const before = await state();
+    await abandonPollLease(test.db, await acquire());
+    const { last_error, consecutive_failures, last_success_at, lease_token } = await state();
+    expect({ last_error, consecutive_failures, last_success_at, lease_token }).toEqual({
+      last_error: 'first',
+      consecutive_failures: 1,
+      last_success_at: before.last_success_at,
+      lease_token: null,
+    });
+    expect(await attempt()).not.toBeNull();
+  });
+});

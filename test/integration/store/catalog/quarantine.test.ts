@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { isStorableText } from '../../../../src/domain/values/text.ts';
+import { pruneQuarantine, type QuarantinedRecord, quarantine } from '../../../../src/store/catalog/quarantine.ts';
+import {
+  listQuarantine,
+  type QuarantineCursor,
+  summarizeQuarantine,
+} from '../../../../src/store/catalog/quarantine-reads.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const READ = sql(
+  'test_quarantine',
+  `SELECT kind, reason, record_id, detail, sample, times::int, first_seen_at, last_seen_at
+   FROM quarantine WHERE venue = $1 ORDER BY kind, reason, record_id`,
+);
+
+let test: TestDatabase;
+let venue = '';
+let made = 0;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+beforeEach(() => {
+  made += 1;
+  venue = `v${made}`;
+});
+
+const record = (over: Partial<QuarantinedRecord> = {}): QuarantinedRecord => ({
+  kind: 'trades',
+  reason: 'missing_field',
+  recordId: 'r1',
+  detail: 'price: missing',
+  sample: '{}',
+  ...over,
+});
+const stored = () =>
+  test.db.query<{ reason: string; record_id: string; detail: string; sample: string; times: number }>(READ, [venue]);
+
+describe('quarantine', () => {
+  it('is one row per venue, kind, reason and record, counted however often it comes back', async () => {
+    await quarantine(test.db, venue, [record(), record({ recordId: 'r2' }), record()]);
+    await quarantine(test.db, venue, [record({ detail: 'newer', sample: '{"a":1}' }), record({ kind: 'books' })]);
+    await quarantine(test.db, `${venue}-other`, [record()]);
+    expect(await stored()).toMatchObject([
+      { kind: 'books', record_id: 'r1', times: 1 },
+      { kind: 'trades', record_id: 'r1', times: 3, detail: 'newer', sample: '{"a":1}' },
+      { kind: 'trades', record_id: 'r2', times: 1 },
+    ]);
+  });
+
+  it('records whose id could not be read share a row per reason', async () => {
+    const { recordId: _recordId, ...nameless } = record();
+    await quarantine(test.db, venue, [nameless, nameless, { ...nameless, reason: 'not_an_object' }]);
+    expect(await stored()).toMatchObject([
+      { reason: 'missing_field', record_id: '', times: 2 },
+      { reason: 'not_an_object', record_id: '', times: 1 },
+    ]);
+  });
+
+  it('cuts long text, through an emoji too, and stores text that Postgres would reject', async () => {
+    const cutAt = (length: number) => `${'x'.repeat(length - 1)}🎲 and more`;
+    await quarantine(test.db, venue, [
+      record({ recordId: cutAt(200), detail: cutAt(500), sample: cutAt(4096), reason: cutAt(100) }),
+      record({ recordId: 'bad \u0000\ud800', detail: '\u0000', sample: '\udc00' }),
+    ]);
+    const rows = await stored();
+    expect(rows).toHaveLength(2);
+    for (const row of rows) for (const text of Object.values(row)) expect(isStorableText(String(text))).toBe(true);
+    const cut = rows.find((row) => row.record_id.startsWith('x'));
+    expect([cut?.record_id.length, cut?.detail.length, cut?.sample.length]).toEqual([200, 500, 4096]);
+    expect(cut?.record_id.endsWith('x\uFFFD')).toBe(true);
+  });
+
+  it('of nothing is nothing', async () => {
+    await quarantine(test.db, venue, []);
+    expect(await stored()).toEqual([]);
+  });
+
+  it('written by many at once counts them all', async () => {
+    const records = Array.from({ length: 30 }, (_, index) => record({ recordId: `r${index}` }));
+    await Promise.all(
+      Array.from({ length: 8 }, (_, writer) =>
+        quarantine(test.db, venue, writer % 2 === 0 ? records : [...records].reverse()),
+      ),
+    );
+    expect((await stored()).map((row) => row.times)).toEqual(Array.from({ length: 30 }, () => 8));
+  });
+});
+
+const AGE = sql(
+  'test_age_quarantine',
+  `UPDATE quarantine SET last_seen_at = now() - $2 * interval '1 hour', first_seen_at = now() - $2 * interval '1 hour'
+   WHERE venue = $1 AND record_id = $3`,
+);
+const age = (recordId: string, hours: number) => test.db.query(AGE, [venue, hours, recordId]);
+
+describe('the queries of an operator', () => {
+  it('a summary per venue, kind and reason, the most frequent first', async () => {
+    await quarantine(test.db, venue, [record(), record(), record({ recordId: 'r2' }), record({ kind: 'books' })]);
+    await age('r2', 48);
+    const [trades, books, ...rest] = await summarizeQuarantine(test.db, { venue });
+    expect(rest).toEqual([]);
+    expect(trades).toMatchObject({ venue, kind: 'trades', reason: 'missing_field', records: 2, times: 3 });
+    expect(books).toMatchObject({ kind: 'books', records: 1, times: 1 });
+    expect((trades?.lastSeenMs ?? 0) - (trades?.firstSeenMs ?? 0)).toBeGreaterThan(47 * 3_600_000);
+  });
+
+  it.each([
+    [{ kind: 'books' }, ['b']],
+    [{ reason: 'odd' }, ['o']],
+    [{ kind: 'trades', reason: 'missing_field' }, ['r1']],
+    [{ sinceMs: Date.now() - 3_600_000 }, ['b', 'r1']],
+    [{ kind: 'nothing' }, []],
+  ])('filtered by %j', async (filter, ids) => {
+    await quarantine(test.db, venue, [
+      record(),
+      record({ kind: 'books', recordId: 'b' }),
+      record({ reason: 'odd', recordId: 'o' }),
+    ]);
+    await age('o', 2);
+    const { entries } = await listQuarantine(test.db, { venue, ...filter }, { limit: 10 });
+    expect(entries.map((entry) => entry.recordId).sort()).toEqual(ids);
+    const summary = await summarizeQuarantine(test.db, { venue, ...filter });
+    expect(summary.reduce((sum, row) => sum + row.records, 0)).toBe(ids.length);
+  });
+
+  it('each record with all that is kept of it', async () => {
+    await quarantine(test.db, venue, [record(), record()]);
+    const { entries } = await listQuarantine(test.db, { venue }, { limit: 10 });
+    expect(entries).toEqual([
+      {
+        ...record(),
+        venue,
+        times: 2,
+        firstSeenMs: expect.any(Number),
+        lastSeenMs: expect.any(Number),
+      },
+    ]);
+  });
+
+  it('a walk in pages shows each once, the last seen first, rows of one moment too', async () => {
+    const ids = Array.from({ length: 25 }, (_, index) => `r${String(index).padStart(2, '0')}`);
+    await quarantine(
+      test.db,
+      venue,
+      ids.map((recordId) => record({ recordId })),
+    );
+    await age('r05', 5);
+    await age('r06', 6);
+    const seen: string[] = [];
+    let after: QuarantineCursor | undefined;
+    do {
+      const { entries, next } = await listQuarantine(test.db, { venue }, { limit: 4, ...(after && { after }) });
+      seen.push(...entries.map((entry) => entry.recordId));
+      after = next;
+    } while (after !== undefined);
+    const sameMoment = ids.filter((id) => id !== 'r05' && id !== 'r06').reverse();
+    expect(seen).toEqual([...sameMoment, 'r05', 'r06']);
+  });
+});
+
+describe('pruning', () => {
+  const all = () => summarizeQuarantine(test.db, { venue });
+
+  it('deletes only records that were not seen for the retention time', async () => {
+    await quarantine(test.db, venue, [record(), record({ recordId: 'r2' }), record({ recordId: 'r3' })]);
+    await age('r2', 30 * 24 + 1);
+    await age('r3', 30 * 24 - 1);
+    expect(await pruneQuarantine(test.db)).toBe(1);
+    expect((await stored()).map((row) => row.record_id)).toEqual(['r1', 'r3']);
+  });
+
+  it('keeps the newest of each reason, and the count of all', async () => {
+    const flood = Array.from({ length: 40 }, (_, index) => record({ recordId: `r${String(index).padStart(2, '0')}` }));
+    await quarantine(test.db, venue, [...flood, ...flood, record({ kind: 'books' }), record({ reason: 'odd' })]);
+    for (const index of [0, 1, 2]) await age(`r0${index}`, 1);
+    expect(await pruneQuarantine(test.db, { rowsPerReason: 37 })).toBe(3);
+    const rows = await stored();
+    const kept = rows.filter(
+      (row) => row.reason === 'missing_field' && row.record_id.startsWith('r') && row.times === 2,
+    );
+    expect(kept.map((row) => row.record_id)).toEqual(flood.slice(3).map((each) => each.recordId));
+    expect(rows.find((row) => row.record_id === '')).toMatchObject({ times: 6, detail: 'price: missing' });
+    expect(await all()).toMatchObject([{ records: 38, times: 80 }, { times: 1 }, { times: 1 }]);
+
+    expect(await pruneQuarantine(test.db, { rowsPerReason: 30 })).toBe(7);
+    expect(rows.length - (await stored()).length).toBe(7);
+    expect((await all())[0]).toMatchObject({ records: 31, times: 80 });
+    expect(await pruneQuarantine(test.db, { rowsPerReason: 30 })).toBe(0);
+  });
+
+  it('while polls go on refusing the same records loses no count', async () => {
+    const flood = Array.from({ length: 30 }, (_, index) => record({ recordId: `r${index}` }));
+    const write = () => test.db.transaction((tx) => quarantine(tx, venue, flood));
+    await write();
+    await Promise.all(
+      Array.from({ length: 8 }, (_, turn) =>
+        turn % 2 === 0 ? write() : pruneQuarantine(test.db, { rowsPerReason: 5 + turn }),
+      ),
+    );
+    expect((await all())[0]?.times).toBe(150);
+  });
+});

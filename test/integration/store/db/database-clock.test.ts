@@ -1,0 +1,51 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { DatabaseClock } from '../../../../src/store/db/database-clock.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const HOUR_MS = 3_600_000;
+const NOW = sql('test_now', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS at_ms');
+
+describe('the clock of the database', () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase({ poolSize: 2 });
+  });
+  afterAll(() => database.drop());
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** How far the clock is from the database's, which was asked before and after. */
+  async function distanceMs(clock: DatabaseClock): Promise<number> {
+    const [before] = await database.db.query<{ at_ms: number }>(NOW);
+    const shown = clock.now();
+    const [after] = await database.db.query<{ at_ms: number }>(NOW);
+    return Math.max((before?.at_ms ?? 0) - shown, shown - (after?.at_ms ?? 0));
+  }
+
+  it('is shown by a process whose own clock is an hour off', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - HOUR_MS });
+    const clock = new DatabaseClock(database.db);
+    expect(await distanceMs(clock)).toBeGreaterThan(HOUR_MS / 2);
+    await clock.read();
+    expect(await distanceMs(clock)).toBeLessThan(HOUR_MS / 100);
+  });
+
+  it('goes on when the process has its clock set', async () => {
+    const clock = new DatabaseClock(database.db);
+    await clock.read();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + HOUR_MS });
+    expect(await distanceMs(clock)).toBeLessThan(HOUR_MS / 100);
+  });
+
+  it('is read by one statement at a time', async () => {
+    const clock = new DatabaseClock(database.db);
+    const first = clock.read();
+    expect(clock.read()).toBe(first);
+    await first;
+    const next = clock.read();
+    expect(next).not.toBe(first);
+    await next;
+  });
+});

@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { createDataSource } from '../../../../src/store/db/data-source.ts';
+import { poolUse } from '../../../../src/store/db/pool-use.ts';
+import { Database, isDatabaseUnavailable, sql } from '../../../../src/store/db/tx.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { startTcpProxy, type TcpProxy } from '../../../support/processes/tcp-proxy.ts';
+
+const SILENCE_MS = 600;
+const ONE = sql('silent_one', 'SELECT 1 AS one');
+const LOCK = sql('silent_lock', 'SELECT pg_advisory_xact_lock($1)');
+const SLEEP = sql('silent_sleep', 'SELECT pg_sleep($1)');
+
+let test: TestDatabase;
+let network: TcpProxy;
+let db: Database;
+let lines: Record<string, unknown>[];
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+beforeEach(async () => {
+  lines = [];
+  network = await startTcpProxy(test.url);
+  const log = createLogger({
+    process: 'test',
+    level: 'warn',
+    destination: { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) },
+  });
+  const source = createDataSource({
+    databaseUrl: network.url,
+    poolSize: 4,
+    silenceMs: SILENCE_MS,
+    applicationName: 'silent',
+    log,
+  });
+  await source.initialize();
+  db = new Database(source);
+});
+afterEach(async () => {
+  await db.dataSource.destroy();
+  await network.close();
+});
+
+/** Opens so many connections, which are idle afterwards. */
+async function openAll(count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, () => db.query(SLEEP, [0.05])));
+}
+
+const error = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'answered',
+    (thrown: unknown) => thrown,
+  );
+
+describe('a database that does not answer any more', () => {
+  it('fails waiting statements and transactions, and ends idle connections', async () => {
+    await openAll(4);
+    network.forsake();
+    const thrown = await Promise.all([
+      error(db.query(ONE)),
+      error(db.transaction((tx) => tx.query(ONE))),
+      error(db.transaction(() => Promise.resolve())),
+    ]);
+    for (const each of thrown) {
+      expect(each).toMatchObject({ message: expect.stringContaining('did not answer for 0.6 s') });
+      expect(isDatabaseUnavailable(each)).toBe(true);
+    }
+    // The fourth was idle: no statement has to wait for it.
+    expect(await db.query(ONE)).toEqual([{ one: 1 }]);
+    expect(lines.filter(({ msg }) => String(msg).includes('does not answer'))).toEqual([
+      expect.objectContaining({ level: 'warn', connections: 4, limitMs: SILENCE_MS }),
+    ]);
+  });
+
+  it('keeps a connection whose statement runs', async () => {
+    await openAll(1);
+    network.forsake();
+    const [lost, slow] = await Promise.all([error(db.query(ONE)), db.query(SLEEP, [2 * (SILENCE_MS / 1000)])]);
+    expect(isDatabaseUnavailable(lost)).toBe(true);
+    expect(slow).toEqual([{ pg_sleep: '' }]);
+    expect(lines.filter(({ msg }) => String(msg).includes('does not answer'))).toMatchObject([{ connections: 1 }]);
+  });
+
+  it('is waited for as long as it works, or waits for a lock', async () => {
+    await openAll(3);
+    const locked = db.transaction(async (tx) => {
+      await tx.query(LOCK, [1]);
+      await tx.query(SLEEP, [3 * (SILENCE_MS / 1000)]);
+    });
+    const waiting = db.transaction((tx) => tx.query(LOCK, [1]));
+    await locked;
+    await waiting;
+    expect(lines).toEqual([]);
+  });
+
+  it('is waited for when it answers in time', async () => {
+    network.hold();
+    const asked = db.query(ONE);
+    await delay(SILENCE_MS / 2);
+    network.resume();
+    expect(await asked).toEqual([{ one: 1 }]);
+    expect(lines).toEqual([]);
+  });
+
+  it('is not judged for time in which this process was stopped', async () => {
+    await openAll(2);
+    const asked = db.query(SLEEP, [0.3]);
+    // A check sees it wait, then its answer comes between two checks.
+    await delay(SILENCE_MS / 5);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * SILENCE_MS);
+    expect(await asked).toEqual([{ pg_sleep: '' }]);
+    expect(lines).toEqual([]);
+  });
+
+  it('may stay silent without a pending statement', async () => {
+    await openAll(3);
+    await delay(3 * SILENCE_MS);
+    expect(poolUse(db.dataSource).open).toBe(3);
+    expect(await db.query(ONE)).toEqual([{ one: 1 }]);
+    expect(lines).toEqual([]);
+  });
+});

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
+import {
+  type DeliveredAttempt,
+  finishDelivered,
+  recordDelivered,
+} from '../../../../src/store/deliveries/delivered-attempts.ts';
+import { claimDue } from '../../../../src/store/deliveries/delivery-claims.ts';
+import { finishAttempt } from '../../../../src/store/deliveries/delivery-outcomes.ts';
+import { anAccount, aSubscription } from '../../../factories/alerts.ts';
+import {
+  aDelivery,
+  type DeliveryFields,
+  storedAttempts,
+  storedDelivery,
+  storedSubscription,
+} from '../../../factories/deliveries.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+let test: TestDatabase;
+let accountId: bigint;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  accountId = await anAccount(test.db);
+});
+afterAll(() => test.drop());
+
+const STARTED = new Date('2026-01-02T03:04:05.678Z');
+const SET_FAILING = sql(
+  'test_set_failing',
+  `UPDATE webhook_subscription SET failing_since = now() - interval '1 day', exhausted_count = 3 WHERE pk = $1`,
+);
+const SET_STATUS = sql('test_set_status', 'UPDATE delivery SET status = $2 WHERE pk = $1');
+const STEAL = sql('test_steal', `UPDATE delivery SET locked_until = now() + interval '9 hours' WHERE pk = $1`);
+
+/** A subscription with claimed deliveries, each of them delivered. */
+async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<DeliveredAttempt[]> {
+  const subscriptionPk = await aSubscription(test.db, { accountId });
+  for (let index = 0; index < count; index += 1) await aDelivery(test.db, { accountId, subscriptionPk, ...fields });
+  const claim = await claimDue(test.db, subscriptionPk, count);
+  return (claim?.deliveries ?? []).map((delivery, index) => ({
+    subscriptionPk,
+    delivery,
+    attempt: {
+      startedAt: STARTED,
+      durationMs: 12.6 + index,
+      outcome: 'delivered',
+      statusCode: 200 + index,
+      ...(index === 0 && { responseExcerpt: Buffer.from([0, 255, 92, 34]) }),
+    },
+  }));
+}
+
+/** Counts transactions and lets the first of them be held. */
+class WatchedDatabase extends Database {
+  transactions = 0;
+  held: Promise<void> = Promise.resolve();
+
+  override async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    this.transactions += 1;
+    await this.held;
+    return super.transaction(work);
+  }
+}
+
+describe('many delivered attempts in one transaction', () => {
+  it('are each recorded as one alone would be', async () => {
+    const made = [...(await delivered(3)), ...(await delivered(2))];
+    const [alone] = await delivered(1);
+    if (alone === undefined) throw new Error('nothing was claimed');
+    await finishAttempt(test.db, alone.subscriptionPk, alone.delivery, alone.attempt, { state: 'delivered' });
+    expect(await finishDelivered(test.db, made)).toEqual(new Set(made.map(({ delivery }) => delivery.pk)));
+    const { delivered_at: _at, due_in: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
+    for (const { delivery, attempt } of made) {
+      const stored = await storedDelivery(test.db, delivery.pk);
+      expect(stored).toMatchObject({ ...expected, last_status_code: attempt.statusCode });
+      expect(stored.delivered_at).toBeInstanceOf(Date);
+      expect(await storedAttempts(test.db, delivery.pk)).toEqual([
+        {
+          attempt_number: 1,
+          outcome: 'delivered',
+          status_code: attempt.statusCode,
+          error_code: null,
+          duration_ms: Math.round(attempt.durationMs),
+          response_excerpt: attempt.responseExcerpt ?? null,
+        },
+      ]);
+    }
+  });
+
+  it('skip attempts whose lease was taken over, and record nothing twice', async () => {
+    const made = await delivered(4);
+    const [lost, finished, cancelled, plain] = made.map(({ delivery }) => delivery.pk);
+    await test.db.query(STEAL, [lost]);
+    await finishDelivered(test.db, made.slice(1, 2));
+    await test.db.query(SET_STATUS, [cancelled, 'cancelled']);
+    expect(await finishDelivered(test.db, made)).toEqual(new Set([cancelled, plain]));
+    expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attempt_count: 0 });
+    expect(await storedAttempts(test.db, lost ?? 0n)).toEqual([]);
+    expect(await storedAttempts(test.db, finished ?? 0n)).toHaveLength(1);
+    // The receiver has it, even when it was cancelled meanwhile.
+    expect(await storedDelivery(test.db, cancelled ?? 0n)).toMatchObject({ status: 'delivered' });
+    expect(await finishDelivered(test.db, made)).toEqual(new Set());
+  });
+
+  it('clear the failures of their own subscriptions only, and test events clear none', async () => {
+    const [first, second, tested, lost] = [
+      await delivered(1),
+      await delivered(1),
+      await delivered(1, { isTest: true }),
+      await delivered(1),
+    ];
+    const made = [first, second, tested, lost].flat();
+    for (const { subscriptionPk } of made) await test.db.query(SET_FAILING, [subscriptionPk]);
+    await test.db.query(STEAL, [lost[0]?.delivery.pk]);
+    const outsider = await aSubscription(test.db, { accountId });
+    await test.db.query(SET_FAILING, [outsider]);
+    await finishDelivered(test.db, made);
+    const counts = [];
+    for (const pk of [...made.map(({ subscriptionPk }) => subscriptionPk), outsider]) {
+      counts.push((await storedSubscription(test.db, pk)).exhausted_count);
+    }
+    expect(counts).toEqual([0, 0, 3, 3, 3]);
+  });
+
+  it('in opposite orders from many processes end without a deadlock', async () => {
+    const made = [...(await delivered(8)), ...(await delivered(8)), ...(await delivered(8))];
+    const calls = Array.from({ length: 8 }, (_, index) =>
+      finishDelivered(test.db, index % 2 === 0 ? made : [...made].reverse()),
+    );
+    const recorded = (await Promise.all(calls)).flatMap((pks) => [...pks]);
+    expect(recorded.sort()).toEqual(made.map(({ delivery }) => delivery.pk).sort());
+  });
+});
+
+describe('attempts that end one after the other', () => {
+  let db: WatchedDatabase;
+  beforeEach(() => {
+    db = new WatchedDatabase(test.db.dataSource);
+  });
+
+  it('share the transaction that follows the one in flight', async () => {
+    const made = await delivered(8);
+    let letGo = (): void => undefined;
+    db.held = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const finished = made.map((one) => recordDelivered(db, one));
+    expect(db.transactions).toBe(1);
+    letGo();
+    expect(await Promise.all(finished)).toEqual(made.map(() => ({ isRecorded: true })));
+    expect(db.transactions).toBe(2);
+    const [again] = made;
+    expect(again && (await recordDelivered(db, again))).toEqual({ isRecorded: false });
+    expect(db.transactions).toBe(3);
+  });
+
+  it('that Postgres refuses fail alone', async () => {
+    const made = await delivered(5);
+    const bad = made[3];
+    if (bad === undefined) throw new Error('nothing was claimed');
+    // Beyond the range of the column.
+    made[3] = { ...bad, attempt: { ...bad.attempt, durationMs: 2 ** 31 + 5 } };
+    const results = await Promise.allSettled(made.map((one) => recordDelivered(db, one)));
+    expect(results.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', is_locked: true });
+  });
+
+  it('all fail when the database is away, and the next ones do not', async () => {
+    const made = await delivered(3);
+    db.held = Promise.reject(new Error('Connection terminated'));
+    const results = await Promise.allSettled(made.map((one) => recordDelivered(db, one)));
+    expect(results.every(({ status }) => status === 'rejected')).toBe(true);
+    db.held = Promise.resolve();
+    const [first] = made;
+    expect(first && (await recordDelivered(db, first))).toEqual({ isRecorded: true });
+  });
+});

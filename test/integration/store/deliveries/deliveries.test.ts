@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
+import {
+  CLAIM_LEASE_SECONDS,
+  type ClaimedDelivery,
+  claimDue,
+  MAX_IN_FLIGHT,
+  releaseClaim,
+} from '../../../../src/store/deliveries/delivery-claims.ts';
+import { dueSubscriptions, oldestOverdueSeconds } from '../../../../src/store/deliveries/delivery-due.ts';
+import { aSubscription } from '../../../factories/alerts.ts';
+import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
+import { deliveryDesk, END_LEASE } from './delivery-desk.ts';
+
+const LOCK_WAITERS = sql(
+  'test_lock_waiters',
+  `SELECT count(*)::int AS waiting FROM pg_stat_activity
+   WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event IN ('transactionid', 'tuple')`,
+);
+
+const desk = deliveryDesk();
+const { due, many, claim, claimOne, finish } = desk;
+
+/** Resolves when `count` backends wait for a row: the interleaving a test set up is reached. */
+async function blocked(count: number): Promise<void> {
+  for (;;) {
+    const [row] = await desk.db.query<{ waiting: number }>(LOCK_WAITERS);
+    if ((row?.waiting ?? 0) >= count) return;
+  }
+}
+
+/** A claim that has taken its rows and does not commit until it is told to. */
+function claimHeldOpen(pk: bigint) {
+  let commit: () => void = () => undefined;
+  let claimed: () => void = () => undefined;
+  const mayCommit = new Promise<void>((resolve) => {
+    commit = resolve;
+  });
+  const isClaimed = new Promise<void>((resolve) => {
+    claimed = resolve;
+  });
+  class HeldDatabase extends Database {
+    override transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+      return super.transaction(async (tx) => {
+        const result = await work(tx);
+        claimed();
+        await mayCommit;
+        return result;
+      });
+    }
+  }
+  const deliveries = claimDue(new HeldDatabase(desk.db.dataSource), pk, MAX_IN_FLIGHT).then(
+    (taken) => taken?.deliveries ?? [],
+  );
+  return { deliveries, isClaimed, commit: () => commit() };
+}
+
+describe('claiming', () => {
+  it('gives the delivery with its event, and the subscription to send it to', async () => {
+    const { pk, id, eventId } = await due({ body: '{"exact":1.10}' });
+    const claimed = await claimDue(desk.db, desk.subscriptionPk, 8);
+    expect(claimed?.subscription).toMatchObject({
+      pk: desk.subscriptionPk,
+      url: 'https://receiver.test/',
+      sealedSecret: 'sealed',
+    });
+    expect(claimed?.deliveries).toEqual([
+      {
+        pk,
+        id,
+        eventId,
+        eventType: 'price_alert',
+        body: '{"exact":1.10}',
+        isTest: false,
+        attemptCount: 0,
+        scheduleFrom: 0,
+        lease: expect.any(String),
+        createdAt: expect.any(Date),
+      },
+    ]);
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', is_locked: true, attempt_count: 0 });
+  });
+
+  it('an unknown subscription is null', async () => {
+    expect(await claimDue(desk.db, 999_999n, 8)).toBeNull();
+  });
+
+  it('takes first attempts ahead of retries, and of each the oldest due', async () => {
+    const oldRetry = await due({ attemptCount: 3, dueInSeconds: -900 });
+    const newRetry = await due({ attemptCount: 1, dueInSeconds: -30 });
+    const late = await due({ dueInSeconds: -10 });
+    const early = await due({ dueInSeconds: -20 });
+    await due({ dueInSeconds: 5 });
+    const order = [];
+    for (let turn = 0; turn < 4; turn++) order.push((await claimOne()).pk);
+    expect(order).toEqual([early.pk, late.pk, oldRetry.pk, newRetry.pk]);
+    expect(await claim()).toEqual([]);
+  });
+
+  it('skips deliveries that are not due, over, or of another subscription', async () => {
+    await due({ dueInSeconds: 60 });
+    for (const status of ['delivered', 'failed', 'cancelled'] as const) await due({ status });
+    const other = await aSubscription(desk.db, { accountId: desk.accountId });
+    await due({ subscriptionPk: other });
+    expect(await claim()).toEqual([]);
+  });
+
+  it('never hands out more than eight at once, however many ask together', async () => {
+    await many(40);
+    const claims = await Promise.all(Array.from({ length: 12 }, () => claim()));
+    const taken = claims.flat().map((delivery) => delivery.pk);
+    expect(taken).toHaveLength(MAX_IN_FLIGHT);
+    expect(new Set(taken).size).toBe(MAX_IN_FLIGHT);
+    expect(await claim()).toEqual([]);
+  });
+
+  it('a claim that is not committed yet counts: another waits for it', async () => {
+    await many(MAX_IN_FLIGHT, { attemptCount: 1 });
+    const first = claimHeldOpen(desk.subscriptionPk);
+    await first.isClaimed;
+    // Goes first, so a claim that did not wait would find it, and count nothing in flight.
+    await due();
+    const second = claim();
+    await blocked(1);
+    first.commit();
+    expect(await first.deliveries).toHaveLength(MAX_IN_FLIGHT);
+    expect(await second).toEqual([]);
+  });
+
+  it('hands out as many again as were finished', async () => {
+    await many(12);
+    const first = await claim();
+    await Promise.all(first.slice(0, 3).map((delivery) => finish(delivery, { state: 'delivered' })));
+    expect(await claim()).toHaveLength(3);
+    expect(await claim()).toHaveLength(0);
+  });
+
+  it('asks no more than the limit', async () => {
+    await many(4);
+    expect(await claim(0)).toHaveLength(0);
+    expect(await claim(3)).toHaveLength(3);
+    expect(await claim(8)).toHaveLength(1);
+  });
+
+  it('claims the deliveries of a dead worker once its lease has ended', async () => {
+    const held = await due({ lockedForSeconds: 1 });
+    const dead = await due({ lockedForSeconds: -1, attemptCount: 2 });
+    expect((await claim()).map((delivery) => delivery.pk)).toEqual([dead.pk]);
+    expect(await claim()).toEqual([]);
+    await desk.db.query(END_LEASE, [held.pk]);
+    expect((await claim()).map((delivery) => delivery.pk)).toEqual([held.pk]);
+  });
+
+  it('a lease is longer than the longest attempt', () => {
+    expect(CLAIM_LEASE_SECONDS).toBeGreaterThan(30);
+  });
+
+  it.each([
+    ['delivered', `status = 'delivered', attempt_count = 1, locked_until = NULL`],
+    [
+      'put off',
+      `attempt_count = 1, locked_until = NULL, last_error = 'http_status', next_attempt_at = now() + interval '1 hour'`,
+    ],
+  ])('does not send again what was %s while the claim waited for it', async (what, change) => {
+    const { pk } = await due({ lockedForSeconds: -1 });
+    let waiting: Promise<ClaimedDelivery[]> | undefined;
+    await desk.db.transaction(async (tx) => {
+      await tx.query(sql(`test_late_finish_${what}`, `UPDATE delivery SET ${change} WHERE pk = $1`), [pk]);
+      waiting = claim();
+      await blocked(1);
+    });
+    expect(await waiting).toEqual([]);
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ is_locked: false, attempt_count: 1 });
+  });
+});
+
+describe('giving a claim back', () => {
+  it('charges nothing: no attempt, no count, due again after the delay', async () => {
+    const { pk } = await due({ attemptCount: 2 });
+    await releaseClaim(desk.db, await claimOne(), 30, 'internal_error');
+    const stored = await storedDelivery(desk.db, pk);
+    expect(stored).toMatchObject({
+      status: 'pending',
+      attempt_count: 2,
+      is_locked: false,
+      last_error: 'internal_error',
+    });
+    expect(stored.due_in).toBeGreaterThan(25);
+    expect(await storedAttempts(desk.db, pk)).toEqual([]);
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ failing_since: null });
+  });
+
+  it('does nothing when another worker finished it', async () => {
+    const { pk } = await due();
+    const mine = await claimOne();
+    await finish(mine, { state: 'retry', delaySeconds: 1_000 });
+    await releaseClaim(desk.db, mine, 0, 'internal_error');
+    expect((await storedDelivery(desk.db, pk)).due_in).toBeGreaterThan(900);
+  });
+});
+
+describe('the query of the reconcile timer', () => {
+  it('returns subscriptions with due and unclaimed rows, once each, up to a limit', async () => {
+    await desk.db.query(sql('test_clear_due', `UPDATE delivery SET status = 'cancelled' WHERE status = 'pending'`));
+    expect(await dueSubscriptions(desk.db, 10)).toEqual([]);
+    expect(await oldestOverdueSeconds(desk.db)).toBe(0);
+    await many(3);
+    await due({ subscriptionPk: await aSubscription(desk.db, { accountId: desk.accountId }), dueInSeconds: 60 });
+    await due({ subscriptionPk: await aSubscription(desk.db, { accountId: desk.accountId }), lockedForSeconds: 60 });
+    await due({ subscriptionPk: await aSubscription(desk.db, { accountId: desk.accountId }), status: 'failed' });
+    const died = await aSubscription(desk.db, { accountId: desk.accountId });
+    await due({ subscriptionPk: died, lockedForSeconds: -1, dueInSeconds: -500 });
+    expect((await dueSubscriptions(desk.db, 10)).sort()).toEqual([desk.subscriptionPk, died].sort());
+    expect(await dueSubscriptions(desk.db, 1)).toHaveLength(1);
+    const overdue = await oldestOverdueSeconds(desk.db);
+    expect(overdue).toBeGreaterThanOrEqual(500);
+    expect(overdue).toBeLessThan(600);
+  });
+});

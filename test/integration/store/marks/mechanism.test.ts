@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Queryable, sql, type Tx } from '../../../../src/store/db/tx.ts';
+import { stageStates } from '../../../../src/store/marks/backlog.ts';
+import {
+  claimMarks,
+  insertMarks,
+  lockShards,
+  type Mark,
+  releaseParkedMarks,
+  waitingShards,
+} from '../../../../src/store/marks/marks.ts';
+import { workShards } from '../../../../src/store/marks/stage.ts';
+import { gate } from '../../../support/gate.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { advisoryWaiters } from '../../../support/postgres/postgres-lock.ts';
+
+const STAGE = 'fold-candles' as const;
+const SHARD = 1;
+const ALL = { limit: 100, order: 'oldest' as const };
+const CLEAR = sql('test_clear_marks', 'TRUNCATE mark, parked_mark');
+const ADD_FACT = sql('test_add_fact', 'INSERT INTO fact (key, value) VALUES ($1, $2)');
+/** By this transaction, from the table, index or not. */
+const MARKS_READ = sql(
+  'test_marks_read',
+  `SELECT (seq_tup_read + idx_tup_fetch)::int AS read FROM pg_stat_xact_user_tables WHERE relname = 'mark'`,
+);
+const READ_FACTS = sql('test_read_facts', 'SELECT value FROM fact WHERE key = $1 ORDER BY value');
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await test.db.query(sql('test_create_fact', 'CREATE TABLE fact (key bigint, value int)'));
+});
+afterAll(() => test.drop());
+beforeEach(async () => {
+  await test.db.query(CLEAR);
+  await test.db.query(sql('test_clear_facts', 'TRUNCATE fact'));
+});
+
+async function addFact(tx: Tx, key: bigint, value: number): Promise<void> {
+  await tx.query(ADD_FACT, [key, value]);
+  await insertMarks(tx, STAGE, [{ key, detail: BigInt(value) }]);
+}
+
+async function factsOf(tx: Tx, key: bigint): Promise<number[]> {
+  return (await tx.query<{ value: number }>(READ_FACTS, [key])).map((row) => row.value);
+}
+
+/** The pending marks of the stage. */
+async function backlog(db: Queryable): Promise<{ waiting: number; parked: number } | undefined> {
+  const [state] = await stageStates(db, [STAGE]);
+  return state && { waiting: state.waiting, parked: state.parked };
+}
+
+describe('marks, claimed by shard', () => {
+  it('are gone once their work is committed, and not before', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    await expect(
+      workShards(test.db, STAGE, [SHARD], ALL, async () =>
+        Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })),
+      ),
+    ).rejects.toThrow('gone');
+    expect(await waitingShards(test.db, STAGE)).toEqual([SHARD]);
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
+    expect(done).toMatchObject({ claimed: 1, results: [[10]] });
+    expect(await waitingShards(test.db, STAGE)).toEqual([]);
+  });
+
+  it('a fact committed between a claim and its read is read, or leaves its mark for the next claim', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    const seen = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
+      await test.db.transaction((other) => addFact(other, 1n, 20));
+      return factsOf(tx, 1n);
+    });
+    expect(seen.results).toEqual([[10, 20]]);
+    const after = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
+    expect(after).toMatchObject({ claimed: 1, results: [[10, 20]] });
+  });
+
+  it('a fact whose transaction ends after the read is worked off by a later claim', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    const inserted = gate();
+    const mayCommit = gate();
+    const late = test.db.transaction(async (tx) => {
+      await addFact(tx, 1n, 20);
+      inserted.open();
+      await mayCommit.opened;
+    });
+    await inserted.opened;
+    const first = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
+    expect(first.results).toEqual([[10]]);
+    mayCommit.open();
+    await late;
+    const second = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
+    expect(second).toMatchObject({ claimed: 1, results: [[10, 20]] });
+  });
+
+  it('two claims of one shard take turns: the second sees the writes of the first', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 1));
+    const claimed = gate();
+    const mayCommit = gate();
+    const order: string[] = [];
+    const first = workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
+      await tx.query(ADD_FACT, [1n, 2]);
+      claimed.open();
+      await mayCommit.opened;
+      order.push('first');
+    });
+    await claimed.opened;
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 3n }]));
+    const second = workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
+      order.push('second');
+      return factsOf(tx, 1n);
+    });
+    await advisoryWaiters(test.db, 1);
+    mayCommit.open();
+    await first;
+    expect((await second).results).toEqual([[1, 2]]);
+    expect(order).toEqual(['first', 'second']);
+  });
+
+  it('shards do not wait for each other', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(tx, STAGE, [
+        { key: 1n, detail: 0n },
+        { key: 2n, detail: 0n },
+      ]),
+    );
+    const done = await workShards(test.db, STAGE, [1], ALL, async () =>
+      workShards(test.db, STAGE, [2], ALL, async (_tx, marks) => marks.length),
+    );
+    expect(done.results[0]).toMatchObject({ claimed: 1, results: [1] });
+  });
+
+  it('of several shards go in one claim, each shard with its part of the limit', async () => {
+    const marks = [1n, 1n, 1n, 2n, 3n, 17n].map((key, n) => ({ key, detail: BigInt(n) }));
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, marks));
+    const claim = { limit: 4, order: 'newest' } as const;
+    const claimed = await workShards(test.db, STAGE, [2, 1], claim, async (_tx, some) =>
+      some.map(({ detail }) => detail),
+    );
+    expect(claimed).toMatchObject({ claimed: 3, results: [[2n, 3n, 5n]] });
+    expect(await waitingShards(test.db, STAGE)).toEqual([1, 3]);
+  });
+
+  it('of several shards in any order are claimed without a deadlock', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(
+        tx,
+        STAGE,
+        Array.from({ length: 16 }, (_, n) => ({ key: BigInt(n), detail: 0n })),
+      ),
+    );
+    const orders = [[...Array(16).keys()], [...Array(16).keys()].reverse()];
+    const done = await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        workShards(
+          test.db,
+          STAGE,
+          orders[n % 2] ?? [],
+          { limit: 16, order: 'oldest' },
+          async (_tx, some) => some.length,
+        ),
+      ),
+    );
+    expect(done.map(({ claimed }) => claimed).sort((a, b) => b - a)).toEqual([16, ...Array(11).fill(0)]);
+  });
+
+  it('are claimed and found without reading the whole backlog, with any planner statistics', async () => {
+    const many = Array.from({ length: 100_000 }, (_, n) => ({ key: BigInt(n), detail: 0n }));
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, many));
+    for (const order of ['oldest', 'newest'] as const) {
+      const done = await workShards(test.db, STAGE, [SHARD], { limit: 10, order }, (tx) =>
+        tx.query<{ read: number }>(MARKS_READ),
+      );
+      expect(done).toMatchObject({ claimed: 10 });
+      expect(done.results[0]?.[0]?.read).toBeLessThan(100);
+    }
+    const read: number[] = [];
+    const counting: Pick<typeof test.db, 'transaction'> = {
+      transaction: (work) =>
+        test.db.transaction(async (tx) => {
+          const result = await work(tx);
+          for (const row of await tx.query<{ read: number }>(MARKS_READ)) read.push(row.read);
+          return result;
+        }),
+    };
+    expect(await waitingShards(counting, STAGE)).toHaveLength(16);
+    expect(read[0]).toBeLessThan(100);
+  });
+
+  it('come back when the process holding the claim loses its connection', async () => {
+    await test.db.transaction((tx) => addFact(tx, 1n, 10));
+    const claim = test.db.transaction(async (tx) => {
+      await lockShards(tx, STAGE, [SHARD]);
+      expect(await claimMarks(tx, STAGE, [SHARD], ALL)).toHaveLength(1);
+      const [row] = await tx.query<{ pid: number }>(sql('test_pid', 'SELECT pg_backend_pid() AS pid'));
+      await test.db.query(sql('test_kill', 'SELECT pg_terminate_backend($1)'), [row?.pid]);
+      await tx.query(sql('test_one', 'SELECT 1'));
+    });
+    await expect(claim).rejects.toThrow();
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => factsOf(tx, 1n));
+    expect(done).toMatchObject({ claimed: 1, results: [[10]] });
+  });
+
+  it('held by a process that was stopped go to another once Postgres ends its session', async () => {
+    const frozen = await createTestDatabase({ idleInTransactionMs: 1_000 });
+    try {
+      await frozen.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 1n }]));
+      const thaw = gate();
+      const holding = gate();
+      const stopped = workShards(frozen.db, STAGE, [SHARD], ALL, async (tx) => {
+        holding.open();
+        await thaw.opened;
+        return tx.query(sql('test_thawed', 'SELECT 1'));
+      });
+      const outcome = expect(stopped).rejects.toThrow();
+      await holding.opened;
+      // Waits for the shard until the stopped one is thrown out, then finds the mark where it was.
+      const done = await workShards(frozen.db, STAGE, [SHARD], ALL, async (_tx, marks) => marks.length);
+      expect(done).toMatchObject({ claimed: 1, results: [1] });
+      thaw.open();
+      await outcome;
+      expect(await backlog(frozen.db)).toEqual({ waiting: 0, parked: 0 });
+    } finally {
+      await frozen.drop();
+    }
+  });
+
+  it('that are not ripe stay', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(tx, STAGE, [
+        { key: 1n, detail: 60n },
+        { key: 1n, detail: 120n },
+      ]),
+    );
+    const claim = { ...ALL, detailBelow: 120n };
+    const done = await workShards(test.db, STAGE, [SHARD], claim, async (_tx, marks) =>
+      marks.map((mark) => mark.detail),
+    );
+    expect(done.results).toEqual([[60n]]);
+    expect(await waitingShards(test.db, STAGE, 120n)).toEqual([]);
+    expect(await waitingShards(test.db, STAGE, 121n)).toEqual([SHARD]);
+  });
+});
+
+describe('a poison key', () => {
+  const keys = [1n, 17n, 33n, 49n, 65n];
+  const failOn = (poison: bigint) => async (tx: Tx, marks: readonly Mark[]) => {
+    for (const mark of marks) {
+      await tx.query(ADD_FACT, [mark.key, mark.key === poison ? '99999999999' : 1]);
+    }
+    return marks.map((mark) => mark.key);
+  };
+
+  it('is parked with its reason while its neighbours go through', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(
+        tx,
+        STAGE,
+        keys.map((key) => ({ key, detail: 0n })),
+      ),
+    );
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, failOn(33n));
+    expect(done.claimed).toBe(5);
+    expect(done.parked.flatMap(({ marks }) => marks.map((mark) => mark.key))).toEqual([33n]);
+    expect(done.results.flat().sort()).toEqual([1n, 17n, 49n, 65n]);
+    expect(await backlog(test.db)).toEqual({ waiting: 0, parked: 1 });
+    const [parked] = await test.db.query<{ error: string }>(sql('test_parked', 'SELECT error FROM parked_mark'));
+    expect(parked?.error).toContain('out of range');
+  });
+
+  it('can be released and worked again', async () => {
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
+    await workShards(test.db, STAGE, [SHARD], ALL, failOn(33n));
+    expect(await releaseParkedMarks(test.db, STAGE)).toBe(1);
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, failOn(0n));
+    expect(done).toMatchObject({ claimed: 1, parked: [] });
+  });
+
+  it('is not blamed for a connection lost between its last statement and the commit', async () => {
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
+    const cut = workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
+      const [row] = await tx.query<{ pid: number }>(sql('test_own_pid', 'SELECT pg_backend_pid() AS pid'));
+      await test.db.query(sql('test_terminate', 'SELECT pg_terminate_backend($1, 5000)'), [row?.pid]);
+    });
+    await expect(cut).rejects.toThrow();
+    expect(await backlog(test.db)).toEqual({ waiting: 1, parked: 0 });
+  });
+
+  it('that fails only once is worked at the second try', async () => {
+    await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
+    let tries = 0;
+    const done = await workShards(test.db, STAGE, [SHARD], ALL, async () => {
+      tries += 1;
+      if (tries === 1) throw new Error('a passing fault');
+    });
+    expect(done).toMatchObject({ claimed: 1, parked: [] });
+  });
+
+  it('is not blamed for a broken statement or an absent database', async () => {
+    await test.db.transaction((tx) =>
+      insertMarks(
+        tx,
+        STAGE,
+        keys.map((key) => ({ key, detail: 0n })),
+      ),
+    );
+    const broken = workShards(test.db, STAGE, [SHARD], ALL, (tx) =>
+      tx.query(sql('test_broken', 'SELECT * FROM nowhere')),
+    );
+    await expect(broken).rejects.toThrow('nowhere');
+    expect(await backlog(test.db)).toEqual({ waiting: 5, parked: 0 });
+  });
+});

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { shardOf } from '../../../../src/domain/values/shard.ts';
+import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const LATEST = sql(
+  'test_latest',
+  `SELECT price, bid, ask, as_of, received_at, xmin::text AS version FROM latest_price WHERE token_id = $1`,
+);
+const HISTORY = sql(
+  'test_history',
+  `SELECT price, bid, ask, as_of, received_at FROM price_history WHERE token_id = $1 ORDER BY received_at, as_of`,
+);
+const OBSERVED = sql(
+  'test_observed',
+  'SELECT price, venue_at, received_at FROM observation WHERE token_id = $1 ORDER BY received_at',
+);
+const MARKS = sql('test_marks', 'SELECT shard, detail FROM mark WHERE stage = $1 AND key = $2 ORDER BY id');
+const BLOCKED = sql(
+  'test_blocked',
+  `SELECT count(*)::int AS waiting FROM pg_stat_activity
+   WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+);
+
+const T = Date.UTC(2026, 0, 5, 12);
+
+let test: TestDatabase;
+let token: bigint;
+let made = 0;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const partitions = new Partitions(test.db);
+  await partitions.ensureAroundNow('price_history');
+  await partitions.ensureAroundNow('observation');
+});
+afterAll(() => test.drop());
+beforeEach(async () => {
+  made += 1;
+  token = (await ensureTokens(test.db, [`price-${made}`], 'USD')).get(`price-${made}`) ?? 0n;
+});
+
+interface Quote {
+  bid?: string;
+  ask?: string;
+}
+
+function priceAt(seconds: number, price: string, quote: Quote = {}): TokenPrice {
+  const { bid, ask } = quote;
+  return {
+    tokenId: token,
+    asOfMs: T + seconds * 1000,
+    price: decimal(price),
+    ...(bid !== undefined && { bid: decimal(bid) }),
+    ...(ask !== undefined && { ask: decimal(ask) }),
+  };
+}
+
+const TICK = sql('test_tick', 'SELECT pg_sleep(0.002)');
+
+async function write(...prices: TokenPrice[]) {
+  const written = await test.db.transaction((tx) => writePrices(tx, prices));
+  // Rows are stamped to the millisecond, and two of one token in one millisecond are one row of history.
+  await test.db.query(TICK);
+  return written;
+}
+
+interface Row {
+  price: string;
+  bid: string | null;
+  ask: string | null;
+  as_of: Date;
+  received_at: Date;
+  version: string;
+}
+const latest = async () => (await test.db.query<Row>(LATEST, [token]))[0];
+const history = async () => (await test.db.query<Row>(HISTORY, [token])).map((row) => row.price);
+const observed = async () => (await test.db.query<Row>(OBSERVED, [token])).map((row) => row.price);
+const marks = (stage: string) => test.db.query<{ shard: number; detail: string }>(MARKS, [stage, token]);
+
+describe('writing prices', () => {
+  it('a first price is latest, history, observation, and a mark for both stages, at one moment of our clock', async () => {
+    expect(await write(priceAt(0, '0.8073684210526316', { bid: '0.80', ask: '0.81' }))).toEqual({
+      newer: 1,
+      movedTokenIds: [token],
+    });
+    const row = await latest();
+    expect(row).toMatchObject({ price: '0.8073684210526316', bid: '0.8', ask: '0.81', as_of: new Date(T) });
+    expect(await history()).toEqual(['0.8073684210526316']);
+    expect(await observed()).toEqual(['0.8073684210526316']);
+    const receivedMs = row?.received_at.getTime() ?? 0;
+    expect(await marks('evaluate-alerts')).toEqual([{ shard: shardOf(token), detail: String(receivedMs) }]);
+    const minute = Math.floor(receivedMs / 60_000) * 60;
+    expect(await marks('sample-snapshots')).toEqual([{ shard: shardOf(token), detail: String(minute) }]);
+    const [observation] = await test.db.query<{ received_at: Date; venue_at: Date }>(OBSERVED, [token]);
+    expect(observation).toMatchObject({ received_at: row?.received_at, venue_at: new Date(T) });
+  });
+
+  it('a late poll never moves a price back, and leaves no trace', async () => {
+    await write(priceAt(10, '0.5'));
+    const before = await latest();
+    expect(await write(priceAt(9, '0.1'))).toEqual({ newer: 0, movedTokenIds: [] });
+    expect(await write(priceAt(10, '0.2'))).toEqual({ newer: 0, movedTokenIds: [] });
+    expect(await latest()).toEqual(before);
+    expect(await history()).toEqual(['0.5']);
+    expect(await observed()).toEqual(['0.5']);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it('an unchanged price moves the clock only', async () => {
+    await write(priceAt(0, '0.5', { bid: '0.4' }));
+    expect(await write(priceAt(1, '0.50', { bid: '0.40' }))).toEqual({ newer: 1, movedTokenIds: [] });
+    expect((await latest())?.as_of).toEqual(new Date(T + 1000));
+    expect(await history()).toEqual(['0.5']);
+    expect(await observed()).toEqual(['0.5']);
+    expect(await marks('sample-snapshots')).toHaveLength(1);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it.each<[before: Quote, after: Quote]>([
+    [
+      { bid: '0.4', ask: '0.6' },
+      { bid: '0.41', ask: '0.6' },
+    ],
+    [{ bid: '0.4', ask: '0.6' }, { bid: '0.4' }],
+    [{}, { ask: '0.6' }],
+  ])('a quote that changes from %j to %j is history, but no observation', async (before, after) => {
+    await write(priceAt(0, '0.5', before));
+    expect(await write(priceAt(1, '0.5', after))).toEqual({ newer: 1, movedTokenIds: [] });
+    expect(await history()).toEqual(['0.5', '0.5']);
+    expect(await observed()).toEqual(['0.5']);
+    expect(await marks('sample-snapshots')).toHaveLength(2);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+    const row = await latest();
+    expect([row?.bid, row?.ask]).toEqual([after.bid ?? null, after.ask ?? null]);
+  });
+
+  it('a price that goes and comes back is three observations', async () => {
+    for (const [second, price] of ['0.5', '0.9', '0.5'].entries()) await write(priceAt(second, price));
+    expect(await observed()).toEqual(['0.5', '0.9', '0.5']);
+    expect(await history()).toEqual(['0.5', '0.9', '0.5']);
+  });
+
+  it('not observed: latest and history, but nothing for the alerts', async () => {
+    const result = await test.db.transaction((tx) => writePrices(tx, [priceAt(0, '1')], { observed: false }));
+    expect(result).toEqual({ newer: 1, movedTokenIds: [token] });
+    expect((await latest())?.price).toBe('1');
+    expect(await history()).toEqual(['1']);
+    expect(await observed()).toEqual([]);
+    expect(await marks('evaluate-alerts')).toEqual([]);
+  });
+
+  it('nothing to write is nothing', async () => {
+    expect(await write()).toEqual({ newer: 0, movedTokenIds: [] });
+  });
+
+  it('a token named twice does not fail the batch: the newer counts', async () => {
+    expect(await write(priceAt(2, '0.7'), priceAt(1, '0.6'))).toMatchObject({ newer: 1 });
+    expect((await latest())?.price).toBe('0.7');
+    expect(await write(priceAt(3, '0.8'), priceAt(4, '0.9'))).toMatchObject({ newer: 1 });
+    expect((await latest())?.price).toBe('0.9');
+  });
+
+  it('many tokens in one batch each get their own', async () => {
+    const mints = Array.from({ length: 200 }, (_, index) => `batch-${index}`);
+    const tokens = [...(await ensureTokens(test.db, mints, 'USD')).values()];
+    const prices = tokens.map((tokenId, index) => ({ tokenId, asOfMs: T, price: decimal(index / 200) }));
+    expect(await write(...prices)).toMatchObject({ newer: 200 });
+    const again = prices.map((price, index) => ({
+      ...price,
+      asOfMs: T + 1,
+      ...(index < 5 && { price: decimal('1') }),
+    }));
+    const { newer, movedTokenIds } = await write(...again);
+    expect(newer).toBe(200);
+    expect(movedTokenIds.sort()).toEqual(tokens.slice(0, 5).sort());
+  });
+});
+
+async function untilBlocked() {
+  for (;;) {
+    const [row] = await test.db.query<{ waiting: number }>(BLOCKED);
+    if ((row?.waiting ?? 0) > 0) return;
+  }
+}
+
+describe('two writers of one token', () => {
+  async function interleaved(first: TokenPrice, second: TokenPrice) {
+    let waiting: ReturnType<typeof write> | undefined;
+    await test.db.transaction(async (tx) => {
+      await writePrices(tx, [first]);
+      waiting = write(second);
+      await untilBlocked();
+    });
+    return waiting;
+  }
+
+  it("a writer that waited compares with the other's row: the newer price wins", async () => {
+    await write(priceAt(0, '0.5'));
+    expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.7'))).toEqual({ newer: 1, movedTokenIds: [token] });
+    expect((await latest())?.price).toBe('0.7');
+    expect((await observed()).sort()).toEqual(['0.5', '0.6', '0.7']);
+  });
+
+  it("a writer that waited compares with the other's row: the older price is dropped", async () => {
+    await write(priceAt(0, '0.5'));
+    expect(await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'))).toEqual({ newer: 0, movedTokenIds: [] });
+    expect((await latest())?.price).toBe('0.7');
+    expect(await observed()).toEqual(['0.5', '0.7']);
+    expect(await history()).toEqual(['0.5', '0.7']);
+  });
+
+  it('the very first price of a token: the older one that waited leaves no trace', async () => {
+    expect(await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'))).toEqual({ newer: 0, movedTokenIds: [] });
+    expect((await latest())?.price).toBe('0.7');
+    expect(await history()).toEqual(['0.7']);
+    expect(await observed()).toEqual(['0.7']);
+    expect(await marks('sample-snapshots')).toHaveLength(1);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it('the very first price of a token: the newer one that waited follows the older', async () => {
+    expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.7'))).toEqual({ newer: 1, movedTokenIds: [token] });
+    expect((await latest())?.price).toBe('0.7');
+    expect(await history()).toEqual(['0.6', '0.7']);
+    expect(await observed()).toEqual(['0.6', '0.7']);
+  });
+
+  it('two equal first prices of a token: the writer that waited only moves the time', async () => {
+    expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.60'))).toEqual({ newer: 1, movedTokenIds: [] });
+    expect((await latest())?.as_of).toEqual(new Date(T + 2000));
+    expect(await history()).toEqual(['0.6']);
+    expect(await observed()).toEqual(['0.6']);
+    expect(await marks('sample-snapshots')).toHaveLength(1);
+    expect(await marks('evaluate-alerts')).toHaveLength(1);
+  });
+
+  it('of a batch, only the first prices that raced are looked at again', async () => {
+    const mints = ['known', 'fresh'].map((name) => `${name}-${made}`);
+    const [known, fresh] = [...(await ensureTokens(test.db, mints, 'USD')).values()];
+    if (known === undefined || fresh === undefined) throw new Error('no tokens');
+    await write({ ...priceAt(0, '0.1'), tokenId: known });
+    let waiting: ReturnType<typeof write> | undefined;
+    await test.db.transaction(async (tx) => {
+      await writePrices(tx, [priceAt(1, '0.6')]);
+      const others = [known, fresh].map((tokenId, index) => ({ ...priceAt(1, `0.${index + 2}`), tokenId }));
+      waiting = write(priceAt(2, '0.7'), ...others);
+      await untilBlocked();
+    });
+    const written = await waiting;
+    expect(written?.newer).toBe(3);
+    expect(new Set(written?.movedTokenIds)).toEqual(new Set([token, known, fresh]));
+    for (const [tokenId, prices] of [[token, ['0.6', '0.7']] as const, [known, ['0.1', '0.2']] as const]) {
+      expect((await test.db.query<Row>(HISTORY, [tokenId])).map((row) => row.price)).toEqual(prices);
+    }
+    expect((await test.db.query<Row>(HISTORY, [fresh])).map((row) => row.price)).toEqual(['0.3']);
+  });
+
+  it('history is stamped in the order in which it was written, however long a writer waited', async () => {
+    await write(priceAt(0, '0.5'));
+    let waiting: ReturnType<typeof write> | undefined;
+    await test.db.transaction(async (tx) => {
+      await tx.query(sql('test_lock_price', 'SELECT FROM latest_price WHERE token_id = $1 FOR UPDATE'), [token]);
+      waiting = write(priceAt(2, '0.7'));
+      await untilBlocked();
+      await tx.query(TICK);
+      await writePrices(tx, [priceAt(1, '0.6')]);
+      await tx.query(TICK);
+    });
+    await waiting;
+    expect(await history()).toEqual(['0.5', '0.6', '0.7']);
+  });
+
+  it('crowds of writers of the same tokens in any order all get through, and the newest of each stays', async () => {
+    const mints = Array.from({ length: 20 }, (_, index) => `crowd-${made}-${index}`);
+    const tokens = [...(await ensureTokens(test.db, mints, 'USD')).values()];
+    await Promise.all(
+      Array.from({ length: 24 }, (_, writer) => {
+        const order = writer % 2 === 0 ? tokens : [...tokens].reverse();
+        return write(
+          ...order.map((tokenId) => ({ tokenId, asOfMs: T + ((writer * 7) % 24), price: decimal(writer / 100) })),
+        );
+      }),
+    );
+    // 7 and 24 share no factor, so exactly one writer has the newest time, 23: the one with writer * 7 = 23 (mod 24).
+    const newest = Array.from({ length: 24 }, (_, writer) => writer).find((writer) => (writer * 7) % 24 === 23) ?? 0;
+    for (const tokenId of tokens) {
+      const [row] = await test.db.query<Row>(LATEST, [tokenId]);
+      expect(row).toMatchObject({ price: String(decimal(newest / 100)), as_of: new Date(T + 23) });
+    }
+  });
+});

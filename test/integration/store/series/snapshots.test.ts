@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { shardOf } from '../../../../src/domain/values/shard.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { workShards } from '../../../../src/store/marks/stage.ts';
+import { writePrices } from '../../../../src/store/prices/prices.ts';
+import { currentMinute, sampleSnapshots } from '../../../../src/store/series/snapshots.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const ADD_HISTORY = sql(
+  'test_add_history',
+  'INSERT INTO price_history (token_id, received_at, as_of, price, bid, ask) VALUES ($1, $2, $2, $3, $4, $5)',
+);
+const READ = sql(
+  'test_snapshots',
+  'SELECT ts, price, bid, ask, xmin::text AS version FROM snapshot WHERE token_id = $1 ORDER BY ts',
+);
+
+/** A minute of the past: epoch seconds. */
+const MINUTE = Date.UTC(2026, 0, 5, 12) / 1000;
+
+let test: TestDatabase;
+let token = 1n;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const partitions = new Partitions(test.db);
+  await partitions.ensure('price_history', [MINUTE * 1000]);
+  await partitions.ensureAroundNow('price_history');
+  await partitions.ensureAroundNow('observation');
+});
+afterAll(() => test.drop());
+beforeEach(() => {
+  token += 1n;
+});
+
+async function quote(second: number, price: string, bid: string | null = null): Promise<void> {
+  await test.db.query(ADD_HISTORY, [token, new Date((MINUTE + second) * 1000).toISOString(), price, bid, null]);
+}
+const sample = (...minutes: number[]) =>
+  test.db.transaction((tx) =>
+    sampleSnapshots(
+      tx,
+      minutes.map((minute, index) => ({ id: BigInt(index), key: token, detail: BigInt(MINUTE + minute * 60) })),
+    ),
+  );
+const stored = () =>
+  test.db.query<{ ts: string; price: string; bid: string | null; ask: string | null; version: string }>(READ, [token]);
+const series = async () => (await stored()).map((row) => [Number(row.ts) - MINUTE, row.price]);
+
+describe('sampling', () => {
+  it('takes the last quote of a minute, stamped with the end of it', async () => {
+    await quote(0, '0.1');
+    await quote(59.999, '0.3', '0.29');
+    await quote(30, '0.2');
+    await quote(60, '0.4');
+    expect(await sample(0, 1)).toBe(2);
+    expect(await stored()).toMatchObject([
+      { ts: String(MINUTE + 60), price: '0.3', bid: '0.29', ask: null },
+      { ts: String(MINUTE + 120), price: '0.4', bid: null },
+    ]);
+  });
+
+  it('is pure: again, doubled, in any order, it changes nothing and rewrites nothing', async () => {
+    await quote(5, '0.1');
+    await quote(65, '0.2');
+    await sample(0, 1);
+    const before = await stored();
+    expect(await sample(1, 0, 1, 1)).toBe(0);
+    expect(await stored()).toEqual(before);
+  });
+
+  it('makes no row for a minute without a change: gaps are carried when read', async () => {
+    await quote(5, '0.1');
+    await quote(605, '0.2');
+    await sample(0, 1, 2, 10);
+    expect(await series()).toEqual([
+      [60, '0.1'],
+      [660, '0.2'],
+    ]);
+  });
+
+  it('a late quote of an old minute corrects its sample', async () => {
+    await quote(5, '0.1');
+    await sample(0);
+    await quote(50, '0.15');
+    expect(await sample(0)).toBe(1);
+    expect(await series()).toEqual([[60, '0.15']]);
+  });
+
+  it('knows one token from another', async () => {
+    await quote(5, '0.1');
+    token += 1n;
+    expect(await sample(0)).toBe(0);
+  });
+});
+
+describe('ripeness', () => {
+  it('a change of the running minute waits until the minute is over, then is sampled once', async () => {
+    await test.db.transaction((tx) => writePrices(tx, [{ tokenId: token, asOfMs: Date.now(), price: decimal('0.5') }]));
+    const work = (detailBelow: bigint) =>
+      workShards(
+        test.db,
+        'sample-snapshots',
+        [shardOf(token)],
+        { limit: 100, order: 'oldest', detailBelow },
+        sampleSnapshots,
+      );
+    const [mark] = await test.db.query<{ detail: string }>(
+      sql('test_mark_of', `SELECT detail FROM mark WHERE stage = 'sample-snapshots' AND key = $1`),
+      [token],
+    );
+    const minute = BigInt(mark?.detail ?? 0);
+    expect(await work(minute)).toMatchObject({ claimed: 0 });
+    expect(await stored()).toEqual([]);
+    expect(await work(minute + 60n)).toMatchObject({ claimed: 1, results: [1] });
+    expect(await stored()).toMatchObject([{ ts: String(minute + 60n), price: '0.5' }]);
+  });
+
+  it('the running minute is the one of the database clock', async () => {
+    const before = Math.floor(Date.now() / 60_000) * 60;
+    const minute = Number(await currentMinute(test.db));
+    expect(minute % 60).toBe(0);
+    expect(minute).toBeGreaterThanOrEqual(before - 60);
+    expect(minute).toBeLessThanOrEqual(before + 120);
+  });
+});

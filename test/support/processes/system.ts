@@ -1,0 +1,265 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
+import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
+import { ROLES, type Role } from '../../../src/queues/jobs.ts';
+import { endWithThisProcess } from './orphan-guard.ts';
+
+export type ProcessName = 'api' | Role;
+
+export const API_KEY = 'test-key-0123456789abcdef';
+/** Free text on purpose: the strictest case for the two ways a secret becomes a key. */
+export const WEBHOOK_SECRET = 'a receiver secret 0123456789';
+
+interface LogLine {
+  msg?: string;
+  level?: string;
+  address?: string;
+}
+
+/** A process that is not up by then is killed before the hook that starts it times out, because it would stay otherwise. */
+const START_LIMIT_MS = 100_000;
+/** Longer than an orchestrator waits before it kills. */
+const END_LIMIT_MS = 30_000;
+
+/** Listeners to the life of a process. */
+export interface ProcessListener {
+  /** Each line it writes. */
+  line?(text: string): void;
+  /** It ended: the exit code, or the signal that ended it. */
+  exit?(how: number | NodeJS.Signals): void;
+}
+
+/** One oddswire process, as the Procfile starts it. It never outlives this one. */
+export class OddswireProcess {
+  readonly name: ProcessName;
+  readonly #environment: Record<string, string>;
+  #child: ChildProcess | undefined;
+  /** The last lines it wrote, for the message of a failed test. */
+  readonly lines: string[] = [];
+  readonly #listener: ProcessListener;
+
+  constructor(name: ProcessName, environment: Record<string, string>, listener: ProcessListener = {}) {
+    this.name = name;
+    this.#environment = environment;
+    this.#listener = listener;
+  }
+
+  /** Starts it and resolves with the line that says it has. One that takes too long is killed. */
+  async start(limitMs = START_LIMIT_MS): Promise<LogLine> {
+    const script = this.name === 'api' ? ['dist/api/main.js'] : ['dist/workers/main.js', this.name];
+    const child = spawn(process.execPath, script, {
+      env: { PATH: process.env['PATH'] ?? '', ...this.#environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    endWithThisProcess(child);
+    child.once('exit', (code, signal) => this.#listener.exit?.(signal ?? code ?? 0));
+    child.stderr?.on('data', (chunk: Buffer) => this.#keep(chunk.toString()));
+    return new Promise((resolve, reject) => {
+      let address: string | undefined;
+      const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
+      child.once('exit', (code, signal) => {
+        clearTimeout(limit);
+        reject(new Error(`${this.name} ended (${signal ?? code}) before it started:\n${this.lines.join('\n')}`));
+      });
+      createInterface(child.stdout).on('line', (text) => {
+        this.#keep(text);
+        const line = parseLine(text);
+        address ??= line.address;
+        if (line.msg !== 'started') return;
+        clearTimeout(limit);
+        resolve(address === undefined ? line : { ...line, address });
+      });
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Sends a signal that is not meant to end it. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Sends the signal and resolves with the exit code, or null when a signal ended it: in the end it is killed. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (!child || !this.isRunning) return child?.exitCode ?? null;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    // One that was stopped hears nothing but this and SIGKILL.
+    child.kill('SIGCONT');
+    const limit = setTimeout(() => child.kill('SIGKILL'), END_LIMIT_MS);
+    const [code] = await exited;
+    clearTimeout(limit);
+    return code;
+  }
+
+  #keep(text: string): void {
+    this.#listener.line?.(text);
+    this.lines.push(text);
+    if (this.lines.length > 200) this.lines.shift();
+  }
+}
+
+function parseLine(text: string): LogLine {
+  try {
+    return JSON.parse(text) as LogLine;
+  } catch {
+    return { msg: text };
+  }
+}
+
+export interface SystemOptions {
+  databaseUrl: string;
+  redisUrl?: string;
+  queuePrefix?: string;
+  exchange?: ExchangeOptions;
+  environment?: Record<string, string>;
+}
+
+/** A market-data call to the API at an address; throws unless it succeeds. */
+export function readFrom<T>(address: string, path: string): Promise<T> {
+  return request(address, path, { headers: { authorization: `Bearer ${API_KEY}` } });
+}
+
+/** The API answered, with an error. */
+export class CallRefusedError extends Error {
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Options of an account call, beside its body. */
+export interface CallOptions {
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** An account call to the API at an address; throws unless it succeeds. */
+export function callTo<T>(
+  address: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  { headers, signal }: CallOptions = {},
+): Promise<T> {
+  return request(address, path, {
+    method,
+    headers: { 'x-api-key': API_KEY, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  });
+}
+
+async function request<T>(address: string, path: string, init: RequestInit): Promise<T> {
+  const response = await fetch(address + path, init);
+  const text = await response.text();
+  if (!response.ok)
+    throw new CallRefusedError(`${init.method ?? 'GET'} ${path}: ${response.status} ${text}`, response.status);
+  return (JSON.parse(text) as { data: T }).data;
+}
+
+/** All of oddswire as separate processes, with an exchange to poll and a receiver to deliver to, both in this process. */
+export interface System {
+  exchange: Exchange;
+  receiver: Receiver;
+  processes: ReadonlyMap<ProcessName, OddswireProcess>;
+  /** A market-data call; throws unless it succeeds. */
+  read<T>(path: string): Promise<T>;
+  /** An account call; throws unless it succeeds. */
+  call<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Graceful end of everything; the exit codes by process. */
+  stop(): Promise<Map<ProcessName, number | null>>;
+}
+
+/** The settings that the processes of one oddswire share: venues, receivers and variables. */
+export interface Surroundings {
+  exchange: Exchange;
+  receiver: Receiver;
+  environment: Record<string, string>;
+  close(): Promise<void>;
+}
+
+/** An exchange and a receiver in this process, and the variables that point processes at them. */
+export async function startSurroundings(options: SystemOptions): Promise<Surroundings> {
+  const exchange = await startExchange({ markets: 8, historyHours: 1, ...options.exchange });
+  const receiver = await startReceiver({ secrets: [WEBHOOK_SECRET] });
+  const dir = await mkdtemp(join(tmpdir(), 'oddswire-system-'));
+  const caFile = join(dir, 'ca.pem');
+  await writeFile(caFile, receiver.caPem);
+  const environment: Record<string, string> = {
+    DATABASE_URL: options.databaseUrl,
+    ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }),
+    QUEUE_PREFIX: options.queuePrefix ?? 'oddswire',
+    SECRETS_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+    POLYMARKET_GAMMA_URL: exchange.gammaUrl,
+    POLYMARKET_CLOB_URL: exchange.clobUrl,
+    POLYMARKET_DATA_URL: exchange.dataUrl,
+    VENUES: 'polymarket',
+    KALSHI_API_URL: exchange.kalshiUrl,
+    MANIFOLD_API_URL: exchange.manifoldUrl,
+    JUPITER_API_URL: exchange.jupiterUrl,
+    SOLANA_RPC_URL: exchange.solanaUrl,
+    POLL_MARKETS_MS: '2000',
+    POLL_PRICES_MS: '500',
+    POLL_TRADES_MS: '500',
+    POLL_BOOKS_MS: '1000',
+    POLL_WALLETS_MS: '1000',
+    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+    WEBHOOK_CA_FILE: caFile,
+    WEBHOOK_RETRY_SCHEDULE: '1,1,2,2,5,5,5,5,5,5',
+    BOOTSTRAP_API_KEY: API_KEY,
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    COLD_READS_PER_MINUTE: '1000000',
+    PORT: '0',
+    METRICS_PORT: '0',
+    ...options.environment,
+  };
+  return {
+    exchange,
+    receiver,
+    environment,
+    async close() {
+      await receiver.close();
+      await exchange.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startSystem(options: SystemOptions): Promise<System> {
+  const { exchange, receiver, environment, close } = await startSurroundings(options);
+  const names: ProcessName[] = ['api', ...ROLES];
+  const processes = new Map(names.map((name) => [name, new OddswireProcess(name, environment)]));
+  const started = await Promise.all([...processes.values()].map((item) => item.start()));
+  const address = started[0]?.address ?? '';
+
+  return {
+    exchange,
+    receiver,
+    processes,
+    read: (path) => readFrom(address, path),
+    call: (method, path, body) => callTo(address, method, path, body),
+    async stop() {
+      const codes = await Promise.all(
+        [...processes].map(async ([name, item]) => [name, await item.end('SIGTERM')] as const),
+      );
+      await close();
+      return new Map(codes);
+    },
+  };
+}

@@ -1,0 +1,275 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  addDecimals,
+  compareDecimals,
+  type Decimal,
+  decimal,
+  midpoint,
+  multiplyDecimals,
+  negateDecimal,
+  parseDecimal,
+  subtractDecimals,
+} from '../../../../src/domain/values/decimal.ts';
+
+/** The model: an exact rational `units / 10^scale`. */
+interface Rational {
+  units: bigint;
+  scale: number;
+}
+
+function toRational(text: string): Rational {
+  const point = text.indexOf('.');
+  const scale = point === -1 ? 0 : text.length - point - 1;
+  return { units: BigInt(text.replace('.', '')), scale };
+}
+
+/** `a - b` over a common denominator: 0n exactly when they are equal. */
+function difference(a: Rational, b: Rational): bigint {
+  return a.units * 10n ** BigInt(b.scale) - b.units * 10n ** BigInt(a.scale);
+}
+
+function sign(value: bigint): -1 | 0 | 1 {
+  return value < 0n ? -1 : value > 0n ? 1 : 0;
+}
+
+const CANONICAL = /^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d*[1-9])$/;
+
+const digits = (max: number) => fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: max });
+/** Plain notation with leading and trailing zeros, beside the rational it stands for. */
+const plain = fc.tuple(fc.constantFrom('', '-', '+'), digits(30), fc.option(digits(30))).map(([mark, whole, part]) => ({
+  text: `${mark}${whole}${part === null ? '' : `.${part}`}`,
+  value: toRational(`${mark === '-' ? '-' : ''}${whole}${part === null ? '' : `.${part}`}`),
+}));
+const anyDecimal = plain.map(({ text }) => decimal(text));
+
+describe('parseDecimal', () => {
+  it('keeps the value and gives the canonical form', () => {
+    fc.assert(
+      fc.property(plain, ({ text, value }) => {
+        const parsed = parseDecimal(text);
+        expect(parsed).toMatch(CANONICAL);
+        expect(difference(toRational(parsed ?? 'x'), value)).toBe(0n);
+      }),
+    );
+  });
+
+  it('reads exponents as shifts of the point', () => {
+    fc.assert(
+      fc.property(
+        plain,
+        fc.integer({ min: -60, max: 60 }),
+        fc.constantFrom('e', 'E'),
+        ({ text, value }, exponent, e) => {
+          const parsed = parseDecimal(`${text}${e}${exponent >= 0 ? '+' : ''}${exponent}`);
+          const shifted =
+            exponent >= 0
+              ? { units: value.units * 10n ** BigInt(exponent), scale: value.scale }
+              : { units: value.units, scale: value.scale - exponent };
+          expect(parsed).toMatch(CANONICAL);
+          expect(difference(toRational(parsed ?? 'x'), shifted)).toBe(0n);
+        },
+      ),
+    );
+  });
+
+  it('whatever it gives, it reads again as the same', () => {
+    const hostile = fc.oneof(
+      plain.map(({ text }) => text),
+      fc.tuple(plain, fc.integer({ min: -450, max: 450 })).map(([{ text }, exponent]) => `${text}e${exponent}`),
+      digits(450),
+      fc.double(),
+      fc.string(),
+    );
+    fc.assert(
+      fc.property(hostile, (input) => {
+        const parsed = parseDecimal(input);
+        if (parsed !== null) expect(parseDecimal(parsed)).toBe(parsed);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each(['1e399', '1e400', '-1e399', '1e-399', '9'.repeat(400), `0.${'0'.repeat(397)}1`])(
+    'never makes a decimal it would refuse: %s',
+    (text) => {
+      const parsed = parseDecimal(text);
+      if (parsed !== null) expect(parseDecimal(parsed)).toBe(parsed);
+    },
+  );
+
+  it('takes up to 400 characters, written and as they come out', () => {
+    expect(parseDecimal('9'.repeat(400))).toBe('9'.repeat(400));
+    expect(parseDecimal('9'.repeat(401))).toBeNull();
+    expect(parseDecimal(`${'0'.repeat(400)}1`)).toBeNull();
+    expect(parseDecimal('1e399')).toBe(`1${'0'.repeat(399)}`);
+    expect(parseDecimal('1e400')).toBeNull();
+    expect(parseDecimal('1e-398')).toBe(`0.${'0'.repeat(397)}1`);
+    expect(parseDecimal('1e-399')).toBeNull();
+    expect(parseDecimal('0e-9999')).toBe('0');
+  });
+
+  it('takes a JSON number by its shortest text', () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
+        expect(Number(parseDecimal(number))).toBe(number === 0 ? 0 : number);
+      }),
+    );
+  });
+
+  it.each([
+    [1e-7, '0.0000001'],
+    [0.8073684210526316, '0.8073684210526316'],
+    [5e-324, `0.${'0'.repeat(323)}5`],
+    [1e21, `1${'0'.repeat(21)}`],
+    [1.7976931348623157e308, `17976931348623157${'0'.repeat(292)}`],
+    [0.1 + 0.2, '0.30000000000000004'],
+    [-0, '0'],
+    ['1e-7', '0.0000001'],
+    ['1E5', '100000'],
+    ['1.50e+2', '150'],
+    ['-0.0', '0'],
+    ['-0e9', '0'],
+    ['+007.500', '7.5'],
+    ['.5', '0.5'],
+    ['5.', '5'],
+    ['-.5e1', '-5'],
+    [' 0.25\n', '0.25'],
+    ['0.1200', '0.12'],
+  ])('%j is %s', (input, expected) => expect(parseDecimal(input)).toBe(expected));
+
+  it.each([
+    '',
+    ' ',
+    '.',
+    '-',
+    '+.',
+    'e5',
+    '.e5',
+    '1e',
+    '1e1.5',
+    '1e99999',
+    '1e-401',
+    '1e401',
+    '1e9999',
+    '1e10000',
+    'x1',
+    'x1e5',
+    '1e5x',
+    '1ee5',
+    'NaN',
+    'Infinity',
+    '0x10',
+    '1_000',
+    '1,5',
+    '1 2',
+    '--1',
+    '1.2.3',
+    '١',
+    '１',
+    '1\u0000',
+    '9'.repeat(401),
+    `1.${'0'.repeat(1_000_000)}`,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    null,
+    undefined,
+    true,
+    10n,
+    ['1'],
+    {},
+  ])('refuses %s', (input) => expect(parseDecimal(input)).toBeNull());
+
+  // Quadratic work over five million characters would take minutes: the limit of every test sees that.
+  it('refuses a hostile length without working through it', () => {
+    for (const text of ['1'.repeat(5_000_000), `1e${'9'.repeat(5_000_000)}`, `${'0'.repeat(5_000_000)}.5`]) {
+      expect(parseDecimal(text)).toBeNull();
+    }
+  });
+});
+
+describe('decimal', () => {
+  it('throws for what is none, without repeating it', () => {
+    expect(() => decimal('hunter2')).toThrow(new RangeError('not a decimal'));
+    expect(() => decimal('hunter2')).not.toThrow(/hunter2/);
+  });
+});
+
+describe('arithmetic agrees with exact rationals', () => {
+  const check = (result: Decimal, expected: Rational) => {
+    expect(result).toMatch(CANONICAL);
+    expect(difference(toRational(result), expected)).toBe(0n);
+  };
+  const over = (a: Rational, b: Rational) => {
+    const scale = Math.max(a.scale, b.scale);
+    const raise = (value: Rational) => value.units * 10n ** BigInt(scale - value.scale);
+    return { a: raise(a), b: raise(b), scale };
+  };
+
+  it('compare', () => {
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, (a, b) => {
+        expect(compareDecimals(a, b)).toBe(sign(difference(toRational(a), toRational(b))));
+      }),
+    );
+    fc.assert(
+      fc.property(anyDecimal, (a) => {
+        expect(compareDecimals(a, a)).toBe(0);
+      }),
+    );
+  });
+
+  it('compare where they differ in the last digit, in the point or in the sign only', () => {
+    const near = fc
+      .tuple(
+        fc.constantFrom('', '-'),
+        fc.constantFrom('0', '7', '70', '9'),
+        fc.constantFrom('', '.', '.0', '.1', '0.'),
+        digits(2),
+      )
+      .map(([mark, whole, middle, last]) => decimal(`${mark}${whole}${middle}${last}`));
+    fc.assert(
+      fc.property(near, near, (a, b) => {
+        expect(compareDecimals(a, b)).toBe(sign(difference(toRational(a), toRational(b))));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('add and subtract', () => {
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, (a, b) => {
+        const common = over(toRational(a), toRational(b));
+        check(addDecimals(a, b), { units: common.a + common.b, scale: common.scale });
+        check(subtractDecimals(a, b), { units: common.a - common.b, scale: common.scale });
+        expect(addDecimals(subtractDecimals(a, b), b)).toBe(a);
+        expect(addDecimals(a, negateDecimal(b))).toBe(subtractDecimals(a, b));
+      }),
+    );
+  });
+
+  it('multiply', () => {
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, (a, b) => {
+        const [x, y] = [toRational(a), toRational(b)];
+        check(multiplyDecimals(a, b), { units: x.units * y.units, scale: x.scale + y.scale });
+      }),
+    );
+  });
+
+  it('midpoint', () => {
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, (a, b) => {
+        const common = over(toRational(a), toRational(b));
+        check(midpoint(a, b), { units: (common.a + common.b) * 5n, scale: common.scale + 1 });
+      }),
+    );
+  });
+
+  it('does not lose what a float would', () => {
+    expect(addDecimals(decimal('0.1'), decimal('0.2'))).toBe('0.3');
+    expect(multiplyDecimals(decimal('1.1'), decimal('1.1'))).toBe('1.21');
+    expect(compareDecimals(decimal('0.30000000000000004'), decimal('0.3'))).toBe(1);
+    expect(compareDecimals(decimal('9007199254740993'), decimal('9007199254740992'))).toBe(1);
+  });
+});

@@ -1,0 +1,191 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  CidrListError,
+  isLoopbackAddress,
+  isPublicAddress,
+  networkOf,
+  parseCidrs,
+} from '../../../../src/domain/webhooks/address-policy.ts';
+
+const FORBIDDEN: Record<string, string[]> = {
+  'this network': ['0.0.0.0', '0.1.2.3', '::'],
+  loopback: ['127.0.0.1', '127.0.0.53', '127.255.255.254', '::1', '0:0:0:0:0:0:0:1'],
+  private: ['10.0.0.1', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.0.1', '192.168.255.255'],
+  'link-local': ['169.254.0.1', 'fe80::1', 'fe80::1%eth0', 'febf::1'],
+  metadata: ['169.254.169.254', '168.63.129.16', '100.100.100.200', '192.0.0.192', 'fd00:ec2::254', 'fd20:ce::254'],
+  'carrier-grade NAT': ['100.64.0.1', '100.127.255.255'],
+  'protocol assignments and documentation': [
+    '192.0.0.1',
+    '192.0.2.1',
+    '198.51.100.7',
+    '203.0.113.9',
+    '2001:db8::1',
+    '3fff::1',
+  ],
+  benchmarking: ['198.18.0.1', '198.19.255.255', '2001:2::1'],
+  'relay anycast and AS112': ['192.88.99.1', '192.175.48.1', '192.31.196.1', '192.52.193.1', '2620:4f:8000::1'],
+  multicast: ['224.0.0.1', '239.255.255.255', 'ff02::1'],
+  reserved: ['240.0.0.1', '255.255.255.255', '4000::1', '5f00::1', '100::1', '1::1'],
+  'unique and site local': ['fc00::1', 'fdff::1', 'fec0::1'],
+  'IPv4-mapped': [
+    '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '::ffff:10.0.0.1',
+    '::ffff:169.254.169.254',
+    '::ffff:168.63.129.16',
+  ],
+  'IPv4-compatible': ['::127.0.0.1', '::7f00:1', '::a00:1', '::8.8.8.8'],
+  'IPv4-translated': ['::ffff:0:127.0.0.1'],
+  NAT64: ['64:ff9b::127.0.0.1', '64:ff9b::a9fe:a9fe', '64:ff9b::8.8.8.8', '64:ff9b:1::7f00:1'],
+  '6to4': ['2002:7f00:1::1', '2002:a9fe:a9fe::', '2002:808:808::1'],
+  Teredo: ['2001::1', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
+  ORCHID: ['2001:10::1', '2001:20::1'],
+  'other spellings': ['0x7f.1', '0x7f000001', '017700000001', '2130706433', '127.1', '0177.0.0.1', '0xa9fea9fe'],
+  'not addresses': [
+    '',
+    ' ',
+    'localhost',
+    'example.com',
+    '1.2.3.4.5',
+    '256.1.1.1',
+    '::1::',
+    '[::1]',
+    '1.2.3.4/8',
+    '１２７.0.0.1',
+  ],
+};
+
+const PUBLIC = [
+  '8.8.8.8',
+  '1.1.1.1',
+  '9.255.255.255',
+  '11.0.0.0',
+  '100.63.255.255',
+  '100.128.0.0',
+  '126.255.255.255',
+  '128.0.0.1',
+  '168.63.129.15',
+  '168.63.129.17',
+  '169.253.255.255',
+  '172.15.255.255',
+  '172.32.0.0',
+  '192.167.255.255',
+  '198.17.255.255',
+  '223.255.255.255',
+  '::ffff:8.8.8.8',
+  '2606:4700:4700::1111',
+  '2a00:1450:4001:80f::200e',
+  '2606:4700::8.8.8.8',
+];
+
+describe('isPublicAddress', () => {
+  const rows = Object.entries(FORBIDDEN).flatMap(([kind, addresses]) => addresses.map((address) => [kind, address]));
+  it.each(rows)('%s: %j is forbidden', (_kind, address) => expect(isPublicAddress(address ?? '')).toBe(false));
+  it('holds at least sixty hostile addresses', () => expect(rows.length).toBeGreaterThanOrEqual(60));
+  it.each(PUBLIC)('%s is public', (address) => expect(isPublicAddress(address)).toBe(true));
+
+  it('law: mapping an IPv4 address changes nothing, embedding it otherwise never helps', () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => {
+        expect(isPublicAddress(`::ffff:${address}`)).toBe(isPublicAddress(address));
+        expect(isPublicAddress(`::${address}`)).toBe(false);
+        expect(isPublicAddress(`64:ff9b::${address}`)).toBe(false);
+      }),
+    );
+  });
+
+  it('law: never throws', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.ipV6(), fc.webAuthority()), (text) => {
+        expect(typeof isPublicAddress(text, parseCidrs('10.0.0.0/8,fd00::/8'))).toBe('boolean');
+      }),
+    );
+  });
+});
+
+describe('the operator’s exceptions', () => {
+  const allow = parseCidrs('127.0.0.0/8, 10.1.0.0/16,fd00::/8, 192.168.7.7,::1');
+
+  it.each(['127.0.0.1', '::ffff:127.0.0.1', '10.1.2.3', 'fd12::1', '192.168.7.7', '::1', '8.8.8.8'])(
+    'allow %s',
+    (address) => expect(isPublicAddress(address, allow)).toBe(true),
+  );
+
+  it.each(['10.2.0.1', '192.168.7.8', 'fc00::1', '::2', '169.254.169.254', '::127.0.0.1'])(
+    'still forbid %s',
+    (address) => expect(isPublicAddress(address, allow)).toBe(false),
+  );
+
+  it('may open the Azure address too', () =>
+    expect(isPublicAddress('168.63.129.16', parseCidrs('168.63.129.16/32'))).toBe(true));
+
+  it('tell loopback in every form', () => {
+    expect(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'].every(isLoopbackAddress)).toBe(true);
+    expect(['128.0.0.1', '10.0.0.1', '::2', 'localhost', ''].some(isLoopbackAddress)).toBe(false);
+  });
+});
+
+describe('networkOf', () => {
+  const ours = parseCidrs('10.0.0.0/8,2001:db8:ff::/48');
+
+  it.each([
+    ['203.0.113.7', '203.0.113.7', false],
+    ['::ffff:203.0.113.7', '203.0.113.7', false],
+    ['10.9.9.9', '10.9.9.9', true],
+    ['2001:db8:1:2:3:4:5:6', '20010db800010002::/64', false],
+    ['2001:db8:1:2:ffff::1', '20010db800010002::/64', false],
+    ['2001:db8:ff:2::1', '20010db800ff0002::/64', true],
+    ['fe80::1%eth0', 'fe80000000000000::/64', false],
+  ])('%s is of %s, ours: %s', (address, text, isWithin) => {
+    expect(networkOf(address, ours)).toEqual({ text, isWithin });
+  });
+
+  it.each(['', 'unknown', '203.0.113.7:80', '::203.0.113.7'])('%j is of none', (text) => {
+    expect(networkOf(text, ours)).toBeNull();
+  });
+});
+
+describe('parseCidrs', () => {
+  it('reads nothing as nothing', () => expect([parseCidrs(''), parseCidrs(' , ')]).toEqual([[], []]));
+
+  it('takes a bare address for a range of one', () => {
+    const allow = parseCidrs('10.0.0.5, fd00::5');
+    for (const address of ['10.0.0.5', 'fd00::5']) expect(isPublicAddress(address, allow)).toBe(true);
+    for (const address of ['10.0.0.4', '10.0.0.6', 'fd00::4', 'fd00::6']) {
+      expect(isPublicAddress(address, allow)).toBe(false);
+    }
+  });
+
+  it('wants a mapped range written as what it stands for', () => {
+    expect(() => parseCidrs('10.0.0.0/8, ::ffff:10.0.0.0/104, 10/8')).toThrow(
+      expect.objectContaining({
+        code: 'invalid_cidr_list',
+        message:
+          'entry 2 must be written as an IPv4 range; ' +
+          'entry 3 is not an address range such as 10.0.0.0/8 or fd00::/8',
+      }),
+    );
+  });
+
+  it('lists everything that is wrong', () => {
+    const bad = [
+      '10.0.0.0/33',
+      '10.1/8',
+      'example.com',
+      'fd00::/129',
+      '::ffff:10.0.0.0/104',
+      '0x0a.0.0.1',
+      '10.0.0.0/-1',
+    ];
+    try {
+      parseCidrs(`10.0.0.0/8,${bad.join(',')}`);
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toBeInstanceOf(CidrListError);
+      const { problems } = error as CidrListError;
+      expect(problems).toHaveLength(bad.length);
+      for (const index of bad.keys()) expect(problems[index]).toContain(`entry ${index + 2} `);
+    }
+  });
+});

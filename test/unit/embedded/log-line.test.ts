@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { formatChildLine } from '../../../src/embedded/log-line.ts';
+
+const RECORD = JSON.stringify({
+  level: 'warn',
+  time: '2026-08-01T12:34:56.789Z',
+  process: 'api',
+  pid: 7,
+  status: 503,
+  route: '/v1/x',
+  err: { message: 'no database', stack: 'at ...' },
+  msg: 'not ready',
+});
+
+describe('formatChildLine', () => {
+  it('passes log records through for machines', () => {
+    expect(formatChildLine('api', RECORD, false)).toBe(RECORD);
+  });
+
+  it('shortens log records for people', () => {
+    expect(formatChildLine('api', RECORD, true)).toBe(
+      '12:34:56 api        warn  not ready status=503 route=/v1/x error=no database',
+    );
+  });
+
+  it.each(['plain text', '{"level":"info"}', '{broken', '{"a":1}', ''])('puts the name before %j', (line) => {
+    expect(formatChildLine('api', line, false)).toBe(`api        | ${line}`);
+    expect(formatChildLine('api', line, true)).toBe(`api        | ${line}`);
+  });
+});

@@ -1,0 +1,155 @@
+import { asError } from '../../src/domain/values/errors.ts';
+import type { EventType } from '../../src/domain/webhooks/event.ts';
+import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
+import { tellCancelled } from '../../src/observe/cancelled-lines.ts';
+import { recordDelivered } from '../../src/store/deliveries/delivered-attempts.ts';
+import {
+  type ClaimedDelivery,
+  type ClaimedSubscription,
+  releaseClaim,
+} from '../../src/store/deliveries/delivery-claims.ts';
+import {
+  type AttemptRecord,
+  type DeliveryVerdict,
+  finishAttempt,
+} from '../../src/store/deliveries/delivery-outcomes.ts';
+import type { AttemptOutcome } from '../../src/webhooks/attempt.ts';
+import { decide, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
+import { SecretCorruptError } from '../../src/webhooks/secret-box.ts';
+import type { JobContext } from '../process/define.ts';
+
+/** Retries due within this get a wake-up of their own; later ones come from the timer. */
+const WAKE_WITHIN_SECONDS = 60;
+/** A fault of ours is tried again after this, and costs the receiver nothing. */
+const OWN_FAULT_DELAY_SECONDS = 30;
+
+/**
+ * Makes one claimed attempt and records what came of it. A fault of ours gives the claim back. Rejects when the outcome cannot be
+ * recorded: the lease ends then and the attempt is made again.
+ */
+export async function attemptDelivery(
+  context: JobContext,
+  subscription: ClaimedSubscription,
+  delivery: ClaimedDelivery,
+): Promise<void> {
+  const startedAt = new Date(context.now());
+  const log = context.log.child({
+    deliveryId: delivery.id,
+    eventId: delivery.eventId,
+    ...(delivery.alertId !== undefined && { alertId: delivery.alertId }),
+    webhookId: subscription.id,
+    attempt: delivery.attemptCount + 1,
+  });
+  const sent = await send(context, subscription, delivery);
+  if ('ownFault' in sent) {
+    await releaseClaim(context.db, delivery, OWN_FAULT_DELAY_SECONDS, 'internal_error');
+    log.error({ err: sent.ownFault }, 'delivery postponed: fault on our side');
+    return;
+  }
+  const { outcome, decision } = sent;
+  const attempt: AttemptRecord = {
+    startedAt,
+    durationMs: outcome.durationMs,
+    outcome: outcome.kind,
+    ...(outcome.statusCode !== undefined && { statusCode: outcome.statusCode }),
+    ...(outcome.kind === 'failed' && { errorCode: outcome.errorCode }),
+    ...(outcome.responseExcerpt !== undefined && { responseExcerpt: outcome.responseExcerpt }),
+  };
+  const verdict = verdictOf(decision, sent.isCharged);
+  const finished =
+    verdict.state === 'delivered'
+      ? await recordDelivered(context.db, { subscriptionPk: subscription.pk, delivery, attempt })
+      : await finishAttempt(context.db, subscription.pk, delivery, attempt, verdict);
+  observe(context, outcome, startedAt, delivery);
+  log.info(
+    {
+      state: finished.isRecorded ? decision.state : 'overtaken',
+      durationMs: outcome.durationMs,
+      ...(outcome.statusCode !== undefined && { statusCode: outcome.statusCode }),
+      ...(outcome.kind === 'failed' && { errorCode: outcome.errorCode }),
+      ...(decision.state === 'retry' && { retryInSeconds: Math.round(decision.delaySeconds) }),
+    },
+    'delivery attempted',
+  );
+  if (finished.pausedFor !== undefined) {
+    log.warn({ reason: finished.pausedFor }, 'subscription paused');
+    tellCancelled(context.log, subscription.id, 'webhook paused', finished.cancelled ?? []);
+  }
+  if (decision.state === 'retry' && decision.delaySeconds <= WAKE_WITHIN_SECONDS) {
+    context.producer.wakeDeliveries([subscription.pk], Math.ceil(decision.delaySeconds * 1000));
+  }
+}
+
+function verdictOf(decision: RetryDecision, isCharged: boolean): DeliveryVerdict {
+  if (decision.state !== 'failed') return decision;
+  const { pauseSubscription: pause } = decision;
+  return { state: 'failed', isCharged: isCharged || pause !== undefined, ...(pause !== undefined && { pause }) };
+}
+
+type Sent = { outcome: AttemptOutcome; decision: RetryDecision; isCharged: boolean } | { ownFault: Error };
+
+async function send(context: JobContext, subscription: ClaimedSubscription, delivery: ClaimedDelivery): Promise<Sent> {
+  try {
+    const secrets = openSecrets(context, subscription);
+    const outcome = await context.sender.send({
+      url: subscription.url,
+      secrets,
+      webhookId: subscription.id,
+      eventId: delivery.eventId,
+      eventType: delivery.eventType as EventType,
+      deliveryId: delivery.id,
+      attemptNumber: delivery.attemptCount + 1,
+      body: delivery.body,
+    });
+    const schedule = context.config.webhooks.retryScheduleSeconds;
+    const attemptOfSchedule = delivery.attemptCount + 1 - delivery.scheduleFrom;
+    const decision = decide({
+      outcome,
+      attemptNumber: attemptOfSchedule,
+      schedule,
+      ...(delivery.isTest && { maxAttempts: 1 }),
+      random: Math.random,
+    });
+    // One more try of a delivery that failed for good exhausts nothing a second time.
+    return { outcome, decision, isCharged: attemptOfSchedule <= schedule.length + 1 };
+  } catch (error) {
+    // No wait mends a secret that no key opens or that cannot sign: the delivery ends, its owner rotates it and retries.
+    if (error instanceof SecretCorruptError || error instanceof InvalidSecretError) {
+      context.log.error({ webhookId: subscription.id, code: error.code }, 'secret unusable: delivery failed unsent');
+      const outcome: AttemptOutcome = { kind: 'failed', errorCode: 'protocol_error', durationMs: 0 };
+      return { outcome, decision: { state: 'failed', reason: 'protocol_error' }, isCharged: false };
+    }
+    return { ownFault: asError(error) };
+  }
+}
+
+/**
+ * The current secret, then the one that is being rotated out. A previous one that is beyond repair is left out: receivers are
+ * about to forget it. One whose key is missing is our fault, as with the current one.
+ */
+function openSecrets({ secretBox, log }: JobContext, subscription: ClaimedSubscription): [string, ...string[]] {
+  const current = secretBox.open(subscription.sealedSecret, subscription.id);
+  if (subscription.previousSealedSecret === undefined) return [current];
+  try {
+    const previous = secretBox.open(subscription.previousSealedSecret, subscription.id);
+    standardKey(previous);
+    return [current, previous];
+  } catch (error) {
+    if (!(error instanceof SecretCorruptError || error instanceof InvalidSecretError)) throw error;
+    log.warn(
+      { webhookId: subscription.id, code: error.code },
+      'previous secret unusable: signed with the current alone',
+    );
+    return [current];
+  }
+}
+
+function observe(context: JobContext, outcome: AttemptOutcome, startedAt: Date, delivery: ClaimedDelivery): void {
+  const { metrics } = context;
+  const errorCode = outcome.kind === 'failed' ? outcome.errorCode : '';
+  metrics.attempts.inc({ outcome: outcome.kind, error_code: errorCode });
+  metrics.attemptDuration.observe({ outcome: outcome.kind }, outcome.durationMs / 1000);
+  if (outcome.kind !== 'delivered') return;
+  const latencyMs = startedAt.getTime() + outcome.durationMs - delivery.createdAt.getTime();
+  metrics.deliveryLatency.observe({ attempt: delivery.attemptCount === 0 ? 'first' : 'retry' }, latencyMs / 1000);
+}

@@ -1,0 +1,34 @@
+import { type Evaluation, evaluateAlerts } from '../../src/store/alerts/alert-evaluation.ts';
+import { defineJob, type JobContext } from '../process/define.ts';
+import { runStage } from '../process/staging.ts';
+
+/** Marks per claim. Oldest first: an alert fires on the first observation that meets it. */
+const CLAIM_LIMIT = 4_000;
+
+/** Observations to events. */
+export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context) =>
+  runStage(context, {
+    stage: 'evaluate-alerts',
+    lane,
+    claim: { limit: CLAIM_LIMIT, order: 'oldest' },
+    work: evaluateAlerts,
+    onDone: (evaluation) => tellOfAlerts(context, evaluation),
+  }),
+);
+
+/** A line each: whoever looks for one alert among ten thousand that fired at once must find it. */
+function tellOfAlerts(
+  { producer, metrics, log, now }: JobContext,
+  { fired, expired, subscriptionPks }: Evaluation,
+): void {
+  producer.wakeDeliveries(subscriptionPks);
+  metrics.alertsFired.inc(fired.length);
+  metrics.alertsExpired.inc(expired.length);
+  for (const { alertId, accountId, eventId, price, observedAtMs, metAtMs, delivery } of fired) {
+    const latencyMs = Math.max(0, now() - metAtMs);
+    metrics.triggerLatency.observe(latencyMs / 1000);
+    const observedAt = new Date(observedAtMs).toISOString();
+    log.info({ alertId, accountId, eventId, ...delivery, price, observedAt, latencyMs }, 'alert fired');
+  }
+  for (const alertId of expired) log.info({ alertId }, 'alert expired');
+}

@@ -1,0 +1,14 @@
+import { currentMinute, sampleSnapshots } from '../../src/store/series/snapshots.ts';
+import { defineJob } from '../process/define.ts';
+import { runStage } from '../process/staging.ts';
+
+const CLAIM_LIMIT = 20_000;
+
+/** Price history to snapshots, for the minutes that are over. */
+export const sampleSnapshotsJob = defineJob('sample-snapshots', async (_data, context) =>
+  runStage(context, {
+    stage: 'sample-snapshots',
+    claim: { limit: CLAIM_LIMIT, order: 'oldest', detailBelow: await currentMinute(context.db) },
+    work: sampleSnapshots,
+  }),
+);

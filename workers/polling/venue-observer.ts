@@ -1,0 +1,54 @@
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Metrics } from '../../src/observe/metrics.ts';
+import type { BreakerState, VenueObserver } from '../../src/venues/observer.ts';
+
+const BREAKER_VALUE: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 };
+
+/** Turns what the venue client and adapters notice into metrics, and state changes into log lines. */
+export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
+  const hosts = new Set<string>();
+  return {
+    onRequest({ venue, host, route, outcome, statusCode, durationMs, ageMs }) {
+      // Breakers begin closed and tell of changes only.
+      if (!hosts.has(host)) metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE.closed);
+      hosts.add(host);
+      metrics.venueRequests.observe({ venue, host, route, outcome }, durationMs / 1000);
+      if (ageMs !== undefined) metrics.venueResponseAge.observe({ venue, host, route }, ageMs / 1000);
+      metrics.venueResponses.inc({ venue, host, status: statusClass(statusCode) });
+    },
+    onTurn({ venue, host, waitedMs, isRefused }) {
+      if (isRefused) metrics.venueBudgetRefusals.inc({ venue, host });
+      else metrics.venueBudgetWait.observe({ venue, host }, waitedMs / 1000);
+    },
+    onRate({ venue, host, perSecond, previous }) {
+      // A host may have several clients, such as trades and wallets of one API: the gauge is their sum.
+      metrics.venueRequestRate.inc({ venue, host }, perSecond - previous);
+    },
+    onBreaker({ venue, host, state }) {
+      hosts.add(host);
+      metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE[state]);
+      log.warn({ venue, host, state }, 'venue circuit breaker');
+    },
+    onUnknown({ venue, field, value }) {
+      metrics.venueUnknownValues.inc({ venue, field });
+      log.debug({ venue, field, value }, 'unknown venue value');
+    },
+    onSkipped({ venue, kind, reason, count }) {
+      metrics.skippedRecords.inc({ venue, kind, reason }, count);
+    },
+    onReceived({ venue, kind, count }) {
+      metrics.receivedRecords.inc({ venue, kind }, count);
+    },
+    onTruncated({ venue, kind, detail }) {
+      metrics.venueTruncations.inc({ venue, kind });
+      log.warn({ venue, kind, detail }, 'venue walk truncated');
+    },
+  };
+}
+
+/** Of what a venue sends, a few words: a status line may hold any number. */
+function statusClass(statusCode: number | undefined): string {
+  if (statusCode === undefined) return 'none';
+  if (statusCode === 429) return '429';
+  return statusCode >= 200 && statusCode <= 599 ? `${Math.floor(statusCode / 100)}xx` : 'other';
+}

@@ -1,0 +1,30 @@
+import type { Config } from '../../src/config/config.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Metrics } from '../../src/observe/metrics.ts';
+import type { Producer } from '../../src/queues/producer.ts';
+import type { Partitions } from '../../src/store/db/partitions.ts';
+import type { Database } from '../../src/store/db/tx.ts';
+import type { VenueAdapter } from '../../src/venues/port.ts';
+import type { TokenAdapter } from '../../src/venues/token-port.ts';
+import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
+import type { SecretBox } from '../../src/webhooks/secret-box.ts';
+import type { Sender } from '../../src/webhooks/sender.ts';
+
+/** Everything the jobs of one process work with. */
+export interface WorkerDeps {
+  readonly config: Config;
+  readonly db: Database;
+  readonly partitions: Partitions;
+  readonly producer: Producer;
+  readonly adapters: ReadonlyMap<string, VenueAdapter>;
+  readonly walletAdapters: ReadonlyMap<string, WalletAdapter>;
+  readonly tokenAdapters: ReadonlyMap<string, TokenAdapter>;
+  readonly sender: Sender;
+  readonly secretBox: SecretBox;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Fires when the process is told to stop. */
+  readonly stopping: AbortSignal;
+  /** Epoch milliseconds, by the database's clock where processes run. */
+  now(): number;
+}

@@ -1,0 +1,116 @@
+import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { Pulse } from '../../src/observe/pulse.ts';
+import { JOBS, type Role } from '../../src/queues/jobs.ts';
+import type { QueueBackend } from '../../src/queues/port.ts';
+import type { LaneJob } from '../../src/queues/producer.ts';
+import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
+import { inOrder } from '../../src/runtime/lifecycle.ts';
+import { dueSubscriptions } from '../../src/store/deliveries/delivery-due.ts';
+import { releaseParkedMarks, STAGES, waitingShards } from '../../src/store/marks/marks.ts';
+import { isRefoldDue } from '../../src/store/series/candle-refold.ts';
+import { countTradeHistories } from '../../src/store/series/trade-walks.ts';
+import type { WorkerDeps } from './deps.ts';
+
+const EVERY_MS = 5_000;
+const JITTER = 0.2;
+const LANE_STAGES: Record<Role, readonly LaneJob[]> = {
+  poller: [],
+  aggregator: ['fold-candles'],
+  alerter: ['evaluate-alerts'],
+  deliverer: [],
+};
+/** Subscriptions woken per round; the rest follow 5 s later. */
+const MAX_WOKEN = 1_000;
+
+/**
+ * The timer that restores the queue from the database (DESIGN section 2, point 4): it lives in the process, not in the
+ * queue, so nothing that happens to the queue store stops it. It re-creates the store and the schedulers if they are gone,
+ * and wakes stages whose marks or due rows are waiting.
+ */
+export function startRestoring(
+  role: Role,
+  deps: WorkerDeps,
+  backend: QueueBackend,
+  pulse: Pulse = new Pulse(),
+): { stop(): Promise<void> } {
+  const streaks = new FailureStreaks();
+  const beat = pulse.loop('restore', EVERY_MS);
+  let timer: NodeJS.Timeout | undefined;
+  let round: Promise<void> = Promise.resolve();
+  const next = () => {
+    if (deps.stopping.aborted) return;
+    timer = setTimeout(
+      () => {
+        round = restore(role, deps, backend)
+          .then(
+            () => streaks.succeeded('round'),
+            (error: unknown) => {
+              const { inARow, isWorthALine } = streaks.failed('round');
+              deps.log[isWorthALine ? 'warn' : 'debug']({ err: error, inARow }, 'restoring round failed');
+            },
+          )
+          .finally(() => {
+            beat();
+            next();
+          });
+      },
+      EVERY_MS * (1 - JITTER + 2 * JITTER * Math.random()),
+    );
+  };
+  next();
+  return {
+    async stop() {
+      clearTimeout(timer);
+      await round;
+    },
+  };
+}
+
+/** One round: every step, even if one before it failed. Exported for boot and for tests. */
+export async function restore(role: Role, deps: WorkerDeps, backend: QueueBackend): Promise<void> {
+  const { db, producer, log } = deps;
+  await inOrder([
+    async () => {
+      if (await backend.restore()) log.warn('queue store was gone: re-created');
+    },
+    async () => {
+      // The queue store is stamped by the processes' own clocks.
+      const mended = await reconcileSchedules(producer, schedulesOf(role, deps.config), Date.now());
+      if (mended.length > 0) log.info({ schedules: mended }, 'schedules set');
+    },
+    async () => {
+      for (const stage of LANE_STAGES[role]) producer.wakeStage(stage, await waitingShards(db, stage));
+    },
+    async () => {
+      if (role === 'deliverer') producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
+    },
+    async () => {
+      if (role === 'poller') await restoreHistories(deps);
+    },
+    async () => {
+      if (role === 'aggregator' && (await isRefoldDue(db))) producer.wake('refold-candles', {});
+    },
+  ]);
+}
+
+/** Wakes the venues whose markets wait for older trades, and measures them. */
+async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): Promise<void> {
+  const counts = await countTradeHistories(db);
+  metrics.historyBackfills.reset();
+  for (const venue of config.venues) {
+    const ofVenue = counts.filter((count) => count.venue === venue);
+    for (const { status, walks } of ofVenue) metrics.historyBackfills.set({ venue, status }, walks);
+    if (ofVenue.some(({ due }) => due > 0)) producer.wake('backfill-trades', { venue });
+  }
+}
+
+/**
+ * Gives parked marks of the role's stages another try: what was poison to the last release may be none to this one. What
+ * fails again is parked again.
+ */
+export async function releaseParked(role: Role, { db, log }: WorkerDeps): Promise<void> {
+  for (const stage of STAGES.filter((name) => JOBS[name].role === role)) {
+    const released = await releaseParkedMarks(db, stage);
+    if (released > 0) log.warn({ stage, marks: released }, 'parked marks released');
+  }
+}

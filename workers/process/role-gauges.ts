@@ -1,0 +1,144 @@
+import { VENUES } from '../../src/domain/markets/venue.ts';
+import type { Collector } from '../../src/observe/collectors.ts';
+import { MarkAges } from '../../src/observe/mark-ages.ts';
+import { JOBS, queuesOfRole, type Role } from '../../src/queues/jobs.ts';
+import { QUEUE_STATES, queueState } from '../../src/queues/queue-state.ts';
+import { schedulesOf } from '../../src/queues/schedules.ts';
+import { oldestOverdueSeconds } from '../../src/store/deliveries/delivery-due.ts';
+import { countDueDeliveries, pollAges, stageStates, storageState, walletAges } from '../../src/store/marks/backlog.ts';
+import { STAGES } from '../../src/store/marks/marks.ts';
+import { refoldProgress, refoldShare } from '../../src/store/series/candle-refold.ts';
+import type { WorkerDeps } from './deps.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What the processes of a role read from the database and the queue store when they are scraped: each what it owns. */
+export function gaugesOf(role: Role, deps: WorkerDeps): Collector[] {
+  return [queueGauges(role, deps), ...ROLE_GAUGES[role](deps)];
+}
+
+const ROLE_GAUGES: Record<Role, (deps: WorkerDeps) => Collector[]> = {
+  poller: (deps) => [pollGauges(deps), ...(deps.walletAdapters.size > 0 ? [walletGauges(deps)] : [])],
+  aggregator: (deps) => [stageGauges('aggregator', deps), storageGauges(deps), refoldGauges(deps)],
+  alerter: (deps) => [stageGauges('alerter', deps)],
+  deliverer: (deps) => [deliveryGauges(deps)],
+};
+
+function queueGauges(role: Role, { config, producer, metrics }: WorkerDeps): Collector {
+  const names = queuesOfRole(role, config.venues);
+  return {
+    name: 'queues',
+    async read() {
+      for (const name of names) {
+        const { counts, isPaused, oldestWaitingMs } = await queueState(producer.queue(name), Date.now());
+        for (const state of QUEUE_STATES) metrics.queueJobs.set({ queue: name, state }, counts[state]);
+        metrics.queuePaused.set({ queue: name }, isPaused ? 1 : 0);
+        metrics.queueOldestWaiting.set({ queue: name }, oldestWaitingMs / 1000);
+      }
+    },
+    forget() {
+      metrics.queueJobs.reset();
+      metrics.queuePaused.reset();
+      metrics.queueOldestWaiting.reset();
+    },
+  };
+}
+
+function stageGauges(role: Role, { db, metrics }: WorkerDeps): Collector {
+  const stages = STAGES.filter((stage) => JOBS[stage].role === role);
+  const ages = new MarkAges();
+  return {
+    name: 'stages',
+    async read() {
+      for (const state of await stageStates(db, stages)) {
+        const { stage, waiting, parked } = state;
+        metrics.marksWaiting.set({ stage }, waiting);
+        metrics.marksParked.set({ stage }, parked);
+        metrics.marksOldest.set({ stage }, ages.note(stage, state) / 1000);
+      }
+    },
+    forget() {
+      metrics.marksWaiting.reset();
+      metrics.marksParked.reset();
+      metrics.marksOldest.reset();
+    },
+  };
+}
+
+/** Polls that tick; books and trades that clients ask for one by one do not. Wallets have ages of their own. */
+function pollGauges({ config, db, metrics, now }: WorkerDeps): Collector {
+  const startedAtMs = now();
+  const polls = schedulesOf('poller', config).flatMap(({ job, data, everyMs }) => {
+    const kind = job.replace(/^poll-/, '');
+    return 'venue' in data && kind !== 'wallets' ? [{ venue: data.venue, kind, everyMs }] : [];
+  });
+  return {
+    name: 'polls',
+    async read() {
+      const ages = await pollAges(db, config.venues);
+      for (const { venue, kind, everyMs } of polls) {
+        const age = ages.find((one) => one.venue === venue && one.kind === kind);
+        metrics.pollInterval.set({ venue, kind }, everyMs / 1000);
+        metrics.failuresInARow.set({ venue, kind }, age?.failuresInARow ?? 0);
+        metrics.sinceSuccess.set({ venue, kind }, age?.sinceSuccessSeconds ?? (now() - startedAtMs) / 1000);
+      }
+    },
+    forget() {
+      metrics.failuresInARow.reset();
+      metrics.sinceSuccess.reset();
+    },
+  };
+}
+
+function walletGauges({ config, db, metrics }: WorkerDeps): Collector {
+  const venues = config.venues.filter((venue) => VENUES[venue].capabilities.wallets);
+  return {
+    name: 'wallets',
+    async read() {
+      const ages = await walletAges(db, venues);
+      for (const venue of venues) metrics.walletsUnseen.set({ venue }, ages.get(venue) ?? 0);
+    },
+    forget: () => metrics.walletsUnseen.reset(),
+  };
+}
+
+function storageGauges({ db, metrics, now }: WorkerDeps): Collector {
+  return {
+    name: 'storage',
+    async read() {
+      const { bytes, isReady } = await storageState(db, now() + DAY_MS);
+      metrics.databaseBytes.set(bytes);
+      for (const [table, ready] of isReady) metrics.partitionReady.set({ table }, ready ? 1 : 0);
+    },
+    forget() {
+      metrics.databaseBytes.set(Number.NaN);
+      metrics.partitionReady.reset();
+    },
+  };
+}
+
+function refoldGauges({ db, metrics }: WorkerDeps): Collector {
+  return {
+    name: 'refold',
+    async read() {
+      for (const progress of await refoldProgress(db)) {
+        metrics.refoldProgress.set({ pass: progress.pass }, refoldShare(progress));
+      }
+    },
+    forget: () => metrics.refoldProgress.reset(),
+  };
+}
+
+function deliveryGauges({ db, metrics }: WorkerDeps): Collector {
+  return {
+    name: 'deliveries',
+    async read() {
+      metrics.oldestOverdueSeconds.set(await oldestOverdueSeconds(db));
+      metrics.deliveriesDue.set(await countDueDeliveries(db));
+    },
+    forget() {
+      metrics.oldestOverdueSeconds.set(Number.NaN);
+      metrics.deliveriesDue.set(Number.NaN);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ALL_SHARDS } from '../../src/domain/values/shard.ts';
+import { shardsOfLane } from '../../src/queues/jobs.ts';
+import type { ClaimOptions, Stage } from '../../src/store/marks/marks.ts';
+import { type StageWork, workShards } from '../../src/store/marks/stage.ts';
+import type { JobContext, JobReport } from './define.ts';
+
+interface StageJob<T> {
+  stage: Stage;
+  /** Absent: every shard. */
+  lane?: number;
+  claim: ClaimOptions;
+  work: StageWork<T>;
+  /** Waits so long between two claims that are not full: what comes meanwhile is worked together. Absent: not at all. */
+  gatherMs?: number;
+  /** Told after each commit. */
+  onDone?(result: T): void;
+}
+
+/** Works off the marks of a stage until claims come back empty or the signal fires (DESIGN section 2, point 3). */
+export async function runStage<T>(context: JobContext, job: StageJob<T>): Promise<JobReport> {
+  const { metrics } = context;
+  const report = { claimed: 0, parked: 0 };
+  const shards = job.lane === undefined ? ALL_SHARDS : shardsOfLane(job.lane);
+  for (;;) {
+    if (context.signal.aborted) return report;
+    const startedMs = performance.now();
+    const done = await workShards(context.db, job.stage, shards, job.claim, job.work);
+    if (done.claimed === 0 && done.parked.length === 0) return report;
+    const { stage } = job;
+    if (done.claimed > 0) metrics.stageBatch.observe({ stage }, (performance.now() - startedMs) / 1000);
+    metrics.marksClaimed.inc({ stage }, done.claimed);
+    report.claimed += done.claimed;
+    for (const result of done.results) job.onDone?.(result);
+    for (const { marks, error } of done.parked) {
+      report.parked += marks.length;
+      context.log.error({ stage, key: String(marks[0]?.key), marks: marks.length, err: error }, 'poison marks parked');
+    }
+    if (job.gatherMs !== undefined && !done.isFull) await pause(job.gatherMs, context.signal);
+  }
+}
+
+/** Resolves after so long, or when the signal fires. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}
