@@ -7,7 +7,7 @@ import type { Cidr } from '../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Dependency } from '../src/observe/probe-server.ts';
 import type { Producer } from '../src/queues/producer.ts';
-import type { QuotaDefaults } from '../src/store/accounts/account-quotas.ts';
+import type { QuotaDefaults } from '../src/store/accounts/quotas.ts';
 import type { Arrivals } from '../src/store/catalog/arrivals.ts';
 import type { Database } from '../src/store/db/tx.ts';
 import type { SecretBox } from '../src/webhooks/secret-box.ts';

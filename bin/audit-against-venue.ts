@@ -3,14 +3,14 @@ import { type CandleDisagreement, compareCandles } from '../src/domain/markets/c
 import { decimal } from '../src/domain/values/decimal.ts';
 import { asError, OddswireError } from '../src/domain/values/errors.ts';
 import { findMarket, findMarketTokens } from '../src/store/catalog/market-reads.ts';
-import { readCandles } from '../src/store/series/series-reads.ts';
+import { readCandles } from '../src/store/series/reads.ts';
+import { createKalshiClient } from '../src/venues/kalshi/client.ts';
 import {
   type Candlestick,
   type CandlestickMinutes,
   fetchCandlesticks,
   parseCandlesticks,
-} from '../src/venues/kalshi/candlesticks.ts';
-import { createKalshiClient } from '../src/venues/kalshi/client.ts';
+} from '../src/venues/kalshi/fetch-candlesticks.ts';
 import type { AuditOptions } from './audit-arguments.ts';
 import { describeDisagreement } from './audit-report.ts';
 import type { CommandContext } from './operator-command.ts';

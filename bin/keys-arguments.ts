@@ -1,6 +1,6 @@
 import { SCOPES, type Scope } from '../src/domain/values/api-key.ts';
 import { isStorableText } from '../src/domain/values/text.ts';
-import type { AccountQuotas } from '../src/store/accounts/account-quotas.ts';
+import type { AccountQuotas } from '../src/store/accounts/quotas.ts';
 import {
   type CommandArguments,
   type OptionTypes,

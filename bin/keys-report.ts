@@ -1,5 +1,5 @@
-import type { AccountQuotas } from '../src/store/accounts/account-quotas.ts';
 import type { ListedAccount, ListedApiKey } from '../src/store/accounts/key-lists.ts';
+import type { AccountQuotas } from '../src/store/accounts/quotas.ts';
 import { shortTime, table } from './report-table.ts';
 
 type KeyState = 'active' | 'expired' | 'revoked';

@@ -1,7 +1,7 @@
 import { OddswireError } from '../src/domain/values/errors.ts';
-import { readAccountQuotas, setAccountQuotas } from '../src/store/accounts/account-quotas.ts';
 import { createApiKey, revokeApiKey } from '../src/store/accounts/accounts.ts';
 import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
+import { readAccountQuotas, setAccountQuotas } from '../src/store/accounts/quotas.ts';
 import type { Database } from '../src/store/db/tx.ts';
 import { KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-arguments.ts';
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys-report.ts';

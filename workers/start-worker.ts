@@ -3,13 +3,13 @@ import type { Worker } from 'bullmq';
 import type { Config } from '../src/config/config.ts';
 import { VERSION } from '../src/config/version.ts';
 import type { VenueName } from '../src/domain/markets/venue.ts';
+import { LivenessTracker } from '../src/observe/liveness-tracker.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Metrics } from '../src/observe/metrics.ts';
-import { Pulse } from '../src/observe/pulse.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
 import { oldestWaitingMs } from '../src/queues/queue-state.ts';
-import { openFoundation } from '../src/runtime/foundation.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
+import { openProcessContext } from '../src/runtime/process-context.ts';
 import { DatabaseClock } from '../src/store/db/database-clock.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
@@ -39,58 +39,60 @@ export async function startWorker(
 ): Promise<RunningWorker> {
   const processors = processorsOf(role);
   const names = queuesOfRole(role, config.venues);
-  const foundation = await openFoundation(role, { config, log, signal, workers: names.length });
-  const { backend, metrics } = foundation;
+  const processContext = await openProcessContext(role, { config, log, signal, workers: names.length });
+  const { backend, metrics } = processContext;
   try {
     const adapters = adaptersOf(role, config, metrics, log);
     const opened = Object.values(adapters).flatMap((map) => [...map.values()]);
-    foundation.onStop(() => Promise.all(opened.map((adapter) => adapter.close())));
+    processContext.onStop(() => Promise.all(opened.map((adapter) => adapter.close())));
     const sender = await senderOf(config);
-    foundation.onStop(() => sender.close());
+    processContext.onStop(() => sender.close());
     const stopping = new AbortController();
-    const clock = new DatabaseClock(foundation.db);
+    const clock = new DatabaseClock(processContext.db);
     const readClock = () =>
       clock.read().catch((error: unknown) => log.debug({ err: error }, 'clock of the database not read'));
     await readClock();
     const reading = setInterval(readClock, READ_CLOCK_EVERY_MS);
-    foundation.onStop(async () => clearInterval(reading));
+    processContext.onStop(async () => clearInterval(reading));
     const deps: WorkerDeps = {
       config,
-      db: foundation.db,
-      partitions: new Partitions(foundation.db),
-      producer: foundation.producer,
+      db: processContext.db,
+      partitions: new Partitions(processContext.db),
+      producer: processContext.producer,
       ...adapters,
       sender,
-      secretBox: foundation.secretBox,
+      secretBox: processContext.secretBox,
       metrics,
       log,
       stopping: stopping.signal,
       now: clock.now,
     };
-    const pulse = new Pulse();
-    const processor = createProcessor(processors, deps, pulse);
+    const tracker = new LivenessTracker();
+    const processor = createProcessor(processors, deps, tracker);
     metrics.collectors.add(...gaugesOf(role, deps));
     // What cannot be written at this moment (a full disk, a full Redis) is not worth an end: the timer does it again.
     await inOrder([() => releaseParked(role, deps), () => restore(role, deps, backend)]).catch((error: unknown) =>
       log.warn({ err: error }, 'not restored yet; the timer will'),
     );
     const workers = names.map((name) => {
-      pulse.queue(name, concurrencyOf(name));
+      tracker.queue(name, concurrencyOf(name));
       return runWorker(backend.worker(name, processor, concurrencyOf(name)), log);
     });
-    foundation.onStop(() => closeWorkers(workers, backend, () => pulse.isAtWork));
-    const restoring = startRestoring(role, deps, backend, pulse);
-    foundation.onStop(() => restoring.stop());
-    foundation.judgeBy(() => pulse.whyWedged((name) => oldestWaitingMs(foundation.producer.queue(name), Date.now())));
+    processContext.onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
+    const restoring = startRestoring(role, deps, backend, tracker);
+    processContext.onStop(() => restoring.stop());
+    processContext.judgeBy(() =>
+      tracker.stallReasons((name) => oldestWaitingMs(processContext.producer.queue(name), Date.now())),
+    );
     return {
-      probeUrl: foundation.probeUrl,
+      probeUrl: processContext.probeUrl,
       async stop() {
         stopping.abort();
-        await foundation.stop();
+        await processContext.stop();
       },
     };
   } catch (error) {
-    await foundation.stop();
+    await processContext.stop();
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { type Quota, takeQuota } from '../../src/store/accounts/account-quotas.ts';
+import { type Quota, takeQuota } from '../../src/store/accounts/quotas.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import type { ApiDeps, Caller } from '../deps.ts';
 import { ApiError } from '../errors.ts';

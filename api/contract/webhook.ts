@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Cidr } from '../../src/domain/webhooks/address-policy.ts';
 import { EVENT_TYPES, SUBSCRIBABLE_EVENTS } from '../../src/domain/webhooks/event.ts';
 import { secretProblem } from '../../src/domain/webhooks/signature.ts';
-import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhooks/webhook-url.ts';
+import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhooks/url.ts';
 import { isoTime, opaqueId } from './wire.ts';
 
 const STATUSES = ['active', 'paused'] as const;

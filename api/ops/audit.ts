@@ -1,6 +1,6 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import { finishAction, type OpsActionEntry, recordAction } from '../../src/store/ops/ops-actions.ts';
+import { finishAction, type OpsActionEntry, recordAction } from '../../src/store/ops/actions.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import type { Operator } from './operator.ts';

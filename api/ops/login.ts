@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
-import { recordAction } from '../../src/store/ops/ops-actions.ts';
-import { beginSession, endAllSessions, endSession } from '../../src/store/ops/ops-sessions.ts';
+import { recordAction } from '../../src/store/ops/actions.ts';
+import { beginSession, endAllSessions, endSession } from '../../src/store/ops/sessions.ts';
 import type { ApiContext, ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import type { OpsAssets } from './assets.ts';
 import { inAuditedTransaction, requireOperator } from './audit.ts';

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import { setFlash } from '../../src/store/ops/ops-sessions.ts';
+import { setFlash } from '../../src/store/ops/sessions.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import type { OpsAssets } from './assets.ts';

@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import { findSession, touchSession } from '../../src/store/ops/ops-sessions.ts';
+import { findSession, touchSession } from '../../src/store/ops/sessions.ts';
 import { clientNetwork } from '../access/client-address.ts';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import {

@@ -1,7 +1,7 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Database } from '../../src/store/db/tx.ts';
-import { sampleThroughput } from '../../src/store/ops/ops-overview.ts';
+import { sampleThroughput } from '../../src/store/ops/overview.ts';
 
 /** One sample a minute is kept; asking oftener keeps them a minute apart. */
 const EVERY_MS = 15_000;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { findDeliveryWithLog, listDeliveries } from '../../src/store/deliveries/delivery-reads.ts';
-import { recoverBatch, retryDelivery } from '../../src/store/deliveries/delivery-recovery.ts';
+import { findDeliveryWithLog, listDeliveries } from '../../src/store/deliveries/reads.ts';
+import { recoverBatch, retryDelivery } from '../../src/store/deliveries/recovery.ts';
 import { findSubscription } from '../../src/store/deliveries/subscriptions.ts';
 import {
   delivery,

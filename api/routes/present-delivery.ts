@@ -1,6 +1,6 @@
 import { JsonText } from '../../src/domain/values/api-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
-import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/delivery-reads.ts';
+import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/reads.ts';
 import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';
 import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
 

@@ -9,7 +9,7 @@ import {
   readSnapshots,
   readVolume,
   type StoredCandle,
-} from '../../src/store/series/series-reads.ts';
+} from '../../src/store/series/reads.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import {
   type CandleBody,

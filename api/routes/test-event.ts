@@ -1,6 +1,6 @@
 import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
-import { balanceChangeBody, transactionBody } from '../../src/domain/wallets/wallet-event.ts';
+import { balanceChangeBody, transactionBody } from '../../src/domain/wallets/event.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { eventBody } from '../../src/domain/webhooks/event-body.ts';
 

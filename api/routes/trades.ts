@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import type { CursorCodec } from '../../src/domain/values/cursor.ts';
 import { checkedRange, MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
-import { placeOfIdOrder, readTrades, type StoredTrade, type TradePlace } from '../../src/store/series/series-reads.ts';
+import { placeOfIdOrder, readTrades, type StoredTrade, type TradePlace } from '../../src/store/series/reads.ts';
 import { historyExample } from '../contract/series.ts';
 import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../contract/trade.ts';
 import type { ApiDeps } from '../deps.ts';

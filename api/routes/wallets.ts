@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readWalletAddress } from '../../src/domain/wallets/wallet-address.ts';
+import { readWalletAddress } from '../../src/domain/wallets/address.ts';
 import { createWallet, deleteWallet, findWallet, listWallets, type Wallet } from '../../src/store/wallets/wallets.ts';
 import { requireQuota } from '../access/quota.ts';
 import { deleted } from '../contract/envelope.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { newId } from '../../src/domain/values/ids.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
-import { tellCancelled } from '../../src/observe/cancelled-lines.ts';
+import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
 import {
   deleteSubscription,
   findSubscription,
@@ -121,7 +121,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
           ...(body.status !== undefined && { status: body.status }),
         };
         const changed = await updateSubscription(deps.db, caller.accountId, id, change, (cancelled) =>
-          tellCancelled(ctx.state.log, id, 'webhook paused', cancelled),
+          logCancelledDeliveries(ctx.state.log, id, 'webhook paused', cancelled),
         );
         if (!changed) throw webhookNotFound();
         return { data: presentSubscription(changed) };
@@ -140,7 +140,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
       },
       async ({ ctx, caller, params: { webhook_id: id } }) => {
         const isDeleted = await deleteSubscription(deps.db, caller.accountId, id, (cancelled) =>
-          tellCancelled(ctx.state.log, id, 'webhook deleted', cancelled),
+          logCancelledDeliveries(ctx.state.log, id, 'webhook deleted', cancelled),
         );
         if (!isDeleted) throw webhookNotFound();
         return { data: { id, deleted: true } };

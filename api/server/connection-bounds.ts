@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Cidr, networkOf } from '../../src/domain/webhooks/address-policy.ts';
-import { isWorthALine } from '../../src/observe/failure-streaks.ts';
+import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 
 interface ConnectionBounds {
@@ -33,7 +33,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
 
   function refuse(reason: string): void {
     refused += 1;
-    if (isWorthALine(refused)) log.warn({ reason, refused }, 'connection refused');
+    if (shouldLog(refused)) log.warn({ reason, refused }, 'connection refused');
   }
 
   server.on('drop', () => refuse('too many connections'));

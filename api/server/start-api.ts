@@ -6,8 +6,8 @@ import { isLoopbackAddress } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';
 import { queueNames } from '../../src/queues/jobs.ts';
-import { openFoundation } from '../../src/runtime/foundation.ts';
 import { listen } from '../../src/runtime/listen.ts';
+import { openProcessContext } from '../../src/runtime/process-context.ts';
 import { ensureBootstrapKey } from '../../src/store/accounts/accounts.ts';
 import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { createArrivals } from '../../src/store/catalog/arrivals.ts';
@@ -46,25 +46,25 @@ export async function startApi(
   log: Logger,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<RunningApi> {
-  const foundation = await openFoundation('api', { config, log, signal, workers: 0 });
-  const { db, producer, metrics, secretBox, dependencies, probeUrl } = foundation;
+  const processContext = await openProcessContext('api', { config, log, signal, workers: 0 });
+  const { db, producer, metrics, secretBox, dependencies, probeUrl } = processContext;
   try {
     if (config.bootstrapApiKey !== undefined && (await ensureBootstrapKey(db, config.bootstrapApiKey))) {
       log.info('made the bootstrap API key');
     }
     const keys = createKeyDirectory(db, log);
-    foundation.onStop(() => keys.close());
+    processContext.onStop(() => keys.close());
     const arrivals = createArrivals(config.databaseDirectUrl, log);
-    foundation.onStop(() => arrivals.close());
+    processContext.onStop(() => arrivals.close());
     const reads = createReadTracker(db, log);
-    foundation.onStop(() => reads.close());
+    processContext.onStop(() => reads.close());
     const limits = createAccountLimits({
-      addUsage: foundation.backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
+      addUsage: processContext.backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
       defaults: { requests: config.perMinute.requests, cold_reads: config.perMinute.coldReads },
       log,
       now: Date.now,
     });
-    foundation.onStop(() => limits.close());
+    processContext.onStop(() => limits.close());
     const api = createApi({
       db,
       producer,
@@ -101,16 +101,16 @@ export async function startApi(
         log.warn('the operator pages are reached without TLS: behind TLS set OPS_PUBLIC_URL');
       }
       const sampler = startThroughputSampler(db, log);
-      foundation.onStop(() => sampler.close());
+      processContext.onStop(() => sampler.close());
     }
     const server = createHttpServer(api, log, config.http);
     const draining = createDraining(server);
     const address = await listen(server, config.http.host, config.http.port);
-    foundation.onStop(() => draining.end(config.drainDelayMs));
+    processContext.onStop(() => draining.end(config.drainDelayMs));
     log.info({ address }, 'listening');
-    return { address, port: (server.address() as AddressInfo).port, probeUrl, stop: foundation.stop };
+    return { address, port: (server.address() as AddressInfo).port, probeUrl, stop: processContext.stop };
   } catch (error) {
-    await foundation.stop();
+    await processContext.stop();
     throw error;
   }
 }

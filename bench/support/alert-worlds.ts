@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { SHARDS } from '../../src/domain/values/shard.ts';
 import { laneOf } from '../../src/queues/jobs.ts';
-import { evaluateAlerts } from '../../src/store/alerts/alert-evaluation.ts';
+import { evaluateAlerts } from '../../src/store/alerts/evaluation.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { waitingShards } from '../../src/store/marks/marks.ts';

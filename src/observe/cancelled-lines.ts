@@ -1,7 +1,7 @@
 import type { Logger } from './logger.ts';
 
 /** A line for each delivery that will not be made, so that the story of its alert has an end. */
-export function tellCancelled(
+export function logCancelledDeliveries(
   log: Logger,
   webhookId: string,
   reason: string,

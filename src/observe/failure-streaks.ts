@@ -1,5 +1,5 @@
 /** Whether the n-th failure in a row gets a log line: the 1st, 2nd, 4th, 8th … do, so that an outage does not flood the log. */
-export function isWorthALine(inARow: number): boolean {
+export function shouldLog(inARow: number): boolean {
   return inARow > 0 && (inARow & (inARow - 1)) === 0;
 }
 
@@ -8,10 +8,10 @@ export class FailureStreaks {
   readonly #counts = new Map<string, number>();
 
   /** Notes a failure; returns how many in a row, and whether to say so. */
-  failed(name: string): { inARow: number; isWorthALine: boolean } {
+  failed(name: string): { inARow: number; shouldLog: boolean } {
     const inARow = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, inARow);
-    return { inARow, isWorthALine: isWorthALine(inARow) };
+    return { inARow, shouldLog: shouldLog(inARow) };
   }
 
   succeeded(name: string): void {

@@ -43,7 +43,7 @@ export const QUEUE_STILL_MS = 120_000;
  * The reasons why this process is stalled, in words; empty when it is not. Connections that answer prove nothing here: BullMQ
  * workers are known to stop taking jobs while PING succeeds. An absent dependency is not a reason: the caller checks it first.
  */
-export function whyWedged({ nowMs, loops, jobs, queues }: Vitals): string[] {
+export function stallReasons({ nowMs, loops, jobs, queues }: Vitals): string[] {
   const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
   return [
     ...loops

@@ -41,12 +41,12 @@ export interface Probed {
   readonly metrics: Pick<Metrics, 'registry' | 'text'>;
   readonly dependencies: readonly Dependency[];
   /** Why the work of the process stands still; empty when it does not. */
-  whyWedged(): Promise<readonly string[]>;
+  stallReasons(): Promise<readonly string[]>;
 }
 
 /** Alive until the work stands still although everything it needs answers: only then does a restart help. */
-export async function liveness({ dependencies, whyWedged }: Omit<Probed, 'metrics'>): Promise<readonly string[]> {
-  const why = await whyWedged();
+export async function liveness({ dependencies, stallReasons }: Omit<Probed, 'metrics'>): Promise<readonly string[]> {
+  const why = await stallReasons();
   return why.length === 0 || !(await readiness(dependencies)).isReady ? [] : why;
 }
 
@@ -74,7 +74,7 @@ async function answer(path: string, probed: Probed) {
   if (path === '/health/ready') {
     const { isReady, missing } = await readiness(dependencies);
     if (!isReady) return json(503, { status: 'not_ready', missing });
-    const wedged = await probed.whyWedged();
+    const wedged = await probed.stallReasons();
     return wedged.length === 0 ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', missing, wedged });
   }
   return json(404, { status: 'not_found' });

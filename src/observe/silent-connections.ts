@@ -48,7 +48,7 @@ const MISSED_LOOKS = 3;
  * another machine, or behind a firewall that forgot its connections: nothing is refused, and TCP would go on trying for a quarter
  * of an hour. The waiting statements fail with a lost connection (`ETIMEDOUT`).
  */
-export function endWhenSilent(options: SilenceOptions): (client: unknown) => void {
+export function closeUnresponsive(options: SilenceOptions): (client: unknown) => void {
   const { limitMs, log, findBusy, stopping } = options;
   const everyMs = Math.min(limitMs, STOPPING_LIMIT_MS) / LOOKS_PER_LIMIT;
   const connections = new Map<Connected, Heard>();

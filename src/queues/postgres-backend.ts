@@ -8,7 +8,7 @@ import {
 } from 'bullmq';
 import pg from 'pg';
 import { KEEP_ALIVE_DELAY_MS } from '../config/pools.ts';
-import { endWhenSilent } from '../observe/silent-connections.ts';
+import { closeUnresponsive } from '../observe/silent-connections.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { JOB_RETENTION, SILENCE_MS, WORKER_SETTINGS } from './settings.ts';
 
@@ -28,7 +28,7 @@ const MIGRATION_ATTEMPTS = 5;
  */
 export function createPostgresQueues(options: QueueBackendOptions): QueueBackend {
   const { findBusy, stopping, log } = options;
-  const watch = findBusy && endWhenSilent({ limitMs: SILENCE_MS, log, findBusy, ...(stopping && { stopping }) });
+  const watch = findBusy && closeUnresponsive({ limitMs: SILENCE_MS, log, findBusy, ...(stopping && { stopping }) });
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: options.workers + SPARE_CONNECTIONS,

@@ -79,9 +79,9 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
       () => streaks.succeeded(name),
       (thrown: unknown) => {
         onWakeFailure?.(name);
-        const { inARow, isWorthALine } = streaks.failed(name);
+        const { inARow, shouldLog } = streaks.failed(name);
         const line = { err: asError(thrown), job: name, inARow };
-        log[isWorthALine ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer will');
+        log[shouldLog ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer will');
       },
     );
     underWay.add(call);

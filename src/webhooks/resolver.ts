@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
-import { isLocalhostName } from '../domain/webhooks/webhook-url.ts';
+import { isLocalhostName } from '../domain/webhooks/url.ts';
 
 /** One answer of a name look-up. */
 export interface ResolvedAddress {

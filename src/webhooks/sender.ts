@@ -1,6 +1,6 @@
 import type { Cidr } from '../domain/webhooks/address-policy.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
-import { inspectWebhookUrl } from '../domain/webhooks/webhook-url.ts';
+import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
 import type { AttemptErrorCode, AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
 import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
 import { type Exchange, exchange } from './exchange.ts';

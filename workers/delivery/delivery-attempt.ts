@@ -1,18 +1,10 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
-import { tellCancelled } from '../../src/observe/cancelled-lines.ts';
+import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
+import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '../../src/store/deliveries/claims.ts';
 import { recordDelivered } from '../../src/store/deliveries/delivered-attempts.ts';
-import {
-  type ClaimedDelivery,
-  type ClaimedSubscription,
-  releaseClaim,
-} from '../../src/store/deliveries/delivery-claims.ts';
-import {
-  type AttemptRecord,
-  type DeliveryVerdict,
-  finishAttempt,
-} from '../../src/store/deliveries/delivery-outcomes.ts';
+import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
 import type { AttemptOutcome } from '../../src/webhooks/attempt.ts';
 import { decide, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
 import { SecretCorruptError } from '../../src/webhooks/secret-box.ts';
@@ -73,7 +65,7 @@ export async function attemptDelivery(
   );
   if (finished.pausedFor !== undefined) {
     log.warn({ reason: finished.pausedFor }, 'subscription paused');
-    tellCancelled(context.log, subscription.id, 'webhook paused', finished.cancelled ?? []);
+    logCancelledDeliveries(context.log, subscription.id, 'webhook paused', finished.cancelled ?? []);
   }
   if (decision.state === 'retry' && decision.delaySeconds <= WAKE_WITHIN_SECONDS) {
     context.producer.wakeDeliveries([subscription.pk], Math.ceil(decision.delaySeconds * 1000));

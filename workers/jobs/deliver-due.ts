@@ -1,7 +1,7 @@
 import { LANES } from '../../src/queues/jobs.ts';
-import { type ClaimRequest, claimDueOfMany, MAX_IN_FLIGHT } from '../../src/store/deliveries/delivery-claims.ts';
-import { type DueSubscription, dueSubscriptionsOfLane } from '../../src/store/deliveries/delivery-due.ts';
-import { AttemptsUnderWay } from '../delivery/attempts-under-way.ts';
+import { type ClaimRequest, claimDueOfMany, MAX_IN_FLIGHT } from '../../src/store/deliveries/claims.ts';
+import { type DueSubscription, dueSubscriptionsOfLane } from '../../src/store/deliveries/due.ts';
+import { InFlightAttempts } from '../delivery/in-flight-attempts.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Attempts of one lane under way at once in one process. */
@@ -18,7 +18,7 @@ const MAX_SUBSCRIPTIONS = 64;
  * is more than the sending. Goes round by the subscriptions' keys, so that none is served twice before all were served once.
  */
 export const deliverDue = defineJob('deliver-due', async ({ lane }, context) => {
-  const underWay = new AttemptsUnderWay(context);
+  const underWay = new InFlightAttempts(context);
   let after = 0n;
   let round = { isIdle: true, begun: 0 };
   let isTime = true;

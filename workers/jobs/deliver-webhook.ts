@@ -1,7 +1,7 @@
-import { onePer } from '../../src/store/db/batcher.ts';
-import { type Claim, claimTogether, MAX_IN_FLIGHT } from '../../src/store/deliveries/delivery-claims.ts';
-import { hasDue } from '../../src/store/deliveries/delivery-due.ts';
-import { AttemptsUnderWay } from '../delivery/attempts-under-way.ts';
+import { oncePerOwner } from '../../src/store/db/batcher.ts';
+import { type Claim, claimTogether, MAX_IN_FLIGHT } from '../../src/store/deliveries/claims.ts';
+import { hasDue } from '../../src/store/deliveries/due.ts';
+import { InFlightAttempts } from '../delivery/in-flight-attempts.ts';
 import { defineJob } from '../process/define.ts';
 
 /**
@@ -13,7 +13,7 @@ export const MAX_FAILING_JOBS = 16;
 /** Below this many free slots a claim waits for more of them, but not for long: a transaction for each attempt is the dearest part. */
 const WORTH_CLAIMING = MAX_IN_FLIGHT / 2;
 
-const failingJobs = onePer((_db: object) => ({ running: 0 }));
+const failingJobs = oncePerOwner((_db: object) => ({ running: 0 }));
 
 /**
  * Works off the due deliveries of one subscription: claims as slots free up, sends concurrently, until nothing is due. When
@@ -21,7 +21,7 @@ const failingJobs = onePer((_db: object) => ({ running: 0 }));
  */
 export const deliverWebhook = defineJob('deliver-webhook', async (data, context) => {
   const subscriptionPk = BigInt(data.subscriptionPk);
-  const underWay = new AttemptsUnderWay(context);
+  const underWay = new InFlightAttempts(context);
   const failing = failingJobs(context.db);
   let countsAsFailing = false;
   let tookAll = false;

@@ -3,9 +3,9 @@ import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
 import type { PartitionedTable } from '../../src/store/db/partitions.ts';
-import { pruneEvents } from '../../src/store/deliveries/event-retention.ts';
+import { pruneEvents } from '../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
-import { pruneActions } from '../../src/store/ops/ops-actions.ts';
+import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { defineJob } from '../process/define.ts';
 

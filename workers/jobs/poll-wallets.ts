@@ -1,10 +1,10 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import { newToken } from '../../src/domain/values/ids.ts';
-import { FailureStreaks, isWorthALine } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks, shouldLog } from '../../src/observe/failure-streaks.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
-import { tellBalances } from '../../src/store/wallets/wallet-events.ts';
+import { tellBalances } from '../../src/store/wallets/events.ts';
 import {
   abandonWallet,
   advanceBalances,
@@ -14,7 +14,7 @@ import {
   WALLET_LEASE_SECONDS,
   type WalletLease,
   WalletLeaseLostError,
-} from '../../src/store/wallets/wallet-watch.ts';
+} from '../../src/store/wallets/watch.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import {
@@ -128,13 +128,13 @@ async function endFailed(context: JobContext, lease: WalletLease, thrown: unknow
   if (isAway || context.stopping.aborted) {
     await abandonWallet(context.db, lease);
     if (isAway && thrown.code !== 'aborted') {
-      const { inARow, isWorthALine: shouldLog } = streaks.failed(lease.venue);
+      const { inARow, shouldLog } = streaks.failed(lease.venue);
       if (shouldLog) context.log.warn({ venue: lease.venue, inARow, err: error }, 'wallets not read: the host is away');
     }
     return false;
   }
   await releaseWallet(context.db, lease, error.message);
   const failures = lease.failures + 1;
-  if (isWorthALine(failures)) context.log.warn({ venue: lease.venue, failures, err: error }, 'wallet not read');
+  if (shouldLog(failures)) context.log.warn({ venue: lease.venue, failures, err: error }, 'wallet not read');
   return true;
 }

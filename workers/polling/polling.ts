@@ -1,6 +1,6 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import { newToken } from '../../src/domain/values/ids.ts';
-import { isWorthALine } from '../../src/observe/failure-streaks.ts';
+import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
 import {
   abandonPollLease,
@@ -177,5 +177,5 @@ async function endFailedPoll(context: JobContext, lease: PollLease, thrown: unkn
     throw error;
   }
   const { venue, kind } = lease;
-  if (isWorthALine(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
+  if (shouldLog(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
 }

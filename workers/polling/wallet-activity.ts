@@ -2,8 +2,8 @@ import { asError } from '../../src/domain/values/errors.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import { quarantine, removeRecovered } from '../../src/store/catalog/quarantine.ts';
 import { isContentRefused } from '../../src/store/db/tx.ts';
-import { storedTransactions, tellTransactions, type WalletNews } from '../../src/store/wallets/wallet-events.ts';
-import { advanceActivity, type WalletLease } from '../../src/store/wallets/wallet-watch.ts';
+import { storedTransactions, tellTransactions, type WalletNews } from '../../src/store/wallets/events.ts';
+import { advanceActivity, type WalletLease } from '../../src/store/wallets/watch.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { RejectedRecord } from '../../src/venues/port.ts';
 import {
@@ -71,7 +71,7 @@ export async function rereadActivity(
       page = await adapter.rereadActivity?.(wallet, position, call);
     } catch (error) {
       if (!(error instanceof VenueError) || isHostAway(error)) throw error;
-      const { inARow, isWorthALine: shouldLog } = streaks.failed(lease.venue);
+      const { inARow, shouldLog } = streaks.failed(lease.venue);
       context.log[shouldLog ? 'warn' : 'debug']({ venue: lease.venue, inARow, err: error }, 'wallet not re-read');
       return;
     }

@@ -1,4 +1,4 @@
-import type { BalanceRead } from '../../src/domain/wallets/wallet-balance.ts';
+import type { BalanceRead } from '../../src/domain/wallets/balance.ts';
 import type { CallContext, RejectedRecord } from '../../src/venues/port.ts';
 import type { WalletAdapter, WalletBalance } from '../../src/venues/wallet-port.ts';
 

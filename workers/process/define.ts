@@ -2,8 +2,8 @@ import { type Job, type Processor, UnrecoverableError } from 'bullmq';
 import { asError } from '../../src/domain/values/errors.ts';
 import { scrubText } from '../../src/domain/values/text.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import { Pulse } from '../../src/observe/pulse.ts';
 import { JOBS, type JobData, type JobName } from '../../src/queues/jobs.ts';
 import type { WorkerDeps } from './deps.ts';
 
@@ -37,7 +37,11 @@ export function defineJob<Name extends JobName>(
  * The one wrapper around every job: deadline, log line, metric, error mapping. A failed job is not retried by BullMQ: it
  * was a wake-up, and the timer makes another while there is work (DESIGN section 2).
  */
-export function createProcessor(jobs: readonly DefinedJob[], deps: WorkerDeps, pulse: Pulse = new Pulse()): Processor {
+export function createProcessor(
+  jobs: readonly DefinedJob[],
+  deps: WorkerDeps,
+  tracker: LivenessTracker = new LivenessTracker(),
+): Processor {
   const streaks = new FailureStreaks();
   const byName = new Map(jobs.map((job) => [job.name as string, job]));
   return async (job: Job, _token?: string, cancelled?: AbortSignal): Promise<JobReport> => {
@@ -48,7 +52,7 @@ export function createProcessor(jobs: readonly DefinedJob[], deps: WorkerDeps, p
     const signals = [deps.stopping, AbortSignal.timeout(deadlineMs)];
     const signal = AbortSignal.any(cancelled ? [...signals, cancelled] : signals);
     const startedMs = performance.now();
-    const ended = pulse.job(job.queueName, job.name, deadlineMs);
+    const ended = tracker.job(job.queueName, job.name, deadlineMs);
     try {
       const report = await defined.run(job.data, { ...deps, signal, log });
       const durationMs = Math.round(performance.now() - startedMs);
@@ -61,8 +65,8 @@ export function createProcessor(jobs: readonly DefinedJob[], deps: WorkerDeps, p
       const error = asError(thrown);
       const durationMs = Math.round(performance.now() - startedMs);
       deps.metrics.jobs.observe({ job_name: job.name, outcome: 'failed' }, durationMs / 1000);
-      const { inARow, isWorthALine } = streaks.failed(job.name);
-      log[isWorthALine ? 'warn' : 'debug']({ durationMs, inARow, err: error }, 'job failed');
+      const { inARow, shouldLog } = streaks.failed(job.name);
+      log[shouldLog ? 'warn' : 'debug']({ durationMs, inARow, err: error }, 'job failed');
       // Postgres cannot store U+0000 or lone surrogates: such a message would make the job impossible to fail.
       throw new Error(scrubText(error.message).slice(0, 1_000));
     } finally {

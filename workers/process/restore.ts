@@ -1,11 +1,11 @@
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
-import { Pulse } from '../../src/observe/pulse.ts';
+import { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
 import { JOBS, type Role } from '../../src/queues/jobs.ts';
 import type { QueueBackend } from '../../src/queues/port.ts';
 import type { LaneJob } from '../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
-import { dueSubscriptions } from '../../src/store/deliveries/delivery-due.ts';
+import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
 import { releaseParkedMarks, STAGES, waitingShards } from '../../src/store/marks/marks.ts';
 import { isRefoldDue } from '../../src/store/series/candle-refold.ts';
 import { countTradeHistories } from '../../src/store/series/trade-walks.ts';
@@ -31,10 +31,10 @@ export function startRestoring(
   role: Role,
   deps: WorkerDeps,
   backend: QueueBackend,
-  pulse: Pulse = new Pulse(),
+  tracker: LivenessTracker = new LivenessTracker(),
 ): { stop(): Promise<void> } {
   const streaks = new FailureStreaks();
-  const beat = pulse.loop('restore', EVERY_MS);
+  const beat = tracker.loop('restore', EVERY_MS);
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const next = () => {
@@ -45,8 +45,8 @@ export function startRestoring(
           .then(
             () => streaks.succeeded('round'),
             (error: unknown) => {
-              const { inARow, isWorthALine } = streaks.failed('round');
-              deps.log[isWorthALine ? 'warn' : 'debug']({ err: error, inARow }, 'restoring round failed');
+              const { inARow, shouldLog } = streaks.failed('round');
+              deps.log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'restoring round failed');
             },
           )
           .finally(() => {

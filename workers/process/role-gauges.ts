@@ -4,7 +4,7 @@ import { MarkAges } from '../../src/observe/mark-ages.ts';
 import { JOBS, queuesOfRole, type Role } from '../../src/queues/jobs.ts';
 import { QUEUE_STATES, queueState } from '../../src/queues/queue-state.ts';
 import { schedulesOf } from '../../src/queues/schedules.ts';
-import { oldestOverdueSeconds } from '../../src/store/deliveries/delivery-due.ts';
+import { oldestOverdueSeconds } from '../../src/store/deliveries/due.ts';
 import { countDueDeliveries, pollAges, stageStates, storageState, walletAges } from '../../src/store/marks/backlog.ts';
 import { STAGES } from '../../src/store/marks/marks.ts';
 import { refoldProgress, refoldShare } from '../../src/store/series/candle-refold.ts';

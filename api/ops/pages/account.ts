@@ -1,4 +1,4 @@
-import { type AccountQuotas, setAccountQuotas } from '../../../src/store/accounts/account-quotas.ts';
+import { type AccountQuotas, setAccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
 import {
   findOpsAccount,
@@ -6,7 +6,7 @@ import {
   MAX_COUNTED_OF_ACCOUNT,
   type OpsAccount,
   readAccountUsage,
-} from '../../../src/store/ops/ops-keys.ts';
+} from '../../../src/store/ops/keys.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../forms.ts';

@@ -6,7 +6,7 @@ import {
   type OpsAlert,
   type OpsAlertFilter,
   type ParkedMark,
-} from '../../../src/store/ops/ops-alerts.ts';
+} from '../../../src/store/ops/alerts.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, type Tone, table, time } from '../html.ts';

@@ -1,5 +1,5 @@
-import { listActions, type OpsActionRow, type OpsActionStatus } from '../../../src/store/ops/ops-actions.ts';
-import { type ListedSession, listSessions } from '../../../src/store/ops/ops-sessions.ts';
+import { listActions, type OpsActionRow, type OpsActionStatus } from '../../../src/store/ops/actions.ts';
+import { type ListedSession, listSessions } from '../../../src/store/ops/sessions.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { actionButton } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, pager, type Tone, table, time } from '../html.ts';

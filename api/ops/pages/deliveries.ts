@@ -4,7 +4,7 @@ import {
   MAX_MATCHING_WEBHOOKS,
   type OpsDelivery,
   type OpsDeliveryFilter,
-} from '../../../src/store/ops/ops-deliveries.ts';
+} from '../../../src/store/ops/deliveries.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, table, time } from '../html.ts';

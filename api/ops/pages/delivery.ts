@@ -1,6 +1,6 @@
-import type { LoggedAttempt } from '../../../src/store/deliveries/delivery-reads.ts';
-import { retryDelivery } from '../../../src/store/deliveries/delivery-recovery.ts';
-import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/ops-deliveries.ts';
+import type { LoggedAttempt } from '../../../src/store/deliveries/reads.ts';
+import { retryDelivery } from '../../../src/store/deliveries/recovery.ts';
+import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/deliveries.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { presentExcerpt } from '../../routes/present-delivery.ts';

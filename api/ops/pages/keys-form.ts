@@ -1,7 +1,7 @@
 import { SCOPES } from '../../../src/domain/values/api-key.ts';
 import { isStorableText } from '../../../src/domain/values/text.ts';
-import type { AccountQuotas } from '../../../src/store/accounts/account-quotas.ts';
 import type { ApiKeyRequest } from '../../../src/store/accounts/accounts.ts';
+import type { AccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import { type ErrorDetail, invalidRequest } from '../../errors.ts';
 
 const MAX_NAME_LENGTH = 100;

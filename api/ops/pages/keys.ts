@@ -1,6 +1,6 @@
 import { SCOPES } from '../../../src/domain/values/api-key.ts';
 import { insertApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
-import { listOpsAccounts, listOpsKeys, type OpsAccount, type OpsKey } from '../../../src/store/ops/ops-keys.ts';
+import { listOpsAccounts, listOpsKeys, type OpsAccount, type OpsKey } from '../../../src/store/ops/keys.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionButton, actionForm, field } from '../forms.ts';

@@ -1,7 +1,7 @@
 import { INTERVALS, type Interval } from '../../../src/domain/markets/candle.ts';
 import type { StoredMarket } from '../../../src/store/catalog/market-reads.ts';
-import type { OpsMarketState, OpsOutcome } from '../../../src/store/ops/ops-markets.ts';
-import type { StoredCandle } from '../../../src/store/series/series-reads.ts';
+import type { OpsMarketState, OpsOutcome } from '../../../src/store/ops/markets.ts';
+import type { StoredCandle } from '../../../src/store/series/reads.ts';
 import { ago, type Html, html, number, table, time } from '../html.ts';
 import { decimalText, marketPath } from './shown-values.ts';
 

@@ -1,5 +1,5 @@
-import type { OpsOutcome, StoredObservation } from '../../../src/store/ops/ops-markets.ts';
-import type { StoredTrade } from '../../../src/store/series/series-reads.ts';
+import type { OpsOutcome, StoredObservation } from '../../../src/store/ops/markets.ts';
+import type { StoredTrade } from '../../../src/store/series/reads.ts';
 import { ago, type Html, html, longText, NONE, table, time } from '../html.ts';
 import { decimalText } from './shown-values.ts';
 

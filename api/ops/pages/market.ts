@@ -6,9 +6,9 @@ import {
   readLastCandles,
   readObservations,
   readOpsMarket,
-} from '../../../src/store/ops/ops-markets.ts';
+} from '../../../src/store/ops/markets.ts';
 import { readBook } from '../../../src/store/series/book-reads.ts';
-import { readTrades, type StoredCandle } from '../../../src/store/series/series-reads.ts';
+import { readTrades, type StoredCandle } from '../../../src/store/series/reads.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../html.ts';

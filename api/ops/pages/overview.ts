@@ -13,7 +13,7 @@ import {
   THROUGHPUT_MINUTES,
   type Throughput,
   type ThroughputKind,
-} from '../../../src/store/ops/ops-overview.ts';
+} from '../../../src/store/ops/overview.ts';
 import { type RefoldProgress, refoldProgress, refoldShare } from '../../../src/store/series/candle-refold.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';

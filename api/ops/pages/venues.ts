@@ -5,7 +5,7 @@ import {
   type QuarantineSummary,
   summarizeQuarantine,
 } from '../../../src/store/catalog/quarantine-reads.ts';
-import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/ops-venues.ts';
+import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/venues.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';

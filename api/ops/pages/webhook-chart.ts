@@ -1,4 +1,4 @@
-import type { WebhookActivity } from '../../../src/store/ops/ops-webhooks.ts';
+import type { WebhookActivity } from '../../../src/store/ops/webhooks.ts';
 import { type Html, html, number, table } from '../html.ts';
 
 type Hour = WebhookActivity['hours'][number];

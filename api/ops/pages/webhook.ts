@@ -1,4 +1,4 @@
-import { recoverDeliveries } from '../../../src/store/deliveries/delivery-recovery.ts';
+import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import {
   type FailedAttempt,
@@ -8,7 +8,7 @@ import {
   type OpsSubscription,
   readWebhookActivity,
   type WebhookActivity,
-} from '../../../src/store/ops/ops-webhooks.ts';
+} from '../../../src/store/ops/webhooks.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { checkReach, MAX_RECOVERY_DAYS } from '../../routes/deliveries.ts';

@@ -90,8 +90,8 @@ export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
         await listenUntilLost();
         failures = 0;
       } catch (error) {
-        const { inARow, isWorthALine } = streaks.failed('listen');
-        log[isWorthALine ? 'warn' : 'debug']({ err: asError(error), inARow }, 'cannot listen for arrivals; will retry');
+        const { inARow, shouldLog } = streaks.failed('listen');
+        log[shouldLog ? 'warn' : 'debug']({ err: asError(error), inARow }, 'cannot listen for arrivals; will retry');
       }
       const pauseMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
       const jittered = pauseMs * (0.75 + Math.random() / 2);

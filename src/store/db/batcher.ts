@@ -49,7 +49,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
 }
 
 /** Something made once for each owner, and gone with it: what the jobs of a process share is found by their database. */
-export function onePer<Owner extends object, Made>(make: (owner: Owner) => Made): (owner: Owner) => Made {
+export function oncePerOwner<Owner extends object, Made>(make: (owner: Owner) => Made): (owner: Owner) => Made {
   const made = new WeakMap<Owner, Made>();
   return (owner) => {
     const known = made.get(owner);

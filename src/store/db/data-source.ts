@@ -2,7 +2,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { KEEP_ALIVE_DELAY_MS } from '../../config/pools.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { endWhenSilent } from '../../observe/silent-connections.ts';
+import { closeUnresponsive } from '../../observe/silent-connections.ts';
 import { findBusySessions } from './busy-sessions.ts';
 import { AccountEntity } from './entities/account.ts';
 import { AlertEntity } from './entities/alert.ts';
@@ -67,9 +67,9 @@ const PATIENCE_WITH_POOLERS = 4;
 
 function silenceWatch(options: DataSourceOptions, silenceMs: number): (client: unknown) => void {
   const { databaseUrl, isPooled, log, stopping } = options;
-  if (isPooled === true) return endWhenSilent({ limitMs: PATIENCE_WITH_POOLERS * silenceMs, log });
+  if (isPooled === true) return closeUnresponsive({ limitMs: PATIENCE_WITH_POOLERS * silenceMs, log });
   const findBusy = (pids: readonly number[]) => findBusySessions(databaseUrl, pids);
-  return endWhenSilent({ limitMs: silenceMs, log, findBusy, ...(stopping && { stopping }) });
+  return closeUnresponsive({ limitMs: silenceMs, log, findBusy, ...(stopping && { stopping }) });
 }
 
 /** A data source that is not connected yet. TypeORM logs nothing: one failed bulk insert would print all its values. */

@@ -1,7 +1,7 @@
-import { createBatcher, onePer } from '../db/batcher.ts';
+import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, isContentRefused, sql } from '../db/tx.ts';
-import type { ClaimedDelivery } from './delivery-claims.ts';
-import type { AttemptRecord, FinishedAttempt } from './delivery-outcomes.ts';
+import type { ClaimedDelivery } from './claims.ts';
+import type { AttemptRecord, FinishedAttempt } from './outcomes.ts';
 
 /** An attempt that the receiver answered with success. */
 export interface DeliveredAttempt {
@@ -82,7 +82,7 @@ export async function finishDelivered(db: Database, made: readonly DeliveredAtte
 const MAX_BATCH = 100;
 
 /** One row that Postgres refuses must not cost the others: each is tried alone then. */
-const recorders = onePer((db: Database) =>
+const recorders = oncePerOwner((db: Database) =>
   createBatcher<DeliveredAttempt, FinishedAttempt>({
     maxItems: MAX_BATCH,
     isWorthSplitting: isContentRefused,

@@ -9,7 +9,7 @@ import {
   MAX_TOLD,
   type OnCancelled,
   toCancelled,
-} from './cancelled-deliveries.ts';
+} from './cancelled.ts';
 
 /** How long the secret before a rotation goes on signing beside the new one (DESIGN section 8). */
 export const SECRET_OVERLAP_HOURS = 24;

@@ -7,18 +7,18 @@ import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, Page,
 import { createReport, type Report } from '../report.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
-import { advance, type MarketWalkSettings, openWalk } from './market-walk.ts';
+import { listBooks } from './fetch-books.ts';
+import { createHistoryReader } from './fetch-history.ts';
+import { findMarkets, listMarkets } from './fetch-markets.ts';
 import { tickersOf } from './outcome-ids.ts';
 import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
 import { collectTrades } from './parse-trade.ts';
-import { listBooks } from './read-books.ts';
-import { createHistoryReader } from './read-history.ts';
-import { findMarkets, listMarkets } from './read-markets.ts';
 import { createSeriesDirectory } from './series-directory.ts';
-import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
 import { createUnknownMarketFilter } from './unknown-markets.ts';
+import { advance, type MarketWalkSettings, openWalk } from './walk-markets.ts';
+import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
 
 interface KalshiOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */

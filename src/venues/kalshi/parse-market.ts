@@ -7,9 +7,9 @@ import { siblingFields } from '../sibling-fields.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombination } from './combination.ts';
-import { kalshiLife } from './life.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
+import { kalshiLife } from './status.ts';
 
 const SITE = 'https://kalshi.com/markets';
 const PLAIN_TICKER = /^[\w.-]{1,100}$/;

@@ -6,10 +6,10 @@ import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { COMBINATION, isCombination } from './combination.ts';
 import { otherSide, readPrice } from './dollars.ts';
-import { kalshiLife } from './life.ts';
 import { kalshiQuotes } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
+import { kalshiLife } from './status.ts';
 
 /**
  * Prices of both outcomes from market objects: the payout of a determined market, else `quotedPrice` of the YES side, where a

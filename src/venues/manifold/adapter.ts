@@ -16,9 +16,13 @@ import type {
   VenueAdapter,
 } from '../port.ts';
 import { createReport } from '../report.ts';
-import { type BetWalkSettings, readBetPage } from './bet-walk.ts';
 import { createManifoldClient, MANIFOLD, type ManifoldHttpSettings, PER_SECOND } from './client.ts';
-import { readHistoryPage } from './history-walk.ts';
+import { readMarketPages, unavailable } from './fetch-markets.ts';
+import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
+import { contractIdOf, parseMarkets } from './parse-market.ts';
+import { countProbs, parseProbs } from './parse-price.ts';
+import { betTimeMs, parseBets } from './parse-trade.ts';
+import { readHistoryPage } from './walk-history.ts';
 import {
   advance,
   closeSweep,
@@ -29,12 +33,8 @@ import {
   nextQuery,
   openWalk,
   withoutPending,
-} from './market-walk.ts';
-import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
-import { betTimeMs, parseBets } from './parse-bet.ts';
-import { contractIdOf, parseMarkets } from './parse-market.ts';
-import { countProbs, parseProbs } from './parse-prob.ts';
-import { readMarketPages, unavailable } from './read-pages.ts';
+} from './walk-markets.ts';
+import { type BetWalkSettings, readBetPage } from './walk-trades.ts';
 
 interface ManifoldOptions {
   /** With the version path: `https://api.manifold.markets/v0`. */

@@ -5,8 +5,8 @@ import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { unstorableField } from '../unstorable-field.ts';
-import { manifoldLife } from './life.ts';
 import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
+import { manifoldLife } from './status.ts';
 
 /** Before the year 2000 lie only the zero values of clocks and databases. */
 const MIN_MS = Date.UTC(2000, 0, 1);

@@ -24,8 +24,10 @@ import {
   type PolymarketUrls,
 } from './client.ts';
 import { fetchBooks, fetchPrices, MAX_BOOKS } from './fetch-books.ts';
-import { findMarkets, MAX_CONDITION_IDS } from './find-markets.ts';
-import { readHistoryPage } from './history-walk.ts';
+import { findMarkets, MAX_CONDITION_IDS } from './fetch-markets.ts';
+import { parseMarkets } from './parse-market.ts';
+import { identifyTrades } from './parse-trade.ts';
+import { readHistoryPage } from './walk-history.ts';
 import {
   advance,
   afterRefusal,
@@ -34,10 +36,8 @@ import {
   nextQuery,
   openWalk,
   switchListing,
-} from './market-walk.ts';
-import { parseMarkets } from './parse-market.ts';
-import { identifyTrades } from './parse-trade.ts';
-import { readTradePage, type TradeWalkSettings } from './trade-walk.ts';
+} from './walk-markets.ts';
+import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
 
 interface PolymarketOptions {
   urls: PolymarketUrls;

@@ -3,10 +3,10 @@ import type { VenueObserver } from '../observer.ts';
 import { createReport } from '../report.ts';
 import type { WalletAdapter } from '../wallet-port.ts';
 import { POLYMARKET, type PolymarketHttpSettings } from './client.ts';
+import { type ActivityWalkSettings, readActivity } from './walk-wallets.ts';
 import { parseActivity } from './wallet-activity.ts';
 import { createWalletClient } from './wallet-client.ts';
 import { parsePositions } from './wallet-positions.ts';
-import { type ActivityWalkSettings, readActivity } from './wallet-walk.ts';
 
 interface PolymarketWalletOptions {
   /** Of the Data API. */

@@ -11,10 +11,10 @@ import {
   SINCE_MARGIN_MS,
   withTouched,
 } from './activity-round.ts';
-import type { ActivityPage } from './activity-walk.ts';
-import { type ListedTransaction, readTransactions } from './read-transactions.ts';
+import { type ListedTransaction, readTransactions } from './fetch-transactions.ts';
 import { type RpcClient, TOKEN_PROGRAMS } from './rpc-client.ts';
 import type { SpareRequests } from './spare-requests.ts';
+import type { ActivityPage } from './walk-activity.ts';
 
 /** With so many listed transactions that the node does not serve, the live walk comes first. */
 const MAX_WAITING = 1_000;

@@ -1,9 +1,9 @@
 import { VenueError } from '../errors.ts';
 import type { CallContext, RejectedRecord } from '../port.ts';
 import type { Round } from './activity-position.ts';
+import { readTokenAccounts } from './fetch-token-accounts.ts';
 import { SOLANA } from './hosts.ts';
 import { parseSignatures, type SignatureRow } from './parse-signatures.ts';
-import { readTokenAccounts } from './read-token-accounts.ts';
 import type { RpcClient } from './rpc-client.ts';
 
 export interface ActivityWalkSettings {

@@ -3,11 +3,11 @@ import { createReport } from '../report.ts';
 import type { WalletAdapter } from '../wallet-port.ts';
 import { isRereadDue, readRereadPage } from './activity-reread.ts';
 import type { ActivityWalkSettings } from './activity-round.ts';
-import { ACTIVITY_SETTINGS, readActivityPage } from './activity-walk.ts';
+import { readBalances } from './fetch-balances.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
-import { readBalances } from './read-balances.ts';
 import { createRpcClient, PER_SECOND } from './rpc-client.ts';
 import { createSpareRequests } from './spare-requests.ts';
+import { ACTIVITY_SETTINGS, readActivityPage } from './walk-activity.ts';
 
 /** Wallets by a Solana JSON-RPC node. The identity of a transaction is its signature. */
 export function createSolanaWallets(options: {

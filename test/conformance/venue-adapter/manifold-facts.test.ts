@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { addDecimals, decimal, ONE } from '../../../src/domain/values/decimal.ts';
-import { parseBets } from '../../../src/venues/manifold/parse-bet.ts';
 import { parseMarkets } from '../../../src/venues/manifold/parse-market.ts';
-import { parseProbs } from '../../../src/venues/manifold/parse-prob.ts';
+import { parseProbs } from '../../../src/venues/manifold/parse-price.ts';
+import { parseBets } from '../../../src/venues/manifold/parse-trade.ts';
 import { manifoldRecordings, RECORDED_AT_MS } from './manifold-recordings.ts';
 
 const recordings = manifoldRecordings();

@@ -1,5 +1,5 @@
-import { parseBets } from '../../../src/venues/manifold/parse-bet.ts';
 import { parseMarkets } from '../../../src/venues/manifold/parse-market.ts';
+import { parseBets } from '../../../src/venues/manifold/parse-trade.ts';
 import { startSimulatedManifold } from './manifold-exchange.ts';
 import { manifoldRecordings } from './manifold-recordings.ts';
 import { describeVenueAdapter } from './suite.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { POLL_LEASE_SECONDS } from '../../../src/store/catalog/poll-state.ts';
-import { CLAIM_LEASE_SECONDS, MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
+import { CLAIM_LEASE_SECONDS, MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { ofEach } from '../../support/processes/fleet.ts';
 import type { ProcessName } from '../../support/processes/system.ts';
 import { type BackendKind, isAvailable } from '../../support/redis/queue-backends.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
-import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/alert-evaluation.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
+import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { waitingShards } from '../../../src/store/marks/marks.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/alert-evaluation.ts';
 import { findAlert } from '../../../src/store/alerts/alerts.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Statement, sql, type Tx } from '../../../src/store/db/tx.ts';
 import { waitingShards } from '../../../src/store/marks/marks.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { recoverDeliveries } from '../../../src/store/deliveries/delivery-recovery.ts';
+import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { deleteSubscription, updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';

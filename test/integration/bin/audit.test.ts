@@ -7,7 +7,7 @@ import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { foldCandles } from '../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
-import { parseCandlesticks } from '../../../src/venues/kalshi/candlesticks.ts';
+import { parseCandlesticks } from '../../../src/venues/kalshi/fetch-candlesticks.ts';
 import type { Page } from '../../../src/venues/port.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { addDecimals, type Decimal, ZERO } from '../../../src/domain/values/decimal.ts';
-import { fetchCandlesticks } from '../../../src/venues/kalshi/candlesticks.ts';
 import { createKalshiClient } from '../../../src/venues/kalshi/client.ts';
+import { fetchCandlesticks } from '../../../src/venues/kalshi/fetch-candlesticks.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
 
 const sum = (values: readonly Decimal[]) => values.reduce((total, value) => addDecimals(total, value), ZERO);

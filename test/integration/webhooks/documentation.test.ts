@@ -12,9 +12,9 @@ import {
   MIN_STANDARD_KEY_BYTES,
   STANDARD_TOLERANCE_SECONDS,
 } from '../../../src/domain/webhooks/signature.ts';
-import { FIRST_UNPRIVILEGED_PORT, MAX_URL_LENGTH } from '../../../src/domain/webhooks/webhook-url.ts';
-import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
-import { AUTO_PAUSE_AFTER_DAYS, AUTO_PAUSE_AFTER_EXHAUSTED } from '../../../src/store/deliveries/delivery-outcomes.ts';
+import { FIRST_UNPRIVILEGED_PORT, MAX_URL_LENGTH } from '../../../src/domain/webhooks/url.ts';
+import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
+import { AUTO_PAUSE_AFTER_DAYS, AUTO_PAUSE_AFTER_EXHAUSTED } from '../../../src/store/deliveries/outcomes.ts';
 import { SECRET_OVERLAP_HOURS } from '../../../src/store/deliveries/subscriptions.ts';
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from '../../../src/webhooks/attempt.ts';
 import { EXCERPT_BYTES, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';

@@ -5,7 +5,7 @@ import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
 import { concurrencyOf } from '../../../src/queues/jobs.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
+import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { deliverDue } from '../../../workers/jobs/deliver-due.ts';

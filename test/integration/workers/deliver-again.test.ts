@@ -6,7 +6,7 @@ import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
 import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { generateSecret, verifyBody } from '../../../src/domain/webhooks/signature.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { recoverDeliveries, retryDelivery } from '../../../src/store/deliveries/delivery-recovery.ts';
+import { recoverDeliveries, retryDelivery } from '../../../src/store/deliveries/recovery.ts';
 import { rotateSecret } from '../../../src/store/deliveries/subscriptions.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';

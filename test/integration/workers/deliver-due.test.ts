@@ -3,7 +3,7 @@ import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { Database, sql } from '../../../src/store/db/tx.ts';
-import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
+import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { deliverDue } from '../../../workers/jobs/deliver-due.ts';

@@ -7,7 +7,7 @@ import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { generateSecret } from '../../../src/domain/webhooks/signature.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { Database, sql, type Tx } from '../../../src/store/db/tx.ts';
-import { claimDue, MAX_IN_FLIGHT } from '../../../src/store/deliveries/delivery-claims.ts';
+import { claimDue, MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';

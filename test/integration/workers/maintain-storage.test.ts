@@ -3,7 +3,7 @@ import { quarantine } from '../../../src/store/catalog/quarantine.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { listPartitions, Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { listActions, recordAction } from '../../../src/store/ops/ops-actions.ts';
+import { listActions, recordAction } from '../../../src/store/ops/actions.ts';
 import { maintainStorage } from '../../../workers/jobs/maintain-storage.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';

@@ -4,10 +4,10 @@ import {
   LOOP_ROUNDS,
   QUEUE_STILL_MS,
   type QueueBeat,
+  stallReasons,
   type Vitals,
-  whyWedged,
 } from '../../../src/observe/liveness.ts';
-import { Pulse } from '../../../src/observe/pulse.ts';
+import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
 
 const NOW = 10_000_000;
 const vitals = (part: Partial<Vitals> = {}): Vitals => ({ nowMs: NOW, loops: [], jobs: [], queues: [], ...part });
@@ -20,16 +20,16 @@ const queue = (part: Partial<QueueBeat> = {}): QueueBeat => ({
   ...part,
 });
 
-describe('whyWedged', () => {
+describe('stallReasons', () => {
   it('finds nothing in a process that has nothing to do', () => {
-    expect(whyWedged(vitals())).toEqual([]);
+    expect(stallReasons(vitals())).toEqual([]);
   });
 
   it.each([
     ['just in time', LOOP_ROUNDS * 5_000, []],
     ['overdue', LOOP_ROUNDS * 5_000 + 1, ['loop restore has not come round for 60 s']],
   ])('a loop %s', (_when, ago, why) => {
-    expect(whyWedged(vitals({ loops: [{ name: 'restore', everyMs: 5_000, endedAtMs: NOW - ago }] }))).toEqual(why);
+    expect(stallReasons(vitals({ loops: [{ name: 'restore', everyMs: 5_000, endedAtMs: NOW - ago }] }))).toEqual(why);
   });
 
   it.each([
@@ -38,7 +38,7 @@ describe('whyWedged', () => {
     ['long after it', 30_001 + JOB_GRACE_MS, ['job fold-candles has run for 90 s']],
   ])('a job %s', (_when, ago, why) => {
     const job = { name: 'fold-candles', startedAtMs: NOW - ago, deadlineMs: 30_000 };
-    expect(whyWedged(vitals({ jobs: [job] }))).toEqual(why);
+    expect(stallReasons(vitals({ jobs: [job] }))).toEqual(why);
   });
 
   it.each<[string, Partial<QueueBeat>, boolean]>([
@@ -49,49 +49,49 @@ describe('whyWedged', () => {
     ['whose jobs fill every hand', { running: 5 }, false],
     ['with a hand to spare', { running: 4 }, true],
   ])('a queue %s', (_what, part, isWedged) => {
-    expect(whyWedged(vitals({ queues: [queue(part)] }))).toEqual(
+    expect(stallReasons(vitals({ queues: [queue(part)] }))).toEqual(
       isWedged ? ['queue alerts: a job waits for 120 s, none is taken'] : [],
     );
   });
 });
 
-describe('a pulse', () => {
+describe('a tracker', () => {
   it('beats with loops, jobs and queues, and asks a queue only when it is still', async () => {
     let nowMs = 0;
     const asked: string[] = [];
-    const pulse = new Pulse(() => nowMs);
+    const tracker = new LivenessTracker(() => nowMs);
     const age = async (name: string) => {
       asked.push(name);
       return QUEUE_STILL_MS * 2;
     };
-    const beat = pulse.loop('restore', 5_000);
-    pulse.queue('alerts', 1);
-    expect(await pulse.whyWedged(age)).toEqual([]);
+    const beat = tracker.loop('restore', 5_000);
+    tracker.queue('alerts', 1);
+    expect(await tracker.stallReasons(age)).toEqual([]);
 
     nowMs = QUEUE_STILL_MS;
     beat();
-    const ended = pulse.job('alerts', 'evaluate-alerts', 1_000);
-    expect(await pulse.whyWedged(age)).toEqual([]);
+    const ended = tracker.job('alerts', 'evaluate-alerts', 1_000);
+    expect(await tracker.stallReasons(age)).toEqual([]);
     nowMs += QUEUE_STILL_MS + 1;
     beat();
     // Its one hand is busy with a job that hangs.
-    expect(await pulse.whyWedged(age)).toEqual(['job evaluate-alerts has run for 120 s']);
+    expect(await tracker.stallReasons(age)).toEqual(['job evaluate-alerts has run for 120 s']);
     ended();
     ended();
     expect(asked).toEqual([]);
-    expect(await pulse.whyWedged(age)).toEqual(['queue alerts: a job waits for 240 s, none is taken']);
+    expect(await tracker.stallReasons(age)).toEqual(['queue alerts: a job waits for 240 s, none is taken']);
     expect(asked).toEqual(['alerts']);
-    pulse.job('alerts', 'evaluate-alerts', 1_000)();
-    expect(await pulse.whyWedged(age)).toEqual([]);
+    tracker.job('alerts', 'evaluate-alerts', 1_000)();
+    expect(await tracker.stallReasons(age)).toEqual([]);
     nowMs += LOOP_ROUNDS * 5_000 + 1;
-    expect(await pulse.whyWedged(age)).toEqual(['loop restore has not come round for 60 s']);
+    expect(await tracker.stallReasons(age)).toEqual(['loop restore has not come round for 60 s']);
   });
 
   it('takes a queue store that does not answer for no proof', async () => {
     let nowMs = 0;
-    const pulse = new Pulse(() => nowMs);
-    pulse.queue('alerts', 1);
+    const tracker = new LivenessTracker(() => nowMs);
+    tracker.queue('alerts', 1);
     nowMs = QUEUE_STILL_MS * 2;
-    expect(await pulse.whyWedged(() => Promise.reject(new Error('away')))).toEqual([]);
+    expect(await tracker.stallReasons(() => Promise.reject(new Error('away')))).toEqual([]);
   });
 });

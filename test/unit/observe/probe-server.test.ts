@@ -58,11 +58,11 @@ describe('the probe server', () => {
   async function withServer(
     dependencies: Dependency[],
     use: (url: string) => Promise<void>,
-    whyWedged: Probed['whyWedged'] = async () => [],
+    stallReasons: Probed['stallReasons'] = async () => [],
   ): Promise<void> {
     const metrics = createMetrics('test');
     metrics.alertsFired.inc(3);
-    const server = createProbeServer({ metrics, dependencies, whyWedged }).listen(0, '127.0.0.1');
+    const server = createProbeServer({ metrics, dependencies, stallReasons }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
       await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type BusySessions, endWhenSilent } from '../../../src/observe/silent-connections.ts';
+import { type BusySessions, closeUnresponsive } from '../../../src/observe/silent-connections.ts';
 
 const LIMIT_MS = 3_000;
 const LOOK_MS = LIMIT_MS / 15;
@@ -58,10 +58,10 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-type Options = Partial<Parameters<typeof endWhenSilent>[0]>;
+type Options = Partial<Parameters<typeof closeUnresponsive>[0]>;
 
 function watch(count: number, options: Options = {}): FakeClient[] {
-  const onConnect = endWhenSilent({ limitMs: LIMIT_MS, log: log as never, ...options });
+  const onConnect = closeUnresponsive({ limitMs: LIMIT_MS, log: log as never, ...options });
   const clients = Array.from({ length: count }, (_, index) => new FakeClient(index + 1));
   for (const client of clients) onConnect(client);
   return clients;
@@ -70,7 +70,7 @@ function watch(count: number, options: Options = {}): FakeClient[] {
 const ended = (clients: FakeClient[]) =>
   clients.filter(({ stream }) => stream.destroyed).map(({ processID }) => processID);
 
-describe('endWhenSilent', () => {
+describe('closeUnresponsive', () => {
   it('ends what waits too long and all that were not heard since, and nothing else', async () => {
     const clients = watch(4);
     const [silent, , answering, late] = clients;
@@ -200,7 +200,7 @@ describe('endWhenSilent', () => {
   });
 
   it('keeps no timer when nothing is connected, and looks again when something is', async () => {
-    const onConnect = endWhenSilent({ limitMs: LIMIT_MS, log: log as never });
+    const onConnect = closeUnresponsive({ limitMs: LIMIT_MS, log: log as never });
     const [first, second] = [new FakeClient(1), new FakeClient(2)];
     onConnect(first);
     expect(vi.getTimerCount()).toBe(1);

@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type AccountQuotas,
-  readAccountQuotas,
-  setAccountQuotas,
-} from '../../../../src/store/accounts/account-quotas.ts';
+import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAddress } from '../../../factories/wallets.ts';
 import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';

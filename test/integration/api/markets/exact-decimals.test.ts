@@ -6,7 +6,7 @@ import { writePrices } from '../../../../src/store/prices/prices.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { collectTrades, readFeed as readKalshiFeed } from '../../../../src/venues/kalshi/parse-trade.ts';
-import { parseProbs } from '../../../../src/venues/manifold/parse-prob.ts';
+import { parseProbs } from '../../../../src/venues/manifold/parse-price.ts';
 import { parseBooks } from '../../../../src/venues/polymarket/parse-book.ts';
 import { identifyTrades, readFeed as readDataFeed } from '../../../../src/venues/polymarket/parse-trade.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';

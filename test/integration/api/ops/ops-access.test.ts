@@ -3,7 +3,7 @@ import type { ApiDeps } from '../../../../api/deps.ts';
 import { loadOpsAssets } from '../../../../api/ops/assets.ts';
 import { registerPages } from '../../../../api/ops/ops-app.ts';
 import { createOpsRouter } from '../../../../api/ops/ops-route.ts';
-import { listActions } from '../../../../src/store/ops/ops-actions.ts';
+import { listActions } from '../../../../src/store/ops/actions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from './ops-client.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { listActions } from '../../../../src/store/ops/ops-actions.ts';
+import { listActions } from '../../../../src/store/ops/actions.ts';
 import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';

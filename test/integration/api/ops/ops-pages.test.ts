@@ -3,8 +3,8 @@ import { acquirePollLease, releasePollLease } from '../../../../src/store/catalo
 import { quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { insertMarks } from '../../../../src/store/marks/marks.ts';
-import { listActions } from '../../../../src/store/ops/ops-actions.ts';
-import { readStageBacklogs, readThroughput, sampleThroughput } from '../../../../src/store/ops/ops-overview.ts';
+import { listActions } from '../../../../src/store/ops/actions.ts';
+import { readStageBacklogs, readThroughput, sampleThroughput } from '../../../../src/store/ops/overview.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';

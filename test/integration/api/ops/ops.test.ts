@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
-import { listActions } from '../../../../src/store/ops/ops-actions.ts';
+import { listActions } from '../../../../src/store/ops/actions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, OPS_PASSWORDS, type OpsClient, testOps, tryLogin } from './ops-client.ts';
 

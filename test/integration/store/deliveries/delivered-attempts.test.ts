@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
+import { claimDue } from '../../../../src/store/deliveries/claims.ts';
 import {
   type DeliveredAttempt,
   finishDelivered,
   recordDelivered,
 } from '../../../../src/store/deliveries/delivered-attempts.ts';
-import { claimDue } from '../../../../src/store/deliveries/delivery-claims.ts';
-import { finishAttempt } from '../../../../src/store/deliveries/delivery-outcomes.ts';
+import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import {
   aDelivery,

@@ -6,8 +6,8 @@ import {
   claimDue,
   MAX_IN_FLIGHT,
   releaseClaim,
-} from '../../../../src/store/deliveries/delivery-claims.ts';
-import { dueSubscriptions, oldestOverdueSeconds } from '../../../../src/store/deliveries/delivery-due.ts';
+} from '../../../../src/store/deliveries/claims.ts';
+import { dueSubscriptions, oldestOverdueSeconds } from '../../../../src/store/deliveries/due.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { deliveryDesk, END_LEASE } from './delivery-desk.ts';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type Database, sql } from '../../../../src/store/db/tx.ts';
-import { type ClaimedDelivery, claimDue, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/delivery-claims.ts';
+import { type ClaimedDelivery, claimDue, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
 import {
   type AttemptRecord,
   type DeliveryVerdict,
   type FinishedAttempt,
   finishAttempt,
-} from '../../../../src/store/deliveries/delivery-outcomes.ts';
+} from '../../../../src/store/deliveries/outcomes.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, type DeliveryFields } from '../../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';

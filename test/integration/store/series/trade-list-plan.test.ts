@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Queryable, type Statement, sql } from '../../../../src/store/db/tx.ts';
-import { placeOfIdOrder, readTrades } from '../../../../src/store/series/series-reads.ts';
+import { placeOfIdOrder, readTrades } from '../../../../src/store/series/reads.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
 const TRADES = 60_000;

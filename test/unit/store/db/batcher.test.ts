@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createBatcher, onePer } from '../../../../src/store/db/batcher.ts';
+import { createBatcher, oncePerOwner } from '../../../../src/store/db/batcher.ts';
 
 /** A batcher whose runs end when told to. */
 function held(options: { maxItems?: number; isWorthSplitting?: (error: unknown) => boolean } = {}) {
@@ -70,7 +70,7 @@ describe('a batcher', () => {
 
 it('what is made for an owner is made once for it', () => {
   let made = 0;
-  const of = onePer((_owner: object) => {
+  const of = oncePerOwner((_owner: object) => {
     made += 1;
     return made;
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseBets } from '../../../../src/venues/manifold/parse-bet.ts';
+import { parseBets } from '../../../../src/venues/manifold/parse-trade.ts';
 import { type Order, ReferenceMarket } from './reference-market.ts';
 
 const START_MS = 1_790_000_000_000;

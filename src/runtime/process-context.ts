@@ -1,0 +1,158 @@
+import type { Config } from '../config/config.ts';
+import { DATABASE_POOL_SIZE, DATABASE_SILENCE_MS } from '../config/pools.ts';
+import { dependencyGauge, poolGauges } from '../observe/dependency-gauges.ts';
+import type { Logger } from '../observe/logger.ts';
+import { createMetrics, type Metrics } from '../observe/metrics.ts';
+import { createProbeServer, type Dependency, liveness } from '../observe/probe-server.ts';
+import { createQueueBackend } from '../queues/backend.ts';
+import type { JobName } from '../queues/jobs.ts';
+import type { QueueBackend } from '../queues/port.ts';
+import { createProducer, type Producer } from '../queues/producer.ts';
+import { checkKeyRing } from '../store/accounts/key-check.ts';
+import { findBusySessions } from '../store/db/busy-sessions.ts';
+import { createDataSource } from '../store/db/data-source.ts';
+import { migrate, withBootLock } from '../store/db/migrate.ts';
+import { ping } from '../store/db/ping.ts';
+import { poolUse } from '../store/db/pool-use.ts';
+import { Database } from '../store/db/tx.ts';
+import { createSecretBox, type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../webhooks/secret-box.ts';
+import { inOrder, StartupError } from './lifecycle.ts';
+import { listen } from './listen.ts';
+import { waitForDatabase } from './wait-for-database.ts';
+import { waitUntilAnswers } from './wait-until.ts';
+
+/** The parts that every process needs: database, queue store, metrics, probes, key ring. */
+interface ProcessContext {
+  readonly db: Database;
+  readonly backend: QueueBackend;
+  readonly producer: Producer;
+  readonly metrics: Metrics;
+  readonly secretBox: SecretBox;
+  readonly dependencies: readonly Dependency[];
+  /** Where /metrics and /health answer. */
+  readonly probeUrl: string;
+  /** Sets how /health tells whether the work of this process stands still. */
+  judgeBy(stallReasons: () => Promise<readonly string[]>): void;
+  /** Registers a resource that closes before everything registered earlier. */
+  onStop(step: () => Promise<unknown>): void;
+  /** Closes everything, last opened first. */
+  stop(): Promise<void>;
+}
+
+/** Requests need no queue, and timers find the due work: a load balancer must not drop every API while Redis is away. */
+function worksWithoutQueues(name: keyof typeof DATABASE_POOL_SIZE): boolean {
+  return name === 'api';
+}
+
+/**
+ * Waits for the database and, where jobs are worked, for the queue store, migrates both schemas and checks the key ring under
+ * the boot lock, and only then constructs. When a later step fails, it closes everything that it opened.
+ * @throws StartupError for the wrong key ring or a taken port.
+ */
+export async function openProcessContext(
+  name: keyof typeof DATABASE_POOL_SIZE,
+  options: { config: Config; log: Logger; signal: AbortSignal; workers: number },
+): Promise<ProcessContext> {
+  const { config, log, signal, workers } = options;
+  const { databaseUrl, databaseDirectUrl } = config;
+  const isPooled = databaseDirectUrl !== databaseUrl;
+  await waitForDatabase(databaseDirectUrl, log, signal);
+  if (isPooled) await waitForDatabase(databaseUrl, log, signal);
+  const opened: (() => Promise<unknown>)[] = [];
+  const stop = () => inOrder(opened.splice(0).reverse());
+  try {
+    const dataSource = createDataSource({
+      databaseUrl,
+      isPooled,
+      poolSize: DATABASE_POOL_SIZE[name],
+      silenceMs: DATABASE_SILENCE_MS[name],
+      stopping: signal,
+      applicationName: `oddswire-${name}`,
+      log,
+    });
+    await dataSource.initialize();
+    opened.push(() => dataSource.destroy());
+    const backend = createQueueBackend({
+      databaseUrl: databaseDirectUrl,
+      ...(config.queues.redisUrl !== undefined && { redisUrl: config.queues.redisUrl }),
+      prefix: config.queues.prefix,
+      workers,
+      log,
+      findBusy: (pids) => findBusySessions(databaseDirectUrl, pids),
+      stopping: signal,
+    });
+    opened.push(() => backend.close());
+    if (!worksWithoutQueues(name)) await waitUntilAnswers('the queue store', () => backend.ping(), log, signal);
+    const metrics = createMetrics(name);
+    const db = new Database(dataSource, (waitMs) => metrics.poolAcquire.observe(waitMs / 1000), {
+      isPreparing: config.hasPreparedStatements,
+    });
+    const secretBox = createSecretBox(config.secretsKeys);
+    await withBootLock(databaseDirectUrl, signal, async () => {
+      await migrateOnce(databaseDirectUrl, log);
+      await backend.migrate();
+      await refuseWrongKeyRing(db, secretBox);
+    });
+    const onWakeFailure = (job: JobName) => metrics.wakeFailures.inc({ job_name: job });
+    const producer = createProducer({ backend, log, onWakeFailure });
+    opened.push(() => producer.close());
+    const dependencies: Dependency[] = [
+      { name: 'database', check: () => ping(db) },
+      { name: 'queue store', check: () => backend.ping(), mayBeMissing: worksWithoutQueues(name) },
+    ];
+    let stallReasons: () => Promise<readonly string[]> = async () => [];
+    const probed = { metrics, dependencies, stallReasons: () => stallReasons() };
+    metrics.collectors.add(
+      dependencyGauge(metrics, dependencies),
+      poolGauges(metrics, () => [
+        { pool: 'main', ...poolUse(dataSource) },
+        ...(backend.poolUse ? [{ pool: 'queues', ...backend.poolUse() }] : []),
+      ]),
+      {
+        name: 'liveness',
+        read: async () => metrics.wedged.set((await liveness(probed)).length > 0 ? 1 : 0),
+        forget: () => undefined,
+      },
+    );
+    const probes = createProbeServer(probed);
+    const probeUrl = await listen(probes, config.metrics.host, config.metrics.port);
+    opened.push(() => new Promise((resolve) => probes.close(resolve)));
+    const onStop = (step: () => Promise<unknown>) => void opened.push(step);
+    const judgeBy = (rule: typeof stallReasons) => {
+      stallReasons = rule;
+    };
+    return { db, backend, producer, metrics, secretBox, dependencies, probeUrl, judgeBy, onStop, stop };
+  } catch (error) {
+    await stop().catch((failure: unknown) => log.warn({ err: failure }, 'closing after a failed start'));
+    throw error;
+  }
+}
+
+/** A migration that waits for a table makes everybody after it wait too: it gives up, and a later start tries again. */
+const MIGRATION_LOCK_MS = 10_000;
+
+/** Migrates over a connection of its own, past any pooler. */
+async function migrateOnce(databaseUrl: string, log: Logger): Promise<void> {
+  const dataSource = createDataSource({
+    databaseUrl,
+    poolSize: 1,
+    applicationName: 'oddswire-migrate',
+    lockTimeoutMs: MIGRATION_LOCK_MS,
+    log,
+  });
+  await dataSource.initialize();
+  try {
+    await migrate(dataSource);
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+async function refuseWrongKeyRing(db: Database, secretBox: SecretBox): Promise<void> {
+  try {
+    await checkKeyRing(db, secretBox);
+  } catch (error) {
+    if (!(error instanceof SecretKeyMissingError || error instanceof SecretCorruptError)) throw error;
+    throw new StartupError(`SECRETS_KEYS is not the key ring of this database: ${error.message}`, error);
+  }
+}

@@ -1,0 +1,229 @@
+import type { AlertCondition } from '../../domain/alerts/alert.ts';
+import { priceAlertBody } from '../../domain/alerts/price-alert-event.ts';
+import { decimal } from '../../domain/values/decimal.ts';
+import { newId } from '../../domain/values/ids.ts';
+import { SHARDS } from '../../domain/values/shard.ts';
+import { sql, type Tx } from '../db/tx.ts';
+import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
+import type { Mark, Stage } from '../marks/marks.ts';
+import { expireAlerts, findHits } from './hits.ts';
+
+/*
+ * What the detail of an `evaluate-alerts` mark says of its token:
+ *   > 0  observations were received at this moment (epoch milliseconds)
+ *   = 0  the market of the token has its final outcome
+ *   < 0  an alert was created: minus its key. It carries no price; we read what was in effect after claiming.
+ */
+const STAGE: Stage = 'evaluate-alerts';
+
+/** How much one transaction does: what is left keeps its marks, for the next claim. */
+export interface EvaluationLimits {
+  fired: number;
+  /** Of one token and condition: a token that a hundred thousand alerts wait for leaves room for the others of its shard. */
+  firedPerToken: number;
+  expired: number;
+}
+
+const LIMITS: EvaluationLimits = { fired: 2_000, firedPerToken: 1_000, expired: 10_000 };
+
+const LOCK_ALERTS = sql(
+  'lock_alerts',
+  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.webhook_pk, a.created_at, t.mint, t.symbol, u.label, m.venue, m.venue_market_id
+   FROM alert a
+   JOIN token t ON t.id = a.token_id
+   LEFT JOIN outcome u ON u.token_id = a.token_id
+   LEFT JOIN market m ON m.id = u.market_id
+   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE OF a`,
+);
+
+const TRIGGER_ALERTS = sql(
+  'trigger_alerts',
+  `UPDATE alert a SET status = 'triggered', triggered_at = now(), triggered_price = f.price, event_id = f.event_id
+   FROM unnest($1::bigint[], $2::numeric[], $3::text[]) AS f (pk, price, event_id) WHERE a.pk = f.pk`,
+);
+
+/** Which active subscription hears of an alert: its own, or the account's oldest that lists `price_alert`. */
+const SUBSCRIPTIONS = sql(
+  'alert_subscriptions',
+  `SELECT f.alert_pk, w.pk AS subscription_pk, w.id AS webhook_id
+   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (alert_pk, account_id, webhook_pk)
+   CROSS JOIN LATERAL (
+     SELECT pk, id FROM webhook_subscription w
+     WHERE w.account_id = f.account_id AND w.status = 'active' AND w.deleted_at IS NULL AND 'price_alert' = ANY (w.events)
+       AND (f.webhook_pk IS NULL OR w.pk = f.webhook_pk)
+     ORDER BY w.pk LIMIT 1) w`,
+);
+
+/** Under the same id: the marks of a token stay in the order in which things happened. */
+const PUT_BACK = sql(
+  'put_back_marks',
+  `INSERT INTO mark (id, stage, shard, key, detail) OVERRIDING SYSTEM VALUE
+   SELECT id, $1, key % ${SHARDS}, key, detail FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS m (id, key, detail)`,
+);
+
+interface AlertRow {
+  pk: string;
+  id: string;
+  account_id: string;
+  condition: AlertCondition;
+  target: string;
+  webhook_pk: string | null;
+  created_at: Date;
+  mint: string;
+  symbol: string | null;
+  label: string | null;
+  venue: string | null;
+  venue_market_id: string | null;
+}
+
+interface SubscriptionRow {
+  alert_pk: string;
+  subscription_pk: string;
+  webhook_id: string;
+}
+
+/** An alert that fires: the price that met it (`numeric` text), when that was received, and the event that tells of it. */
+interface Fired extends AlertRow {
+  price: string;
+  atMs: number;
+  eventId: string;
+}
+
+/** What an operator may know of an alert that fired. */
+interface FiredAlert {
+  alertId: string;
+  accountId: string;
+  eventId: string;
+  /** The price that met it, `numeric` text. */
+  price: string;
+  /** When that price was received, epoch milliseconds. */
+  observedAtMs: number;
+  /** Since when it could have fired, epoch milliseconds: its making, if that was later. */
+  metAtMs: number;
+  /** Absent: no active subscription listens. */
+  delivery?: { deliveryId: string; webhookId: string };
+}
+
+export interface Evaluation {
+  fired: FiredAlert[];
+  /** Public ids of the alerts that were closed unmet. */
+  expired: string[];
+  /** Subscriptions that got deliveries, for the wake-ups. */
+  subscriptionPks: bigint[];
+}
+
+/**
+ * Fires and expires the alerts of the claimed tokens (DESIGN section 7): the flip, the event and its deliveries are one
+ * transaction, and the event's dedupe key is the alert, so an alert has exactly one event. The marks must have been
+ * claimed in an earlier statement, under the lock of their shard. Those of tokens that need more than `limits` allow are put
+ * back in the same transaction, so dying anywhere loses nothing.
+ */
+export async function evaluateAlerts(
+  tx: Tx,
+  marks: readonly Mark[],
+  limits: EvaluationLimits = LIMITS,
+): Promise<Evaluation> {
+  const { hits, unfinished } = await findHits(tx, {
+    observed: marks.filter((mark) => mark.detail > 0n).map(({ key, detail }) => ({ tokenId: key, atMs: detail })),
+    created: marks.filter((mark) => mark.detail < 0n).map((mark) => -mark.detail),
+    perhapsFinal: tokensPerhapsFinal(marks),
+    limit: limits.fired,
+    limitPerToken: limits.firedPerToken,
+  });
+  const isDone = ({ key }: Mark) => unfinished !== 'all' && !unfinished.has(key);
+  const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
+  const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
+  const fired = locked.flatMap((row): Fired[] => {
+    const hit = hitOf.get(BigInt(row.pk));
+    return hit === undefined ? [] : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: newId('evt') }];
+  });
+  const told = await tell(tx, fired);
+
+  // What is met must have fired before the rest is closed.
+  const closing = tokensPerhapsFinal(marks.filter(isDone));
+  const expired = closing.length === 0 ? [] : await expireAlerts(tx, closing, limits.expired);
+  const isClosed = expired.length < limits.expired;
+  await putBack(
+    tx,
+    marks.filter((mark) => !isDone(mark) || (mark.detail <= 0n && !isClosed)),
+  );
+  return { ...told, expired };
+}
+
+/** Only a market that became final, or an alert made on one that already was, can leave alerts to expire. */
+function tokensPerhapsFinal(marks: readonly Mark[]): bigint[] {
+  return [...new Set(marks.filter((mark) => mark.detail <= 0n).map((mark) => mark.key))];
+}
+
+async function putBack(tx: Tx, marks: readonly Mark[]): Promise<void> {
+  if (marks.length === 0) return;
+  const ids = marks.map((mark) => mark.id);
+  const keys = marks.map((mark) => mark.key);
+  await tx.query(PUT_BACK, [STAGE, ids, keys, marks.map((mark) => mark.detail)]);
+}
+
+async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, 'expired'>> {
+  if (fired.length === 0) return { fired: [], subscriptionPks: [] };
+  const occurredAt = new Date();
+  await tx.query(TRIGGER_ALERTS, [
+    fired.map((row) => row.pk),
+    fired.map((row) => row.price),
+    fired.map((row) => row.eventId),
+  ]);
+  const events = fired.map(
+    (row): NewEvent => ({
+      id: row.eventId,
+      accountId: BigInt(row.account_id),
+      type: 'price_alert',
+      dedupeKey: `alert:${row.id}`,
+      body: priceAlertBody({
+        eventId: row.eventId,
+        occurredAt,
+        alertId: row.id,
+        tokenMint: row.mint,
+        tokenSymbol: row.symbol ?? row.label ?? row.mint,
+        condition: row.condition,
+        targetPrice: decimal(row.target),
+        currentPrice: decimal(row.price),
+        ...(row.venue !== null && { venue: row.venue }),
+        ...(row.venue_market_id !== null && { marketId: row.venue_market_id }),
+      }),
+    }),
+  );
+  const eventPks = await insertEvents(tx, events);
+  const subscriptions = await tx.query<SubscriptionRow>(SUBSCRIPTIONS, [
+    fired.map((row) => row.pk),
+    fired.map((row) => row.account_id),
+    fired.map((row) => row.webhook_pk),
+  ]);
+  const subscriptionOf = new Map(subscriptions.map((row) => [row.alert_pk, row]));
+  const deliveries = fired.flatMap(({ pk, eventId }) => {
+    const eventPk = eventPks.get(eventId);
+    const subscription = subscriptionOf.get(pk);
+    return eventPk && subscription ? [{ eventPk, subscriptionPk: BigInt(subscription.subscription_pk) }] : [];
+  });
+  const made = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
+  return {
+    fired: fired.map((row) => {
+      const deliveryId = made.get(eventPks.get(row.eventId) ?? 0n);
+      const webhookId = subscriptionOf.get(row.pk)?.webhook_id;
+      return toldOf(row, deliveryId !== undefined && webhookId !== undefined ? { deliveryId, webhookId } : undefined);
+    }),
+    subscriptionPks: [...new Set(deliveries.map((delivery) => delivery.subscriptionPk))],
+  };
+}
+
+function toldOf(
+  { id, account_id, eventId, price, atMs, created_at }: Fired,
+  delivery: FiredAlert['delivery'],
+): FiredAlert {
+  return {
+    alertId: id,
+    accountId: account_id,
+    eventId,
+    price,
+    observedAtMs: atMs,
+    metAtMs: Math.max(atMs, created_at.getTime()),
+    ...(delivery && { delivery }),
+  };
+}

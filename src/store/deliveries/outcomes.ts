@@ -1,0 +1,141 @@
+import { type Database, sql, type Tx } from '../db/tx.ts';
+import type { CancelledDelivery } from './cancelled.ts';
+import type { ClaimedDelivery } from './claims.ts';
+import { cancelPending } from './subscriptions.ts';
+
+/** What one attempt came to, as it is stored. */
+export interface AttemptRecord {
+  startedAt: Date;
+  durationMs: number;
+  outcome: 'delivered' | 'failed';
+  statusCode?: number;
+  errorCode?: string;
+  /** At most 4 KiB, bytes as received. */
+  responseExcerpt?: Uint8Array;
+}
+
+/**
+ * Where the delivery goes from here. A failure with `isCharged` false counts for nothing towards pausing the subscription: the
+ * fault was ours, or its schedule had ended before and somebody tried once more.
+ */
+export type DeliveryVerdict =
+  | { state: 'delivered' }
+  | { state: 'retry'; delaySeconds: number }
+  | { state: 'failed'; pause?: 'gone'; isCharged?: boolean };
+
+const INSERT_ATTEMPT = sql(
+  'insert_attempt',
+  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING delivery_pk`,
+);
+
+const FINISH_DELIVERY = sql(
+  'finish_delivery',
+  // `delivered_at` is the first time: a delivery that is sent again was delivered all the same.
+  `UPDATE delivery SET attempt_count = attempt_count + 1, locked_until = NULL,
+     status = CASE WHEN status = 'cancelled' AND $3 <> 'delivered' THEN 'cancelled' ELSE $3 END,
+     next_attempt_at = CASE WHEN $3 = 'pending' THEN clock_timestamp() + $4 * interval '1 second' ELSE next_attempt_at END,
+     delivered_at = coalesce(delivered_at, CASE WHEN $3 = 'delivered' THEN clock_timestamp() END),
+     last_status_code = $5, last_error = $6
+   WHERE pk = $1 AND attempt_count = $2 AND locked_until = $7::timestamptz AND status IN ('pending', 'cancelled') RETURNING pk`,
+);
+
+/** Taken before the delivery, as the claim does, so that the two cannot deadlock; a success of a healthy one locks nothing. */
+const LOCK_FOR_OUTCOME = sql(
+  'lock_subscription_for_outcome',
+  `SELECT status = 'active' AS is_active FROM webhook_subscription
+   WHERE pk = $1 AND deleted_at IS NULL AND ($2 OR failing_since IS NOT NULL OR exhausted_count > 0) FOR NO KEY UPDATE`,
+);
+
+const NOTE_SUCCESS = sql(
+  'note_subscription_success',
+  `UPDATE webhook_subscription SET failing_since = NULL, exhausted_count = 0 WHERE pk = $1`,
+);
+
+/** A subscription is paused after this long without a success and so many exhausted deliveries (DESIGN section 8). */
+export const AUTO_PAUSE_AFTER_DAYS = 5;
+export const AUTO_PAUSE_AFTER_EXHAUSTED = 10;
+const IS_GIVEN_UP = `exhausted_count + $2::int >= ${AUTO_PAUSE_AFTER_EXHAUSTED}
+         AND failing_since < clock_timestamp() - interval '${AUTO_PAUSE_AFTER_DAYS} days'`;
+
+const NOTE_FAILURE = sql(
+  'note_subscription_failure',
+  `UPDATE webhook_subscription SET failing_since = coalesce(failing_since, clock_timestamp()),
+     exhausted_count = exhausted_count + $2::int,
+     pause_reason = CASE WHEN status = 'active' AND $3 THEN 'gone'
+       WHEN status = 'active' AND ${IS_GIVEN_UP}
+       THEN 'failing' ELSE pause_reason END,
+     status = CASE WHEN $3 OR (${IS_GIVEN_UP})
+       THEN 'paused' ELSE status END
+   WHERE pk = $1 RETURNING status = 'paused' AS is_paused, pause_reason`,
+);
+
+export interface FinishedAttempt {
+  /** False when the attempt was no longer ours: the lease had run out and somebody else finished it. */
+  isRecorded: boolean;
+  /** Set when this attempt paused the subscription. */
+  pausedFor?: string;
+  /** What that cancelled. */
+  cancelled?: readonly CancelledDelivery[];
+}
+
+/**
+ * Records an attempt and moves the delivery on, guarded by attempt count and lease, in one transaction; where it pauses the
+ * subscription, that cancels what is pending, as a pause by hand does. Dying before the commit
+ * leaves the row pending: the lease ends and the attempt is repeated, which is the one honest duplicate.
+ */
+export async function finishAttempt(
+  db: Database,
+  subscriptionPk: bigint,
+  delivery: ClaimedDelivery,
+  attempt: AttemptRecord,
+  verdict: DeliveryVerdict,
+): Promise<FinishedAttempt> {
+  return db.transaction(async (tx) => {
+    const countsForNothing = delivery.isTest || (verdict.state === 'failed' && verdict.isCharged === false);
+    const [subscription] = countsForNothing
+      ? []
+      : await tx.query<{ is_active: boolean }>(LOCK_FOR_OUTCOME, [subscriptionPk, verdict.state !== 'delivered']);
+    const status = verdict.state === 'retry' ? 'pending' : verdict.state;
+    const finished = await tx.query(FINISH_DELIVERY, [
+      delivery.pk,
+      delivery.attemptCount,
+      status,
+      verdict.state === 'retry' ? verdict.delaySeconds : 0,
+      attempt.statusCode ?? null,
+      attempt.errorCode ?? null,
+      delivery.lease,
+    ]);
+    if (finished.length === 0) return { isRecorded: false };
+    await tx.query(INSERT_ATTEMPT, [
+      delivery.pk,
+      delivery.attemptCount + 1,
+      attempt.startedAt.toISOString(),
+      Math.round(attempt.durationMs),
+      attempt.outcome,
+      attempt.statusCode ?? null,
+      attempt.errorCode ?? null,
+      attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt),
+    ]);
+    if (!subscription) return { isRecorded: true };
+    const pausedFor = await noteOutcome(tx, subscriptionPk, verdict);
+    if (!subscription.is_active || pausedFor === undefined) return { isRecorded: true };
+    const cancelled = await cancelPending(tx, subscriptionPk, { tests: false });
+    return { isRecorded: true, pausedFor, cancelled };
+  });
+}
+
+/** Why the subscription is paused now, if we paused it. */
+async function noteOutcome(tx: Tx, subscriptionPk: bigint, verdict: DeliveryVerdict): Promise<string | undefined> {
+  if (verdict.state === 'delivered') {
+    await tx.query(NOTE_SUCCESS, [subscriptionPk]);
+    return undefined;
+  }
+  const isGone = verdict.state === 'failed' && verdict.pause === 'gone';
+  const [row] = await tx.query<{ is_paused: boolean; pause_reason: string | null }>(NOTE_FAILURE, [
+    subscriptionPk,
+    verdict.state === 'failed' ? 1 : 0,
+    isGone,
+  ]);
+  return row?.is_paused ? (row.pause_reason ?? undefined) : undefined;
+}

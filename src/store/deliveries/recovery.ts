@@ -1,0 +1,162 @@
+import { newId } from '../../domain/values/ids.ts';
+import { type Database, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
+import { type Delivery, findDelivery } from './reads.ts';
+import { lockSubscription } from './subscriptions.ts';
+
+/** Why nothing was sent again. */
+export type ResendRefusal = { outcome: 'webhook_not_found' } | { outcome: 'paused' };
+
+export type Retry =
+  | ResendRefusal
+  | { outcome: 'delivery_not_found' }
+  /** It waits for an attempt, or is in the middle of one. */
+  | { outcome: 'pending' }
+  | { outcome: 'retried'; subscriptionPk: bigint; delivery: Delivery };
+
+/**
+ * Attempt count and schedule go on where they were: one attempt at once, then what is left of the schedule. A lease stays:
+ * the attempt that was cancelled under way ends first.
+ */
+const RETRY_DELIVERY = sql(
+  'retry_delivery',
+  `UPDATE delivery SET status = 'pending', next_attempt_at = clock_timestamp()
+   WHERE id = $1 AND subscription_pk = $2 AND status <> 'pending' RETURNING pk`,
+);
+
+/** Makes a delivery that is over due again, whatever it came to. Dying after the commit leaves a due row, which the timer finds. */
+export async function retryDelivery(
+  tx: Tx,
+  accountId: bigint,
+  subscriptionId: string,
+  deliveryId: string,
+): Promise<Retry> {
+  // Before the delivery, as the deliverer does, so that the two cannot deadlock.
+  const subscription = await lockSubscription(tx, accountId, subscriptionId, 'change');
+  if (!subscription) return { outcome: 'webhook_not_found' };
+  if (!(await findDelivery(tx, subscription.pk, deliveryId))) return { outcome: 'delivery_not_found' };
+  if (subscription.status === 'paused') return { outcome: 'paused' };
+  const [updated] = await tx.query(RETRY_DELIVERY, [deliveryId, subscription.pk]);
+  const delivery = await findDelivery(tx, subscription.pk, deliveryId);
+  // Retention may have taken it meanwhile.
+  if (!delivery) return { outcome: 'delivery_not_found' };
+  return updated ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery } : { outcome: 'pending' };
+}
+
+export type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };
+
+/** Events looked at in one transaction: claims of the subscription wait for it, some tens of milliseconds. */
+const RECOVERY_BATCH = 1_000;
+
+/** Where to begin: everything of the account that is younger has a higher key (a transaction never lasts an hour). */
+const RECOVERY_FLOOR = sqlPlannedPerCall(
+  'recovery_floor',
+  `SELECT pk FROM event WHERE account_id = $1 AND created_at < $2::timestamptz - interval '1 hour'
+   ORDER BY pk DESC LIMIT 1`,
+);
+
+async function recoveryFloor(tx: Tx, accountId: bigint, since: Date): Promise<bigint> {
+  const [floor] = await tx.query<{ pk: string }>(RECOVERY_FLOOR, [accountId, since.toISOString()]);
+  return BigInt(floor?.pk ?? 0);
+}
+
+/** Recoveries of one account wait for each other, so that an alert without address goes to one subscription only. */
+const LOCK_ACCOUNT = sql('lock_account_for_recovery', 'SELECT id FROM account WHERE id = $1 FOR NO KEY UPDATE');
+
+/**
+ * Of the next events, those that the subscription should have got and did not: of a kind it lists, no test, not addressed by
+ * its alert to another one, and not an alert without address that went to the account's default of that time. Planned per
+ * call: one account may own most events or next to none.
+ */
+const MISSED_EVENTS = sqlPlannedPerCall(
+  'missed_events',
+  `WITH page AS MATERIALIZED (
+     SELECT pk, type, created_at, dedupe_key FROM event WHERE account_id = $2 AND pk > $3 ORDER BY pk LIMIT ${RECOVERY_BATCH}),
+   missed AS (
+     SELECT p.pk FROM page p
+     LEFT JOIN delivery d ON d.event_pk = p.pk AND d.subscription_pk = $1
+     LEFT JOIN alert a ON p.type = 'price_alert' AND a.id = substr(p.dedupe_key, length('alert:') + 1)
+     WHERE p.created_at >= $4 AND p.type = ANY ($5::text[])
+       AND (d.pk IS NULL OR d.status IN ('failed', 'cancelled') AND d.delivered_at IS NULL)
+       AND (a.webhook_pk IS NULL OR a.webhook_pk = $1)
+       AND NOT EXISTS (SELECT FROM delivery t WHERE t.event_pk = p.pk AND t.is_test)
+       AND (p.type <> 'price_alert' OR NOT EXISTS (
+         SELECT FROM delivery o JOIN webhook_subscription w ON w.pk = o.subscription_pk
+         WHERE o.event_pk = p.pk AND o.subscription_pk <> $1
+           AND (o.status IN ('pending', 'delivered') OR w.deleted_at IS NULL))))
+   SELECT (SELECT max(pk) FROM page) AS last_pk, (SELECT count(*)::int FROM page) AS looked_at,
+     ARRAY(SELECT pk FROM missed ORDER BY pk) AS pks`,
+);
+
+/** Who is first makes the row, who is second finds it pending and leaves it. The schedule of a row that was there begins anew. */
+const RECOVER_EVENTS = sql(
+  'recover_events',
+  `INSERT INTO delivery (id, event_pk, subscription_pk)
+   SELECT n.id, e.pk, $1 FROM unnest($2::text[], $3::bigint[]) AS n (id, event_pk) JOIN event e ON e.pk = n.event_pk
+   ORDER BY e.pk FOR KEY SHARE OF e
+   ON CONFLICT (event_pk, subscription_pk) DO UPDATE
+     SET status = 'pending', next_attempt_at = clock_timestamp(), schedule_from = delivery.attempt_count
+     WHERE delivery.status IN ('failed', 'cancelled') AND delivery.delivered_at IS NULL
+   RETURNING pk`,
+);
+
+export interface RecoveryTarget {
+  accountId: bigint;
+  subscriptionId: string;
+  since: Date;
+}
+
+export interface RecoveryRequest extends RecoveryTarget {
+  db: Database;
+  /** Called after each commit that made rows due. */
+  onCommit(subscriptionPk: bigint): void;
+}
+
+/**
+ * Makes everything due again that happened since a moment and that the subscription should have got and did not, in
+ * transactions of bounded size, oldest first. Safe to repeat and to run twice at once: what is pending or delivered is left
+ * alone. Dying half-way leaves whole batches, which are due; a repetition does the rest.
+ */
+export async function recoverDeliveries(request: RecoveryRequest): Promise<Recovery> {
+  const { db, onCommit } = request;
+  let recovered = 0;
+  for (let after: bigint | undefined; ; ) {
+    const from = after;
+    const batch = await db.transaction((tx) => recoverBatch(tx, request, from));
+    if (batch.outcome !== 'batch') return batch;
+    recovered += batch.recovered;
+    if (batch.recovered > 0) onCommit(batch.subscriptionPk);
+    if (batch.next === undefined) return { outcome: 'recovered', recovered };
+    after = batch.next;
+  }
+}
+
+/** What one transaction did; `next` is where to go on, absent when nothing is left. */
+export type RecoveredBatch =
+  | ResendRefusal
+  | { outcome: 'batch'; subscriptionPk: bigint; recovered: number; next?: bigint };
+
+/** One transaction of a recovery: of the events behind `after`, or of the first ones. */
+export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigint): Promise<RecoveredBatch> {
+  const { accountId, subscriptionId, since } = target;
+  await tx.query(LOCK_ACCOUNT, [accountId]);
+  const subscription = await lockSubscription(tx, accountId, subscriptionId, 'change');
+  if (!subscription) return { outcome: 'webhook_not_found' };
+  if (subscription.status === 'paused') return { outcome: 'paused' };
+  const { pk, events } = subscription;
+  const [page] = await tx.query<{ last_pk: string | null; looked_at: number; pks: string[] }>(MISSED_EVENTS, [
+    pk,
+    accountId,
+    after ?? (await recoveryFloor(tx, accountId, since)),
+    since.toISOString(),
+    events,
+  ]);
+  const missed = page?.pks ?? [];
+  const made = missed.length === 0 ? [] : await tx.query(RECOVER_EVENTS, [pk, missed.map(() => newId('dlv')), missed]);
+  const isLast = page === undefined || page.last_pk === null || page.looked_at < RECOVERY_BATCH;
+  return {
+    outcome: 'batch',
+    subscriptionPk: pk,
+    recovered: made.length,
+    ...(!isLast && page.last_pk !== null && { next: BigInt(page.last_pk) }),
+  };
+}

@@ -1,0 +1,244 @@
+import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
+import { boundedPage, type LookedBack } from '../db/bounded-page.ts';
+import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import {
+  type Delivery,
+  type DeliveryRow,
+  type DeliveryWithLog,
+  findDeliveryWithLog,
+  toDelivery,
+} from '../deliveries/reads.ts';
+import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
+
+/*
+ * What an operator looks for among the deliveries of all accounts. Each page looks at a bounded number of rows, along the index
+ * that narrows most; where a filter is left that no index answers, a page may be short and says how far back it looked.
+ *   event            delivery (event_pk, subscription_pk), unique
+ *   error code       delivery_errors (last_error, pk)
+ *   failed/cancelled delivery_unsent (status, pk)
+ *   pending          delivery_next or delivery_overdue, both of pending rows only, sorted
+ *   webhook, account delivery_of_subscription (subscription_pk, pk), once per subscription
+ *   else             the primary key
+ */
+
+/** Rows one page looks at when a filter is left that the index does not answer. */
+const MAX_LOOKED_AT = 10_000;
+/** Of each subscription at least, when many are walked side by side. */
+const MIN_LOOKED_AT = 500;
+/** Subscriptions that one filter may mean. */
+export const MAX_MATCHING_WEBHOOKS = 200;
+
+export interface OpsDeliveryFilter {
+  status?: DeliveryStatus;
+  eventType?: EventType;
+  /** The name of an account, or its number. */
+  account?: string;
+  /** The id of a subscription, or a part of its URL; what follows a `?` there is not searched. */
+  webhook?: string;
+  /** The error of the latest attempt. */
+  errorCode?: string;
+  eventId?: string;
+  /** Made at or after this moment. */
+  since?: Date;
+}
+
+/** A delivery with whom it belongs to. */
+export interface OpsDelivery extends Delivery {
+  isTest: boolean;
+  webhookId: string;
+  url: string;
+  accountId: bigint;
+  accountName: string;
+}
+
+type OpsDeliveryPage =
+  | {
+      outcome: 'page';
+      /** Newest first. */
+      deliveries: OpsDelivery[];
+      /** The key to go on behind, when more may follow. */
+      next?: bigint;
+      /** Set when the page is short because it looked at enough rows: how far back those reach. */
+      lookedBackTo?: Date;
+    }
+  | { outcome: 'too_many_webhooks' };
+
+const MATCHING_WEBHOOKS = sqlPlannedPerCall(
+  'ops_matching_webhooks',
+  `SELECT w.pk FROM webhook_subscription w JOIN account a ON a.id = w.account_id
+   WHERE ($1::text IS NULL OR w.id = $1 OR strpos(lower(split_part(w.url, '?', 1)), lower($1)) > 0)
+     AND ($2::text IS NULL OR a.name = $2 OR a.id::text = $2)
+   ORDER BY w.pk DESC LIMIT ${MAX_MATCHING_WEBHOOKS + 1}`,
+);
+
+interface Row extends Omit<DeliveryRow, 'pk'>, LookedBack {
+  pk: string | null;
+  is_test: boolean;
+  webhook_id: string;
+  url: string;
+  account_id: string;
+  account_name: string;
+}
+
+interface Search {
+  text: string;
+  values: unknown[];
+  maxLookedAt: number;
+}
+
+/** A page of deliveries, newest first. */
+export async function listOpsDeliveries(
+  db: Queryable,
+  filter: OpsDeliveryFilter,
+  limit: number,
+  after: bigint | undefined,
+): Promise<OpsDeliveryPage> {
+  let subscriptionPks: string[] | undefined;
+  if (filter.webhook !== undefined || filter.account !== undefined) {
+    const found = await db.query<{ pk: string }>(MATCHING_WEBHOOKS, [filter.webhook ?? null, filter.account ?? null]);
+    if (found.length === 0) return { outcome: 'page', deliveries: [] };
+    if (found.length > MAX_MATCHING_WEBHOOKS) return { outcome: 'too_many_webhooks' };
+    subscriptionPks = found.map(({ pk }) => pk);
+  }
+  const { text, values, maxLookedAt } = searchOf(filter, subscriptionPks, limit, after);
+  const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_deliveries', text), values);
+  const deliveries = rows.flatMap((row) => (row.pk === null ? [] : [toOpsDelivery(row, row.pk)]));
+  const { items, ...place } = boundedPage(deliveries, rows[0], { limit, maxLookedAt });
+  if (isBefore(place.lookedBackTo, filter.since)) return { outcome: 'page', deliveries: items };
+  return { outcome: 'page', deliveries: items, ...place };
+}
+
+/** Keys grow with the time of making, but for the length of a transaction, which never lasts an hour. */
+function isBefore(at: Date | undefined, since: Date | undefined): boolean {
+  return at !== undefined && since !== undefined && at.getTime() < since.getTime() - 3_600_000;
+}
+
+function searchOf(
+  filter: OpsDeliveryFilter,
+  subscriptionPks: readonly string[] | undefined,
+  limit: number,
+  after: bigint | undefined,
+): Search {
+  const { status, eventId, errorCode, eventType, since } = filter;
+  const values: unknown[] = [limit + 1];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const subscriptions = subscriptionPks && bind(subscriptionPks);
+  const behind = after === undefined ? '' : `AND d.pk < ${bind(after)}::bigint`;
+  const ofStatus = status === undefined ? [] : [`c.status = '${status}'`];
+  const ofSubscriptions = subscriptions === undefined ? [] : [`c.subscription_pk = ANY (${subscriptions}::bigint[])`];
+
+  let from: string;
+  /** Conditions that the walk did not settle. */
+  let left: string[] = [];
+  let maxLookedAt = MAX_LOOKED_AT;
+  if (eventId !== undefined) {
+    // `+ 0`: never along the primary key, here and below. What is looked for may be the oldest of all.
+    from = `delivery d WHERE d.event_pk = (SELECT pk FROM event WHERE id = ${bind(eventId)}) ${behind} ORDER BY d.pk + 0 DESC`;
+    left = [...ofStatus, ...ofSubscriptions];
+    if (errorCode !== undefined) left.push(`c.last_error = ${bind(errorCode)}`);
+  } else if (errorCode !== undefined) {
+    from = `delivery d WHERE d.last_error = ${bind(errorCode)} ${behind} ORDER BY d.pk DESC`;
+    left = [...ofStatus, ...ofSubscriptions];
+  } else if (status === 'failed' || status === 'cancelled') {
+    from = `delivery d WHERE d.status = '${status}' ${behind} ORDER BY d.pk DESC`;
+    left = ofSubscriptions;
+  } else if (status === 'pending') {
+    const within = subscriptions === undefined ? '' : `AND d.subscription_pk = ANY (${subscriptions}::bigint[])`;
+    from = `delivery d WHERE d.status = 'pending' ${within} ${behind} ORDER BY d.pk + 0 DESC`;
+  } else if (subscriptionPks !== undefined) {
+    maxLookedAt = Math.max(MIN_LOOKED_AT, Math.floor(MAX_LOOKED_AT / subscriptionPks.length));
+    from = `unnest(${subscriptions}::bigint[]) AS s (pk)
+      CROSS JOIN LATERAL (SELECT * FROM delivery d WHERE d.subscription_pk = s.pk ${behind}
+        ORDER BY d.pk DESC LIMIT ${maxLookedAt}) d ORDER BY d.pk DESC`;
+    left = ofStatus;
+  } else {
+    from = `delivery d WHERE true ${behind} ORDER BY d.pk DESC`;
+    left = ofStatus;
+  }
+  if (eventType !== undefined) left.push(`e.type = ${bind(eventType)}`);
+  if (left.length === 0) maxLookedAt = limit + 1;
+  if (since !== undefined) left.push(`c.created_at >= ${bind(since.toISOString())}::timestamptz`);
+
+  const text = `WITH candidate AS MATERIALIZED (SELECT d.* FROM ${from} LIMIT ${maxLookedAt}),
+    page AS MATERIALIZED (
+      SELECT c.*, e.id AS event_id, e.type AS event_type FROM candidate c JOIN event e ON e.pk = c.event_pk
+      ${left.length === 0 ? '' : `WHERE ${left.join(' AND ')}`} ORDER BY c.pk DESC LIMIT $1)
+    SELECT p.*, s.* FROM (
+      SELECT count(*)::int AS looked_at, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
+    LEFT JOIN (
+      SELECT d.pk, d.id, d.event_id, d.event_type, d.status, d.attempt_count, d.created_at, d.next_attempt_at, d.delivered_at,
+        d.last_status_code, d.last_error, d.is_test, w.id AS webhook_id, w.url, w.account_id, a.name AS account_name
+      FROM page d JOIN webhook_subscription w ON w.pk = d.subscription_pk JOIN account a ON a.id = w.account_id) p ON true
+    ORDER BY p.pk DESC`;
+  return { text, values, maxLookedAt };
+}
+
+function toOpsDelivery(row: Row, pk: string): OpsDelivery {
+  return {
+    ...toDelivery({ ...row, pk }),
+    isTest: row.is_test,
+    webhookId: row.webhook_id,
+    url: row.url,
+    accountId: BigInt(row.account_id),
+    accountName: row.account_name,
+  };
+}
+
+const DELIVERY_OWNER = sql(
+  'ops_delivery_owner',
+  `SELECT w.account_id, w.id AS webhook_id FROM delivery d JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE d.id = $1`,
+);
+
+/** Whose a delivery is; null when there is none. Locks nothing. */
+export async function locateDelivery(
+  db: Queryable,
+  id: string,
+): Promise<{ accountId: bigint; webhookId: string } | null> {
+  const [row] = await db.query<{ account_id: string; webhook_id: string }>(DELIVERY_OWNER, [id]);
+  return row ? { accountId: BigInt(row.account_id), webhookId: row.webhook_id } : null;
+}
+
+/** One delivery with its log, its subscription, and what its event is about. */
+export interface OpsDeliveryWithLog {
+  delivery: DeliveryWithLog;
+  subscription: OpsSubscription;
+  isTest: boolean;
+  eventCreatedAt: Date;
+  /** Of an event that an alert fired. */
+  alertId: string | null;
+  /** An attempt is being made. */
+  isUnderWay: boolean;
+}
+
+const LOCATE_DELIVERY = sql(
+  'ops_locate_delivery',
+  `SELECT d.subscription_pk, w.id AS webhook_id, d.is_test, e.created_at,
+     CASE WHEN e.type = 'price_alert' AND starts_with(e.dedupe_key, 'alert:') THEN substr(e.dedupe_key, length('alert:') + 1) END
+       AS alert_id,
+     coalesce(d.locked_until > clock_timestamp(), false) AS is_under_way
+   FROM delivery d JOIN event e ON e.pk = d.event_pk JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE d.id = $1`,
+);
+
+/** A delivery of any account by its public id, or null. */
+export async function findOpsDelivery(db: Queryable, id: string): Promise<OpsDeliveryWithLog | null> {
+  const [found] = await db.query<{
+    subscription_pk: string;
+    webhook_id: string;
+    is_test: boolean;
+    created_at: Date;
+    alert_id: string | null;
+    is_under_way: boolean;
+  }>(LOCATE_DELIVERY, [id]);
+  if (!found) return null;
+  const delivery = await findDeliveryWithLog(db, BigInt(found.subscription_pk), id);
+  const subscription = await findOpsSubscription(db, found.webhook_id);
+  if (!delivery || !subscription) return null;
+  return {
+    delivery,
+    subscription,
+    isTest: found.is_test,
+    eventCreatedAt: found.created_at,
+    alertId: found.alert_id,
+    isUnderWay: found.is_under_way,
+  };
+}

@@ -1,0 +1,130 @@
+import { KEY_FIELDS, type ListedApiKey } from '../accounts/key-lists.ts';
+import type { AccountQuotas } from '../accounts/quotas.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** A key with the account it leads to. */
+export interface OpsKey extends ListedApiKey {
+  accountId: bigint;
+}
+
+/** Where a list of keys goes on: behind this one. */
+interface OpsKeyCursor {
+  /** Epoch microseconds, as Postgres keeps them. */
+  createdMicros: string;
+  id: string;
+}
+
+const MICROS = '(extract(epoch FROM k.created_at) * 1000000)::bigint';
+const LIST_KEYS = sql(
+  'ops_list_keys',
+  `SELECT ${KEY_FIELDS}, k.account_id AS "accountId", ${MICROS}::text AS "createdMicros"
+   FROM api_key k JOIN account a ON a.id = k.account_id
+   WHERE ($1::text IS NULL OR a.name = $1) AND ($2::boolean OR k.revoked_at IS NULL)
+     AND ($3::bigint IS NULL OR (${MICROS}, k.id) < ($3::bigint, $4::text))
+   ORDER BY k.created_at DESC, k.id DESC LIMIT $5`,
+);
+
+/** Keys, newest first; `next` is set when more follow. */
+export async function listOpsKeys(
+  db: Queryable,
+  filter: { account?: string; isRevokedShown: boolean },
+  page: { limit: number; after?: OpsKeyCursor },
+): Promise<{ keys: OpsKey[]; next?: OpsKeyCursor }> {
+  const rows = await db.query<ListedApiKey & { accountId: string; createdMicros: string }>(LIST_KEYS, [
+    filter.account ?? null,
+    filter.isRevokedShown,
+    page.after?.createdMicros ?? null,
+    page.after?.id ?? null,
+    page.limit + 1,
+  ]);
+  const shown = rows.slice(0, page.limit);
+  const keys = shown.map(({ createdMicros: _, accountId, ...key }) => ({ ...key, accountId: BigInt(accountId) }));
+  const last = shown.at(-1);
+  return rows.length > page.limit && last
+    ? { keys, next: { createdMicros: last.createdMicros, id: last.id } }
+    : { keys };
+}
+
+/** An account, what it has and what it may have. */
+export interface OpsAccount extends AccountQuotas {
+  id: bigint;
+  name: string;
+  createdAt: Date;
+  /** Neither revoked nor expired. */
+  liveKeys: number;
+}
+
+const LIST_ACCOUNTS = sql(
+  'ops_list_accounts',
+  `SELECT a.id, a.name, a.created_at, a.quota_webhooks, a.quota_alerts, a.quota_wallets, a.rate_per_minute, a.cold_reads_per_minute,
+     (SELECT count(*)::int FROM api_key k WHERE k.account_id = a.id AND k.revoked_at IS NULL
+        AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())) AS live_keys
+   FROM account a WHERE ($1::bigint IS NULL OR a.id = $1) AND ($2::bigint IS NULL OR a.id > $2) ORDER BY a.id LIMIT $3`,
+);
+
+interface AccountRow {
+  id: string;
+  name: string;
+  created_at: Date;
+  quota_webhooks: number | null;
+  quota_alerts: number | null;
+  quota_wallets: number | null;
+  rate_per_minute: number | null;
+  cold_reads_per_minute: number | null;
+  live_keys: number;
+}
+
+/** Accounts, oldest first; `next` is the id to go on behind when more follow. */
+export async function listOpsAccounts(
+  db: Queryable,
+  limit: number,
+  after?: bigint,
+): Promise<{ accounts: OpsAccount[]; next?: bigint }> {
+  const rows = await db.query<AccountRow>(LIST_ACCOUNTS, [null, after ?? null, limit + 1]);
+  const accounts = rows.slice(0, limit).map(toAccount);
+  const last = accounts.at(-1);
+  return rows.length > limit && last ? { accounts, next: last.id } : { accounts };
+}
+
+/** One account, or null. */
+export async function findOpsAccount(db: Queryable, id: bigint): Promise<OpsAccount | null> {
+  const [row] = await db.query<AccountRow>(LIST_ACCOUNTS, [id, null, 1]);
+  return row ? toAccount(row) : null;
+}
+
+function toAccount(row: AccountRow): OpsAccount {
+  return {
+    id: BigInt(row.id),
+    name: row.name,
+    createdAt: row.created_at,
+    liveKeys: row.live_keys,
+    webhooks: row.quota_webhooks,
+    alerts: row.quota_alerts,
+    wallets: row.quota_wallets,
+    ratePerMinute: row.rate_per_minute,
+    coldReadsPerMinute: row.cold_reads_per_minute,
+  };
+}
+
+/** What is counted of one account is counted this far. */
+export const MAX_COUNTED_OF_ACCOUNT = 100_000;
+
+const USAGE = sql(
+  'ops_account_usage',
+  `SELECT
+     (SELECT count(*)::int FROM (SELECT FROM webhook_subscription WHERE account_id = $1 AND deleted_at IS NULL
+        LIMIT ${MAX_COUNTED_OF_ACCOUNT}) w) AS webhooks,
+     (SELECT count(*)::int FROM (SELECT FROM alert WHERE account_id = $1 AND status = 'active'
+        LIMIT ${MAX_COUNTED_OF_ACCOUNT}) t) AS alerts,
+     (SELECT count(*)::int FROM (SELECT FROM wallet WHERE account_id = $1 AND deleted_at IS NULL
+        LIMIT ${MAX_COUNTED_OF_ACCOUNT}) v) AS wallets`,
+);
+
+/** What counts against the quotas of an account, each at most MAX_COUNTED_OF_ACCOUNT. */
+export async function readAccountUsage(
+  db: Queryable,
+  accountId: bigint,
+): Promise<{ webhooks: number; alerts: number; wallets: number }> {
+  const [row] = await db.query<{ webhooks: number; alerts: number; wallets: number }>(USAGE, [accountId]);
+  return row ?? { webhooks: 0, alerts: 0, wallets: 0 };
+}

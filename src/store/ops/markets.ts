@@ -1,0 +1,143 @@
+import { type Queryable, sql } from '../db/tx.ts';
+import type { StoredCandle } from '../series/reads.ts';
+import { HISTORY_COLUMNS, type HistoryRow, type TradeHistory, toHistory } from '../series/trade-history.ts';
+
+/** An outcome of a market with its latest price, `numeric` text. */
+export interface OpsOutcome {
+  tokenId: bigint;
+  outcomeId: string;
+  label: string;
+  /** What it pays per unit, once known. */
+  payout: string | null;
+  price: string | null;
+  bid: string | null;
+  ask: string | null;
+  /** The venue's time of the price, and when we received it. */
+  asOf: Date | null;
+  receivedAt: Date | null;
+  /** Active alerts on it. */
+  activeAlerts: number;
+}
+
+/** What is known of a market beside its facts. */
+export interface OpsMarketState {
+  outcomes: OpsOutcome[];
+  /** When a walk of the catalog last saw it. */
+  seenAt: Date | null;
+  /** Since when walks miss it. */
+  missingSince: Date | null;
+  /** The venue neither lists it nor knows it by its id any more. */
+  goneAt: Date | null;
+  hasBook: boolean;
+  /** Superseded versions that are kept. */
+  versions: number;
+  /** The walk back through its older trades, once somebody asked. */
+  history: TradeHistory | null;
+}
+
+/** Active alerts that are counted per outcome and condition. */
+export const MAX_COUNTED_ALERTS = 1_000;
+
+const COUNT_ALERTS = (condition: string) => `(SELECT count(*)::int FROM (SELECT FROM alert a
+     WHERE a.token_id = o.token_id AND a.status = 'active' AND a.condition = '${condition}' LIMIT ${MAX_COUNTED_ALERTS}) c)`;
+
+const OUTCOMES = sql(
+  'ops_outcomes',
+  `SELECT o.token_id, t.mint, o.label, o.payout, l.price, l.bid, l.ask, l.as_of, l.received_at,
+     ${COUNT_ALERTS('above')} + ${COUNT_ALERTS('below')} AS active_alerts
+   FROM outcome o JOIN token t ON t.id = o.token_id LEFT JOIN latest_price l ON l.token_id = o.token_id
+   WHERE o.market_id = $1 ORDER BY o.ordinal`,
+);
+
+const STATE = sql(
+  'ops_market_state',
+  `SELECT m.has_book, m.gone_at, s.seen_at, s.missing_since,
+     (SELECT count(*)::int FROM market_version v WHERE v.market_id = m.id) AS versions
+   FROM market m LEFT JOIN market_stats s ON s.market_id = m.id WHERE m.id = $1`,
+);
+
+const HISTORY = sql('ops_market_history', `SELECT ${HISTORY_COLUMNS} FROM trade_history h WHERE h.market_id = $1`);
+
+/** The state of a market by its internal key; null when it is gone. */
+export async function readOpsMarket(db: Queryable, marketPk: bigint): Promise<OpsMarketState | null> {
+  const [state] = await db.query<{
+    has_book: boolean;
+    gone_at: Date | null;
+    seen_at: Date | null;
+    missing_since: Date | null;
+    versions: number;
+  }>(STATE, [marketPk]);
+  if (!state) return null;
+  const outcomes = await db.query<{
+    token_id: string;
+    mint: string;
+    label: string;
+    payout: string | null;
+    price: string | null;
+    bid: string | null;
+    ask: string | null;
+    as_of: Date | null;
+    received_at: Date | null;
+    active_alerts: number;
+  }>(OUTCOMES, [marketPk]);
+  const [history] = await db.query<HistoryRow>(HISTORY, [marketPk]);
+  return {
+    outcomes: outcomes.map((row) => ({
+      tokenId: BigInt(row.token_id),
+      outcomeId: row.mint,
+      label: row.label,
+      payout: row.payout,
+      price: row.price,
+      bid: row.bid,
+      ask: row.ask,
+      asOf: row.as_of,
+      receivedAt: row.received_at,
+      activeAlerts: row.active_alerts,
+    })),
+    seenAt: state.seen_at,
+    missingSince: state.missing_since,
+    goneAt: state.gone_at,
+    hasBook: state.has_book,
+    versions: state.versions,
+    history: history ? toHistory(history) : null,
+  };
+}
+
+export interface StoredObservation {
+  receivedAt: Date;
+  venueAt: Date;
+  price: string;
+}
+
+const OBSERVATIONS = sql(
+  'ops_observations',
+  `SELECT received_at, venue_at, price FROM observation
+   WHERE token_id = $1 AND received_at > clock_timestamp() - interval '7 days' ORDER BY received_at DESC LIMIT $2`,
+);
+
+/** The latest prices that alerts were compared with, newest first; of the last seven days. */
+export async function readObservations(db: Queryable, tokenId: bigint, limit: number): Promise<StoredObservation[]> {
+  const rows = await db.query<{ received_at: Date; venue_at: Date; price: string }>(OBSERVATIONS, [tokenId, limit]);
+  return rows.map((row) => ({ receivedAt: row.received_at, venueAt: row.venue_at, price: row.price }));
+}
+
+const LAST_CANDLES = sql(
+  'ops_last_candles',
+  `SELECT bucket, open, high, low, close, volume, notional, trades FROM candle
+   WHERE token_id = $1 AND interval_seconds = $2 ORDER BY bucket DESC LIMIT $3`,
+);
+
+/** The last candles of an outcome that there are, however long ago, oldest first. */
+export async function readLastCandles(
+  db: Queryable,
+  tokenId: bigint,
+  intervalSeconds: number,
+  limit: number,
+): Promise<StoredCandle[]> {
+  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: string }>(LAST_CANDLES, [
+    tokenId,
+    intervalSeconds,
+    limit,
+  ]);
+  return rows.map((row) => ({ ...row, bucket: Number(row.bucket) })).reverse();
+}

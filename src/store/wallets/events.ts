@@ -1,0 +1,235 @@
+import type { Decimal } from '../../domain/values/decimal.ts';
+import { newId } from '../../domain/values/ids.ts';
+import {
+  type BalanceChange,
+  type BalanceRead,
+  compareBalances,
+  type KnownBalance,
+} from '../../domain/wallets/balance.ts';
+import { balanceChangeBody, type TransactionEvent, transactionBody } from '../../domain/wallets/event.ts';
+import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
+import type { WalletLease } from './watch.ts';
+
+/** What came of a page: told after its commit. */
+export interface WalletNews {
+  /** New transactions, or changed balances. */
+  found: number;
+  events: number;
+  /** Subscriptions that got deliveries, for the wake-ups. */
+  subscriptionPks: bigint[];
+}
+
+/** A transaction as a venue tells it. */
+type SeenTransaction = Omit<TransactionEvent, 'eventId' | 'occurredAt' | 'wallet' | 'venue'>;
+
+const INSERT_TRANSACTIONS = sql(
+  'insert_wallet_transactions',
+  `INSERT INTO wallet_transaction (watched_pk, transaction_id, at)
+   SELECT $1, id, at FROM unnest($2::text[], $3::timestamptz[]) AS t (id, at) ORDER BY id COLLATE "C"
+   ON CONFLICT DO NOTHING RETURNING transaction_id`,
+);
+
+const STORED_TRANSACTIONS = sql(
+  'stored_wallet_transactions',
+  `SELECT transaction_id FROM wallet_transaction WHERE watched_pk = $1 AND transaction_id = ANY ($2::text[])`,
+);
+
+/** Those of the ids that are transactions of this wallet already. */
+export async function storedTransactions(
+  db: Queryable,
+  lease: Pick<WalletLease, 'pk'>,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db.query<{ transaction_id: string }>(STORED_TRANSACTIONS, [lease.pk, ids]);
+  return new Set(rows.map((row) => row.transaction_id));
+}
+
+const WATCHERS = sql(
+  'wallet_watchers',
+  `SELECT id, account_id, created_at, created_at <= $2::timestamptz AS is_compared
+   FROM wallet WHERE watched_pk = $1 AND deleted_at IS NULL ORDER BY pk`,
+);
+
+interface Watcher {
+  id: string;
+  account_id: string;
+  created_at: Date;
+  /** Whether the latest complete read before this one was begun after the account came. */
+  is_compared: boolean | null;
+}
+
+/**
+ * Notes transactions of a wallet and tells each account that watches it of those that are new and not older than its watch: an
+ * event, and a delivery to every active subscription that lists them. The wallet must have been locked in this transaction, by
+ * `advanceActivity`, so that nobody begins to watch it in between.
+ */
+export async function tellTransactions(
+  tx: Tx,
+  lease: WalletLease,
+  seen: readonly SeenTransaction[],
+): Promise<WalletNews> {
+  if (seen.length === 0) return NOTHING;
+  const byId = new Map(seen.map((each) => [each.transactionId, each]));
+  const inserted = await tx.query<{ transaction_id: string }>(INSERT_TRANSACTIONS, [
+    lease.pk,
+    [...byId.keys()],
+    [...byId.values()].map(({ atMs }) => new Date(atMs).toISOString()),
+  ]);
+  const isNew = new Set(inserted.map((row) => row.transaction_id));
+  const fresh = [...byId.values()].filter(({ transactionId }) => isNew.has(transactionId)).sort(byTime);
+  if (fresh.length === 0) return NOTHING;
+  const watchers = await tx.query<Watcher>(WATCHERS, [lease.pk, null]);
+  const occurredAt = new Date();
+  const events = fresh.flatMap((transaction) =>
+    watchers
+      .filter((watcher) => transaction.atMs >= wholeSecond(watcher.created_at))
+      .map(({ id, account_id }): NewEvent => {
+        const eventId = newId('evt');
+        const { address: wallet, venue } = lease;
+        return {
+          id: eventId,
+          accountId: BigInt(account_id),
+          type: 'transaction',
+          dedupeKey: `transaction:${id}:${transaction.transactionId}`,
+          body: transactionBody({ ...transaction, eventId, occurredAt, wallet, venue }),
+        };
+      }),
+  );
+  return { found: fresh.length, ...(await tell(tx, 'transaction', events)) };
+}
+
+const SELECT_BALANCES = sql(
+  'select_wallet_balances',
+  `SELECT mint, trim_scale(amount)::text AS amount, version, symbol, market_id, missed
+   FROM wallet_balance WHERE watched_pk = $1`,
+);
+
+interface BalanceRow {
+  mint: string;
+  amount: string;
+  version: string;
+  symbol: string | null;
+  market_id: string | null;
+  missed: number;
+}
+
+const UPSERT_BALANCES = sql(
+  'upsert_wallet_balances',
+  `INSERT INTO wallet_balance AS b (watched_pk, mint, amount, version, symbol, market_id, missed)
+   SELECT $1, mint, amount, version, symbol, market_id, missed
+   FROM unnest($2::text[], $3::numeric[], $4::bigint[], $5::text[], $6::text[], $7::smallint[])
+     AS r (mint, amount, version, symbol, market_id, missed) ORDER BY mint COLLATE "C"
+   ON CONFLICT (watched_pk, mint) DO UPDATE SET amount = excluded.amount, version = excluded.version,
+     symbol = excluded.symbol, market_id = excluded.market_id, missed = excluded.missed,
+     changed_at = CASE WHEN b.version = excluded.version THEN b.changed_at ELSE now() END`,
+);
+
+/**
+ * Compares a complete read of a wallet's balances with what is stored, stores it, and tells each account that watched before the
+ * read compared with was begun: for the others this one is the baseline. Call `advanceBalances` first, in this transaction.
+ */
+export async function tellBalances(
+  tx: Tx,
+  lease: WalletLease,
+  read: Omit<BalanceRead, 'isBaseline'>,
+): Promise<WalletNews> {
+  const stored = await tx.query<BalanceRow>(SELECT_BALANCES, [lease.pk]);
+  const known = new Map(stored.map((row) => [row.mint, toKnown(row)]));
+  const { rows, changes } = compareBalances(known, { ...read, isBaseline: lease.balancesReadAt === null });
+  if (rows.length > 0) {
+    await tx.query(UPSERT_BALANCES, [
+      lease.pk,
+      rows.map(({ mint }) => mint),
+      rows.map(({ amount }) => amount),
+      rows.map(({ version }) => version),
+      rows.map(({ symbol }) => symbol ?? null),
+      rows.map(({ marketId }) => marketId ?? null),
+      rows.map(({ missed }) => missed),
+    ]);
+  }
+  if (changes.length === 0) return NOTHING;
+  const watchers = await tx.query<Watcher>(WATCHERS, [lease.pk, lease.balancesReadAt]);
+  const occurredAt = new Date();
+  const events = changes.flatMap((change) =>
+    watchers
+      .filter((watcher) => watcher.is_compared)
+      .map((watcher) => balanceEvent(lease, watcher, change, occurredAt)),
+  );
+  return { found: changes.length, ...(await tell(tx, 'balance_change', events)) };
+}
+
+function balanceEvent(lease: WalletLease, watcher: Watcher, change: BalanceChange, occurredAt: Date): NewEvent {
+  const eventId = newId('evt');
+  const { mint, symbol, marketId, previous, current, version } = change;
+  return {
+    id: eventId,
+    accountId: BigInt(watcher.account_id),
+    type: 'balance_change',
+    dedupeKey: `balance_change:${watcher.id}:${version}:${mint}`,
+    body: balanceChangeBody({
+      eventId,
+      occurredAt,
+      wallet: lease.address,
+      venue: lease.venue,
+      tokenMint: mint,
+      previousBalance: previous,
+      currentBalance: current,
+      ...(symbol !== undefined && { tokenSymbol: symbol }),
+      ...(marketId !== undefined && { marketId }),
+    }),
+  };
+}
+
+const LISTENERS = sql(
+  'wallet_event_listeners',
+  `SELECT account_id, pk FROM webhook_subscription
+   WHERE account_id = ANY ($1::bigint[]) AND status = 'active' AND deleted_at IS NULL AND $2 = ANY (events) ORDER BY pk`,
+);
+
+async function tell(
+  tx: Tx,
+  type: 'transaction' | 'balance_change',
+  events: readonly NewEvent[],
+): Promise<Omit<WalletNews, 'found'>> {
+  if (events.length === 0) return { events: 0, subscriptionPks: [] };
+  const eventPks = await insertEvents(tx, events);
+  const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
+  const listeners = await tx.query<{ account_id: string; pk: string }>(LISTENERS, [accountIds, type]);
+  const deliveries = events.flatMap(({ id, accountId }) => {
+    const eventPk = eventPks.get(id);
+    if (eventPk === undefined) return [];
+    return listeners
+      .filter((listener) => BigInt(listener.account_id) === accountId)
+      .map(({ pk }) => ({ eventPk, subscriptionPk: BigInt(pk) }));
+  });
+  await insertDeliveries(tx, deliveries);
+  return {
+    events: eventPks.size,
+    subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
+  };
+}
+
+const NOTHING: WalletNews = { found: 0, events: 0, subscriptionPks: [] };
+
+/** Venues tell whole seconds: one that happened in the second of the watch counts as after it. */
+function wholeSecond(at: Date): number {
+  return Math.floor(at.getTime() / 1000) * 1000;
+}
+
+function byTime(a: SeenTransaction, b: SeenTransaction): number {
+  return a.atMs - b.atMs || (a.transactionId < b.transactionId ? -1 : 1);
+}
+
+function toKnown(row: BalanceRow): KnownBalance {
+  return {
+    mint: row.mint,
+    // Written from one, without superfluous zeros.
+    amount: row.amount as Decimal,
+    version: BigInt(row.version),
+    missed: row.missed,
+    ...(row.symbol !== null && { symbol: row.symbol }),
+    ...(row.market_id !== null && { marketId: row.market_id }),
+  };
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import type { HistoryRequest } from '../port.ts';
+import { isHttpStatus, type ListAnswer, type Parameters } from './client.ts';
+import { outcomeIdsOf } from './outcome-ids.ts';
+import type { FeedRow } from './parse-trade.ts';
+import { readStretch, type StretchPage, stretch } from './walk-trades.ts';
+
+/**
+ * The walk back over one market's prints, a page a call: down the live route as far as that goes, then, for what is older than
+ * the venue's cutoff, down the archive. The archive begins at the oldest print that the live route gave and not at the cutoff,
+ * which moves while a walk is under way: what both have is read twice and stored once.
+ */
+const position = z.object({
+  v: z.literal(1),
+  route: z.enum(['live', 'archive']),
+  left: stretch,
+  /** Pages in a row that got no further back. */
+  idlePages: z.number().int(),
+});
+type HistoryPosition = z.infer<typeof position>;
+
+export interface HistoryRoutes {
+  /** Prints of the market. */
+  list(route: HistoryPosition['route'], parameters: Parameters): Promise<ListAnswer>;
+  /** Prints before this epoch second are in the archive only; undefined where there is none. */
+  cutoffSecond(): Promise<number | undefined>;
+  /** Whether there can be prints before this epoch second. */
+  hasBegunBefore(second: number): Promise<boolean>;
+}
+
+export interface HistoryStep {
+  /** Rows of the market inside the request's range. */
+  rows: FeedRow[];
+  position: HistoryPosition | null;
+  reachedMs: number;
+  more: boolean;
+  truncated?: string;
+}
+
+/** The cutoff may have moved since it was asked for; it never moved by weeks. */
+const CUTOFF_MARGIN_SECONDS = 7 * 86_400;
+/** A market with more pages in one second than this is a venue that goes in circles. */
+const MAX_IDLE_PAGES = 20;
+
+/** Reads the next page after `stored`. Throws what the routes throw, and VenueError when a whole page is unreadable. */
+export async function readHistoryPage(
+  request: HistoryRequest,
+  stored: unknown,
+  nowMs: number,
+  settings: { pageSize: number },
+  routes: HistoryRoutes,
+): Promise<HistoryStep> {
+  const range = rangeOf(request);
+  if (request.fromMs >= request.toMs) return { rows: [], position: null, reachedMs: request.fromMs, more: false };
+  const parsed = position.safeParse(stored);
+  const at: HistoryPosition = parsed.success
+    ? parsed.data
+    : { v: 1, route: 'live', left: { end: range.end, next: range.end, floor: range.floor }, idlePages: 0 };
+  let page: StretchPage;
+  try {
+    const list = (parameters: Parameters) => routes.list(at.route, parameters);
+    page = await readStretch(at.left, { list, nowMs, settings });
+  } catch (error) {
+    // An archive that is not there or wants a key is no reason to fail for ever.
+    if (at.route !== 'archive' || !isHttpStatus(error, [401, 403, 404])) throw error;
+    return withoutArchive(request, at, routes);
+  }
+  return follow(request, at, page, routes);
+}
+
+async function follow(
+  request: HistoryRequest,
+  at: HistoryPosition,
+  page: StretchPage,
+  routes: HistoryRoutes,
+): Promise<HistoryStep> {
+  const rows = rowsInRange(request, page.rows);
+  const { left } = page;
+  const isForeign = page.rows.some(({ trade }) => trade && trade.outcomeId !== outcomeIdsOf(request.marketId).yes);
+  const idlePages = left && left.next >= at.left.next ? at.idlePages + 1 : 0;
+  const why = isForeign
+    ? 'the venue ignores which market is asked for'
+    : (page.truncated ?? (idlePages > MAX_IDLE_PAGES ? 'the venue goes in circles' : undefined));
+  if (why !== undefined) {
+    const reachedMs = reachedOf(request, at.left.next);
+    return { rows, position: null, reachedMs, more: false, truncated: unread(request, reachedMs, why) };
+  }
+  if (left) return { rows, position: { ...at, left, idlePages }, reachedMs: reachedOf(request, left.next), more: true };
+  const oldest = Math.min(at.left.next, page.rows.at(-1)?.second ?? at.left.next);
+  const { floor } = at.left;
+  if (at.route === 'live' && oldest > floor) {
+    const cutoff = await routes.cutoffSecond();
+    if (cutoff !== undefined && rangeOf(request).from < cutoff + CUTOFF_MARGIN_SECONDS) {
+      const archive: HistoryPosition = { v: 1, route: 'archive', left: startAt(oldest, floor), idlePages: 0 };
+      return { rows, position: archive, reachedMs: reachedOf(request, oldest), more: true };
+    }
+  }
+  return { rows, position: null, reachedMs: request.fromMs, more: false };
+}
+
+/** From this second, inclusive, down. */
+function startAt(second: number, floor: number): HistoryPosition['left'] {
+  return { end: second + 1, next: second, floor };
+}
+
+async function withoutArchive(
+  request: HistoryRequest,
+  at: HistoryPosition,
+  routes: HistoryRoutes,
+): Promise<HistoryStep> {
+  const cutoff = await routes.cutoffSecond();
+  const isMissing = cutoff !== undefined && rangeOf(request).from < cutoff && (await routes.hasBegunBefore(cutoff));
+  const end = { rows: [], position: null, more: false };
+  if (!isMissing) return { ...end, reachedMs: request.fromMs };
+  const reachedMs = reachedOf(request, at.left.next);
+  return { ...end, reachedMs, truncated: unread(request, reachedMs, 'the venue does not open its archive') };
+}
+
+/** In whole seconds, as the venue filters; one more below, in case the lower end is exclusive. */
+function rangeOf({ fromMs, toMs }: HistoryRequest): { from: number; end: number; floor: number } {
+  const from = Math.floor(fromMs / 1000);
+  return { from, end: Math.ceil(toMs / 1000), floor: Math.max(0, from - 1) };
+}
+
+/** The second `next` may have been read in part. */
+function reachedOf({ fromMs, toMs }: HistoryRequest, next: number): number {
+  return Math.min(toMs, Math.max(fromMs, (next + 1) * 1000));
+}
+
+function rowsInRange(request: HistoryRequest, rows: readonly FeedRow[]): FeedRow[] {
+  const { yes } = outcomeIdsOf(request.marketId);
+  const { from, end } = rangeOf(request);
+  return rows.filter(({ trade, second = from }) => {
+    if (trade === undefined) return second >= from && second < end;
+    return trade.outcomeId === yes && trade.tsMs >= request.fromMs && trade.tsMs < request.toMs;
+  });
+}
+
+function unread({ fromMs }: HistoryRequest, reachedMs: number, why: string): string {
+  return `trades from ${Math.floor(fromMs / 1000)} to ${Math.floor(reachedMs / 1000)} (epoch seconds): ${why}`;
+}

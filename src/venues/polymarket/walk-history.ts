@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import type { HistoryRequest } from '../port.ts';
+import type { TradesQuery } from './client.ts';
+import { type DataPage, pageSizeAt } from './data-page.ts';
+import { readStretch, type Stretch } from './fetch-trades.ts';
+import type { FeedRow } from './parse-trade.ts';
+
+/** The one form of the ids that the Data API and Gamma know markets by. */
+const CONDITION_ID = /^0x[0-9a-f]{64}$/i;
+
+export function isConditionId(id: string): boolean {
+  return CONDITION_ID.test(id);
+}
+
+/**
+ * The newest second that was not read yet, and the cursor of a page at or above its first row. The rest is in the request, so that a
+ * position never outlives its range. A position of an older release has no cursor: the walk skips down from the newest page.
+ */
+const position = z.object({ v: z.literal(1), next: z.number().int(), cursor: z.string().exactOptional() });
+
+/** The feed of one market serves three years. */
+const SERVED_SECONDS = 3 * 365 * 86_400;
+/** A feed whose last row is this near to its limit is taken as cut there; one that ends later has its market's first trade. */
+const NEAR_LIMIT_SECONDS = 30 * 86_400;
+
+export interface HistoryStep {
+  /** Rows of complete seconds inside the request's range, newest first; refused ones without a time come last. */
+  rows: FeedRow[];
+  position: z.infer<typeof position> | null;
+  /** Epoch milliseconds: everything from here to the end of the range was read. Falls from page to page. */
+  reachedMs: number;
+  more: boolean;
+  /** What the venue would not give. The walk goes on below it where it can. */
+  truncated?: string;
+}
+
+/**
+ * The walk back over one market's trades, some pages a call, by the pages of the live walk: a trade that both read has one id. The venue
+ * knows no end of a range, so the walk first skips what is newer. Each call reaches further back or skips further down, so the walk
+ * ends. Throws what `list` throws, and VenueError when a whole page is unreadable.
+ */
+export async function readHistoryPage(
+  request: HistoryRequest,
+  stored: unknown,
+  nowMs: number,
+  settings: { pageSize: number; pagesPerCall: number },
+  list: (query: TradesQuery) => Promise<DataPage>,
+): Promise<HistoryStep> {
+  const open = openStretch(request, stored);
+  const { floor, next } = open;
+  const done: HistoryStep = { rows: [], position: null, reachedMs: request.fromMs, more: false };
+  if (next < floor || !isConditionId(request.marketId)) return done;
+  const limit = pageSizeAt(settings.pageSize, nowMs);
+  let isIgnored = false;
+  const read = await readStretch(open, {
+    async list(cursor) {
+      const page = await list({ market: request.marketId, limit, ...(cursor !== undefined && { cursor }) });
+      isIgnored ||= page.rows.some((row) => isForeign(row, request.marketId));
+      return page;
+    },
+    nowMs,
+    pagesPerCall: settings.pagesPerCall,
+  });
+  if (isIgnored) {
+    const truncated = `trades from ${floor} to ${next} (epoch seconds): the venue ignores which market is asked for`;
+    return { ...done, reachedMs: reachedAt(request, next), truncated };
+  }
+  const truncated = read.truncated ?? (read.isFeedEnd && unservedText(floor, read.rows, nowMs));
+  const page = { rows: [...read.rows, ...read.timeless], ...(truncated && { truncated }) };
+  if (!read.left) return { ...done, ...page };
+  const { floor: _, ...left } = read.left;
+  return { ...page, position: { v: 1, ...left }, reachedMs: reachedAt(request, left.next), more: true };
+}
+
+function unservedText(floor: number, newestFirst: readonly FeedRow[], nowMs: number): string | undefined {
+  const servedFrom = Math.floor(nowMs / 1000) - SERVED_SECONDS;
+  const oldest = newestFirst.at(-1)?.second ?? Number.POSITIVE_INFINITY;
+  if (floor >= servedFrom || oldest > servedFrom + NEAR_LIMIT_SECONDS) return undefined;
+  return `trades from ${floor} to ${servedFrom} (epoch seconds): the venue serves three years`;
+}
+
+/** The whole seconds of the range that are left; a position that is not its own begins at the end of the range. */
+function openStretch({ fromMs, toMs }: HistoryRequest, stored: unknown): Stretch {
+  const parsed = position.safeParse(stored);
+  const newest = Math.ceil(toMs / 1000) - 1;
+  const floor = Math.ceil(fromMs / 1000);
+  if (!parsed.success || parsed.data.next > newest) return { floor, next: newest };
+  const { v: _, ...rest } = parsed.data;
+  return { floor, ...rest };
+}
+
+/** With everything above the second `next` read. */
+function reachedAt({ fromMs, toMs }: HistoryRequest, next: number): number {
+  return Math.min(toMs, Math.max(fromMs, (next + 1) * 1000));
+}
+
+function isForeign(row: unknown, marketId: string): boolean {
+  const id = (row as { condition_id?: unknown } | null)?.condition_id;
+  // An id of 31 bytes comes with and without a last byte of zero.
+  const whole = (text: string) => text.toLowerCase().padEnd(marketId.length, '0');
+  return typeof id === 'string' && id !== '' && whole(id) !== whole(marketId);
+}

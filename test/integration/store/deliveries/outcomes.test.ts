@@ -1,0 +1,297 @@
+import { describe, expect, it } from 'vitest';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { releaseClaim } from '../../../../src/store/deliveries/claims.ts';
+import type { DeliveryVerdict, FinishedAttempt } from '../../../../src/store/deliveries/outcomes.ts';
+import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
+import { deliveryDesk, END_LEASE, SET_STATUS } from './delivery-desk.ts';
+
+const AGE_FAILURE = sql(
+  'test_age_failure',
+  `UPDATE webhook_subscription SET failing_since = now() - $2 * interval '1 hour', exhausted_count = $3 WHERE pk = $1`,
+);
+const DELETE_SUBSCRIPTION = sql('test_delete', 'UPDATE webhook_subscription SET deleted_at = now() WHERE pk = $1');
+
+const desk = deliveryDesk();
+const { due, many, claim, claimOne, finish } = desk;
+
+describe('finishing', () => {
+  it('a success is delivered, with its attempt', async () => {
+    const { pk } = await due();
+    expect(await finish(await claimOne(), { state: 'delivered' })).toEqual({ isRecorded: true });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({
+      status: 'delivered',
+      attempt_count: 1,
+      is_locked: false,
+      last_status_code: 200,
+      last_error: null,
+      delivered_at: expect.any(Date),
+    });
+    expect(await storedAttempts(desk.db, pk)).toEqual([
+      {
+        attempt_number: 1,
+        outcome: 'delivered',
+        status_code: 200,
+        error_code: null,
+        duration_ms: 13,
+        response_excerpt: null,
+      },
+    ]);
+  });
+
+  it('a retry waits for its delay, then is claimed with one more attempt behind it', async () => {
+    const { pk } = await due();
+    await finish(await claimOne(), { state: 'retry', delaySeconds: 30.5 });
+    const stored = await storedDelivery(desk.db, pk);
+    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1, is_locked: false, last_error: 'http_status' });
+    expect(stored.due_in).toBeGreaterThan(25);
+    expect(stored.due_in).toBeLessThanOrEqual(30.5);
+    expect(await claim()).toEqual([]);
+    await desk.db.query(sql('test_due_now', 'UPDATE delivery SET next_attempt_at = now() WHERE pk = $1'), [pk]);
+    const again = await claimOne();
+    expect(again.attemptCount).toBe(1);
+    await finish(again, { state: 'delivered' });
+    expect((await storedAttempts(desk.db, pk)).map((attempt) => attempt.outcome)).toEqual(['failed', 'delivered']);
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({
+      status: 'delivered',
+      attempt_count: 2,
+      last_error: null,
+    });
+  });
+
+  it('keeps the bytes of the response as they came', async () => {
+    const { pk } = await due();
+    await finish(await claimOne(), { state: 'failed' });
+    expect((await storedAttempts(desk.db, pk))[0]).toMatchObject({
+      error_code: 'http_status',
+      status_code: 500,
+      response_excerpt: Buffer.from([0, 255, 10]),
+    });
+  });
+
+  it('an overtaken finish changes nothing of the delivery or the subscription', async () => {
+    const { pk } = await due();
+    const mine = await claimOne();
+    await desk.db.query(END_LEASE, [pk]);
+    const theirs = await claimOne();
+    expect(theirs).toEqual({ ...mine, lease: theirs.lease });
+    expect(theirs.lease).not.toBe(mine.lease);
+    await finish(theirs, { state: 'delivered' });
+    const delivered = await storedDelivery(desk.db, pk);
+    for (const verdict of [
+      { state: 'retry', delaySeconds: 1 },
+      { state: 'failed' },
+      { state: 'failed', pause: 'gone' },
+    ] as const) {
+      expect(await finish(mine, verdict)).toEqual({ isRecorded: false });
+    }
+    expect({ ...(await storedDelivery(desk.db, pk)), due_in: 0 }).toEqual({ ...delivered, due_in: 0 });
+    expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toEqual({
+      status: 'active',
+      pause_reason: null,
+      failing_since: null,
+      exhausted_count: 0,
+    });
+  });
+
+  it('a finish has no effect after another worker claimed the attempt', async () => {
+    const { pk } = await due();
+    const mine = await claimOne();
+    await desk.db.query(END_LEASE, [pk]);
+    const theirs = await claimOne();
+    expect(await finish(mine, { state: 'retry', delaySeconds: 600 })).toEqual({ isRecorded: false });
+    await releaseClaim(desk.db, mine, 600, 'internal_error');
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attempt_count: 0, is_locked: true, last_error: null });
+    expect(await finish(theirs, { state: 'delivered' })).toEqual({ isRecorded: true });
+  });
+
+  it('an overtaken finish does not count as the attempt that follows', async () => {
+    const { pk } = await due();
+    const mine = await claimOne();
+    await finish({ ...mine }, { state: 'retry', delaySeconds: 600 });
+    expect(await finish(mine, { state: 'delivered' })).toEqual({ isRecorded: false });
+    expect(await finish(mine, { state: 'retry', delaySeconds: 1 })).toEqual({ isRecorded: false });
+    const stored = await storedDelivery(desk.db, pk);
+    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1 });
+    expect(stored.due_in).toBeGreaterThan(500);
+    expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
+  });
+
+  it('an overtaken success does not hide that the delivery failed', async () => {
+    const { pk } = await due();
+    const mine = await claimOne();
+    await finish({ ...mine }, { state: 'failed' });
+    await finish(mine, { state: 'delivered' });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attempt_count: 1 });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhausted_count: 1 });
+  });
+
+  it('two finishers at once: one is recorded', async () => {
+    const { pk } = await due();
+    const mine = await claimOne();
+    const results = await Promise.all([
+      finish(mine, { state: 'failed' }),
+      finish(mine, { state: 'failed' }),
+      finish(mine, { state: 'failed' }),
+    ]);
+    expect(results.filter((result) => result.isRecorded)).toHaveLength(1);
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attempt_count: 1 });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhausted_count: 1 });
+  });
+});
+
+describe('a paused subscription', () => {
+  it('cancels pending deliveries, lets attempts in flight end, and sends test events', async () => {
+    const flying = await due();
+    const mine = await claimOne();
+    const waiting = await due();
+    const later = await due({ dueInSeconds: 3_600, attemptCount: 2 });
+    const testEvent = await due({ isTest: true });
+    await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
+    expect((await claim()).map((delivery) => [delivery.pk, delivery.isTest])).toEqual([[testEvent.pk, true]]);
+    expect(await storedDelivery(desk.db, waiting.pk)).toMatchObject({ status: 'cancelled' });
+    expect(await storedDelivery(desk.db, later.pk)).toMatchObject({ status: 'cancelled' });
+    expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'pending', is_locked: true });
+    await finish(mine, { state: 'delivered' });
+    expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'delivered' });
+  });
+
+  it('has an attempt that failed meanwhile cancelled by the next claim, whenever it would be due', async () => {
+    const { pk } = await due();
+    const mine = await claimOne();
+    await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
+    await finish(mine, { state: 'retry', delaySeconds: 36_000 });
+    expect(await claim()).toEqual([]);
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled', attempt_count: 1 });
+  });
+
+  it('a delivery cancelled in flight stays so when it fails, and is delivered when it was', async () => {
+    const cancel = sql('test_cancel', `UPDATE delivery SET status = 'cancelled' WHERE pk = $1`);
+    for (const [verdict, status] of [
+      [{ state: 'retry', delaySeconds: 1 }, 'cancelled'],
+      [{ state: 'failed' }, 'cancelled'],
+      [{ state: 'delivered' }, 'delivered'],
+    ] as const) {
+      const { pk } = await due();
+      const mine = await claimOne();
+      await desk.db.query(cancel, [pk]);
+      expect(await finish(mine, verdict)).toMatchObject({ isRecorded: true });
+      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status, attempt_count: 1 });
+      expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
+    }
+  });
+});
+
+describe('a deleted subscription', () => {
+  it('sends nothing more, test events included', async () => {
+    const rows = [await due(), await due({ isTest: true }), await due({ dueInSeconds: 60 })];
+    await desk.db.query(DELETE_SUBSCRIPTION, [desk.subscriptionPk]);
+    expect(await claim()).toEqual([]);
+    for (const { pk } of rows) expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('is not counted or paused by attempts that were in flight', async () => {
+    await due();
+    const mine = await claimOne();
+    await desk.db.query(DELETE_SUBSCRIPTION, [desk.subscriptionPk]);
+    expect(await finish(mine, { state: 'failed', pause: 'gone' })).toEqual({ isRecorded: true });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+      status: 'active',
+      exhausted_count: 0,
+    });
+  });
+});
+
+describe('counting failures', () => {
+  async function failOnce(verdict: DeliveryVerdict = { state: 'failed' }): Promise<FinishedAttempt> {
+    await due();
+    return finish(await claimOne(), verdict);
+  }
+
+  it('410 pauses at once with the reason, and cancels pending deliveries except test events', async () => {
+    const later = await due({ dueInSeconds: 3_600, attemptCount: 1 });
+    const testEvent = await due({ isTest: true, dueInSeconds: 3_600 });
+    expect(await failOnce({ state: 'failed', pause: 'gone' })).toEqual({
+      isRecorded: true,
+      pausedFor: 'gone',
+      cancelled: [{ deliveryId: later.id, eventId: later.eventId }],
+    });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+      status: 'paused',
+      pause_reason: 'gone',
+    });
+    expect(await storedDelivery(desk.db, later.pk)).toMatchObject({ status: 'cancelled' });
+    expect(await storedDelivery(desk.db, testEvent.pk)).toMatchObject({ status: 'pending' });
+  });
+
+  it.each([
+    [119, 9, 'active'],
+    [121, 8, 'active'],
+    [121, 9, 'paused'],
+    [500, 30, 'paused'],
+  ])('failing for %i h with %i exhausted before this one: %s', async (hours, exhausted, status) => {
+    await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, hours, exhausted]);
+    const pausing = status === 'paused' && { pausedFor: 'failing', cancelled: [] };
+    expect(await failOnce()).toEqual({ isRecorded: true, ...pausing });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+      status,
+      pause_reason: status === 'paused' ? 'failing' : null,
+      exhausted_count: exhausted + 1,
+    });
+  });
+
+  it('a retry starts the clock but exhausts nothing', async () => {
+    await failOnce({ state: 'retry', delaySeconds: 60 });
+    const { failing_since, exhausted_count } = await storedSubscription(desk.db, desk.subscriptionPk);
+    expect({ failing_since, exhausted_count }).toEqual({ failing_since: expect.any(Date), exhausted_count: 0 });
+    await failOnce();
+    expect((await storedSubscription(desk.db, desk.subscriptionPk)).failing_since).toEqual(failing_since);
+  });
+
+  it('ten exhausted in five minutes do not pause', async () => {
+    for (let turn = 0; turn < 10; turn++) expect(await failOnce()).toEqual({ isRecorded: true });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+      status: 'active',
+      exhausted_count: 10,
+    });
+  });
+
+  it('one success forgets it all', async () => {
+    await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
+    await failOnce({ state: 'delivered' });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+      failing_since: null,
+      exhausted_count: 0,
+    });
+    expect(await failOnce()).toEqual({ isRecorded: true });
+  });
+
+  it('a test event does not change the counters with any result', async () => {
+    await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
+    const before = await storedSubscription(desk.db, desk.subscriptionPk);
+    for (const verdict of [{ state: 'delivered' }, { state: 'failed' }, { state: 'failed', pause: 'gone' }] as const) {
+      await due({ isTest: true });
+      expect(await finish(await claimOne(), verdict)).toEqual({ isRecorded: true });
+    }
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toEqual(before);
+  });
+
+  it('a manual pause keeps no reason when an attempt in flight fails', async () => {
+    await due();
+    const mine = await claimOne();
+    await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
+    expect(await finish(mine, { state: 'failed' })).toEqual({ isRecorded: true });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+      status: 'paused',
+      pause_reason: null,
+    });
+  });
+
+  it('only the attempt that paused it says so', async () => {
+    await many(2);
+    const [first, second] = await claim();
+    if (!first || !second) throw new Error('two were due');
+    expect(await finish(first, { state: 'failed', pause: 'gone' })).toMatchObject({ pausedFor: 'gone' });
+    expect(await finish(second, { state: 'failed' })).toEqual({ isRecorded: true });
+  });
+});
