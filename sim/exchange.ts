@@ -1,6 +1,7 @@
 import { type ExchangeControl, engineControl } from './control.ts';
 import { FaultBoard } from './faults.ts';
 import { kalshiRoutes } from './kalshi/routes.ts';
+import { limitlessRoutes } from './limitless/routes.ts';
 import { LiveClock } from './live-clock.ts';
 import { manifoldRoutes } from './manifold/routes.ts';
 import { type ExchangeOptions, worldOptions } from './options.ts';
@@ -50,6 +51,7 @@ export interface Exchange extends ExchangeControl {
   readonly dataUrl: string;
   /** With the version path. */
   readonly manifoldUrl: string;
+  readonly limitlessUrl: string;
   /** With the version path. */
   readonly kalshiUrl: string;
   /** Token prices and symbols. */
@@ -68,6 +70,7 @@ interface Backend {
   readonly source: VenueSource;
   readonly wallets: WalletSource;
   readonly manifold: (request: SimRequest) => Reply | undefined;
+  readonly limitless: (request: SimRequest) => Reply | undefined;
   readonly kalshi: (request: SimRequest) => Reply | undefined;
   readonly control: Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'>;
   start(): void;
@@ -108,6 +111,7 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     clob: clobRoutes(backend.source.clob),
     data: (request: SimRequest) => trades(request) ?? wallets(request),
     manifold: backend.manifold,
+    limitless: backend.limitless,
     kalshi: backend.kalshi,
     jupiter: jupiterRoutes(solana),
     solana: rpcRoutes(solana),
@@ -127,6 +131,7 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     clobUrl: `${url}/clob`,
     dataUrl: `${url}/data`,
     manifoldUrl: `${url}/manifold/v0`,
+    limitlessUrl: `${url}/limitless`,
     kalshiUrl: `${url}/kalshi/trade-api/v2`,
     jupiterUrl: `${url}/jupiter`,
     solanaUrl: `${url}/solana`,
@@ -149,6 +154,7 @@ function liveBackend(options: ExchangeOptions): Backend {
     source: liveSource(world),
     wallets: new WalletLedger(world),
     manifold: manifoldRoutes(world),
+    limitless: limitlessRoutes(world),
     kalshi: kalshiRoutes(world, {
       cutoffSecond: world.options.nowSecond - Math.round((options.kalshiLiveHours ?? KALSHI_LIVE_HOURS) * 3600),
       showsUnopened: options.kalshiUnopened ?? false,
@@ -170,6 +176,7 @@ async function recordedBackend(folder: string, seed: number): Promise<Backend> {
     source: recordedSource(recordings),
     wallets: { activity: () => undefined, positions: () => undefined },
     manifold: () => undefined,
+    limitless: () => undefined,
     kalshi: () => undefined,
     control: recordedControl(recordings, seed),
     start: idle,

@@ -27,6 +27,7 @@ export const FAULT_HOSTS = [
   'data',
   'kalshi',
   'manifold',
+  'limitless',
   'jupiter',
   'solana',
   'polymarket',

@@ -57,6 +57,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
       POLYMARKET_DATA_URL: `${simUrl}/data`,
       KALSHI_API_URL: `${simUrl}/kalshi/trade-api/v2`,
       MANIFOLD_API_URL: `${simUrl}/manifold/v0`,
+      LIMITLESS_API_URL: `${simUrl}/limitless`,
       BOOTSTRAP_API_KEY: apiKey,
       OPS_PASSWORD: opsPassword,
       WEBHOOK_CA_FILE: await trustedAuthorities(demoDir, caDir, given['WEBHOOK_CA_FILE']),

@@ -10,7 +10,7 @@ export interface SimRequest {
   readonly body: string;
 }
 
-const SIM_HOSTS = ['gamma', 'clob', 'data', 'manifold', 'kalshi', 'jupiter', 'solana', '_sim'] as const;
+const SIM_HOSTS = ['gamma', 'clob', 'data', 'manifold', 'limitless', 'kalshi', 'jupiter', 'solana', '_sim'] as const;
 export type SimHost = (typeof SIM_HOSTS)[number];
 
 /** Whether the first part of a path names one of the hosts. */

@@ -117,6 +117,7 @@ const schema = z.object({
   POLYMARKET_DATA_URL: httpUrl,
   KALSHI_API_URL: httpUrl,
   MANIFOLD_API_URL: httpUrl,
+  LIMITLESS_API_URL: httpUrl,
   JUPITER_API_URL: httpUrl,
   JUPITER_API_KEY: z
     .string()
@@ -200,6 +201,7 @@ export interface Config {
     readonly polymarket: { readonly gamma: string; readonly clob: string; readonly data: string };
     readonly kalshi: string;
     readonly manifold: string;
+    readonly limitless: string;
     readonly solana: {
       readonly jupiter: string;
       readonly jupiterKey?: string;
@@ -286,6 +288,7 @@ export function loadConfig(environment: Environment): Config {
       },
       kalshi: value.KALSHI_API_URL,
       manifold: value.MANIFOLD_API_URL,
+      limitless: value.LIMITLESS_API_URL,
       solana: {
         jupiter: value.JUPITER_API_URL,
         ...(value.JUPITER_API_KEY !== undefined && { jupiterKey: value.JUPITER_API_KEY }),

@@ -47,6 +47,11 @@ export interface MarketPage extends Page<MarketRecord> {
      * seen since then is not missing.
      */
     madeSinceMs?: number;
+    /**
+     * The list has closed markets too until their result is known, so that a closed one that no page has named is missing as well.
+     * Set with `ended`.
+     */
+    includesClosed?: boolean;
     /** Markets that this page lists and has no record of: nothing of theirs changed, or they were refused. */
     alsoListed?: readonly string[];
   };
@@ -109,6 +114,12 @@ export interface VenueAdapter extends VenueProfile {
 
   /** How many outcomes one `fetchPrices` or `fetchBooks` may name. */
   readonly maxOutcomesPerFetch: number;
+
+  /** The same for `fetchBooks` alone, where each book is a request. */
+  readonly maxBooksPerFetch?: number;
+
+  /** `fetchPrices` prices markets without a book too, although the venue has books. */
+  readonly pricesWithoutBooks?: boolean;
 
   /** Closes sockets. The adapter is dead afterwards. */
   close(): Promise<void>;

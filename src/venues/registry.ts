@@ -1,6 +1,7 @@
 import type { VenueName } from '../domain/markets/venue.ts';
 import { OddswireError } from '../domain/values/errors.ts';
 import { createKalshiAdapter } from './kalshi/adapter.ts';
+import { createLimitlessAdapter } from './limitless/adapter.ts';
 import { createManifoldAdapter } from './manifold/adapter.ts';
 import type { VenueObserver } from './observer.ts';
 import { createPolymarketAdapter } from './polymarket/adapter.ts';
@@ -18,6 +19,7 @@ interface VenueUrls {
   readonly polymarket: Readonly<PolymarketUrls>;
   readonly kalshi: string;
   readonly manifold: string;
+  readonly limitless: string;
   readonly solana: Readonly<SolanaHosts>;
 }
 
@@ -34,6 +36,7 @@ const MARKETS: Makers<VenueAdapter> = {
   polymarket: ({ urls, observer }) => createPolymarketAdapter({ urls: urls.polymarket, ...(observer && { observer }) }),
   kalshi: ({ urls, observer }) => createKalshiAdapter({ url: urls.kalshi, ...(observer && { observer }) }),
   manifold: ({ urls, observer }) => createManifoldAdapter({ url: urls.manifold, ...(observer && { observer }) }),
+  limitless: ({ urls, observer }) => createLimitlessAdapter({ url: urls.limitless, ...(observer && { observer }) }),
 };
 
 const WALLETS: Makers<WalletAdapter> = {

@@ -33,6 +33,7 @@ async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
     polymarket: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
     kalshi: '',
     manifold: '',
+    limitless: '',
     solana: { jupiter: '' },
   };
   const adapter = createAdapters({ venues: ['polymarket'], urls }).get('polymarket');

@@ -21,8 +21,9 @@ export const fetchBook = defineJob('fetch-book', async ({ venue, marketPk }, con
   const found: Batch<BookRecord> = { records: [], rejected: [] };
   const counted = { venue, kind: 'books' as const, page: found };
   const page = await countUnstored(context, counted, async () => {
-    for (let start = 0; start < ids.length; start += adapter.maxOutcomesPerFetch) {
-      const part = await adapter.fetchBooks(ids.slice(start, start + adapter.maxOutcomesPerFetch), {
+    const size = adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch;
+    for (let start = 0; start < ids.length; start += size) {
+      const part = await adapter.fetchBooks(ids.slice(start, start + size), {
         signal: context.signal,
         now: context.now,
       });

@@ -49,7 +49,7 @@ export const pollBooks = defineJob('poll-books', ({ venue }, context) => {
         waiting = await hotOutcomes(context.db, venue, bookPollMarkets, ranked.traded.map(BigInt));
         position = ranked;
       }
-      const outcomes = waiting.splice(0, adapter.maxOutcomesPerFetch);
+      const outcomes = waiting.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
       batch = byOutcomeId(outcomes);
       const books =
         outcomes.length === 0 ? { records: [], rejected: [] } : await adapter.fetchBooks([...batch.keys()], call);

@@ -46,7 +46,8 @@ export const pollMarkets = defineJob('poll-markets', ({ venue }, context) => {
       if (!sweep) return;
       await noteListed(tx, venue, sweep.alsoListed ?? [], sweep.startedAtMs);
       if (!sweep.ended) return;
-      const missing = await markMissing(tx, venue, sweep.madeSinceMs ?? sweep.startedAtMs);
+      const sinceMs = sweep.madeSinceMs ?? sweep.startedAtMs;
+      const missing = await markMissing(tx, venue, sinceMs, sweep.includesClosed);
       mayBeMissing ||= missing > 0;
     },
   });

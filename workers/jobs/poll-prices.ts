@@ -34,8 +34,9 @@ export const pollPrices = defineJob('poll-prices', ({ venue }, context) => {
     kind: 'prices',
     fetch: async (adapter, position, call) => {
       const limit = adapter.maxOutcomesPerFetch;
-      const onlyBooks = adapter.capabilities.books;
-      if (isFirstPage && !onlyBooks) {
+      const { books } = adapter.capabilities;
+      const onlyBooks = books && adapter.pricesWithoutBooks !== true;
+      if (isFirstPage && !books) {
         isFirstPage = false;
         const wanted = await recentlyReadOutcomes(context.db, venue, limit);
         if (wanted.length > 0) return { ...(await pricesOf(adapter, wanted, call)), position, more: true };

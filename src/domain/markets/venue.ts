@@ -37,6 +37,7 @@ export const VENUES = {
   polymarket: { title: 'Polymarket', currency: 'USD', capabilities: { ...MARKET_DATA, wallets: true } },
   kalshi: { title: 'Kalshi', currency: 'USD', capabilities: MARKET_DATA },
   manifold: { title: 'Manifold', currency: 'MANA', capabilities: { ...MARKET_DATA, books: false } },
+  limitless: { title: 'Limitless', currency: 'USD', capabilities: MARKET_DATA },
   solana: { title: 'Solana', currency: 'USD', capabilities: { ...NO_MARKETS, wallets: true, tokens: true } },
 } as const satisfies Record<string, VenueProfile>;
 

@@ -78,7 +78,8 @@ const MARK_MISSING = sql(
   'mark_missing_markets',
   `UPDATE market_stats SET missing_since = clock_timestamp() WHERE market_id IN (
      SELECT s.market_id FROM market m JOIN market_stats s ON s.market_id = m.id
-     WHERE m.venue = $1 AND m.status IN ${TRADABLE} AND m.gone_at IS NULL AND s.missing_since IS NULL
+     WHERE m.venue = $1 AND (m.status IN ${TRADABLE} OR ($3 AND m.status = 'closed')) AND m.gone_at IS NULL
+       AND s.missing_since IS NULL
        AND (s.seen_at IS NULL OR s.seen_at < $2::timestamptz)
      ORDER BY s.market_id FOR NO KEY UPDATE OF s)
    RETURNING market_id`,
@@ -87,10 +88,10 @@ const MARK_MISSING = sql(
 /**
  * At the end of a sweep, in the transaction of its last page: notes which tradable markets no page named since `sinceMs`, the
  * start of the sweep or the making of its oldest page. Returns how many. That a market is missing says nothing yet: the venue
- * is asked for it by its id.
+ * is asked for it by its id. With `includesClosed`, closed markets without a result are missing too.
  */
-export async function markMissing(tx: Tx, venue: string, sinceMs: number): Promise<number> {
-  return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString()])).length;
+export async function markMissing(tx: Tx, venue: string, sinceMs: number, includesClosed = false): Promise<number> {
+  return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString(), includesClosed])).length;
 }
 
 const MISSING_MARKETS = sql(
@@ -113,7 +114,8 @@ export async function missingMarkets(db: Queryable, venue: string, limit: number
 /** OFFSET 0: a join might begin with all that are missing, which after a bad sweep is the whole catalog. */
 const LOCK_GONE = sql(
   'lock_gone_markets',
-  `SELECT m.id, m.venue, m.event_id FROM market m WHERE m.id = ANY ($1::bigint[]) AND m.status IN ${TRADABLE}
+  `SELECT m.id, m.venue, m.event_id FROM market m
+   WHERE m.id = ANY ($1::bigint[]) AND (m.status IN ${TRADABLE} OR m.status = 'closed') AND m.gone_at IS NULL
      AND EXISTS (SELECT FROM market_stats s WHERE s.market_id = m.id AND s.missing_since IS NOT NULL OFFSET 0)
    ORDER BY m.venue, m.venue_market_id FOR NO KEY UPDATE`,
 );

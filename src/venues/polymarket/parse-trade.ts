@@ -1,12 +1,13 @@
 import type { TradeRecord } from '../../domain/markets/market.ts';
 import { parseDecimal } from '../../domain/values/decimal.ts';
 import { isStorableText } from '../../domain/values/text.ts';
+import { createOrdinals, tradeIdOf } from '../ordinal-ids.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { type DataTrade, dataTrade } from './models.ts';
-import { canonicalTrade, createOrdinals, tradeIdOf } from './trade-ids.ts';
+import { canonicalTrade } from './trade-ids.ts';
 
 /** 2018-01-01 in seconds: before the venue existed. */
 const MIN_SECOND = 1_514_764_800;

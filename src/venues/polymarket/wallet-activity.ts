@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type Decimal, negateDecimal, parseDecimal, ZERO } from '../../domain/values/decimal.ts';
 import { isStorableText } from '../../domain/values/text.ts';
+import { createOrdinals } from '../ordinal-ids.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import type { WalletTransaction, WalletTransfer } from '../wallet-port.ts';
 import { readSecond } from './parse-trade.ts';
-import { createOrdinals } from './trade-ids.ts';
 import { type ActivityRow, activityRow, underOurNames } from './wallet-models.ts';
 
 /** The collateral all amounts called `usdc` are in, since April 2026 pUSD; the feed names no address of it. */

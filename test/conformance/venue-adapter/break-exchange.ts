@@ -8,7 +8,7 @@ const SLOW_MS = 4_000;
 export function breakExchange(
   exchange: Exchange,
   fault: LiveFault,
-  { host, renamed }: { host: '*' | 'manifold'; renamed: readonly string[] },
+  { host, renamed }: { host: '*' | 'manifold' | 'limitless'; renamed: readonly string[] },
 ): void {
   switch (fault) {
     case 'server_errors':

@@ -31,7 +31,7 @@ export const NOT_APPLICABLE: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^(feeds\/)?SOURCES\.md$/, reason: 'describes the recordings' },
   { pattern: /^feeds\/kalshi\/ws_/, reason: 'websocket frames: oddswire polls' },
   { pattern: /^feeds\/polymarket\/ws_/, reason: 'websocket frames: oddswire polls' },
-  { pattern: /^feeds\/limitless\//, reason: 'a venue without an adapter' },
+  { pattern: /^feeds\/limitless\/ws_/, reason: 'websocket frames: oddswire polls' },
   { pattern: /^feeds\/polymarket\/data_v2_2026-09-14_status\.json$/, reason: 'the state of the API' },
   {
     pattern: /^feeds\/polymarket\/data_v2_.*_resolutions_pending\.json$/,

@@ -3,6 +3,10 @@ import * as kalshiBooks from '../../../src/venues/kalshi/parse-book.ts';
 import * as kalshiMarkets from '../../../src/venues/kalshi/parse-market.ts';
 import * as kalshiPrices from '../../../src/venues/kalshi/parse-price.ts';
 import * as kalshiTrades from '../../../src/venues/kalshi/parse-trade.ts';
+import * as limitlessBooks from '../../../src/venues/limitless/parse-book.ts';
+import * as limitlessMarkets from '../../../src/venues/limitless/parse-market.ts';
+import * as limitlessPrices from '../../../src/venues/limitless/parse-price.ts';
+import * as limitlessTrades from '../../../src/venues/limitless/parse-trade.ts';
 import * as manifoldMarkets from '../../../src/venues/manifold/parse-market.ts';
 import { parseBets } from '../../../src/venues/manifold/parse-trade.ts';
 import * as polymarketBooks from '../../../src/venues/polymarket/parse-book.ts';
@@ -10,6 +14,7 @@ import * as polymarketMarkets from '../../../src/venues/polymarket/parse-market.
 import * as polymarketTrades from '../../../src/venues/polymarket/parse-trade.ts';
 import type { PollKind } from '../../../src/venues/port.ts';
 import { kalshiRecordings } from './kalshi-recordings.ts';
+import { limitlessRecordings } from './limitless-recordings.ts';
 import { manifoldRecordings } from './manifold-recordings.ts';
 import { polymarketRecordings } from './polymarket-recordings.ts';
 import type { ParsedRecords, Recordings } from './venue-under-test.ts';
@@ -51,5 +56,17 @@ export const RECORDED_VENUES: readonly RecordedVenue[] = [
     name: 'manifold',
     recordings: manifoldRecordings,
     parse: { markets: manifoldMarkets.parseMarkets, trades: parseBets },
+  },
+  {
+    name: 'limitless',
+    recordings: limitlessRecordings,
+    parse: {
+      markets: (records, nowMs) => limitlessMarkets.parseMarkets(records, nowMs),
+      books: limitlessBooks.parseBooks,
+      prices: limitlessPrices.parsePrices,
+      trades: (records, nowMs) => limitlessTrades.identifyTrades(limitlessTrades.readFeed(records, nowMs)),
+    },
+    // A market object holds the prices of both outcomes, and a book is that of both.
+    recordsPerRow: { books: 2, prices: 2 },
   },
 ];

@@ -212,6 +212,7 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
     VENUES: 'polymarket',
     KALSHI_API_URL: exchange.kalshiUrl,
     MANIFOLD_API_URL: exchange.manifoldUrl,
+    LIMITLESS_API_URL: exchange.limitlessUrl,
     JUPITER_API_URL: exchange.jupiterUrl,
     SOLANA_RPC_URL: exchange.solanaUrl,
     POLL_MARKETS_MS: '2000',

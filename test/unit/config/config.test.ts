@@ -28,7 +28,7 @@ describe('loadConfig', () => {
       metrics: { host: '127.0.0.1', port: 9464 },
       dataDir: './.data',
       queues: { prefix: 'oddswire' },
-      venues: ['polymarket', 'kalshi', 'manifold'],
+      venues: ['polymarket', 'kalshi', 'manifold', 'limitless'],
       webhooks: {
         retryScheduleSeconds: [5, 30, 120, 600, 1800, 7200, 18_000, 36_000, 36_000],
         timeoutMs: 15_000,

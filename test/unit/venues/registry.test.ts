@@ -7,6 +7,7 @@ const urls = {
   polymarket: { gamma: host, clob: host, data: host },
   kalshi: host,
   manifold: host,
+  limitless: host,
   solana: { jupiter: host },
 };
 
@@ -29,7 +30,7 @@ describe('createAdapters', () => {
       expect(adapter.venue).toBe(venue);
       await adapter.close();
     }
-    expect([...adapters.keys()]).toEqual(['polymarket', 'kalshi', 'manifold']);
+    expect([...adapters.keys()]).toEqual(['polymarket', 'kalshi', 'manifold', 'limitless']);
   });
 
   it('prices the tokens of Solana, and watches its wallets when a node is configured', async () => {

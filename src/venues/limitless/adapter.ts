@@ -1,0 +1,170 @@
+import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
+import { VENUES } from '../../domain/markets/venue.ts';
+import { observedAtMs } from '../age.ts';
+import { createHistoryTurns } from '../history-turns.ts';
+import type { VenueObserver } from '../observer.ts';
+import { emptyBatch } from '../parsed-batch.ts';
+import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, Page, VenueAdapter } from '../port.ts';
+import { createReport } from '../report.ts';
+import {
+  createLimitlessClient,
+  LIMITLESS,
+  type LimitlessHttpSettings,
+  MAX_EVENTS,
+  MAX_LISTED,
+  REQUESTS_PER_SECOND,
+} from './client.ts';
+import { getBooks } from './fetch-books.ts';
+import { readMarketPages } from './fetch-markets.ts';
+import { createPriceReader } from './fetch-prices.ts';
+import { createMarketDirectory } from './market-directory.ts';
+import { SLUG } from './outcome-ids.ts';
+import { parseBooks } from './parse-book.ts';
+import { parseMarkets } from './parse-market.ts';
+import { type FeedRow, identifyTrades } from './parse-trade.ts';
+import { readHistoryPage } from './walk-history.ts';
+import { advance, type MarketWalkSettings, nextQuery, openWalk } from './walk-markets.ts';
+import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
+
+interface LimitlessOptions {
+  /** Everything before `/markets`: `https://api.limitless.exchange`. */
+  url: string;
+  observer?: VenueObserver;
+  http?: LimitlessHttpSettings;
+  markets?: Partial<MarketWalkSettings>;
+  trades?: Partial<TradeWalkSettings>;
+}
+
+const MARKET_SETTINGS: MarketWalkSettings = { pageSize: MAX_LISTED, closedEveryMs: 5 * 60_000 };
+const TRADE_SETTINGS: TradeWalkSettings = {
+  listingPageSize: MAX_LISTED,
+  pageSize: MAX_EVENTS,
+  pagesPerCall: 4,
+  feedsPerCall: 8,
+  roundEveryMs: 10_000,
+  overlapMs: 120_000,
+  initialLookbackMs: 6 * 3_600_000,
+};
+
+/** Each is a request of its own, and two for an option of a group: some seconds' worth of the budget. */
+const MAX_MARKETS = 10;
+/** The whole venue: one call of the price poll is one walk over the listing. */
+const MAX_PRICES = 5_000;
+/** A market each: some seconds' worth of the budget, so that a poll ends within its deadline. */
+const MAX_BOOKS = 40;
+
+/** Limitless over its REST API, without a key. Position formats are private to this folder. */
+export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter {
+  const { observer } = options;
+  const client = createLimitlessClient(options);
+  const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
+  const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
+  const directory = createMarketDirectory(client, marketSettings.pageSize);
+  const takeHistoryTurn = createHistoryTurns(LIMITLESS, options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND);
+  const report = createReport(LIMITLESS, observer);
+  const readPrices = createPriceReader(client, marketSettings.pageSize, (answer, batch) => {
+    directory.learn(answer.rows);
+    report.received('prices', answer.rows.length, batch, 2);
+    report.skipped('prices', batch.skipped);
+  });
+
+  function identify(rows: readonly FeedRow[]): Batch<TradeRecord> {
+    const { records, rejected, unknowns } = identifyTrades(rows);
+    report.unknowns(unknowns);
+    report.received('trades', rows.length);
+    return { records, rejected };
+  }
+
+  return {
+    venue: LIMITLESS,
+    ...VENUES.limitless,
+    maxOutcomesPerFetch: MAX_PRICES,
+    maxBooksPerFetch: MAX_BOOKS,
+    pricesWithoutBooks: true,
+    maxMarketsPerFetch: MAX_MARKETS,
+
+    async pollMarkets(position: unknown, context: CallContext): Promise<MarketPage> {
+      const nowMs = context.now();
+      const at = openWalk(position, nowMs, marketSettings);
+      const answer = await client.listMarkets(nextQuery(at), context.signal);
+      directory.learn(answer.rows);
+      const { records, rejected, unknowns, skipped } = parseMarkets(answer.rows, nowMs, answer.ageMs);
+      report.unknowns(unknowns);
+      report.received('markets', answer.rows.length);
+      report.skipped('markets', skipped);
+      const { cutShort, sweep, ...next } = advance(at, answer, nowMs, marketSettings);
+      report.truncated('markets', cutShort);
+      const alsoListed = rejected.flatMap(({ recordId = '' }) => (SLUG.test(recordId) ? [recordId] : []));
+      return { records, rejected, ...next, sweep: { ...sweep, ...(alsoListed.length > 0 && { alsoListed }) } };
+    },
+
+    async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
+      const slugs = [...new Set(marketIds)].filter((id) => SLUG.test(id));
+      const { answers, failed } = await readMarketPages(client, directory, slugs, context.signal);
+      const batch = emptyBatch<MarketRecord>();
+      for (const { row, ageMs } of answers) {
+        const parsed = parseMarkets([row], context.now(), ageMs);
+        batch.records.push(...parsed.records);
+        batch.rejected.push(...parsed.rejected);
+        batch.unknowns.push(...parsed.unknowns);
+        batch.skipped.push(...parsed.skipped);
+      }
+      report.unknowns(batch.unknowns);
+      report.received('markets', answers.length + failed.length);
+      report.skipped('markets', batch.skipped);
+      return { records: batch.records, rejected: [...batch.rejected, ...failed] };
+    },
+
+    async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
+      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, {
+        async listMarkets(query) {
+          const answer = await client.listMarkets(query, context.signal);
+          directory.learn(answer.rows);
+          return answer;
+        },
+        listEvents: (slug, query) => client.listEvents(slug, query, context.signal),
+      });
+      report.truncated('trades', truncated);
+      return { ...identify(rows), ...page };
+    },
+
+    async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
+      const { rows, ...page } = await readHistoryPage(
+        request,
+        position,
+        context.now(),
+        tradeSettings,
+        async (query) => {
+          await takeHistoryTurn(context.signal);
+          return client.listEvents(request.marketId, query, context.signal);
+        },
+      );
+      report.truncated('trades', page.truncated);
+      return { ...identify(rows), ...page };
+    },
+
+    async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
+      const { notRequested, ...batch } = await readPrices(outcomeIds, context);
+      report.skipped('prices', Array(notRequested).fill('not_requested'));
+      return batch;
+    },
+
+    async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
+      const wanted = new Set(outcomeIds);
+      const answers = await getBooks(client, await directory.placesOf(outcomeIds, context), context.signal);
+      const nowMs = context.now();
+      const batch = emptyBatch<BookRecord>();
+      for (const answer of answers) {
+        const parsed = parseBooks([answer.row], observedAtMs(answer, nowMs));
+        batch.records.push(...parsed.records);
+        batch.rejected.push(...parsed.rejected);
+      }
+      report.received('books', answers.length, batch, 2);
+      const records = batch.records.filter((book) => wanted.has(book.outcomeId));
+      report.skipped('books', Array(batch.records.length - records.length).fill('not_requested'));
+      return { records, rejected: batch.rejected };
+    },
+
+    close: () => client.close(),
+  };
+}

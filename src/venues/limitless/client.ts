@@ -1,0 +1,127 @@
+import { VenueError } from '../errors.ts';
+import { createVenueHttp, type VenueAnswer, type VenueHttpOptions } from '../http.ts';
+import type { BreakerState, VenueObserver } from '../observer.ts';
+import { flattenGroups } from './listed-rows.ts';
+
+export const LIMITLESS = 'limitless';
+
+/** Settings of the host's client that tests and operators may change. */
+export type LimitlessHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
+
+/** The largest pages of the venue: it answers 400 above 25 markets, and serves at most 100 events. */
+export const MAX_LISTED = 25;
+export const MAX_EVENTS = 100;
+
+/** Pages count from 1. */
+export interface PageQuery {
+  page: number;
+  limit: number;
+}
+
+export interface ListedPage {
+  /** Markets; the options of a group carry the facts of their group. */
+  rows: unknown[];
+  /** Past the end of the list. */
+  isEmpty: boolean;
+  ageMs: number;
+  observedAt: number;
+}
+
+export interface EventsPage {
+  /** Newest first. */
+  rows: unknown[];
+  /** Events of the market when the page was made. */
+  total: number;
+  ageMs: number;
+  observedAt: number;
+}
+
+/** Limitless' read endpoints, without a key. Every call throws VenueError only. */
+export interface LimitlessClient {
+  /** `GET /markets/active`: markets that are not resolved. */
+  listMarkets(query: PageQuery, signal: AbortSignal): Promise<ListedPage>;
+  /** One market or group, whatever its state; throws `http_status` 404 for an unknown slug. */
+  getMarket(slug: string, signal: AbortSignal): Promise<VenueAnswer>;
+  /** The book of YES. */
+  getBook(slug: string, signal: AbortSignal): Promise<VenueAnswer>;
+  /** Prints of one market. */
+  listEvents(slug: string, query: PageQuery, signal: AbortSignal): Promise<EventsPage>;
+  breakerState(): BreakerState;
+  close(): Promise<void>;
+}
+
+/** The venue publishes no limit. Its own clients send two requests at once and pause 300 ms, which is about this rate. */
+export const REQUESTS_PER_SECOND = 3;
+const AT_ONCE = 2;
+
+export function createLimitlessClient(options: {
+  /** Everything before `/markets`: `https://api.limitless.exchange`. */
+  url: string;
+  http?: LimitlessHttpSettings;
+  observer?: VenueObserver;
+}): LimitlessClient {
+  const http = createVenueHttp({
+    venue: LIMITLESS,
+    baseUrl: options.url,
+    requestsPerSecond: REQUESTS_PER_SECOND,
+    burst: AT_ONCE,
+    connections: AT_ONCE,
+    ...options.http,
+    ...(options.observer && { observer: options.observer }),
+  });
+  return {
+    async listMarkets(query, signal) {
+      const answer = await http.get({ route: 'markets', path: '/markets/active', query: queryOf(query), signal });
+      const listed = readList(answer.json, ['data', 'markets']);
+      const { ageMs, observedAt } = answer;
+      return { rows: flattenGroups(listed), isEmpty: listed.length === 0, ageMs, observedAt };
+    },
+    getMarket: (slug, signal) => http.get({ route: 'market', path: marketPath(slug), signal }),
+    getBook: (slug, signal) => http.get({ route: 'book', path: `${marketPath(slug)}/orderbook`, signal }),
+    async listEvents(slug, query, signal) {
+      const path = `${marketPath(slug)}/events`;
+      const { json, ageMs, observedAt } = await http.get({ route: 'events', path, query: queryOf(query), signal });
+      const rows = readList(json, ['events']);
+      return { rows, total: readTotal(json, rows, query), ageMs, observedAt };
+    },
+    breakerState: () => http.breakerState(),
+    close: () => http.close(),
+  };
+}
+
+function marketPath(slug: string): string {
+  return `/markets/${encodeURIComponent(slug)}`;
+}
+
+function queryOf({ page, limit }: PageQuery): URLSearchParams {
+  return new URLSearchParams({ page: String(page), limit: String(limit) });
+}
+
+/** Whether an error is an answer of one of these statuses. */
+export function isHttpStatus(error: unknown, statuses: readonly number[]): boolean {
+  return error instanceof VenueError && error.code === 'http_status' && statuses.includes(error.statusCode ?? 0);
+}
+
+/** The list of an answer, bare or under the first of these keys that there is. */
+function readList(json: unknown, keys: readonly string[]): unknown[] {
+  const answer = (json ?? {}) as Record<string, unknown>;
+  const list = Array.isArray(json) ? json : answer[keys.find((key) => answer[key] !== undefined) ?? ''];
+  if (Array.isArray(list)) return list;
+  throw invalid(`${keys[0]}: expected a list`);
+}
+
+/** Positions of events count from the end of the feed, so an answer without its total is of no use. */
+function readTotal(json: unknown, rows: readonly unknown[], { page, limit }: PageQuery): number {
+  const { totalRows, limit: served = limit } = (json ?? {}) as { totalRows?: unknown; limit?: unknown };
+  if (Number(served) !== limit) throw invalid(`events: a page of ${String(served).slice(0, 20)} instead of ${limit}`);
+  const total = typeof totalRows === 'number' || typeof totalRows === 'string' ? Number(totalRows) : Number.NaN;
+  if (!Number.isSafeInteger(total) || total < 0) throw invalid('totalRows: expected a whole number');
+  if (rows.length > limit || (rows.length > 0 && (page - 1) * limit + rows.length > total)) {
+    throw invalid(`events: ${rows.length} rows on page ${page} of ${total}`);
+  }
+  return total;
+}
+
+function invalid(message: string): VenueError {
+  return new VenueError(LIMITLESS, 'invalid_payload', message, { retryable: true });
+}

@@ -1,0 +1,67 @@
+import type { PriceRecord } from '../../domain/markets/market.ts';
+import { observedAtMs } from '../age.ts';
+import type { ParsedBatch } from '../parsed-batch.ts';
+import type { Batch, CallContext } from '../port.ts';
+import type { LimitlessClient, ListedPage } from './client.ts';
+import { listingSizeAt } from './page-sizes.ts';
+import { parsePrices } from './parse-price.ts';
+import { reasonToStop } from './walk-markets.ts';
+
+/** Half the deadline of a price poll, so that what was read is stored. */
+const TURN_MS = 25_000;
+
+interface PricesRead extends Batch<PriceRecord> {
+  /** Prices that the pages had beside the wanted ones. */
+  notRequested: number;
+}
+
+type ReadPrices = (outcomeIds: readonly string[], context: CallContext) => Promise<PricesRead>;
+
+/**
+ * Reads prices from the listing, 25 markets a request: a request for each book would take ten times as long. A call continues where the
+ * one before ran out of time or failed, so every page has its turn at any request rate. The place is kept in the process only; losing
+ * it costs a walk. `takePage` gets each page with its batch. A call throws VenueError when its first page fails.
+ */
+export function createPriceReader(
+  client: Pick<LimitlessClient, 'listMarkets'>,
+  pageSize: number,
+  takePage: (answer: ListedPage, batch: ParsedBatch<PriceRecord>) => void,
+): ReadPrices {
+  const start = (nowMs: number) => ({ page: 1, limit: listingSizeAt(pageSize, nowMs) });
+  let next: ReturnType<typeof start> | undefined;
+
+  return async (outcomeIds, { signal, now }) => {
+    const wanted = new Set(outcomeIds);
+    const missing = new Set(outcomeIds);
+    const read: PricesRead = { records: [], rejected: [], notRequested: 0 };
+    const enoughAtMs = performance.now() + TURN_MS;
+    let at = next ?? start(now());
+    let pages = 0;
+    while (missing.size > 0 && performance.now() < enoughAtMs) {
+      let answer: ListedPage;
+      try {
+        answer = await client.listMarkets(at, signal);
+      } catch (error) {
+        if (pages === 0 || signal.aborted) throw error;
+        return read;
+      }
+      if (answer.isEmpty || reasonToStop(at, answer) !== undefined) {
+        next = undefined;
+        return read;
+      }
+      const batch = parsePrices(answer.rows, observedAtMs(answer, now()));
+      takePage(answer, batch);
+      read.rejected.push(...batch.rejected);
+      for (const record of batch.records) {
+        if (wanted.has(record.outcomeId)) read.records.push(record);
+        else read.notRequested += 1;
+        missing.delete(record.outcomeId);
+      }
+      pages += 1;
+      at = { ...at, page: at.page + 1 };
+      next = at;
+    }
+    if (missing.size === 0) next = undefined;
+    return read;
+  };
+}

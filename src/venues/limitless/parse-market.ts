@@ -1,0 +1,159 @@
+import type { MarketRecord, OutcomeRecord } from '../../domain/markets/market.ts';
+import { type Decimal, multiplyDecimals, ONE, parseDecimal, ZERO } from '../../domain/values/decimal.ts';
+import { pastTimes } from '../market-times.ts';
+import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
+import { firstQuantity } from '../quantity.ts';
+import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { siblingFields } from '../sibling-fields.ts';
+import { unstorableField } from '../unstorable-field.ts';
+import { parseVenueTimeMs } from '../venue-time.ts';
+import { textOfHtml } from './html-text.ts';
+import { textOf } from './listed-rows.ts';
+import { type LimitlessMarket, limitlessMarket } from './models.ts';
+import { outcomeIdsOf } from './outcome-ids.ts';
+import { limitlessLife } from './status.ts';
+
+const SITE = 'https://limitless.exchange/markets';
+/** Shares and USDC have six decimals. */
+const DECIMALS = 6;
+
+/**
+ * Market objects as markets; pure. An option of a group carries the facts of its group under `group`, which is its event. A group
+ * itself is no market. `ageMs` is the age of the answer.
+ */
+export function parseMarkets(rows: readonly unknown[], nowMs: number, ageMs = 0): ParsedBatch<MarketRecord> {
+  const batch = emptyBatch<MarketRecord>();
+  const seen = new Set<string>();
+  for (const row of rows) {
+    if (isGroup(row)) {
+      batch.skipped.push('group');
+      continue;
+    }
+    const unknowns: UnknownValue[] = [];
+    const reading = parseMarket(row, nowMs, unknowns);
+    if (!reading.ok) {
+      batch.rejected.push(rejectRecord('markets', row, reading.refusal, textOf(row, 'slug')));
+    } else if (seen.has(reading.value.marketId)) {
+      const refusal = { reason: 'duplicate_record', detail: 'the same slug twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+    } else {
+      seen.add(reading.value.marketId);
+      batch.records.push(ageMs > 0 ? { ...reading.value, ageMs } : reading.value);
+      batch.unknowns.push(...unknowns);
+    }
+  }
+  return batch;
+}
+
+/** Whether a raw record is a group: it has options, and no outcomes of its own. An option says `group` too, and has outcomes. */
+export function isGroup(row: unknown): boolean {
+  if (row === null || typeof row !== 'object') return false;
+  const { markets, marketType, tokens, group } = row as Record<string, unknown>;
+  return Array.isArray(markets) || (marketType === 'group' && !tokens && !group);
+}
+
+function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord> {
+  const reading = readModel(limitlessMarket, row);
+  if (!reading.ok) return reading;
+  const market = reading.value;
+  const { slug, tokens, group } = market;
+  const life = limitlessLife(market, nowMs, unknowns);
+  if (!life.ok) return life;
+  const { status, winner, closeAtMs } = life.value;
+  const ids = outcomeIdsOf(slug, tokens);
+  if (ids[0] === ids[1]) return refuse('duplicate_outcome', 'tokens: YES and NO are the same');
+  const createdMs = readTime(market, 'createdAt', unknowns);
+  const { createdAtMs } = pastTimes({ createdAtMs: createdMs, resolvedAtMs: undefined }, nowMs, unknowns);
+  const openAtMs = readTime(market, 'startAt', unknowns) ?? createdAtMs;
+  const title = titleOf(market);
+  const volume = amountOf(market, 'volume', unknowns);
+  const liquidity = amountOf(market, 'liquidity', unknowns);
+  const record: MarketRecord = {
+    marketId: slug,
+    title,
+    status,
+    outcomes: outcomesOf(ids, winner),
+    hasBook: tradeTypeOf(market) === 'clob' && Boolean(tokens),
+    ...describe(market),
+    ...(group?.slug && { eventId: group.slug, eventUrl: `${SITE}/${group.slug}` }),
+    ...(group && siblingFields(title, { eventTitle: group.title, label: market.title })),
+    ...(createdAtMs !== undefined && { createdAtMs }),
+    ...(openAtMs !== undefined && { openAtMs }),
+    ...(closeAtMs !== undefined && { closeAtMs }),
+    ...(winner !== undefined && { resolution: 'outcome' as const, winningOutcomeId: ids[winner] }),
+    ...(volume !== undefined && { volume }),
+    ...(liquidity !== undefined && { liquidity }),
+  };
+  const unstorable = unstorableField(record);
+  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+}
+
+/** `clob`, `amm`, or what else the venue says. Options may leave it to their group, whose own type may be `group`. */
+export function tradeTypeOf({ tradeType, group }: Pick<LimitlessMarket, 'tradeType' | 'group'>): string {
+  const own = tradeType ?? group?.tradeType ?? '';
+  return own === 'group' ? 'clob' : own;
+}
+
+/** An option only names itself ("92,000"): the question is its group's. */
+function titleOf({ title, group }: LimitlessMarket): string {
+  const question = group?.title?.trim();
+  return question ? `${question}: ${title.trim()}` : title.trim();
+}
+
+function outcomesOf(ids: readonly [string, string], winner: 0 | 1 | undefined): OutcomeRecord[] {
+  return ids.map((outcomeId, index) => ({
+    outcomeId,
+    label: index === 0 ? 'Yes' : 'No',
+    ...(winner !== undefined && { payout: index === winner ? ONE : ZERO }),
+  }));
+}
+
+/** Amounts of another collateral than USDC are not dollars and must not be summed with them. */
+function amountOf(
+  market: LimitlessMarket,
+  field: 'volume' | 'liquidity',
+  unknowns: UnknownValue[],
+): Decimal | undefined {
+  const raw = firstQuantity(market[field]);
+  if (raw === undefined) return undefined;
+  const token = market.collateralToken ?? market.group?.collateralToken;
+  if (token && token.symbol.toUpperCase() !== 'USDC') {
+    unknowns.push({ field: 'collateralToken', value: token.symbol });
+    return undefined;
+  }
+  return fromRaw(raw, token?.decimals ?? DECIMALS);
+}
+
+/** An amount of so many decimals as the venue writes it, in whole units. */
+export function fromRaw(raw: Decimal, decimals = DECIMALS): Decimal {
+  const unit = parseDecimal(`1e-${decimals}`) ?? ONE;
+  return multiplyDecimals(raw, unit);
+}
+
+/** The texts that describe a market, and its page. An option without own categories has those of its group. */
+function describe(market: LimitlessMarket) {
+  const { slug, group } = market;
+  const description = textOfHtml(market.description || group?.description || '');
+  const categories = market.categories.length > 0 ? market.categories : (group?.categories ?? []);
+  const tags = market.tags.length > 0 ? market.tags : (group?.tags ?? []);
+  const [category] = categories;
+  return {
+    description,
+    tags: [...new Set([...categories, ...tags])],
+    ...(category !== undefined && { category }),
+    ...(description !== '' && { resolutionCriteria: description }),
+    url: `${SITE}/${slug}`,
+  };
+}
+
+function readTime(
+  market: LimitlessMarket,
+  field: 'createdAt' | 'startAt',
+  unknowns: UnknownValue[],
+): number | undefined {
+  const text = market[field];
+  if (!text) return undefined;
+  const ms = parseVenueTimeMs(text);
+  if (ms === undefined) unknowns.push({ field, value: text.slice(0, 100) });
+  return ms;
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { HistoryRequest } from '../port.ts';
+import { type EventsPage, isHttpStatus, type PageQuery } from './client.ts';
+import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
+import { SLUG, slugOfOutcomeId } from './outcome-ids.ts';
+import { eventsSizeAt } from './page-sizes.ts';
+import type { FeedRow } from './parse-trade.ts';
+
+const position = z.object({ v: z.literal(1), left: stretch });
+
+export interface HistoryStep {
+  /** Rows of complete milliseconds inside the request's range, newest first. */
+  rows: FeedRow[];
+  position: z.infer<typeof position> | null;
+  /** Epoch milliseconds: everything from here to the end of the range was read. */
+  reachedMs: number;
+  more: boolean;
+  truncated?: string;
+}
+
+/**
+ * The walk back over one market's feed, some pages a call, by the pages of the live walk: a trade that both read has one id. The venue
+ * filters by no time, so the walk first skips what is newer than the range. Throws what `list` throws, and VenueError when a whole page
+ * is unreadable.
+ */
+export async function readHistoryPage(
+  request: HistoryRequest,
+  stored: unknown,
+  nowMs: number,
+  settings: { pageSize: number; pagesPerCall: number },
+  list: (query: PageQuery) => Promise<EventsPage>,
+): Promise<HistoryStep> {
+  const { marketId, outcomeIds, fromMs, toMs } = request;
+  const done: HistoryStep = { rows: [], position: null, reachedMs: fromMs, more: false };
+  if (fromMs >= toMs || !SLUG.test(marketId)) return done;
+  // Markets without tokens are pools, which have no feed of this form.
+  if (outcomeIds.some((id) => slugOfOutcomeId(id) === marketId)) return done;
+  const parsed = position.safeParse(stored);
+  const limit = eventsSizeAt(settings.pageSize, nowMs);
+  const range = { floorMs: fromMs, nextMs: toMs - 1 };
+  const stands = parsed.success && parsed.data.left.floorMs === fromMs ? parsed.data.left : { limit, ...range };
+  const from = stands.next === undefined ? { ...stands, limit } : stands;
+  let read: StretchRead;
+  try {
+    read = await readStretch(from, { list, nowMs, pagesPerCall: settings.pagesPerCall });
+  } catch (error) {
+    if (!isHttpStatus(error, [400, 404])) throw error;
+    return { ...done, reachedMs: reachedAt(request, from.nextMs), truncated: `${marketId}: the venue has no feed` };
+  }
+  const { rows, left, truncated } = read;
+  const page = { rows, ...(truncated !== undefined && { truncated }) };
+  if (left === undefined) return { ...done, ...page };
+  return { ...page, position: { v: 1, left }, reachedMs: reachedAt(request, left.nextMs), more: true };
+}
+
+/** The millisecond `nextMs` is still to be read. */
+function reachedAt({ fromMs, toMs }: HistoryRequest, nextMs = toMs - 1): number {
+  return Math.min(toMs, Math.max(fromMs, nextMs + 1));
+}

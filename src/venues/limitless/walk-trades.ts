@@ -1,0 +1,252 @@
+import { z } from 'zod';
+import { cachedForMs } from '../age.ts';
+import { VenueError } from '../errors.ts';
+import { type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
+import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
+import { textOf } from './listed-rows.ts';
+import { eventsSizeAt, listingSizeAt } from './page-sizes.ts';
+import type { FeedRow } from './parse-trade.ts';
+import { afterListed, hasSlug, isDue, isSpent, type Tracked, tracked, volumeOf } from './tracked-markets.ts';
+import { reasonToStop } from './walk-markets.ts';
+
+/**
+ * The live walk over the trades of all markets, although each market has a feed of its own. It goes in rounds over the listing, page by
+ * page, and reads the feeds of the markets whose volume changed before the next page. All that it knows is in its position, so any
+ * process can continue, and a market that leaves the listing is read to its last trade.
+ */
+export interface TradeWalkSettings {
+  listingPageSize: number;
+  /** At least 32, see `eventsSizeAt`. */
+  pageSize: number;
+  /** Pages of one feed in one call. */
+  pagesPerCall: number;
+  /** Feeds in one call, two of them at once: the position is written once a call. */
+  feedsPerCall: number;
+  /** A round begins this long after the one before at the earliest. */
+  roundEveryMs: number;
+  overlapMs: number;
+  initialLookbackMs: number;
+}
+
+const walk = stretch.extend({
+  /** Becomes `t` and `r` of the market. */
+  topMs: z.number(),
+  readMs: z.number(),
+});
+
+const position = z.object({
+  v: z.literal(1),
+  /** Trades before this moment are history. */
+  sinceMs: z.number(),
+  /** When the latest round began. */
+  roundAtMs: z.number(),
+  /** The page of the listing that is next; absent between rounds. */
+  round: z
+    .object({ page: z.number().int(), limit: z.number().int(), firstSlug: z.string().exactOptional() })
+    .exactOptional(),
+  markets: z.record(z.string(), tracked),
+  /** Feeds to read before the next page of the listing. */
+  queue: z.array(z.string()),
+  /** Feeds that were read in part. */
+  walks: z.record(z.string(), walk),
+});
+export type TradePosition = z.infer<typeof position>;
+
+/** What bounds the position: about ten times the catalog of 2026. */
+const MAX_TRACKED = 5_000;
+const FEEDS_AT_ONCE = 2;
+/** Failures that say nothing of one market. */
+const OF_THE_HOST = new Set(['aborted', 'rate_limited', 'circuit_open']);
+
+export interface TradeSource {
+  listMarkets(query: PageQuery): Promise<ListedPage>;
+  listEvents(slug: string, query: PageQuery): Promise<EventsPage>;
+}
+
+export interface TradePage {
+  /** Rows of complete milliseconds, newest first within each market. */
+  rows: FeedRow[];
+  position: TradePosition;
+  more: boolean;
+  /** What could not be read, when something could not. */
+  truncated?: string;
+}
+
+/** Reads the next feeds, or the next page of the listing. Throws what `source` throws. */
+export async function readTradePage(
+  stored: unknown,
+  nowMs: number,
+  settings: TradeWalkSettings,
+  source: TradeSource,
+): Promise<TradePage> {
+  const parsed = position.safeParse(stored);
+  const sinceMs = nowMs - settings.initialLookbackMs;
+  const at: TradePosition = parsed.success
+    ? parsed.data
+    : { v: 1, sinceMs, roundAtMs: 0, markets: {}, queue: [], walks: {} };
+  if (at.queue.length > 0) return readFeeds(at, nowMs, settings, source);
+  if (at.round) return readListing(at, at.round, nowMs, source);
+  const sinceRoundMs = nowMs - at.roundAtMs;
+  if (sinceRoundMs >= 0 && sinceRoundMs < settings.roundEveryMs) return { rows: [], position: at, more: false };
+  const round = { page: 1, limit: listingSizeAt(settings.listingPageSize, nowMs) };
+  return readListing({ ...at, roundAtMs: nowMs }, round, nowMs, source);
+}
+
+type Round = NonNullable<TradePosition['round']>;
+
+async function readListing(at: TradePosition, round: Round, nowMs: number, source: TradeSource): Promise<TradePage> {
+  const answer = await source.listMarkets({ page: round.page, limit: round.limit });
+  if (!answer.isEmpty && !answer.rows.some(hasSlug)) {
+    throw new VenueError(LIMITLESS, 'invalid_payload', 'a page of markets without slugs', { retryable: true });
+  }
+  const { round: _, ...rest } = at;
+  const stop = reasonToStop(round, answer);
+  if (stop !== undefined || answer.isEmpty) return endRound(rest, nowMs, stop);
+  const markets = { ...at.markets };
+  const listed: string[] = [];
+  let room = MAX_TRACKED - Object.keys(markets).length;
+  let tooMany = 0;
+  for (const row of answer.rows) {
+    const seen = volumeOf(row);
+    if (seen === undefined) continue;
+    const before = own(markets, seen.slug);
+    if (before === undefined && room === 0) {
+      tooMany += 1;
+      continue;
+    }
+    if (before === undefined) room -= 1;
+    markets[seen.slug] = afterListed(before, seen.volume, nowMs, at.roundAtMs);
+    listed.push(seen.slug);
+  }
+  const firstSlug = textOf(answer.rows[0], 'slug');
+  const next: Round = { page: round.page + 1, limit: round.limit, ...(firstSlug !== undefined && { firstSlug }) };
+  const page = {
+    rows: [],
+    position: { ...rest, markets, round: next, queue: dueOf(listed, markets, nowMs) },
+    more: true,
+  };
+  return tooMany === 0
+    ? page
+    : { ...page, truncated: `trades of ${tooMany} markets: more than ${MAX_TRACKED} are listed` };
+}
+
+/** Markets that the round did not list are read to their end. After a round that was cut short, nothing is known of them. */
+function endRound(at: Omit<TradePosition, 'round'>, nowMs: number, stop: string | undefined): TradePage {
+  const markets: Record<string, Tracked> = {};
+  for (const [slug, market] of Object.entries(at.markets)) {
+    const isGone = stop === undefined && market.s !== at.roundAtMs && market.gone === undefined;
+    if (!isSpent(market)) markets[slug] = isGone ? { ...market, c: nowMs, gone: 1 } : market;
+  }
+  const queue = dueOf(Object.keys(markets), markets, nowMs);
+  const page = { rows: [], position: { ...at, markets, queue }, more: queue.length > 0 };
+  return stop === undefined ? page : { ...page, truncated: `round over the listing: ${stop}` };
+}
+
+function dueOf(slugs: readonly string[], markets: Readonly<Record<string, Tracked>>, nowMs: number): string[] {
+  return slugs.filter((slug) => {
+    const market = own(markets, slug);
+    return market !== undefined && isDue(market, nowMs);
+  });
+}
+
+/** Reads the first feeds of the queue. One that the venue cannot serve waits for its next turn; when it serves none, it is broken. */
+async function readFeeds(
+  at: TradePosition,
+  nowMs: number,
+  settings: TradeWalkSettings,
+  source: TradeSource,
+): Promise<TradePage> {
+  const slugs = at.queue.slice(0, settings.feedsPerCall);
+  const waiting = [...slugs];
+  const reads = new Map<string, FeedRead>();
+  const failures = new Map<string, VenueError>();
+  const work = async () => {
+    for (let slug = waiting.shift(); slug !== undefined; slug = waiting.shift()) {
+      try {
+        const read = await readFeedOf(slug, at, nowMs, settings, source);
+        if (read !== undefined) reads.set(slug, read);
+      } catch (error) {
+        if (!(error instanceof VenueError) || OF_THE_HOST.has(error.code)) {
+          waiting.length = 0;
+          throw error;
+        }
+        failures.set(slug, error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: FEEDS_AT_ONCE }, work));
+  const [failure] = failures;
+  if (failure !== undefined && reads.size === 0 && failures.size > 1) throw failure[1];
+  return afterReads(at, slugs, reads, failure && `feed of ${failure[0]}: ${failure[1].message}`);
+}
+
+interface FeedRead {
+  read: StretchRead;
+  walk: z.infer<typeof walk>;
+}
+
+async function readFeedOf(
+  slug: string,
+  at: TradePosition,
+  nowMs: number,
+  settings: TradeWalkSettings,
+  source: TradeSource,
+): Promise<FeedRead | undefined> {
+  const market = own(at.markets, slug);
+  if (market === undefined) return undefined;
+  const begun = own(at.walks, slug);
+  const floorMs = Math.max(at.sinceMs, market.t - settings.overlapMs);
+  const limit = eventsSizeAt(settings.pageSize, nowMs);
+  const from = begun?.next === undefined ? { floorMs, ...begun, limit } : begun;
+  const list = (query: PageQuery) => source.listEvents(slug, query);
+  const read = await readStretch(from, { list, nowMs, pagesPerCall: settings.pagesPerCall }).catch(withoutFeed);
+  const newestMs = Math.max(0, ...read.rows.map((row) => Math.min(row.ms ?? 0, nowMs)));
+  const topMs = Math.max(begun?.topMs ?? market.t, newestMs);
+  const readMs = begun?.readMs ?? nowMs - (read.ageMs > 0 ? cachedForMs(read.ageMs) : 0);
+  return { read, walk: { ...(read.left ?? from), topMs, readMs } };
+}
+
+/** A market that the venue does not know any more, or that has no feed, has nothing to read. */
+function withoutFeed(error: unknown): StretchRead {
+  if (!isHttpStatus(error, [400, 404])) throw error;
+  return { rows: [], ageMs: 0 };
+}
+
+function afterReads(
+  at: TradePosition,
+  slugs: readonly string[],
+  reads: ReadonlyMap<string, FeedRead>,
+  failed: string | undefined,
+): TradePage {
+  const markets = { ...at.markets };
+  const walks = { ...at.walks };
+  const rows: FeedRow[] = [];
+  const unfinished: string[] = [];
+  let truncated = failed;
+  for (const [slug, { read, walk: next }] of reads) {
+    const market = own(markets, slug);
+    if (market === undefined) continue;
+    // Refusals of the overlap were reported when those rows were first read.
+    rows.push(...read.rows.filter(({ rejected, ms }) => rejected === undefined || ms === undefined || ms > market.t));
+    truncated ??= read.truncated;
+    if (read.left) {
+      walks[slug] = next;
+      unfinished.push(slug);
+    } else {
+      delete walks[slug];
+      markets[slug] = { ...market, t: next.topMs, r: Math.max(market.r, next.readMs) };
+    }
+  }
+  const queue = [...unfinished, ...at.queue.slice(slugs.length)];
+  return {
+    rows,
+    position: { ...at, markets, walks, queue },
+    more: queue.length > 0 || at.round !== undefined,
+    ...(truncated !== undefined && { truncated }),
+  };
+}
+
+/** An own property: slugs come from the venue, and `constructor` could be one. */
+function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
