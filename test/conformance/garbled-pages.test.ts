@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VenueError } from '../../src/venues/errors.ts';
 import { createKalshiAdapter } from '../../src/venues/kalshi/adapter.ts';
+import { createLimitlessAdapter } from '../../src/venues/limitless/adapter.ts';
 import { createManifoldAdapter } from '../../src/venues/manifold/adapter.ts';
 import { createPolymarketAdapter } from '../../src/venues/polymarket/adapter.ts';
 import type { Batch, CallContext, PollKind, VenueAdapter } from '../../src/venues/port.ts';
@@ -45,6 +46,16 @@ const manifoldMarket = {
   isResolved: false,
   createdTime: NOW_MS - 86_400_000,
   lastUpdatedTime: NOW_MS - 86_400_000,
+};
+
+const limitlessMarket = {
+  slug: 'a-1',
+  title: 'A?',
+  status: 'FUNDED',
+  tradeType: 'clob',
+  tokens: { yes: '10', no: '11' },
+  volume: '5000000',
+  tradePrices: { buy: { market: [0.5, 0.6] }, sell: { market: [0.4, 0.5] } },
 };
 
 const VENUES: readonly Venue[] = [
@@ -131,6 +142,39 @@ const VENUES: readonly Venue[] = [
       'fetchPrices: lists as objects',
       'fetchPrices: lists as texts',
       // One market is an object, without any list.
+      'fetchMarkets: lists as objects',
+      'fetchMarkets: lists as texts',
+    ],
+  },
+  {
+    name: 'limitless',
+    create: (url) => createLimitlessAdapter({ url, http: HTTP }),
+    answers: [
+      [/\/markets\/active$/, { data: [limitlessMarket], totalMarketsCount: 1 }],
+      [/\/markets\/a-1$/, limitlessMarket],
+      [/\/orderbook$/, { tokenId: '10', bids: [{ price: 0.4, size: 5_000_000 }], asks: [] }],
+      [
+        /\/events$/,
+        {
+          events: [
+            {
+              createdAt: new Date(SECOND * 1000).toISOString(),
+              tokenId: '10',
+              price: 0.5,
+              matchedSize: '5000000',
+              side: 0,
+              txHash: '0x1',
+            },
+          ],
+          totalRows: 1,
+        },
+      ],
+    ],
+    marketId: 'a-1',
+    outcomeIds: ['10', '11'],
+    hasBooks: true,
+    quiet: [
+      // One market is an object, and its lists are decoration.
       'fetchMarkets: lists as objects',
       'fetchMarkets: lists as texts',
     ],

@@ -1,11 +1,12 @@
 import type { Exchange, LedgerRow, MarketState } from '../../sim/exchange.ts';
 import { tickerOf } from '../../sim/kalshi/wire.ts';
+import { isPool, tokenIdOf } from '../../sim/limitless/wire.ts';
 import { type Decimal, decimal, ONE, subtractDecimals } from '../../src/domain/values/decimal.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { TRADE_ORDER } from '../../src/store/series/trade-order.ts';
 
 /** The venues that the simulated exchange is served as. */
-export const MARKET_VENUES = ['polymarket', 'kalshi', 'manifold'] as const;
+export const MARKET_VENUES = ['polymarket', 'kalshi', 'manifold', 'limitless'] as const;
 export type MarketVenue = (typeof MARKET_VENUES)[number];
 
 /** Where a market of the simulated exchange is found on each of the venues it plays. */
@@ -14,6 +15,8 @@ export interface Places {
   kalshi: { marketId: string; outcomeIds: readonly string[] };
   /** An answer of a multiple-choice contract has one outcome, and its NO is told in the words of it. */
   manifold: { marketId: string; outcomeIds: readonly string[] };
+  /** Pools have outcomes without tokens, and no feed. */
+  limitless: { marketId: string; outcomeIds: readonly string[]; hasFeed: boolean };
 }
 
 interface Contract {
@@ -47,7 +50,15 @@ function elsewhere(market: MarketState): Omit<Places, 'manifold'> {
   return {
     polymarket: { marketId: market.conditionId, outcomeIds: market.outcomes.map((outcome) => outcome.tokenId) },
     kalshi: { marketId: ticker, outcomeIds: [`${ticker}:yes`, `${ticker}:no`] },
+    limitless: limitlessPlace(market),
   };
+}
+
+function limitlessPlace({ slug, negRisk, outcomes }: MarketState): Places['limitless'] {
+  const tokenIds = outcomes.map((outcome) => outcome.tokenId);
+  const hasFeed = !isPool({ tokenId: tokenIds[0] ?? '', negRisk });
+  const made = [`limitless:${slug}:YES`, `limitless:${slug}:NO`];
+  return { marketId: slug, outcomeIds: hasFeed ? tokenIds.map(tokenIdOf) : made, hasFeed };
 }
 
 async function getJson<T>(url: string): Promise<T> {
@@ -66,6 +77,7 @@ export function ledgerTape(
 ): string[] {
   return rows
     .filter((row) => row.timestamp >= from && row.timestamp < until)
+    .filter(({ conditionId }) => venue !== 'limitless' || places.get(conditionId)?.limitless.hasFeed !== false)
     .map((row) => {
       const { outcomeId, price } = printOf(venue, row, places.get(row.conditionId)?.[venue].outcomeIds ?? []);
       return lineOf(row.timestamp, outcomeId, price, decimal(row.size));

@@ -79,8 +79,8 @@ const TROUBLED_SECONDS = 3;
 const SMALL_LAG_SECONDS = 10;
 const CATCH_UP = { timeoutMs: 60_000, everyMs: 300 };
 
-/** All three venues at once, each in its own wire format, polled by one poller process. */
-describe('three venues', () => {
+/** All venues with markets at once, each in its own wire format, polled by one poller process. */
+describe('all venues', () => {
   let database: TestDatabase;
   let db: Database;
   let system: System;
@@ -133,11 +133,12 @@ describe('three venues', () => {
       ['polymarket', 'USD'],
       ['kalshi', 'USD'],
       ['manifold', 'MANA'],
+      ['limitless', 'USD'],
     ]);
     places = await findPlaces(system.exchange);
   });
 
-  it.each(['polymarket', 'kalshi'])('%s groups the siblings into one event, each with its own name', async (venue) => {
+  it.each(['polymarket', 'kalshi', 'limitless'])('%s groups the siblings into one event, each with its own name', async (venue) => {
     const group = await eventually(
       async () => {
         const events = await system.read<MarketEvent[]>(`/v1/${venue}/events?status=open&q=central+bank`);

@@ -69,15 +69,16 @@ export async function readStretch(from: Stretch, { list, nowMs, pagesPerCall }: 
     const lastMs = rows.findLast((row) => row.ms !== undefined)?.ms;
     const isEnd = answer.rows.length < limit || place === 0;
     if (isEnd || (lastMs !== undefined && lastMs < from.floorMs)) return { rows: inRange(rows, from), ageMs };
-    if (pages < pagesPerCall || lastMs === undefined) {
-      if (pages < MAX_PAGES) continue;
-    } else {
+    if (pages >= pagesPerCall && lastMs !== undefined) {
+      // All of it is newer than the range: nothing to hold back.
+      if (lastMs > (from.nextMs ?? lastMs)) {
+        return { rows: inRange(rows, from), left: { ...from, next: place - 1, total }, ageMs };
+      }
       const cut = rows.findIndex(({ ms }) => ms !== undefined && ms <= lastMs);
-      const nextMs = Math.min(lastMs, from.nextMs ?? lastMs);
-      const left = { ...from, nextMs, next: rows[cut]?.place ?? place, total };
-      if (cut > 0 || lastMs > (from.nextMs ?? lastMs)) return { rows: inRange(rows.slice(0, cut), from), left, ageMs };
-      if (pages < MAX_PAGES) continue;
+      const left = { ...from, nextMs: lastMs, next: rows[cut]?.place ?? place, total };
+      if (cut > 0) return { rows: inRange(rows.slice(0, cut), from), left, ageMs };
     }
+    if (pages < MAX_PAGES) continue;
     const truncated = `events of millisecond ${lastMs ?? 'unknown'}: more than ${rows.length}`;
     return { rows: inRange(rows, from), ageMs, truncated };
   }

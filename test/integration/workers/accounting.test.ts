@@ -5,6 +5,7 @@ import { createLogger } from '../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
+import { createLimitlessAdapter } from '../../../src/venues/limitless/adapter.ts';
 import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
 import type { VenueObserver } from '../../../src/venues/observer.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
@@ -95,7 +96,7 @@ async function skips(venue: string, reason: string): Promise<number> {
 }
 
 interface Case {
-  venue: 'polymarket' | 'kalshi' | 'manifold';
+  venue: 'polymarket' | 'kalshi' | 'manifold' | 'limitless';
   create(observer: VenueObserver): VenueAdapter;
   faults: readonly FaultRequest[];
   kinds: readonly string[];
@@ -151,6 +152,24 @@ const CASES: readonly Case[] = [
       }),
     faults: [bad('manifold', 'shares', 'many', 9), bad('manifold', 'question', 7, 5), bad('manifold', 'prob', 2, 4)],
     kinds: ['markets', 'trades', 'prices'],
+  },
+  {
+    venue: 'limitless',
+    create: (own) =>
+      createLimitlessAdapter({
+        url: exchange.limitlessUrl,
+        observer: own,
+        markets: { pageSize: 10 },
+        trades: { listingPageSize: 10, pageSize: 40, initialLookbackMs: 3_600_000 },
+        http: HTTP,
+      }),
+    faults: [
+      bad('limitless', 'matchedSize', 'many', 9),
+      bad('limitless', 'title', 7, 5),
+      bad('limitless', 'tradePrices', 7, 4),
+      bad('limitless', 'asks', 7, 1),
+    ],
+    kinds: ['markets', 'trades', 'prices', 'books'],
   },
 ];
 
