@@ -14,7 +14,12 @@ import type { RecordedFile } from './venue-adapter/venue-under-test.ts';
 /** The second half of the fuzz: what the parsers yield of mutated payloads goes into the real tables. */
 
 /** The fewest outcomes of a market. */
-const LEAST_OUTCOMES: Readonly<Partial<Record<VenueName, number>>> = { polymarket: 1, kalshi: 2, manifold: 1, limitless: 2 };
+const LEAST_OUTCOMES: Readonly<Partial<Record<VenueName, number>>> = {
+  polymarket: 1,
+  kalshi: 2,
+  manifold: 1,
+  limitless: 2,
+};
 /** The fewest markets that the damaged payloads leave: two were recorded of Limitless. */
 const LEAST_MARKETS: Readonly<Partial<Record<VenueName, number>>> = { limitless: 2 };
 

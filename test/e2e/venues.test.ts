@@ -138,21 +138,24 @@ describe('all venues', () => {
     places = await findPlaces(system.exchange);
   });
 
-  it.each(['polymarket', 'kalshi', 'limitless'])('%s groups the siblings into one event, each with its own name', async (venue) => {
-    const group = await eventually(
-      async () => {
-        const events = await system.read<MarketEvent[]>(`/v1/${venue}/events?status=open&q=central+bank`);
-        const found = events.find(({ market_count }) => market_count === 5);
-        if (found === undefined) return null;
-        return system.read<MarketEvent>(`/v1/${venue}/events/${encodeURIComponent(found.event_id)}`);
-      },
-      (found) => found !== null,
-    );
-    expect(new Set(group?.markets.map(({ event_title }) => event_title))).toEqual(new Set([group?.title]));
-    expect(new Set(group?.markets.map(({ title, sibling_label }) => `${title} ${sibling_label}`)).size).toBe(5);
-    expect(group?.markets.every(({ sibling_label }) => sibling_label !== undefined)).toBe(true);
-    if (venue === 'kalshi') expect(new Set(group?.markets.map(({ title }) => title)).size).toBe(1);
-  });
+  it.each(['polymarket', 'kalshi', 'limitless'])(
+    '%s groups the siblings into one event, each with its own name',
+    async (venue) => {
+      const group = await eventually(
+        async () => {
+          const events = await system.read<MarketEvent[]>(`/v1/${venue}/events?status=open&q=central+bank`);
+          const found = events.find(({ market_count }) => market_count === 5);
+          if (found === undefined) return null;
+          return system.read<MarketEvent>(`/v1/${venue}/events/${encodeURIComponent(found.event_id)}`);
+        },
+        (found) => found !== null,
+      );
+      expect(new Set(group?.markets.map(({ event_title }) => event_title))).toEqual(new Set([group?.title]));
+      expect(new Set(group?.markets.map(({ title, sibling_label }) => `${title} ${sibling_label}`)).size).toBe(5);
+      expect(group?.markets.every(({ sibling_label }) => sibling_label !== undefined)).toBe(true);
+      if (venue === 'kalshi') expect(new Set(group?.markets.map(({ title }) => title)).size).toBe(1);
+    },
+  );
 
   it.each(MARKET_VENUES)('%s serves prices and trades of its own markets', async (venue) => {
     const served = await eventually(

@@ -1,10 +1,11 @@
-import type { MarketRecord } from '../../domain/markets/market.ts';
+import type { MarketRecord, MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { refreshEvents } from './market-events.ts';
 import { keepVersions } from './market-versions.ts';
 
 /** A market that can still trade: the ones a sweep of the catalog must name. */
-const TRADABLE = `('created', 'open', 'halted')`;
+const TRADABLE_STATUSES = ['created', 'open', 'halted'] as const satisfies readonly MarketStatus[];
+const TRADABLE = `('${TRADABLE_STATUSES.join("', '")}')`;
 
 /**
  * Filtered before it is written, for ON CONFLICT would lock, and so write, every row it meets. OFFSET 0 keeps the
@@ -78,8 +79,7 @@ const MARK_MISSING = sql(
   'mark_missing_markets',
   `UPDATE market_stats SET missing_since = clock_timestamp() WHERE market_id IN (
      SELECT s.market_id FROM market m JOIN market_stats s ON s.market_id = m.id
-     WHERE m.venue = $1 AND (m.status IN ${TRADABLE} OR ($3 AND m.status = 'closed')) AND m.gone_at IS NULL
-       AND s.missing_since IS NULL
+     WHERE m.venue = $1 AND m.status = ANY ($3::text[]) AND m.gone_at IS NULL AND s.missing_since IS NULL
        AND (s.seen_at IS NULL OR s.seen_at < $2::timestamptz)
      ORDER BY s.market_id FOR NO KEY UPDATE OF s)
    RETURNING market_id`,
@@ -91,7 +91,8 @@ const MARK_MISSING = sql(
  * is asked for it by its id. With `includesClosed`, closed markets without a result are missing too.
  */
 export async function markMissing(tx: Tx, venue: string, sinceMs: number, includesClosed = false): Promise<number> {
-  return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString(), includesClosed])).length;
+  const statuses = includesClosed ? [...TRADABLE_STATUSES, 'closed'] : TRADABLE_STATUSES;
+  return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString(), statuses])).length;
 }
 
 const MISSING_MARKETS = sql(

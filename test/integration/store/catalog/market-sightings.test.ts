@@ -147,6 +147,36 @@ describe('the end of a sweep', () => {
   });
 });
 
+describe('a sweep that includes closed markets', () => {
+  const missClosed = () => test.db.transaction((tx) => markMissing(tx, venue, SWEEP, true));
+
+  it('reports a closed market that no page named as missing, once', async () => {
+    await write([market({ status: 'closed' })], { nowMs: SWEEP - 1 });
+    expect(await missClosed()).toBe(1);
+    expect(await missing()).toMatchObject([{ marketId: 'm' }]);
+    expect(await missClosed()).toBe(0);
+  });
+
+  it('reports it again while it has no result, and never again once it has one', async () => {
+    await write([market({ status: 'closed' })], { nowMs: SWEEP - 1 });
+    await missClosed();
+    const asked = await missing();
+    await test.db.transaction((tx) => settleMissing(tx, asked, []));
+    expect(await missClosed()).toBe(1);
+    await write([market({ status: 'resolved' })], { nowMs: SWEEP - 1 });
+    expect(await missClosed()).toBe(0);
+    expect(await stored()).toMatchObject({ status: 'resolved' });
+  });
+
+  it('marks a closed market that the venue does not know any more as gone, and does not request it again', async () => {
+    await write([market({ status: 'closed' })], { nowMs: SWEEP - 1 });
+    await missClosed();
+    expect(await goneAll()).toBe(1);
+    expect(await stored()).toMatchObject({ status: 'closed', is_gone: true });
+    expect(await missClosed()).toBe(0);
+  });
+});
+
 describe('a market that the venue does not know any more', () => {
   const lose = async (over: Partial<MarketRecord> = {}) => {
     await write([market(over)], { nowMs: SWEEP - 1 });
