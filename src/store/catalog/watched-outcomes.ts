@@ -48,12 +48,13 @@ const READ_MARKETS = `SELECT m.id, row_number() OVER (ORDER BY r.read_at DESC, m
 const MOST_TRADED = sql(
   'most_traded_markets',
   `SELECT m.id FROM market m LEFT JOIN market_stats s ON s.market_id = m.id
-   WHERE m.venue = $1 AND ${TRADABLE} AND m.has_book ORDER BY s.volume_24h DESC NULLS LAST, m.id LIMIT $2`,
+   WHERE m.venue = $1 AND ${TRADABLE} AND m.has_book
+   ORDER BY s.volume_24h DESC NULLS LAST, s.volume DESC NULLS LAST, m.id LIMIT $2`,
 );
 
 /**
- * Keys of the tradable markets with books that were traded most in 24 hours. It looks at every market of the venue (a third
- * of a second for 100,000), so it is not for every tick.
+ * Keys of the tradable markets with books that were traded most in 24 hours, or ever where the venue sends no volume of 24 hours.
+ * It looks at every market of the venue (a third of a second for 100,000), so it is not for every tick.
  */
 export async function mostTradedMarkets(db: Queryable, venue: string, markets: number): Promise<bigint[]> {
   return (await db.query<{ id: string }>(MOST_TRADED, [venue, markets])).map(({ id }) => BigInt(id));

@@ -9,8 +9,6 @@ import { type FeedRow, readFeed } from './parse-trade.ts';
  * within their millisecond, so a millisecond is taken only when it was read whole in one call.
  */
 export const stretch = z.object({
-  /** Of all pages of this read: places depend on it. */
-  limit: z.number().int().positive(),
   /** The oldest and the newest millisecond to read. */
   floorMs: z.number(),
   nextMs: z.number().exactOptional(),
@@ -23,6 +21,8 @@ export type Stretch = z.infer<typeof stretch>;
 export interface Pager {
   list: (query: PageQuery) => Promise<EventsPage>;
   nowMs: number;
+  /** Events a page. A place does not depend on it, so each call may have another. */
+  limit: number;
   pagesPerCall: number;
 }
 
@@ -47,8 +47,8 @@ const SYSTEMIC_ROWS = 20;
 const MAX_PAGES = 60;
 
 /** Reads on in a stretch. Throws what `list` throws, and VenueError when all of many rows are unreadable. */
-export async function readStretch(from: Stretch, { list, nowMs, pagesPerCall }: Pager): Promise<StretchRead> {
-  const { limit, next } = from;
+export async function readStretch(from: Stretch, { list, nowMs, limit, pagesPerCall }: Pager): Promise<StretchRead> {
+  const { next } = from;
   let total = from.total ?? 0;
   let page = next === undefined ? 1 : Math.floor((total - 1 - next) / limit) + 1;
   let place = next === undefined ? Number.POSITIVE_INFINITY : next + 1;
@@ -84,8 +84,8 @@ export async function readStretch(from: Stretch, { list, nowMs, pagesPerCall }: 
   }
 }
 
-function fromTheTop({ limit, floorMs, nextMs }: Stretch): Stretch {
-  return { limit, floorMs, ...(nextMs !== undefined && { nextMs }) };
+function fromTheTop({ floorMs, nextMs }: Stretch): Stretch {
+  return { floorMs, ...(nextMs !== undefined && { nextMs }) };
 }
 
 function inRange(rows: readonly PlacedRow[], { floorMs, nextMs = Number.POSITIVE_INFINITY }: Stretch): FeedRow[] {

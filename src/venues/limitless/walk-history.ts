@@ -38,11 +38,10 @@ export async function readHistoryPage(
   const parsed = position.safeParse(stored);
   const limit = eventsSizeAt(settings.pageSize, nowMs);
   const range = { floorMs: fromMs, nextMs: toMs - 1 };
-  const stands = parsed.success && parsed.data.left.floorMs === fromMs ? parsed.data.left : { limit, ...range };
-  const from = stands.next === undefined ? { ...stands, limit } : stands;
+  const from = parsed.success && parsed.data.left.floorMs === fromMs ? parsed.data.left : range;
   let read: StretchRead;
   try {
-    read = await readStretch(from, { list, nowMs, pagesPerCall: settings.pagesPerCall });
+    read = await readStretch(from, { list, nowMs, limit, pagesPerCall: settings.pagesPerCall });
   } catch (error) {
     if (!isHttpStatus(error, [400, 404])) throw error;
     return { ...done, reachedMs: reachedAt(request, from.nextMs), truncated: `${marketId}: the venue has no feed` };

@@ -197,9 +197,9 @@ async function readFeedOf(
   const begun = own(at.walks, slug);
   const floorMs = Math.max(at.sinceMs, market.t - settings.overlapMs);
   const limit = eventsSizeAt(settings.pageSize, nowMs);
-  const from = begun?.next === undefined ? { floorMs, ...begun, limit } : begun;
+  const from = begun ?? { floorMs };
   const list = (query: PageQuery) => source.listEvents(slug, query);
-  const read = await readStretch(from, { list, nowMs, pagesPerCall: settings.pagesPerCall }).catch(withoutFeed);
+  const read = await readStretch(from, { list, nowMs, limit, pagesPerCall: settings.pagesPerCall }).catch(withoutFeed);
   const newestMs = Math.max(0, ...read.rows.map((row) => Math.min(row.ms ?? 0, nowMs)));
   const topMs = Math.max(begun?.topMs ?? market.t, newestMs);
   const readMs = begun?.readMs ?? nowMs - (read.ageMs > 0 ? cachedForMs(read.ageMs) : 0);

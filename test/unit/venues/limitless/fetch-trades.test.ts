@@ -9,7 +9,12 @@ async function readAll(from: Stretch, list: (query: PageQuery) => ReturnType<typ
   const ids: string[] = [];
   let left: Stretch | undefined = from;
   for (let calls = 0; left !== undefined && calls < 100; calls += 1) {
-    const read = await readStretch(left, { list: async (query) => list(query), nowMs: NOW_MS, pagesPerCall });
+    const read = await readStretch(left, {
+      list: async (query) => list(query),
+      nowMs: NOW_MS,
+      limit: 10 + calls,
+      pagesPerCall,
+    });
     ids.push(...identifyTrades(read.rows).records.map((trade) => trade.tradeId));
     ({ left } = read);
   }
@@ -20,7 +25,7 @@ const idsOf = (rows: readonly unknown[]) =>
   identifyTrades(readFeed(rows, NOW_MS))
     .records.map((trade) => trade.tradeId)
     .sort();
-const all: Stretch = { limit: 10, floorMs: NOW_MS - 3_600_000 };
+const all: Stretch = { floorMs: NOW_MS - 3_600_000 };
 
 describe('readStretch', () => {
   const feed = Array.from({ length: 47 }, (_, index) =>
@@ -72,8 +77,8 @@ describe('readStretch', () => {
 
   it('throws when no row of many can be read', async () => {
     const rows = Array(20).fill(event(1_000, { price: 'much' }));
-    const pager = { list: async (query: PageQuery) => pageOf(rows, query), nowMs: NOW_MS, pagesPerCall: 2 };
-    await expect(readStretch({ ...all, limit: 40 }, pager)).rejects.toMatchObject({ code: 'invalid_payload' });
+    const pager = { list: async (query: PageQuery) => pageOf(rows, query), nowMs: NOW_MS, limit: 40, pagesPerCall: 2 };
+    await expect(readStretch(all, pager)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 });
 
