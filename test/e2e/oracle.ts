@@ -4,8 +4,8 @@ import { type Database, sql } from '../../src/store/db/tx.ts';
 import { foldTrades } from '../support/postgres/candle-fold.ts';
 
 /**
- * Alerts that break the promise: an observation received since their creation (or the price as it is) meets them and they
- * have not exactly one event; or they fired with nothing that met them; or they have more than one event.
+ * Alerts that break the promise of exactly one event per met alert. An alert is met by an observation received since its creation or
+ * by the price in effect at its creation. Listed are met alerts without exactly one event, unmet alerts that fired, and duplicates.
  */
 const BROKEN_ALERTS = sql(
   'oracle_broken_alerts',
@@ -91,7 +91,7 @@ const UNTOLD = sql(
   `SELECT e.id, d.status FROM event e JOIN delivery d ON d.event_pk = e.pk WHERE d.status <> 'delivered'`,
 );
 
-/** Deliveries that did not end as delivered. */
+/** Deliveries in a status other than `delivered`. */
 export function undelivered(db: Database): Promise<{ id: string; status: string }[]> {
   return db.query(UNTOLD);
 }
@@ -127,7 +127,7 @@ const STORED_TRADES = sql(
    WHERE r.ts >= to_timestamp($1) AND r.ts < to_timestamp($2)`,
 );
 
-/** Stored trades of `[from, until)` epoch seconds, one canonical line each, sorted: to compare with the exchange's ledger. */
+/** Stored trades of `[from, until)` epoch seconds, one canonical line each, sorted, for comparison with the exchange's ledger. */
 export async function storedTape(db: Database, from: number, until: number): Promise<string[]> {
   const rows = await db.query<{ mint: string; second: string; price: string; size: string }>(STORED_TRADES, [
     from,

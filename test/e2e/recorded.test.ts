@@ -27,7 +27,7 @@ const WRONG = sql(
    UNION ALL SELECT 'market without outcomes', m.id FROM market m WHERE NOT EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id)`,
 );
 
-/** The catalog as the adapter reads it in this process: status by market id. */
+/** The catalog as the adapter in this process reads it: status by market id. */
 async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
   const urls = {
     polymarket: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
@@ -48,7 +48,7 @@ async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
   return statuses;
 }
 
-/** The pollers as separate processes over real recorded payloads, served verbatim. */
+/** Poller processes read recorded payloads, which the exchange serves verbatim. */
 describe.skipIf(folder === undefined)('the pollers over recorded payloads', () => {
   let database: TestDatabase;
   let system: System;
@@ -63,7 +63,7 @@ describe.skipIf(folder === undefined)('the pollers over recorded payloads', () =
     await database.drop();
   });
 
-  it('walk the catalog to its end and succeed at every kind of poll', async () => {
+  it('complete a catalog walk and succeed at every kind of poll', async () => {
     const isDone = (polls: PollRow[]) => polls.length === 4 && polls.every((poll) => poll.has_succeeded);
     const polls = await eventually(() => db.query<PollRow>(POLLS), isDone);
     expect(polls.filter((poll) => poll.last_error !== null)).toEqual([]);
@@ -76,11 +76,11 @@ describe.skipIf(folder === undefined)('the pollers over recorded payloads', () =
     expect([...expected.values()]).toEqual(expect.arrayContaining(['open', 'resolved']));
   });
 
-  it('store nothing that cannot be', async () => {
+  it('store no impossible rows', async () => {
     expect(await db.query(WRONG)).toEqual([]);
   });
 
-  it('serve a recorded market with its own ids, title and book', async () => {
+  it('store a recorded market that the API serves with its ids, title and book', async () => {
     const [book] = JSON.parse(readFileSync(join(folder ?? '', '2026-05_fed_event/clob-books.json'), 'utf8')) as {
       market: string;
       asset_id: string;

@@ -19,15 +19,15 @@ export interface DeliveryFields {
   isTest?: boolean;
   status?: 'pending' | 'delivered' | 'failed' | 'cancelled';
   attemptCount?: number;
-  /** Negative: overdue since. Default: due now. */
+  /** Negative: overdue by this much. Default: due now. */
   dueInSeconds?: number;
-  /** Negative: a lease that ran out. Default: no lease. */
+  /** Negative: an expired lease. Default: no lease. */
   lockedForSeconds?: number;
   type?: EventType;
   body?: string;
 }
 
-/** An event and its delivery, straight into the tables. */
+/** Inserts an event and its delivery directly. */
 export async function aDelivery(
   db: Database,
   fields: DeliveryFields,
@@ -54,7 +54,7 @@ export async function aDelivery(
 export interface StoredDelivery {
   status: string;
   attempt_count: number;
-  /** Until the next attempt; negative when due. */
+  /** Seconds until the next attempt; negative when due. */
   due_in: number;
   is_locked: boolean;
   last_status_code: number | null;

@@ -21,7 +21,7 @@ const TOLD = sql(
    FROM alert a LEFT JOIN event e ON e.id = a.event_id WHERE a.pk = $1`,
 );
 
-/** The final state of an alert. */
+/** The stored state of an alert and its event. */
 interface Told {
   status: string;
   triggered_price: string | null;
@@ -30,16 +30,16 @@ interface Told {
   body: string | null;
 }
 
-/** What happens to an alert in its life, written as the service writes it, on a database of its own. */
+/** Writes prices, markets and alerts as the service does, in a database of its own. */
 export interface AlertDesk {
   db: Database;
   accountId: bigint;
   /** Processes all marks in claims of this size; returns the result of each claim. */
   evaluate(limits?: EvaluationLimits, claimed?: number): Promise<Evaluation[]>;
-  /** Polled prices, each in a transaction and a moment of its own. */
+  /** Polled prices, each in its own transaction with a later timestamp. */
   see(mint: string, ...prices: string[]): Promise<void>;
   seeIn(tx: Tx, mint: string, price: string): Promise<void>;
-  /** A trade print; `ageMs` is how late it comes. */
+  /** A trade print; `ageMs` is its delay. */
   print(mint: string, price: string, ageMs?: number): Promise<void>;
   create(
     mint: string,
@@ -48,10 +48,10 @@ export interface AlertDesk {
     over?: Partial<AlertFields>,
   ): Promise<{ id: string; pk: bigint }>;
   told(alert: { pk: bigint }): Promise<Told>;
-  /** An open market with two outcomes, not stored yet. */
+  /** An open market with two outcomes that is not stored yet. */
   market(): { market: MarketRecord; mint: string; other: string };
   list(market: MarketRecord, currency?: string): Promise<void>;
-  /** The market has its outcome: the first of its two won. */
+  /** Writes the final outcome of the market: its first outcome won. */
   resolve(market: MarketRecord): Promise<void>;
   drop(): Promise<void>;
 }
@@ -91,7 +91,7 @@ export async function alertDesk(): Promise<AlertDesk> {
     async print(mint, price, ageMs = 0) {
       const trade = aTrade({ tsMs: Date.now() - ageMs, tradeId: newId('req'), outcomeId: mint, price: decimal(price) });
       await db.transaction((tx) => writeTrades(tx, [trade], 'USD'));
-      // Moments are stored to the millisecond, so the next write must come later.
+      // Timestamps have millisecond precision, so the next write must be a millisecond later.
       await db.query(NEXT_MILLISECOND);
     },
     create(mint, condition, target, over = {}) {

@@ -22,8 +22,8 @@ const FIRED = (price: string) => ({ status: 'triggered', triggered_price: price,
 const ACTIVE = { status: 'active', triggered_price: null, events: 0 };
 const EXPIRED = { status: 'expired', triggered_price: null, events: 0 };
 
-describe('the price in effect when an alert was made', () => {
-  it('fires it, however soon it moved on before anybody looked', async () => {
+describe('an alert evaluation with a price in effect at the creation of the alert', () => {
+  it('fires on that price when the price changed before the evaluation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5', '0.7');
     const alert = await desk.create(mint, 'above', '0.6');
@@ -32,7 +32,7 @@ describe('the price in effect when an alert was made', () => {
     expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
   });
 
-  it('is the newest one then, not any older one', async () => {
+  it('ignores prices before the one in effect', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.7', '0.5');
     const alert = await desk.create(mint, 'above', '0.6');
@@ -41,7 +41,7 @@ describe('the price in effect when an alert was made', () => {
     expect(await desk.told(alert)).toMatchObject(ACTIVE);
   });
 
-  it('counts when it was written before the alert, committed after, and moved on before anybody looked', async () => {
+  it('fires on a price that was written before the alert, committed after it, and changed before the evaluation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.evaluate();
@@ -56,7 +56,7 @@ describe('the price in effect when an alert was made', () => {
     expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
   });
 
-  it('is not a trade print', async () => {
+  it('ignores a trade print from before the creation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.print(mint, '0.7');
@@ -65,7 +65,7 @@ describe('the price in effect when an alert was made', () => {
     expect(await desk.told(alert)).toMatchObject(ACTIVE);
   });
 
-  it('is the latest price when its history is past retention', async () => {
+  it('uses the latest price when its history is past retention', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.7');
     const forget = sql(
@@ -79,8 +79,8 @@ describe('the price in effect when an alert was made', () => {
   });
 });
 
-describe('a token that nothing prices', () => {
-  it('keeps its alert active and untracked, and fires it once it is priced', async () => {
+describe('an alert on a token without a price', () => {
+  it('stays active and untracked, and fires at the first price that meets it', async () => {
     const mint = newId('req');
     const { id, pk } = await desk.create(mint, 'below', '0.4');
     await desk.evaluate();
@@ -91,7 +91,7 @@ describe('a token that nothing prices', () => {
     expect(await desk.told({ pk })).toMatchObject(FIRED('0.39'));
   });
 
-  it('is tracked from the day a market names it, in the currency of its venue', async () => {
+  it('becomes tracked when a market lists the token, in the currency of its venue', async () => {
     const { market, mint } = desk.market();
     const { id } = await desk.create(mint, 'above', '0.6');
     expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ isTracked: false, currency: 'USD' });
@@ -102,7 +102,7 @@ describe('a token that nothing prices', () => {
     expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ status: 'triggered', currency: 'MANA' });
   });
 
-  it('expires when the market that names it has long been over', async () => {
+  it('expires when the market of the token is already resolved', async () => {
     const { market, mint } = desk.market();
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.resolve(market);
@@ -111,8 +111,8 @@ describe('a token that nothing prices', () => {
   });
 });
 
-describe('a market with its final outcome', () => {
-  it('expires alerts on both sides with any payouts', async () => {
+describe('an alert evaluation of a market with a final outcome', () => {
+  it('expires alerts on both outcomes, whatever their payouts', async () => {
     const { market, mint, other } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.5');
@@ -126,7 +126,7 @@ describe('a market with its final outcome', () => {
     for (const alert of alerts) expect(await desk.told(alert)).toMatchObject(EXPIRED);
   });
 
-  it('does not fire an alert that is made afterwards, on no payout, price or print', async () => {
+  it('expires an alert created after the final outcome, despite later prices and prints', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.9');
@@ -138,7 +138,7 @@ describe('a market with its final outcome', () => {
     expect(await desk.told(alert)).toMatchObject(EXPIRED);
   });
 
-  it('known as final only does not fire either', async () => {
+  it('expires an alert on a market that was stored as settled from the start', async () => {
     const { outcomes } = await aStoredMarket(desk.db, { status: 'settled' });
     const mint = outcomes[0]?.outcomeId ?? '';
     await desk.see(mint, '0.9');
@@ -147,7 +147,7 @@ describe('a market with its final outcome', () => {
     expect(await desk.told(alert)).toMatchObject(EXPIRED);
   });
 
-  it('leaves alerts of other markets alone', async () => {
+  it('keeps alerts of other markets active', async () => {
     const [over, open] = [desk.market(), desk.market()];
     await desk.list(over.market);
     await desk.list(open.market);
@@ -157,7 +157,7 @@ describe('a market with its final outcome', () => {
     expect(await desk.told(alert)).toMatchObject(ACTIVE);
   });
 
-  it('fires an alert that a price met before, even when the final outcome is evaluated first', async () => {
+  it('fires an alert that an earlier price met, even when the mark of the final outcome is claimed first', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     const alert = await desk.create(mint, 'above', '0.6');
@@ -175,7 +175,7 @@ describe('a market with its final outcome', () => {
     expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
   });
 
-  it('that becomes final while its alerts are looked at, after a price met one, does not close that one', async () => {
+  it('does not expire a met alert when the final outcome commits during the evaluation', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     const alert = await desk.create(mint, 'above', '0.6');
@@ -200,7 +200,7 @@ describe('a market with its final outcome', () => {
   });
 });
 
-describe('exact decimals', () => {
+describe('an alert evaluation with exact decimals', () => {
   it.each([
     ['above', '0', '0', true],
     ['below', '0', '0', true],
@@ -225,7 +225,7 @@ describe('exact decimals', () => {
   });
 });
 
-it('a spike inside one page, between an older and a newer poll of another token, fires', async () => {
+it('an alert fires on a spike within one page that also holds another token', async () => {
   const [mint, other] = [newId('req'), newId('req')];
   await desk.see(mint, '0.5');
   const alert = await desk.create(mint, 'above', '0.8');
@@ -239,7 +239,7 @@ it('a spike inside one page, between an older and a newer poll of another token,
   expect(await desk.told(alert)).toMatchObject(FIRED('0.85'));
 });
 
-it('a price that is older than the one we have fires nothing', async () => {
+it('an alert ignores a price with an older venue time than the latest price', async () => {
   const mint = newId('req');
   await desk.see(mint, '0.5');
   const alert = await desk.create(mint, 'above', '0.8');
@@ -251,7 +251,7 @@ it('a price that is older than the one we have fires nothing', async () => {
   expect(await desk.told(alert)).toMatchObject(ACTIVE);
 });
 
-it('alerts of several accounts on one token each tell their own account', async () => {
+it('alerts of several accounts on one token emit events to their own accounts', async () => {
   const mint = newId('req');
   const accounts = [await anAccount(desk.db), await anAccount(desk.db)];
   const alerts = await Promise.all(accounts.map((accountId) => desk.create(mint, 'above', '0.6', { accountId })));
@@ -270,7 +270,7 @@ it('alerts of several accounts on one token each tell their own account', async 
   );
 });
 
-it('an alert that was deleted before anybody looked fires nothing', async () => {
+it('an alert that was deleted before the evaluation emits no event', async () => {
   const mint = newId('req');
   const { id, pk } = await desk.create(mint, 'above', '0.6');
   await desk.see(mint, '0.7');

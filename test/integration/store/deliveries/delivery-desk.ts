@@ -27,7 +27,7 @@ const REFUSED: AttemptRecord = {
   responseExcerpt: Buffer.from([0, 255, 10]),
 };
 
-/** A database for the tests of a file, and a fresh subscription for each of them. */
+/** A database for the tests of a file, and a new subscription for each test. */
 interface DeliveryDesk {
   readonly db: Database;
   readonly accountId: bigint;

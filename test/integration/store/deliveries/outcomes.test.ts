@@ -14,8 +14,8 @@ const DELETE_SUBSCRIPTION = sql('test_delete', 'UPDATE webhook_subscription SET 
 const desk = deliveryDesk();
 const { due, many, claim, claimOne, finish } = desk;
 
-describe('finishing', () => {
-  it('a success is delivered, with its attempt', async () => {
+describe('finishAttempt', () => {
+  it('marks a successful delivery as delivered and records the attempt', async () => {
     const { pk } = await due();
     expect(await finish(await claimOne(), { state: 'delivered' })).toEqual({ isRecorded: true });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({
@@ -38,7 +38,7 @@ describe('finishing', () => {
     ]);
   });
 
-  it('a retry waits for its delay, then is claimed with one more attempt behind it', async () => {
+  it('makes a retry due after its delay, with one more attempt', async () => {
     const { pk } = await due();
     await finish(await claimOne(), { state: 'retry', delaySeconds: 30.5 });
     const stored = await storedDelivery(desk.db, pk);
@@ -58,7 +58,7 @@ describe('finishing', () => {
     });
   });
 
-  it('keeps the bytes of the response as they came', async () => {
+  it('stores the exact bytes of the response', async () => {
     const { pk } = await due();
     await finish(await claimOne(), { state: 'failed' });
     expect((await storedAttempts(desk.db, pk))[0]).toMatchObject({
@@ -68,7 +68,7 @@ describe('finishing', () => {
     });
   });
 
-  it('an overtaken finish changes nothing of the delivery or the subscription', async () => {
+  it('changes neither delivery nor subscription when its attempt was already finished', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(END_LEASE, [pk]);
@@ -94,7 +94,7 @@ describe('finishing', () => {
     });
   });
 
-  it('a finish has no effect after another worker claimed the attempt', async () => {
+  it('has no effect when another worker claimed the delivery', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(END_LEASE, [pk]);
@@ -105,7 +105,7 @@ describe('finishing', () => {
     expect(await finish(theirs, { state: 'delivered' })).toEqual({ isRecorded: true });
   });
 
-  it('an overtaken finish does not count as the attempt that follows', async () => {
+  it('is not recorded as the following attempt when its own attempt was already finished', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await finish({ ...mine }, { state: 'retry', delaySeconds: 600 });
@@ -117,7 +117,7 @@ describe('finishing', () => {
     expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
   });
 
-  it('an overtaken success does not hide that the delivery failed', async () => {
+  it('keeps a failed delivery failed when an overtaken success arrives', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await finish({ ...mine }, { state: 'failed' });
@@ -126,7 +126,7 @@ describe('finishing', () => {
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhausted_count: 1 });
   });
 
-  it('two finishers at once: one is recorded', async () => {
+  it('records one of two concurrent results', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     const results = await Promise.all([
@@ -140,8 +140,8 @@ describe('finishing', () => {
   });
 });
 
-describe('a paused subscription', () => {
-  it('cancels pending deliveries, lets attempts in flight end, and sends test events', async () => {
+describe('a claim on a paused subscription', () => {
+  it('cancels pending deliveries, keeps attempts in flight, and returns test events', async () => {
     const flying = await due();
     const mine = await claimOne();
     const waiting = await due();
@@ -156,7 +156,7 @@ describe('a paused subscription', () => {
     expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'delivered' });
   });
 
-  it('has an attempt that failed meanwhile cancelled by the next claim, whenever it would be due', async () => {
+  it('cancels a delivery whose attempt failed during the pause, regardless of its due time', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
@@ -165,7 +165,7 @@ describe('a paused subscription', () => {
     expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled', attempt_count: 1 });
   });
 
-  it('a delivery cancelled in flight stays so when it fails, and is delivered when it was', async () => {
+  it('leaves a delivery cancelled in flight cancelled when it fails, and delivered when it succeeds', async () => {
     const cancel = sql('test_cancel', `UPDATE delivery SET status = 'cancelled' WHERE pk = $1`);
     for (const [verdict, status] of [
       [{ state: 'retry', delaySeconds: 1 }, 'cancelled'],
@@ -183,14 +183,14 @@ describe('a paused subscription', () => {
 });
 
 describe('a deleted subscription', () => {
-  it('sends nothing more, test events included', async () => {
+  it('gets all its deliveries cancelled by the next claim, test events included', async () => {
     const rows = [await due(), await due({ isTest: true }), await due({ dueInSeconds: 60 })];
     await desk.db.query(DELETE_SUBSCRIPTION, [desk.subscriptionPk]);
     expect(await claim()).toEqual([]);
     for (const { pk } of rows) expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('is not counted or paused by attempts that were in flight', async () => {
+  it('is neither paused nor counted as failing by attempts in flight', async () => {
     await due();
     const mine = await claimOne();
     await desk.db.query(DELETE_SUBSCRIPTION, [desk.subscriptionPk]);
@@ -202,13 +202,13 @@ describe('a deleted subscription', () => {
   });
 });
 
-describe('counting failures', () => {
+describe('finishAttempt and the failure counters', () => {
   async function failOnce(verdict: DeliveryVerdict = { state: 'failed' }): Promise<FinishedAttempt> {
     await due();
     return finish(await claimOne(), verdict);
   }
 
-  it('410 pauses at once with the reason, and cancels pending deliveries except test events', async () => {
+  it('pauses at once on 410 with the reason, and cancels pending deliveries except test events', async () => {
     const later = await due({ dueInSeconds: 3_600, attemptCount: 1 });
     const testEvent = await due({ isTest: true, dueInSeconds: 3_600 });
     expect(await failOnce({ state: 'failed', pause: 'gone' })).toEqual({
@@ -229,18 +229,21 @@ describe('counting failures', () => {
     [121, 8, 'active'],
     [121, 9, 'paused'],
     [500, 30, 'paused'],
-  ])('failing for %i h with %i exhausted before this one: %s', async (hours, exhausted, status) => {
-    await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, hours, exhausted]);
-    const pausing = status === 'paused' && { pausedFor: 'failing', cancelled: [] };
-    expect(await failOnce()).toEqual({ isRecorded: true, ...pausing });
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
-      status,
-      pause_reason: status === 'paused' ? 'failing' : null,
-      exhausted_count: exhausted + 1,
-    });
-  });
+  ])(
+    'after %i h of failure and %i exhausted deliveries, one more failure leaves the subscription %s',
+    async (hours, exhausted, status) => {
+      await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, hours, exhausted]);
+      const pausing = status === 'paused' && { pausedFor: 'failing', cancelled: [] };
+      expect(await failOnce()).toEqual({ isRecorded: true, ...pausing });
+      expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+        status,
+        pause_reason: status === 'paused' ? 'failing' : null,
+        exhausted_count: exhausted + 1,
+      });
+    },
+  );
 
-  it('a retry starts the clock but exhausts nothing', async () => {
+  it('starts failing_since at a retry without counting an exhausted delivery', async () => {
     await failOnce({ state: 'retry', delaySeconds: 60 });
     const { failing_since, exhausted_count } = await storedSubscription(desk.db, desk.subscriptionPk);
     expect({ failing_since, exhausted_count }).toEqual({ failing_since: expect.any(Date), exhausted_count: 0 });
@@ -248,7 +251,7 @@ describe('counting failures', () => {
     expect((await storedSubscription(desk.db, desk.subscriptionPk)).failing_since).toEqual(failing_since);
   });
 
-  it('ten exhausted in five minutes do not pause', async () => {
+  it('does not pause after ten exhausted deliveries within five minutes', async () => {
     for (let turn = 0; turn < 10; turn++) expect(await failOnce()).toEqual({ isRecorded: true });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'active',
@@ -256,7 +259,7 @@ describe('counting failures', () => {
     });
   });
 
-  it('one success forgets it all', async () => {
+  it('clears failing_since and the count at one success', async () => {
     await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
     await failOnce({ state: 'delivered' });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
@@ -266,7 +269,7 @@ describe('counting failures', () => {
     expect(await failOnce()).toEqual({ isRecorded: true });
   });
 
-  it('a test event does not change the counters with any result', async () => {
+  it('keeps the counters for test events with any result', async () => {
     await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
     const before = await storedSubscription(desk.db, desk.subscriptionPk);
     for (const verdict of [{ state: 'delivered' }, { state: 'failed' }, { state: 'failed', pause: 'gone' }] as const) {
@@ -276,7 +279,7 @@ describe('counting failures', () => {
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toEqual(before);
   });
 
-  it('a manual pause keeps no reason when an attempt in flight fails', async () => {
+  it('keeps a manual pause without a reason when an attempt in flight fails', async () => {
     await due();
     const mine = await claimOne();
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
@@ -287,7 +290,7 @@ describe('counting failures', () => {
     });
   });
 
-  it('only the attempt that paused it says so', async () => {
+  it('returns pausedFor only from the attempt that paused the subscription', async () => {
     await many(2);
     const [first, second] = await claim();
     if (!first || !second) throw new Error('two were due');
