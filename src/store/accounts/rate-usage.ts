@@ -1,7 +1,7 @@
 import type { UsageEntry } from '../../domain/values/usage.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** Rows are upserted in key order, so that two API processes adding at once cannot deadlock. */
+/** Upserts rows in key order, so that two API processes cannot deadlock when they add at once. */
 const ADD_USAGE = sql(
   'add_rate_usage',
   `INSERT INTO rate_usage AS u (account_id, kind, window_start_ms, used)
@@ -22,7 +22,7 @@ interface UsageRow {
   used: string;
 }
 
-/** `AddUsage` in Postgres: one statement for all accounts. */
+/** `AddUsage` on Postgres: one statement for all accounts. */
 export async function addRateUsage(db: Queryable, entries: readonly UsageEntry[]): Promise<(number | null)[]> {
   if (entries.length === 0) return [];
   const rows = await db.query<UsageRow>(ADD_USAGE, [

@@ -3,14 +3,14 @@ import { type Database, isContentRefused, sql } from '../db/tx.ts';
 import type { ClaimedDelivery } from './claims.ts';
 import type { AttemptRecord, FinishedAttempt } from './outcomes.ts';
 
-/** An attempt that the receiver answered with success. */
+/** An attempt that the receiver accepted. */
 export interface DeliveredAttempt {
   subscriptionPk: bigint;
   delivery: ClaimedDelivery;
   attempt: AttemptRecord;
 }
 
-/** Taken before the deliveries, as the claim does, so that the two cannot deadlock; healthy subscriptions are not locked. */
+/** Locks before the deliveries, in the order of the claim, so that the two cannot deadlock. Healthy subscriptions are not locked. */
 const LOCK_RECOVERING = sql(
   'lock_recovering_subscriptions',
   `SELECT pk FROM webhook_subscription
@@ -23,7 +23,7 @@ const LOCK_DELIVERIES = sql(
   'SELECT pk FROM delivery WHERE pk = ANY ($1::bigint[]) ORDER BY pk FOR NO KEY UPDATE',
 );
 
-/** Guarded as a single attempt is; what is logged is what was updated. */
+/** Has the guard of a single attempt; only updated deliveries get an attempt row. */
 const FINISH_DELIVERED = sql(
   'finish_delivered',
   `WITH made AS MATERIALIZED (
@@ -50,9 +50,8 @@ const NOTE_SUCCESSES = sql(
 );
 
 /**
- * Records attempts of any subscriptions that were delivered, in one transaction: a commit and four statements for all, where
- * each would cost as many alone. Gives the deliveries that were still ours. Dying before the commit leaves the rows pending, as
- * with a single one.
+ * Records delivered attempts of any subscriptions in one transaction: one commit and four statements for all of them. Returns the
+ * deliveries that this worker still held. A crash before the commit leaves the rows pending, as for a single attempt.
  */
 export async function finishDelivered(db: Database, made: readonly DeliveredAttempt[]): Promise<Set<bigint>> {
   const counted = made.filter(({ delivery }) => !delivery.isTest);
@@ -81,7 +80,7 @@ export async function finishDelivered(db: Database, made: readonly DeliveredAtte
 
 const MAX_BATCH = 100;
 
-/** One row that Postgres refuses must not cost the others: each is tried alone then. */
+/** When Postgres refuses a row, each attempt runs alone, so that the others are recorded. */
 const recorders = oncePerOwner((db: Database) =>
   createBatcher<DeliveredAttempt, FinishedAttempt>({
     maxItems: MAX_BATCH,
@@ -93,7 +92,7 @@ const recorders = oncePerOwner((db: Database) =>
   }),
 );
 
-/** Records one delivered attempt together with all that end while the transaction before is under way. Resolves after the commit. */
+/** Records one delivered attempt, together with all that end while a transaction is in flight. Resolves after the commit. */
 export function recordDelivered(db: Database, made: DeliveredAttempt): Promise<FinishedAttempt> {
   return recorders(db)(made);
 }

@@ -3,7 +3,7 @@ import type { CancelledDelivery } from './cancelled.ts';
 import type { ClaimedDelivery } from './claims.ts';
 import { cancelPending } from './subscriptions.ts';
 
-/** What one attempt came to, as it is stored. */
+/** The stored result of one attempt. */
 export interface AttemptRecord {
   startedAt: Date;
   durationMs: number;
@@ -15,8 +15,8 @@ export interface AttemptRecord {
 }
 
 /**
- * Where the delivery goes from here. A failure with `isCharged` false counts for nothing towards pausing the subscription: the
- * fault was ours, or its schedule had ended before and somebody tried once more.
+ * The next state of the delivery. A failure with `isCharged` false does not count towards pausing the subscription: the fault was on
+ * this side, or the attempt was a manual retry after the schedule had ended.
  */
 export type DeliveryVerdict =
   | { state: 'delivered' }
@@ -31,7 +31,7 @@ const INSERT_ATTEMPT = sql(
 
 const FINISH_DELIVERY = sql(
   'finish_delivery',
-  // `delivered_at` is the first time: a delivery that is sent again was delivered all the same.
+  // `delivered_at` is the time of the first success; later attempts keep it.
   `UPDATE delivery SET attempt_count = attempt_count + 1, locked_until = NULL,
      status = CASE WHEN status = 'cancelled' AND $3 <> 'delivered' THEN 'cancelled' ELSE $3 END,
      next_attempt_at = CASE WHEN $3 = 'pending' THEN clock_timestamp() + $4 * interval '1 second' ELSE next_attempt_at END,
@@ -40,7 +40,7 @@ const FINISH_DELIVERY = sql(
    WHERE pk = $1 AND attempt_count = $2 AND locked_until = $7::timestamptz AND status IN ('pending', 'cancelled') RETURNING pk`,
 );
 
-/** Taken before the delivery, as the claim does, so that the two cannot deadlock; a success of a healthy one locks nothing. */
+/** Locks before the delivery, in the order of the claim, so that the two cannot deadlock. A success of a healthy one locks nothing. */
 const LOCK_FOR_OUTCOME = sql(
   'lock_subscription_for_outcome',
   `SELECT status = 'active' AS is_active FROM webhook_subscription
@@ -52,7 +52,7 @@ const NOTE_SUCCESS = sql(
   `UPDATE webhook_subscription SET failing_since = NULL, exhausted_count = 0 WHERE pk = $1`,
 );
 
-/** A subscription is paused after this long without a success and so many exhausted deliveries (DESIGN section 8). */
+/** A subscription is paused after this long without a success and this many exhausted deliveries. */
 export const AUTO_PAUSE_AFTER_DAYS = 5;
 export const AUTO_PAUSE_AFTER_EXHAUSTED = 10;
 const IS_GIVEN_UP = `exhausted_count + $2::int >= ${AUTO_PAUSE_AFTER_EXHAUSTED}
@@ -71,18 +71,18 @@ const NOTE_FAILURE = sql(
 );
 
 export interface FinishedAttempt {
-  /** False when the attempt was no longer ours: the lease had run out and somebody else finished it. */
+  /** False when this worker no longer held the attempt: its lease had ended and another worker finished it. */
   isRecorded: boolean;
   /** Set when this attempt paused the subscription. */
   pausedFor?: string;
-  /** What that cancelled. */
+  /** The deliveries that the pause cancelled. */
   cancelled?: readonly CancelledDelivery[];
 }
 
 /**
- * Records an attempt and moves the delivery on, guarded by attempt count and lease, in one transaction; where it pauses the
- * subscription, that cancels what is pending, as a pause by hand does. Dying before the commit
- * leaves the row pending: the lease ends and the attempt is repeated, which is the one honest duplicate.
+ * Records an attempt and updates the delivery in one transaction, guarded by attempt count and lease. When it pauses the subscription,
+ * it cancels pending deliveries, as a manual pause does. A crash before the commit leaves the row pending: the lease ends and the
+ * attempt is repeated with the same event id, which is the only possible duplicate.
  */
 export async function finishAttempt(
   db: Database,
@@ -125,7 +125,7 @@ export async function finishAttempt(
   });
 }
 
-/** Why the subscription is paused now, if we paused it. */
+/** Returns the reason when this outcome paused the subscription. */
 async function noteOutcome(tx: Tx, subscriptionPk: bigint, verdict: DeliveryVerdict): Promise<string | undefined> {
   if (verdict.state === 'delivered') {
     await tx.query(NOTE_SUCCESS, [subscriptionPk]);

@@ -3,7 +3,7 @@ import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { lockSubscription } from './subscriptions.ts';
 
-/** A delivery as its owner may see it. */
+/** The owner's view of a delivery. */
 export interface DeliveryItem {
   id: string;
   eventId: string;
@@ -29,8 +29,8 @@ interface InsertedRow {
 }
 
 /**
- * Inserts a test event and its delivery, due at once, paused or not. `makeBody` gives the final delivery body of an event id.
- * Null when the account has no such subscription.
+ * Inserts a test event and its delivery, due at once, even while the subscription is paused. `makeBody` returns the final delivery
+ * body of an event id. Null when the account has no such subscription.
  */
 export async function createTestEvent(
   tx: Tx,

@@ -3,8 +3,8 @@ import { boundedPage, type LookedBack } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
 /*
- * What an operator looks for among the alerts of all accounts, along the index that narrows most; where a filter is left that
- * the index does not answer, a page looks at a bounded number of rows and says how far back it got.
+ * Searches the alerts of all accounts for operators, along the index of the most selective filter. When a filter remains that the index
+ * does not cover, a page reads a bounded number of rows and reports how far back it looked.
  *   id               the unique key
  *   token, market    alert_of_token (token_id, pk), once per outcome
  *   account          alert_of_account (account_id, pk)
@@ -12,11 +12,11 @@ import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
  *   else             the primary key
  */
 
-/** Rows one page looks at when a filter is left that the index does not answer. */
+/** Rows that one page reads when a filter remains that the index does not cover. */
 const MAX_LOOKED_AT = 10_000;
-/** Of each outcome: a market may have hundreds. */
+/** The same for each outcome, because a market may have hundreds. */
 const MAX_LOOKED_AT_EACH = 2_000;
-/** Outcomes of one market that are looked at. */
+/** The maximum number of outcomes of one market that a page reads. */
 const MAX_OUTCOMES = 500;
 
 export interface OpsAlertFilter {
@@ -25,7 +25,7 @@ export interface OpsAlertFilter {
   /** The name of an account, or its number. */
   account?: string;
   mint?: string;
-  /** The venue's own id of a market, of one of these venues. */
+  /** The venue's own id of a market of one of these venues. */
   market?: { venues: readonly string[]; marketId: string };
 }
 
@@ -47,20 +47,20 @@ export interface OpsAlert {
   triggeredPrice: string | null;
   eventId: string | null;
   price: string | null;
-  /** When the price was received. */
+  /** The time of receipt of the latest price. */
   pricedAt: Date | null;
-  /** The market whose outcome the token is. */
+  /** The market of the token. */
   market: { venue: string; marketId: string; title: string; label: string } | null;
-  /** Whether anything prices the token yet. */
+  /** Whether the token has a price, or a market lists it. */
   isTracked: boolean;
 }
 
 interface OpsAlertPage {
   /** Newest first. */
   alerts: OpsAlert[];
-  /** The key to go on behind, when more may follow. */
+  /** The key after which the next page starts, when more may follow. */
   next?: bigint;
-  /** Set when the page is short because it looked at enough rows: how far back those reach. */
+  /** Set when the page is short because it reached its row limit: the age of the oldest row it read. */
   lookedBackTo?: Date;
 }
 
@@ -108,7 +108,7 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
   const bind = (value: unknown) => `$${values.push(value)}`;
   const behind = after === undefined ? '' : `AND a.pk < ${bind(after)}::bigint`;
   const named = account === undefined ? undefined : bind(account);
-  // A name may be the number of another account.
+  // An account's name may look like another account's number.
   const accounts = `(SELECT id FROM account WHERE name = ${named} UNION SELECT id FROM account WHERE id::text = ${named})`;
   const ofStatus = status === undefined ? [] : [`c.status = '${status}'`];
   const ofAccount = named === undefined ? [] : [`c.account_id IN ${accounts}`];
@@ -117,7 +117,7 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
     from: `alert a WHERE ${where} ${behind} ORDER BY ${order} DESC`,
     ...bounded(left, MAX_LOOKED_AT),
   });
-  /** Down the alerts of each key side by side: never more than a page from each. */
+  /** Walks the alerts of each key in parallel, at most one page per key. */
   const walkEach = (keys: string, column: 'token_id' | 'account_id', left: string[]) => {
     const bounds = bounded(left, MAX_LOOKED_AT_EACH);
     const from = `${keys} AS k (key) CROSS JOIN LATERAL (
@@ -126,7 +126,7 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
     return { from, ...bounds };
   };
   const chooseWalk = () => {
-    // `+ 0`: not along the primary key.
+    // `+ 0` keeps the planner off the primary key.
     if (id !== undefined) return walk(`a.id = ${bind(id)}`, [...ofStatus, ...ofAccount], 'a.pk + 0');
     if (mint !== undefined || market !== undefined) {
       const tokens: string[] = [];
@@ -185,7 +185,7 @@ function toOpsAlert(row: Row, pk: string): OpsAlert {
   };
 }
 
-/** A mark that no evaluation of its shard got through. */
+/** A dead-lettered mark: every evaluation of it failed. */
 export interface ParkedMark {
   id: bigint;
   stage: string;
@@ -194,7 +194,7 @@ export interface ParkedMark {
   detail: bigint;
   error: string;
   parkedAt: Date;
-  /** The token that the key names. */
+  /** The token of the key. */
   mint: string | null;
   market: { venue: string; marketId: string } | null;
 }
@@ -207,7 +207,7 @@ const PARKED_MARKS = sql(
    ORDER BY p.id DESC`,
 );
 
-/** Parked marks of every stage, newest first. */
+/** Dead-lettered marks of every stage, newest first. */
 export async function listParkedMarks(db: Queryable, limit: number): Promise<ParkedMark[]> {
   const rows = await db.query<{
     id: string;

@@ -11,8 +11,8 @@ import {
 import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
 
 /*
- * What an operator looks for among the deliveries of all accounts. Each page looks at a bounded number of rows, along the index
- * that narrows most; where a filter is left that no index answers, a page may be short and says how far back it looked.
+ * Searches the deliveries of all accounts for operators. Each page reads a bounded number of rows along the index of the most selective
+ * filter; when a filter remains that no index covers, a page may be short and reports how far back it looked.
  *   event            delivery (event_pk, subscription_pk), unique
  *   error code       delivery_errors (last_error, pk)
  *   failed/cancelled delivery_unsent (status, pk)
@@ -21,11 +21,11 @@ import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
  *   else             the primary key
  */
 
-/** Rows one page looks at when a filter is left that the index does not answer. */
+/** Rows that one page reads when a filter remains that the index does not cover. */
 const MAX_LOOKED_AT = 10_000;
-/** Of each subscription at least, when many are walked side by side. */
+/** The minimum per subscription when a page walks many of them. */
 const MIN_LOOKED_AT = 500;
-/** Subscriptions that one filter may mean. */
+/** The maximum number of subscriptions that one filter may match. */
 export const MAX_MATCHING_WEBHOOKS = 200;
 
 export interface OpsDeliveryFilter {
@@ -33,16 +33,16 @@ export interface OpsDeliveryFilter {
   eventType?: EventType;
   /** The name of an account, or its number. */
   account?: string;
-  /** The id of a subscription, or a part of its URL; what follows a `?` there is not searched. */
+  /** The id of a subscription, or a part of its URL; the search excludes the query string after `?`. */
   webhook?: string;
   /** The error of the latest attempt. */
   errorCode?: string;
   eventId?: string;
-  /** Made at or after this moment. */
+  /** Created at or after this moment. */
   since?: Date;
 }
 
-/** A delivery with whom it belongs to. */
+/** A delivery with its subscription and account. */
 export interface OpsDelivery extends Delivery {
   isTest: boolean;
   webhookId: string;
@@ -56,9 +56,9 @@ type OpsDeliveryPage =
       outcome: 'page';
       /** Newest first. */
       deliveries: OpsDelivery[];
-      /** The key to go on behind, when more may follow. */
+      /** The key after which the next page starts, when more may follow. */
       next?: bigint;
-      /** Set when the page is short because it looked at enough rows: how far back those reach. */
+      /** Set when the page is short because it reached its row limit: the age of the oldest row it read. */
       lookedBackTo?: Date;
     }
   | { outcome: 'too_many_webhooks' };
@@ -108,7 +108,7 @@ export async function listOpsDeliveries(
   return { outcome: 'page', deliveries: items, ...place };
 }
 
-/** Keys grow with the time of making, but for the length of a transaction, which never lasts an hour. */
+/** Key order and creation order differ at most by the length of a transaction, which never lasts an hour. */
 function isBefore(at: Date | undefined, since: Date | undefined): boolean {
   return at !== undefined && since !== undefined && at.getTime() < since.getTime() - 3_600_000;
 }
@@ -128,11 +128,11 @@ function searchOf(
   const ofSubscriptions = subscriptions === undefined ? [] : [`c.subscription_pk = ANY (${subscriptions}::bigint[])`];
 
   let from: string;
-  /** Conditions that the walk did not settle. */
+  /** Conditions that the chosen index does not cover. */
   let left: string[] = [];
   let maxLookedAt = MAX_LOOKED_AT;
   if (eventId !== undefined) {
-    // `+ 0`: never along the primary key, here and below. What is looked for may be the oldest of all.
+    // `+ 0`, here and below, keeps the planner off the primary key, because the match may be the oldest row of all.
     from = `delivery d WHERE d.event_pk = (SELECT pk FROM event WHERE id = ${bind(eventId)}) ${behind} ORDER BY d.pk + 0 DESC`;
     left = [...ofStatus, ...ofSubscriptions];
     if (errorCode !== undefined) left.push(`c.last_error = ${bind(errorCode)}`);
@@ -189,7 +189,7 @@ const DELIVERY_OWNER = sql(
   `SELECT w.account_id, w.id AS webhook_id FROM delivery d JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE d.id = $1`,
 );
 
-/** Whose a delivery is; null when there is none. Locks nothing. */
+/** The account and subscription of a delivery; null when it is unknown. Takes no lock. */
 export async function locateDelivery(
   db: Queryable,
   id: string,
@@ -198,15 +198,15 @@ export async function locateDelivery(
   return row ? { accountId: BigInt(row.account_id), webhookId: row.webhook_id } : null;
 }
 
-/** One delivery with its log, its subscription, and what its event is about. */
+/** One delivery with its log, its subscription and the subject of its event. */
 export interface OpsDeliveryWithLog {
   delivery: DeliveryWithLog;
   subscription: OpsSubscription;
   isTest: boolean;
   eventCreatedAt: Date;
-  /** Of an event that an alert fired. */
+  /** The alert that fired the event, if any. */
   alertId: string | null;
-  /** An attempt is being made. */
+  /** An attempt is in flight. */
   isUnderWay: boolean;
 }
 

@@ -2,14 +2,14 @@ import { KEY_FIELDS, type ListedApiKey } from '../accounts/key-lists.ts';
 import type { AccountQuotas } from '../accounts/quotas.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A key with the account it leads to. */
+/** A key with its account. */
 export interface OpsKey extends ListedApiKey {
   accountId: bigint;
 }
 
-/** Where a list of keys goes on: behind this one. */
+/** The cursor of a list of keys: the next page starts after this key. */
 interface OpsKeyCursor {
-  /** Epoch microseconds, as Postgres keeps them. */
+  /** Epoch microseconds, the precision of Postgres. */
   createdMicros: string;
   id: string;
 }
@@ -45,12 +45,12 @@ export async function listOpsKeys(
     : { keys };
 }
 
-/** An account, what it has and what it may have. */
+/** An account with its counts and limits. */
 export interface OpsAccount extends AccountQuotas {
   id: bigint;
   name: string;
   createdAt: Date;
-  /** Neither revoked nor expired. */
+  /** Keys that are neither revoked nor expired. */
   liveKeys: number;
 }
 
@@ -74,7 +74,7 @@ interface AccountRow {
   live_keys: number;
 }
 
-/** Accounts, oldest first; `next` is the id to go on behind when more follow. */
+/** Accounts, oldest first; `next` is the id after which the next page starts, absent on the last page. */
 export async function listOpsAccounts(
   db: Queryable,
   limit: number,
@@ -106,7 +106,7 @@ function toAccount(row: AccountRow): OpsAccount {
   };
 }
 
-/** What is counted of one account is counted this far. */
+/** The limit of each count of one account. */
 export const MAX_COUNTED_OF_ACCOUNT = 100_000;
 
 const USAGE = sql(
@@ -120,7 +120,7 @@ const USAGE = sql(
         LIMIT ${MAX_COUNTED_OF_ACCOUNT}) v) AS wallets`,
 );
 
-/** What counts against the quotas of an account, each at most MAX_COUNTED_OF_ACCOUNT. */
+/** The objects of an account that count against its quotas, each up to MAX_COUNTED_OF_ACCOUNT. */
 export async function readAccountUsage(
   db: Queryable,
   accountId: bigint,

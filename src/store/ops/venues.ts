@@ -18,7 +18,7 @@ interface PollRow {
   is_under_way: boolean | null;
 }
 
-/** What is kept of the polls of one kind of one venue. */
+/** The stored state of the polls of one kind of one venue. */
 export interface OpsPoll {
   venue: string;
   kind: string;
@@ -26,13 +26,13 @@ export interface OpsPoll {
   lastSuccessAt: Date | null;
   firstSuccessAt: Date | null;
   consecutiveFailures: number;
-  /** Why the latest poll failed; null when it did not. */
+  /** The error of the latest poll; null after a success. */
   lastError: string | null;
-  /** Whether a poller holds it at this moment. */
+  /** Whether a poller holds it now. */
   isUnderWay: boolean;
 }
 
-/** The polls of these venues, those on demand too, by venue and kind. */
+/** The polls of these venues, on-demand polls included, by venue and kind. */
 export async function readPolls(db: Queryable, venues: readonly string[]): Promise<OpsPoll[]> {
   const rows = await db.query<PollRow>(POLLS, [venues]);
   return rows.map((row) => ({
@@ -47,7 +47,7 @@ export async function readPolls(db: Queryable, venues: readonly string[]): Promi
   }));
 }
 
-/** An index-only scan of the whole catalog, some 10 ms for each 100,000 markets: ask once in a while. */
+/** An index-only scan of the whole catalog, some 10 ms per 100,000 markets: call it rarely. */
 const MARKET_COUNTS = sql(
   'ops_market_counts',
   `SELECT venue, status, count(*)::int AS markets FROM market WHERE venue = ANY ($1::text[]) GROUP BY venue, status`,
@@ -59,7 +59,7 @@ export interface MarketCount {
   markets: number;
 }
 
-/** How many markets of these venues are in each state. */
+/** The number of markets of these venues by status. */
 export async function countMarketsByStatus(db: Queryable, venues: readonly string[]): Promise<MarketCount[]> {
   return db.query<MarketCount>(MARKET_COUNTS, [venues]);
 }

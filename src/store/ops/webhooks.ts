@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A subscription of any account as an operator may see it: no secret. */
+/** The operator's view of a subscription of any account: no secret. */
 export interface OpsSubscription {
   pk: bigint;
   id: string;
@@ -10,9 +10,9 @@ export interface OpsSubscription {
   events: string[];
   status: 'active' | 'paused';
   pauseReason: string | null;
-  /** Since when no attempt succeeded; null when the latest one did. */
+  /** The first failure since the last success; null after a success. */
   failingSince: Date | null;
-  /** Deliveries that used up their schedule since then. */
+  /** Deliveries that exhausted their schedule since then. */
   exhaustedCount: number;
   createdAt: Date;
   deletedAt: Date | null;
@@ -40,7 +40,7 @@ const FIND_SUBSCRIPTION = sql(
    FROM webhook_subscription w JOIN account a ON a.id = w.account_id WHERE w.id = $1`,
 );
 
-/** A subscription by its public id, deleted ones too; null when there never was one. */
+/** A subscription by its public id, deleted ones included; null when unknown. */
 export async function findOpsSubscription(db: Queryable, id: string): Promise<OpsSubscription | null> {
   const [row] = await db.query<SubscriptionRow>(FIND_SUBSCRIPTION, [id]);
   if (!row) return null;
@@ -60,13 +60,13 @@ export async function findOpsSubscription(db: Queryable, id: string): Promise<Op
   };
 }
 
-/** Deliveries that the figures of a subscription are made of, the newest: one endpoint may get a million a day. */
+/** The number of newest deliveries that the figures cover, because one endpoint may get a million a day. */
 export const MEASURED_DELIVERIES = 5_000;
-/** Pending deliveries that are counted; beyond, there are "more". */
+/** The limit of the count of pending deliveries; the page shows "more" beyond it. */
 export const MAX_COUNTED_PENDING = 10_000;
 const MAX_ERRORS_SHOWN = 20;
 
-/** Attempts within one stretch of time. Durations in milliseconds. */
+/** Attempts within one period. Durations in milliseconds. */
 interface AttemptFigures {
   attempts: number;
   delivered: number;
@@ -84,9 +84,9 @@ export interface FailedAttempt {
 }
 
 export interface WebhookActivity {
-  /** By the hour it began in, epoch seconds, oldest first; hours without an attempt are left out. The last 24 hours. */
+  /** By starting hour, epoch seconds, oldest first, of the last 24 hours; hours without an attempt are omitted. */
   hours: (AttemptFigures & { hour: number })[];
-  /** Of all of them; null when there was no attempt. */
+  /** The total of these hours; null without an attempt. */
   day: AttemptFigures | null;
   /** The last failed attempts, newest first. */
   errors: FailedAttempt[];
@@ -124,7 +124,7 @@ const COUNT_PENDING = sql(
      SELECT FROM delivery WHERE subscription_pk = $1 AND status = 'pending' LIMIT ${MAX_COUNTED_PENDING + 1}) p`,
 );
 
-/** How a subscription fared in the last 24 hours, from the attempts of its newest deliveries. */
+/** The attempts of the last 24 hours of a subscription, from its newest deliveries. */
 export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint): Promise<WebhookActivity> {
   const figures = await db.query<{
     hour: string | null;

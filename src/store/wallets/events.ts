@@ -11,16 +11,16 @@ import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
 import type { WalletLease } from './watch.ts';
 
-/** What came of a page: told after its commit. */
+/** The result of one page, for the log and the wake-ups after its commit. */
 export interface WalletNews {
-  /** New transactions, or changed balances. */
+  /** The number of new transactions or changed balances. */
   found: number;
   events: number;
   /** Subscriptions that got deliveries, for the wake-ups. */
   subscriptionPks: bigint[];
 }
 
-/** A transaction as a venue tells it. */
+/** A transaction in the terms of the venue. */
 type SeenTransaction = Omit<TransactionEvent, 'eventId' | 'occurredAt' | 'wallet' | 'venue'>;
 
 const INSERT_TRANSACTIONS = sql(
@@ -35,7 +35,7 @@ const STORED_TRANSACTIONS = sql(
   `SELECT transaction_id FROM wallet_transaction WHERE watched_pk = $1 AND transaction_id = ANY ($2::text[])`,
 );
 
-/** Those of the ids that are transactions of this wallet already. */
+/** The ids among these that are already stored transactions of this wallet. */
 export async function storedTransactions(
   db: Queryable,
   lease: Pick<WalletLease, 'pk'>,
@@ -56,14 +56,14 @@ interface Watcher {
   id: string;
   account_id: string;
   created_at: Date;
-  /** Whether the latest complete read before this one was begun after the account came. */
+  /** Whether the account already watched when the previous complete read began. */
   is_compared: boolean | null;
 }
 
 /**
- * Notes transactions of a wallet and tells each account that watches it of those that are new and not older than its watch: an
- * event, and a delivery to every active subscription that lists them. The wallet must have been locked in this transaction, by
- * `advanceActivity`, so that nobody begins to watch it in between.
+ * Stores transactions of a wallet. Each account that watches it gets an event for a transaction that is new and not older than its watch,
+ * with a delivery to every active subscription that lists transactions. `advanceActivity` must have locked the wallet in this
+ * transaction, so that no account can begin to watch it in between.
  */
 export async function tellTransactions(
   tx: Tx,
@@ -127,8 +127,8 @@ const UPSERT_BALANCES = sql(
 );
 
 /**
- * Compares a complete read of a wallet's balances with what is stored, stores it, and tells each account that watched before the
- * read compared with was begun: for the others this one is the baseline. Call `advanceBalances` first, in this transaction.
+ * Compares a complete read of a wallet's balances with the stored ones, stores it, and emits events to each account that watched before
+ * the previous read began. For the other accounts this read is the baseline. Call `advanceBalances` first, in this transaction.
  */
 export async function tellBalances(
   tx: Tx,
@@ -213,7 +213,7 @@ async function tell(
 
 const NOTHING: WalletNews = { found: 0, events: 0, subscriptionPks: [] };
 
-/** Venues tell whole seconds: one that happened in the second of the watch counts as after it. */
+/** Venues report whole seconds, so a transaction in the second of the watch counts as after it. */
 function wholeSecond(at: Date): number {
   return Math.floor(at.getTime() / 1000) * 1000;
 }
@@ -225,7 +225,7 @@ function byTime(a: SeenTransaction, b: SeenTransaction): number {
 function toKnown(row: BalanceRow): KnownBalance {
   return {
     mint: row.mint,
-    // Written from one, without superfluous zeros.
+    // Formatted from a Decimal, without superfluous zeros.
     amount: row.amount as Decimal,
     version: BigInt(row.version),
     missed: row.missed,

@@ -2,31 +2,31 @@ import { OddswireError } from '../../domain/values/errors.ts';
 import { scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 
-/** A killed poller holds up a wallet no longer than this; a living one renews it every third of it. */
+/** A killed poller delays a wallet at most this long; a running one renews the lease after every third of it. */
 export const WALLET_LEASE_SECONDS = 30;
-/** Wallets of a venue under way at once, over all processes: counted in the claim itself. */
+/** Wallets of a venue in flight at once, over all processes. The claim itself counts them. */
 const MAX_WALLETS_UNDER_WAY = 8;
-/** A wallet that keeps failing is looked at ever less often, up to so many doublings of the interval. */
+/** The maximum number of doublings of the interval for a wallet that keeps failing. */
 const MAX_DOUBLINGS = 4;
 
-/** A wallet that is ours to poll until the lease ends. */
+/** A wallet that this process may poll until the lease ends. */
 export interface WalletLease {
   pk: bigint;
   venue: string;
   address: string;
   token: string;
-  /** When it was claimed, by the database's clock: text, for it has microseconds. */
+  /** The time of the claim by the database clock, as text to keep microseconds. */
   claimedAt: string;
-  /** When the first of its present watchers came, epoch milliseconds. */
+  /** The start of the oldest current watch, epoch milliseconds. */
   sinceMs: number;
-  /** Where the walk over its transactions goes on: the adapter's own JSON; null at first. */
+  /** The position of the walk over its transactions: the adapter's own JSON; null at first. */
   activityPosition: unknown;
-  /** When the latest complete read of its balances was claimed; null before the first. */
+  /** The claim time of the latest complete read of its balances; null before the first. */
   balancesReadAt: string | null;
   failures: number;
 }
 
-/** The lease was taken over, or nobody watches the wallet any more: nothing may be written. */
+/** Another process took the lease, or the last watch ended: the caller must write nothing. */
 export class WalletLeaseLostError extends OddswireError {
   constructor(venue: string) {
     super('lease_lost', `a wallet of ${venue} was taken over while it was polled`, { retryable: true });
@@ -62,8 +62,8 @@ interface ClaimRow {
 }
 
 /**
- * Takes up to `limit` watched wallets of a venue that were not looked at for `everyMs`, those that wait longest first; what
- * others poll is passed over. Each wallet has one lease, however many accounts watch it.
+ * Claims up to `limit` watched wallets of a venue that were not polled for `everyMs`, longest waiting first. It skips wallets that
+ * another process polls. Each wallet has one lease, regardless of the number of watching accounts.
  */
 export async function claimWallets(
   db: Queryable,
@@ -93,9 +93,9 @@ const ADVANCE_ACTIVITY = sql(
 );
 
 /**
- * Moves the walk over the transactions, in the transaction that writes its page. It locks the wallet: who adds or removes a
- * watcher meanwhile waits.
- * @throws WalletLeaseLostError when the wallet is no longer ours: the caller's transaction must end with it.
+ * Advances the walk over the transactions, in the transaction that writes its page. It locks the wallet, so that changes of its watchers
+ * wait.
+ * @throws WalletLeaseLostError when this process lost the wallet: the caller's transaction must roll back.
  */
 export async function advanceActivity(tx: Tx, lease: WalletLease, position: unknown): Promise<void> {
   const text = position === null || position === undefined ? null : JSON.stringify(position);
@@ -109,7 +109,7 @@ const ADVANCE_BALANCES = sql(
      baseline_at = coalesce(baseline_at, clock_timestamp()), ${RENEWED} WHERE ${OURS} RETURNING pk`,
 );
 
-/** The same for a complete read of the balances, in the transaction that compares it. */
+/** Like `advanceActivity`, for a complete read of the balances, in the transaction that compares it. */
 export async function advanceBalances(tx: Tx, lease: WalletLease): Promise<void> {
   const rows = await tx.query(ADVANCE_BALANCES, [lease.pk, lease.token, lease.claimedAt]);
   if (rows.length === 0) throw new WalletLeaseLostError(lease.venue);
@@ -117,7 +117,7 @@ export async function advanceBalances(tx: Tx, lease: WalletLease): Promise<void>
 
 const RENEW = sql('renew_wallet_lease', `UPDATE watched_wallet SET ${RENEWED} WHERE ${OURS}`);
 
-/** Keeps the lease while a slow page is fetched. Does nothing when it was lost. */
+/** Extends the lease during a slow fetch. Has no effect on a lost lease. */
 export async function renewWalletLease(db: Queryable, lease: WalletLease): Promise<void> {
   await db.query(RENEW, [lease.pk, lease.token]);
 }
@@ -129,7 +129,7 @@ const RELEASE = sql(
    WHERE pk = $1 AND lease_token = $2`,
 );
 
-/** Gives the wallet back: with success, or with the reason why not, for which it waits longer the next time. */
+/** Releases the wallet after success, or with the error, after which the next poll waits longer. */
 export async function releaseWallet(db: Queryable, lease: WalletLease, error: string | null): Promise<void> {
   await db.query(RELEASE, [lease.pk, lease.token, error === null ? null : scrubText(error.slice(0, 500))]);
 }
@@ -139,7 +139,7 @@ const ABANDON = sql(
   `UPDATE watched_wallet SET lease_token = NULL, lease_until = NULL WHERE pk = $1 AND lease_token = $2`,
 );
 
-/** Gives the wallet back with no word on success: the fault is not its own. */
+/** Releases the wallet without recording success or failure, because the fault is not its own. */
 export async function abandonWallet(db: Queryable, lease: WalletLease): Promise<void> {
   await db.query(ABANDON, [lease.pk, lease.token]);
 }

@@ -112,7 +112,7 @@ describe('an alert on a token without a price', () => {
 });
 
 describe('an alert evaluation of a market with a final outcome', () => {
-  it('expires alerts on both outcomes, whatever their payouts', async () => {
+  it('expires alerts on both outcomes regardless of their payouts', async () => {
     const { market, mint, other } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.5');

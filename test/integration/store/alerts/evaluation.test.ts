@@ -9,24 +9,27 @@ beforeAll(async () => {
 });
 afterAll(() => desk.drop());
 
-describe('an alert', () => {
+describe('evaluateAlerts', () => {
   it.each([
     ['above', '0.60', '0.6', true],
     ['above', '0.60', '0.5999', false],
     ['below', '0.40', '0.4', true],
     ['below', '0.40', '0.4001', false],
-  ] as const)('%s %s at price %s fires: %s (touching counts)', async (condition, target, price, fires) => {
-    const mint = newId('req');
-    await desk.see(mint, '0.5');
-    const alert = await desk.create(mint, condition, target);
-    await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe('active');
-    await desk.see(mint, price);
-    await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe(fires ? 'triggered' : 'active');
-  });
+  ] as const)(
+    'evaluates %s %s at price %s as fired: %s (an equal price meets the target)',
+    async (condition, target, price, fires) => {
+      const mint = newId('req');
+      await desk.see(mint, '0.5');
+      const alert = await desk.create(mint, condition, target);
+      await desk.evaluate();
+      expect((await desk.told(alert)).status).toBe('active');
+      await desk.see(mint, price);
+      await desk.evaluate();
+      expect((await desk.told(alert)).status).toBe(fires ? 'triggered' : 'active');
+    },
+  );
 
-  it('fires once, at the observation that met it, with one event and one delivery', async () => {
+  it('fires an alert once, at the observation that met it, with one event and one delivery', async () => {
     const mint = newId('req');
     const webhook = await aSubscription(desk.db, { accountId: desk.accountId });
     await desk.see(mint, '0.5');
@@ -45,7 +48,7 @@ describe('an alert', () => {
     });
   });
 
-  it('fires at once when the current price already meets it', async () => {
+  it('fires an alert at once when the current price already meets it', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.7');
     await desk.evaluate();
@@ -54,7 +57,7 @@ describe('an alert', () => {
     expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
   });
 
-  it('fires on a spike that came and went before it was evaluated', async () => {
+  it('fires on a spike that ended before the evaluation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     const alert = await desk.create(mint, 'above', '0.8');
@@ -63,7 +66,7 @@ describe('an alert', () => {
     expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
   });
 
-  it('does not fire on an observation from before its creation', async () => {
+  it('ignores an observation from before the creation of the alert', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.85', '0.5');
     const alert = await desk.create(mint, 'above', '0.8');
@@ -71,7 +74,7 @@ describe('an alert', () => {
     expect((await desk.told(alert)).status).toBe('active');
   });
 
-  it('fires on a trade print, not on one that is more than ten minutes late', async () => {
+  it('fires on a trade print, but ignores one that is more than ten minutes late', async () => {
     const mint = newId('req');
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.print(mint, '0.9', 601_000);
@@ -82,7 +85,7 @@ describe('an alert', () => {
     expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.81' });
   });
 
-  it('committed while a crossing is being evaluated is not missed', async () => {
+  it('fires an alert that commits while a crossing is evaluated', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.evaluate();
@@ -102,7 +105,7 @@ describe('an alert', () => {
       );
     });
     await inserted;
-    // The crossing is observed, evaluated and gone again while the alert is not visible yet.
+    // The crossing is observed, evaluated and over while the alert is still invisible.
     await desk.see(mint, '0.7', '0.5');
     await desk.evaluate();
     mayCommit();
@@ -111,7 +114,7 @@ describe('an alert', () => {
     expect(await desk.told(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
   });
 
-  it('made after a price was stamped and before it was committed fires on it as the current price', async () => {
+  it('fires on a price that was stamped before the alert and committed after its creation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.evaluate();
@@ -126,7 +129,7 @@ describe('an alert', () => {
     expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
   });
 
-  it('evaluated by several processes at once fires once', async () => {
+  it('fires an alert once when several processes evaluate it', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     const alerts = await Promise.all(Array.from({ length: 20 }, () => desk.create(mint, 'above', '0.6')));
@@ -136,7 +139,7 @@ describe('an alert', () => {
     for (const alert of alerts) expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1 });
   });
 
-  it('on a market whose outcome is final expires with no event, unless a price met it before', async () => {
+  it('expires an alert of a final market without an event unless an earlier price met it', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.5');
@@ -152,7 +155,7 @@ describe('an alert', () => {
     expect(await desk.told(late)).toMatchObject({ status: 'expired', events: 0 });
   });
 
-  it('goes to the oldest active subscription that lists price_alert when none is named', async () => {
+  it('delivers to the oldest active subscription that lists price_alert when the alert names no webhook', async () => {
     const owner = await anAccount(desk.db);
     await aSubscription(desk.db, { accountId: owner, events: ['transaction'] });
     await aSubscription(desk.db, { accountId: owner, status: 'paused' });
@@ -165,7 +168,7 @@ describe('an alert', () => {
     expect(results.flatMap((result) => result.subscriptionPks)).toEqual([expected]);
   });
 
-  it('with no subscription keeps its event', async () => {
+  it('stores the event when the account has no subscription', async () => {
     const owner = await anAccount(desk.db);
     const mint = newId('req');
     await desk.see(mint, '0.7');

@@ -62,13 +62,13 @@ describe('the lease of a poll', () => {
     expect(await attempt()).toBeNull();
   });
 
-  it('is per venue and kind', async () => {
+  it('is separate for each venue and kind', async () => {
     await acquire('trades');
     await acquire('prices');
     expect(await acquirePollLease(test.db, `${venue}-other`, 'trades', newToken())).not.toBeNull();
   });
 
-  it('starts with no position, and hands the stored one back as it was', async () => {
+  it('starts without a position, and returns the stored position unchanged', async () => {
     const lease = await acquire();
     expect(lease.position).toBeNull();
     const position = { cursor: 'x\u0000\ud800"', at: 1.5, seen: [null, true, 'ż'] };
@@ -77,7 +77,7 @@ describe('the lease of a poll', () => {
     expect((await acquire()).position).toEqual(position);
   });
 
-  it('a position of null starts over', async () => {
+  it('restarts the walk when the position is null', async () => {
     const lease = await acquire();
     await advancePoll(test.db, lease, { page: 2 });
     await advancePoll(test.db, lease, null);
@@ -85,7 +85,7 @@ describe('the lease of a poll', () => {
     expect(await acquire()).toMatchObject({ position: null });
   });
 
-  it('runs out, and then the next one gets it with the position kept', async () => {
+  it('passes to the next process with its position when it expires', async () => {
     const frozen = await acquire();
     expect((await state()).lease_left).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
     await advancePoll(test.db, frozen, 'p1');
@@ -95,7 +95,7 @@ describe('the lease of a poll', () => {
     expect(next.token).not.toBe(frozen.token);
   });
 
-  it('once taken over, the frozen poll can neither advance, renew, release nor abandon it', async () => {
+  it('cannot be advanced, renewed, released or abandoned by a stalled poll after a takeover', async () => {
     const frozen = await acquire();
     await test.db.query(EXPIRE, [venue]);
     const next = await acquire();
@@ -112,7 +112,7 @@ describe('the lease of a poll', () => {
     expect(await advancePoll(test.db, next, 'still theirs')).toBe(true);
   });
 
-  it('that expired cannot be advanced, even without a takeover', async () => {
+  it('cannot be advanced when it has expired, even without a takeover', async () => {
     const lease = await acquire();
     await test.db.query(EXPIRE, [venue]);
     await renewPollLease(test.db, lease);
@@ -130,7 +130,7 @@ describe('the lease of a poll', () => {
     }
   });
 
-  it('an advance that is rolled back keeps the old position', async () => {
+  it('keeps its position when an advance rolls back', async () => {
     const lease = await acquire();
     await advancePoll(test.db, lease, 'committed');
     const failing = test.db.transaction(async (tx) => {
@@ -141,7 +141,7 @@ describe('the lease of a poll', () => {
     expect((await state()).position).toBe('"committed"');
   });
 
-  it('a takeover waits for the page being written, and then finds the lease renewed', async () => {
+  it('stays with its holder when a takeover waits for a page that renews it', async () => {
     const lease = await acquire();
     let taken: ReturnType<typeof attempt> | undefined;
     await test.db.transaction(async (tx) => {
@@ -152,8 +152,8 @@ describe('the lease of a poll', () => {
   });
 });
 
-describe('the end of a poll', () => {
-  it('success records its time, and clears the last error', async () => {
+describe('the poll state', () => {
+  it('records the time of a success and clears the last error', async () => {
     await releasePollLease(test.db, await acquire(), 'venue down');
     await releasePollLease(test.db, await acquire(), null);
     expect(await state()).toMatchObject({
@@ -165,7 +165,7 @@ describe('the end of a poll', () => {
     });
   });
 
-  it('failures are counted, the last one is kept, and the last success is not forgotten', async () => {
+  it('counts failures, and keeps the last error and the last success', async () => {
     await releasePollLease(test.db, await acquire(), null);
     const { last_success_at } = await state();
     expect(await releasePollLease(test.db, await acquire(), 'first')).toBe(1);
@@ -177,7 +177,7 @@ describe('the end of a poll', () => {
     });
   });
 
-  it('abandoned says neither', async () => {
+  it('records neither success nor failure of an abandoned poll', async () => {
     await releasePollLease(test.db, await acquire(), 'first');
     const before = await state();
     await abandonPollLease(test.db, await acquire());
