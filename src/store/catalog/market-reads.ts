@@ -1,7 +1,7 @@
 import type { MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A market as it is stored: venue ids, `numeric` as text, unknown as null. */
+/** A stored market: venue ids, `numeric` as text, unknown as null. */
 export interface StoredMarket {
   pk: bigint;
   venue: string;
@@ -28,7 +28,7 @@ export interface StoredMarket {
   liquidity: string | null;
 }
 
-/** What `toMarket` reads, of `market m` joined with MARKET_PARTS. */
+/** The columns that `toMarket` reads, from `market m` joined with MARKET_PARTS. */
 export const MARKET_COLUMNS = `m.id, m.venue, m.venue_market_id, m.event_id, m.event_title, m.sibling_label, m.title, m.description, m.category, m.tags, m.status,
   m.created_at, m.open_at, m.close_at, m.resolved_at, m.winning_outcome_id, m.resolution_criteria, m.url, m.updated_at,
   s.volume, s.volume_24h, s.liquidity, o.outcomes`;
@@ -92,7 +92,7 @@ export function toMarket(row: MarketRow): StoredMarket {
   };
 }
 
-/** Two venues may use one id: the venue named first in `$1` wins. */
+/** When two venues use one id, the first listed venue in `$1` wins. */
 export const ONE_MARKET = `m.venue = ANY ($1::text[]) AND m.venue_market_id = $2 ORDER BY array_position($1::text[], m.venue) LIMIT 1`;
 
 const FIND_MARKET = sql(
@@ -110,7 +110,7 @@ export async function findMarket(
   return row ? toMarket(row) : null;
 }
 
-/** What the series routes need to know of a market. */
+/** The fields of a market that the series routes need. */
 export interface MarketTokens {
   pk: bigint;
   venue: string;

@@ -3,7 +3,7 @@ import type { MarketRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { keepVersions } from './market-versions.ts';
 
-/** What is stored is compared by its hash; a market that is gone has an empty one, so that any listing differs. */
+/** Compares stored markets by hash. A market that is gone has an empty hash, so that any listing differs. */
 const READ_HASHES = sql(
   'read_market_hashes',
   `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash
@@ -71,11 +71,11 @@ interface LeftOut {
 }
 
 interface WrittenRows {
-  /** Keys by venue id: all markets of the page. */
+  /** Keys by venue id of all markets of the page. */
   pkOf: Map<string, string>;
-  /** Those that were new or differed from what we had. */
+  /** New markets, and markets that differ from their stored rows. */
   changed: MarketRecord[];
-  /** The events that changed markets left for another one. */
+  /** The events that changed markets left. */
   leftEvents: string[];
 }
 
@@ -83,12 +83,12 @@ function iso(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
 }
 
-/** What is compared to tell a changed market; volumes are not part of it. */
+/** The compared fields of a market, without volumes. */
 function toRow(market: MarketRecord) {
   const row = {
     market_id: market.marketId,
     event_id: market.eventId ?? null,
-    // Undefined is not hashed: the hashes of markets without them stay as they were before these fields came.
+    // Undefined fields are not hashed, so that hashes from before these fields stay valid.
     event_title: market.eventTitle,
     sibling_label: market.siblingLabel,
     title: market.title,
@@ -116,7 +116,7 @@ function leavesFieldsOut(market: MarketRecord): boolean {
   return market.isSummary === true || market.isUntagged === true;
 }
 
-/** A market with the fields that its listing leaves out, from the full one. */
+/** A market with the fields that its listing omits, taken from the full record. */
 function withLeftOut(
   market: MarketRecord,
   full: Pick<MarketRecord, 'description' | 'resolutionCriteria' | 'category' | 'tags'>,
@@ -135,14 +135,14 @@ function withLeftOut(
   };
 }
 
-/** The later of two records of a market, with the fields from the earlier one that its own listing leaves out. */
+/** The later of two records of a market, completed from the earlier one with the fields that its own listing omits. */
 function merged(earlier: MarketRecord, later: MarketRecord): MarketRecord {
   const { isSummary: _isSummary, isUntagged: _isUntagged, ...market } = withLeftOut(later, earlier);
   if (later.isSummary && earlier.isSummary) return { ...market, isSummary: true };
   return leavesFieldsOut(earlier) ? { ...market, isUntagged: true } : market;
 }
 
-/** One record per market: the later of two counts, but a summary does not hide what the fuller one says. */
+/** One record per market: the later one, completed from an earlier fuller one when it is a summary. */
 export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
   const byId = new Map<string, MarketRecord>();
   for (const market of page) {
@@ -152,7 +152,7 @@ export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
   return [...byId.values()];
 }
 
-/** Records with what is stored of the fields they leave out. */
+/** Records completed with the stored values of omitted fields. */
 async function completed(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
   return withEventTitles(tx, venue, await withStoredFields(tx, venue, markets));
 }
@@ -162,7 +162,7 @@ const READ_EVENT_TITLES = sql(
   `SELECT event_id, title FROM market_event WHERE venue = $1 AND event_id = ANY ($2::text[]) AND title IS NOT NULL`,
 );
 
-/** Some answers of a venue name an event by its id only. */
+/** Adds stored event titles, because some answers of a venue name an event by its id only. */
 async function withEventTitles(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
   const isUntitled = ({ eventId, eventTitle }: MarketRecord) => eventId !== undefined && eventTitle === undefined;
   const untitled = markets.filter(isUntitled).map(({ eventId }) => eventId);
@@ -175,7 +175,7 @@ async function withEventTitles(tx: Tx, venue: string, markets: readonly MarketRe
   });
 }
 
-/** Records with the stored values of the fields that they omit; only their rows are read. */
+/** Adds the stored values of omitted fields; reads only the rows of such records. */
 async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
   const partial = markets.filter(leavesFieldsOut).map((market) => market.marketId);
   if (partial.length === 0) return [...markets];
@@ -194,9 +194,9 @@ async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketR
 }
 
 /**
- * Writes the market rows of a page that are new or differ from what is stored, and keeps what the differing ones were.
- * Unchanged rows are neither written nor locked. New rows are inserted first, then existing ones locked, both in key
- * order: two writers wait for each other and never in a circle. Each market is named once in `markets`.
+ * Writes the market rows of a page that are new or differ from the stored ones, and keeps the superseded versions. It neither writes nor
+ * locks unchanged rows. It first inserts new rows and then locks existing ones, both in key order, so that two writers cannot deadlock.
+ * Each market appears once in `markets`.
  */
 export async function writeMarketRows(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<WrittenRows> {
   const known = await tx.query<KnownMarket>(READ_HASHES, [venue, markets.map((market) => market.marketId)]);
@@ -215,7 +215,7 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
   for (const row of inserted) pkOf.set(row.venue_market_id, row.id);
   const insertedIds = new Set(inserted.map((row) => row.venue_market_id));
 
-  // Another writer may have inserted some of the new ones meanwhile: they are like the others that exist.
+  // Another writer may have inserted some of the new ones concurrently; they are handled like existing ones.
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
   const updated = await updateMarkets(tx, venue, existing, pkOf);
   const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
@@ -223,8 +223,8 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
 }
 
 /**
- * Locks, then reads again what was compared without a lock. Returns those that really differ, and adds their keys. A record
- * from a cache does not replace a row that changed after the cache had it.
+ * Locks the rows and compares again, because the first comparison ran without a lock. Returns the markets that really differ, and adds
+ * their keys. A record from a cache does not replace a row that changed after the cache entry.
  */
 async function updateMarkets(
   tx: Tx,

@@ -3,13 +3,13 @@ import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { refreshEvents } from './market-events.ts';
 import { keepVersions } from './market-versions.ts';
 
-/** A market that can still trade: the ones a sweep of the catalog must name. */
+/** Statuses of markets that can still trade. A catalog sweep must list them. */
 const TRADABLE = `('created', 'open', 'halted')`;
 
 /**
- * Filtered before it is written, for ON CONFLICT would lock, and so write, every row it meets. OFFSET 0 keeps the
- * look-ups single: a hash join would read the whole table for each page. A cached record does not replace the volumes of a
- * sighting after the cache had it.
+ * Filters rows before the upsert, because ON CONFLICT locks, and so writes, every row it meets. OFFSET 0 keeps single look-ups: a hash
+ * join would read the whole table for each page. A cached record does not replace the volumes of a sighting that is newer than the
+ * cache entry.
  */
 const UPSERT_STATS = sql(
   'upsert_market_stats',
@@ -30,10 +30,9 @@ const UPSERT_STATS = sql(
 );
 
 /**
- * Notes that the venue named these markets, with their volumes; a missing one is found again. The stamp, in epoch
- * milliseconds of the poller's clock, is `sweepStartedAtMs` on the pages of a sweep, so that a market is stamped once a sweep
- * and one clock is compared with itself; on other pages it is the moment when the venue made the record, and kept only where a
- * row is written anyway.
+ * Records that the venue listed these markets, with their volumes; a missing market is found again. On the pages of a sweep the stamp is
+ * `sweepStartedAtMs` (epoch milliseconds of the poller's clock), so that a sweep stamps a market once and one clock is compared with
+ * itself. On other pages it is the time of the venue's record, stored only where a row is written anyway.
  */
 export async function writeSightings(
   tx: Tx,
@@ -63,7 +62,7 @@ const NOTE_LISTED = sql(
      ORDER BY s.market_id FOR NO KEY UPDATE OF s)`,
 );
 
-/** Notes markets that a page of a sweep lists without a record of them: unchanged ones that it leaves out, and refused ones. */
+/** Records the sighting of markets that a sweep page lists without a usable record: omitted unchanged ones, and rejected ones. */
 export async function noteListed(
   tx: Tx,
   venue: string,
@@ -85,9 +84,9 @@ const MARK_MISSING = sql(
 );
 
 /**
- * At the end of a sweep, in the transaction of its last page: notes which tradable markets no page named since `sinceMs`, the
- * start of the sweep or the making of its oldest page. Returns how many. That a market is missing says nothing yet: the venue
- * is asked for it by its id.
+ * At the end of a sweep, in the transaction of its last page: records as missing the tradable markets that no page listed since `sinceMs`,
+ * the start of the sweep or the age of its oldest page. Returns their number. A missing market may still exist: the poller then looks it
+ * up by its id.
  */
 export async function markMissing(tx: Tx, venue: string, sinceMs: number): Promise<number> {
   return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString()])).length;
@@ -110,7 +109,7 @@ export async function missingMarkets(db: Queryable, venue: string, limit: number
   return rows.map((row) => ({ pk: row.pk, marketId: row.venue_market_id }));
 }
 
-/** OFFSET 0: a join might begin with all that are missing, which after a bad sweep is the whole catalog. */
+/** OFFSET 0, because a join might start with all missing markets, after a bad sweep the whole catalog. */
 const LOCK_GONE = sql(
   'lock_gone_markets',
   `SELECT m.id, m.venue, m.event_id FROM market m WHERE m.id = ANY ($1::bigint[]) AND m.status IN ${TRADABLE}
@@ -132,8 +131,8 @@ const CLEAR_MISSING = sql(
 );
 
 /**
- * Ends the search for the `asked` markets: those among `unknown` that are still missing are closed and gone, with a
- * version kept of what they were; the others are missing no more. Returns how many went.
+ * Ends the look-up of the `asked` markets: still missing ones among `unknown` are closed and marked gone, with a version of their last
+ * state; the others cease to be missing. Returns the number of gone markets.
  */
 export async function settleMissing(
   tx: Tx,

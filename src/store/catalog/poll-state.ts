@@ -1,16 +1,16 @@
 import { scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A poll that holds the lease: nobody else polls this kind of this venue until it ends or runs out. */
+/** A held lease: no other process polls this kind of this venue until its release or expiry. */
 export interface PollLease {
   venue: string;
   kind: string;
   token: string;
-  /** Where the walk goes on: the adapter's own JSON; null at the first poll. */
+  /** The position of the walk: the adapter's own JSON; null at the first poll. */
   position: unknown;
 }
 
-/** A killed poller holds up its polls no longer than this; a living one renews it every third of it. */
+/** A killed poller delays its polls at most this long; a running one renews the lease after every third of it. */
 export const POLL_LEASE_SECONDS = 15;
 
 const ACQUIRE = sql(
@@ -23,7 +23,7 @@ const ACQUIRE = sql(
    RETURNING position`,
 );
 
-/** Takes the lease, or returns null when another poll of this kind is under way. */
+/** Takes the lease, or returns null when another poll of this kind is in flight. */
 export async function acquirePollLease(
   db: Queryable,
   venue: string,
@@ -44,9 +44,9 @@ const ADVANCE = sql(
 );
 
 /**
- * Moves the position and renews the lease, in the transaction that writes the page. False when the lease is no longer ours
- * (the process was frozen, say): the caller must roll back, so that an overtaken poll writes nothing.
- * The first page that is stored makes the moment from which the poll counts as kept up.
+ * Advances the position and renews the lease, in the transaction that writes the page. False when this process lost the lease (for
+ * example because it was frozen): the caller must roll back, so that an overtaken poll writes nothing.
+ * The first stored page sets the time from which the poll counts as live.
  */
 export async function advancePoll(tx: Queryable, lease: PollLease, position: unknown): Promise<boolean> {
   const text = position === null ? null : JSON.stringify(position);
@@ -63,8 +63,8 @@ const RELEASE = sql(
 );
 
 /**
- * Ends the poll: with success, or with the reason why not, which venue health shows. Returns the failures in a row, 0 when
- * the lease was no longer ours.
+ * Ends the poll with success, or with an error, which venue health shows. Returns the number of consecutive failures, 0 when this process
+ * had lost the lease.
  */
 export async function releasePollLease(db: Queryable, lease: PollLease, error: string | null): Promise<number> {
   const [row] = await db.query<{ consecutive_failures: number }>(RELEASE, [
@@ -82,7 +82,7 @@ const RENEW = sql(
    WHERE venue = $1 AND kind = $2 AND lease_token = $3 AND lease_until > clock_timestamp()`,
 );
 
-/** Keeps the lease while a slow page is fetched. Does nothing when it was lost. */
+/** Extends the lease during a slow fetch. Has no effect on a lost lease. */
 export async function renewPollLease(db: Queryable, lease: PollLease): Promise<void> {
   await db.query(RENEW, [lease.venue, lease.kind, lease.token]);
 }
@@ -92,7 +92,7 @@ const ABANDON = sql(
   `UPDATE poll_state SET lease_until = NULL, lease_token = NULL WHERE venue = $1 AND kind = $2 AND lease_token = $3`,
 );
 
-/** Gives the lease back with no word on success: the process is stopping. */
+/** Releases the lease without recording success or failure, because the process is stopping. */
 export async function abandonPollLease(db: Queryable, lease: PollLease): Promise<void> {
   await db.query(ABANDON, [lease.venue, lease.kind, lease.token]);
 }

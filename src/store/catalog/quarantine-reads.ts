@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** What an operator looks for; what is absent is not looked at. */
+/** The filters of an operator; absent ones do not apply. */
 interface QuarantineFilter {
   venue?: string;
   kind?: string;
@@ -14,9 +14,9 @@ export interface QuarantineSummary {
   venue: string;
   kind: string;
   reason: string;
-  /** Distinct records; those whose id could not be read, or that are too many to keep apart, count as one. */
+  /** Distinct records; records without a readable id, and surplus ones, count as one. */
   records: number;
-  /** How often they were rejected. */
+  /** The number of rejections. */
   times: number;
   firstSeenMs: number;
   lastSeenMs: number;
@@ -36,9 +36,9 @@ export interface QuarantineEntry {
   lastSeenMs: number;
 }
 
-/** Where a list goes on: the last row of the page before. */
+/** The cursor of a list: the last row of the page before. */
 export interface QuarantineCursor {
-  /** Epoch microseconds, as Postgres keeps them. */
+  /** Epoch microseconds, the precision of Postgres. */
   lastSeenMicros: string;
   venue: string;
   kind: string;
@@ -99,8 +99,8 @@ export async function summarizeQuarantine(db: Queryable, filter: QuarantineFilte
 }
 
 /**
- * Rejected records, the last seen first. `next` is set when there may be more; a record that is seen again while a list is
- * walked moves to its head, so a walk may miss it, and never shows one twice.
+ * Rejected records, last seen first. `next` is set when there may be more. A record that is rejected again during a walk moves to the
+ * head of the list, so a walk may miss it, but never returns one twice.
  */
 export async function listQuarantine(
   db: Queryable,

@@ -1,4 +1,4 @@
-/** How far a page looked back that looks at a bounded number of rows: part of each of its rows, and there without any. */
+/** How far back a query of a bounded number of rows looked: on each of its rows, or on a single row without a result. */
 export interface LookedBack {
   looked_at: number;
   last_pk: string | null;
@@ -7,13 +7,13 @@ export interface LookedBack {
 
 interface BoundedPage<Item> {
   items: Item[];
-  /** The key to go on behind, when more may follow. */
+  /** The key after which the next page starts, when more may follow. */
   next?: bigint;
-  /** Set when the page is short because it looked at enough rows: how far back those reach. */
+  /** Set when the page is short because it reached its row limit: the age of the oldest row it read. */
   lookedBackTo?: Date;
 }
 
-/** The page of what was found, newest first: one more than `limit` says that more follow. */
+/** The page of the found rows, newest first. One row more than `limit` means that more follow. */
 export function boundedPage<Item extends { pk: bigint }>(
   found: readonly Item[],
   looked: LookedBack | undefined,

@@ -5,7 +5,7 @@ import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { lockShards } from '../marks/marks.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
-/** What a candle says, as `numeric` text. */
+/** The values of a candle, as `numeric` text. */
 export interface CandleValues {
   open: string;
   high: string;
@@ -16,7 +16,7 @@ export interface CandleValues {
   trades: number;
 }
 
-/** A bucket in which the stored candle is not the fold of the stored trades; a side that is null has no candle. */
+/** A bucket whose stored candle differs from the fold of the stored trades; null for a side without a candle. */
 export interface CandleDifference {
   tokenId: bigint;
   intervalSeconds: number;
@@ -41,7 +41,7 @@ const TOKENS = sql(
    ORDER BY o.token_id LIMIT $4`,
 );
 
-/** A page of a venue's outcomes by key, or of one market's. */
+/** A page of the outcomes of a venue, or of one of its markets, by key. */
 async function auditedOutcomes(
   db: Queryable,
   venue: string,
@@ -61,8 +61,8 @@ const VALUES = ['open', 'high', 'low', 'close', 'volume', 'notional', 'trades'] 
 const LONGEST_SECONDS = Math.max(...Object.values(INTERVAL_SECONDS));
 
 /**
- * Every interval is folded straight from the trades, not from the interval below, so that the cascade is checked too. A bucket
- * with a mark still waiting is about to be folded: trades, marks and candles are read by one statement, hence in one state.
+ * Folds every interval directly from trades instead of the interval below, so that the audit also checks the cascade. A bucket with a
+ * pending mark will be folded soon and is skipped: one statement reads trades, marks and candles, hence in one snapshot.
  */
 const DIFFERENCES = sql(
   'audit_differences',
@@ -144,9 +144,9 @@ async function mend(tx: Tx, differences: readonly CandleDifference[]): Promise<v
 }
 
 /**
- * Compares the candles of outcomes of one shard, whose bucket starts in `range`, with a fold of their stored trades, under
- * the lock of their shard (DESIGN section 6); with `repair` it mends what differs in the same transaction. Buckets that wait
- * for their fold are left out. `range` must not reach below the oldest trade kept: what was dropped folds to nothing.
+ * Compares the candles of outcomes of one shard with a fold of their stored trades, for buckets that start in `range`, under the lock of
+ * the shard, so that no fold runs concurrently. With `repair` it corrects differences in the same transaction. It skips buckets with a
+ * pending mark. `range` must not reach below the oldest stored trade, because dropped trades fold to nothing.
  */
 function auditCandles(
   db: Database,
@@ -169,10 +169,10 @@ interface AuditProgress {
   differences: CandleDifference[];
 }
 
-/** Outcomes per step: a shard's lock is held for some dozens of them at a time, so that folding goes on meanwhile. */
+/** Outcomes per step. Each step holds a shard's lock for some dozens of them, so that folding continues in between. */
 const OUTCOMES_PER_STEP = 500;
 
-/** Audits a venue, or one market of it, step by step; each step says which outcomes it covered and what differed. */
+/** Audits a venue, or one of its markets, step by step; each step reports its outcomes and differences. */
 export async function* auditVenue(
   db: Database,
   options: { venue: string; marketId?: string; range: TimeRange; repair: boolean },
