@@ -32,7 +32,7 @@ interface Window {
   until: string;
 }
 
-/** One composite value, so that `coalesce` skips the lookups behind the first hit. */
+/** One array value, so that `coalesce` skips the second look-up after a hit of the first. */
 function priceAndTime(row: string): string {
   return `ARRAY[${row}.price, extract(epoch FROM ${row}.received_at)::numeric]`;
 }

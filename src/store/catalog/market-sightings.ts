@@ -85,7 +85,7 @@ const MARK_MISSING = sql(
 
 /**
  * At the end of a sweep, in the transaction of its last page: records as missing the tradable markets that no page listed since `sinceMs`,
- * the start of the sweep or the age of its oldest page. Returns their number. A missing market may still exist: the poller then looks it
+ * the start of the sweep or the time of its oldest page. Returns their number. A missing market may still exist: the poller then looks it
  * up by its id.
  */
 export async function markMissing(tx: Tx, venue: string, sinceMs: number): Promise<number> {

@@ -120,7 +120,7 @@ export function isFullClaim(marks: readonly Mark[], shards: readonly number[], {
   return Math.max(0, ...counts.values()) >= partOf(limit, shards);
 }
 
-/** Claims the remaining ones of exactly these marks. */
+/** Claims exactly the given marks, as far as they still exist. */
 export async function claimTheseMarks(
   tx: Tx,
   stage: Stage,

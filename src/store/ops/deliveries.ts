@@ -58,7 +58,7 @@ type OpsDeliveryPage =
       deliveries: OpsDelivery[];
       /** The key after which the next page starts, when more may follow. */
       next?: bigint;
-      /** Set when the page is short because it reached its row limit: the age of the oldest row it read. */
+      /** Set when the page is short because it reached its row limit: the time of the oldest row it read. */
       lookedBackTo?: Date;
     }
   | { outcome: 'too_many_webhooks' };

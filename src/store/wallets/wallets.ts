@@ -91,7 +91,7 @@ const DELETE_WALLET = sql(
   `UPDATE wallet SET deleted_at = clock_timestamp()
    WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
 );
-/** Deletes the lease too, so that a poll in flight writes nothing. */
+/** Clears the lease too, so that a poll in flight writes nothing. */
 const FORGET_UNWATCHED = sql(
   'forget_unwatched_wallet',
   `UPDATE watched_wallet w SET activity_position = NULL, balance_position = NULL, baseline_at = NULL, polled_at = NULL,

@@ -158,7 +158,7 @@ it('createAlert and DELETE do not wait for an evaluation of their token', async 
   mayCommit.open();
   expect((await evaluating).results[0]?.fired).toHaveLength(30);
   await desk.evaluate();
-  expect(made.outcome === 'created' && (await desk.told(made.alert))).toMatchObject({
+  expect(made.outcome === 'created' && (await desk.stateOf(made.alert))).toMatchObject({
     triggered_price: '0.7',
     events: 1,
   });

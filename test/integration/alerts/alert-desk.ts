@@ -14,15 +14,15 @@ import { drain } from '../../support/drain.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
 
 const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
-const TOLD = sql(
-  'test_told',
+const ALERT_STATE = sql(
+  'test_alert_state',
   `SELECT a.status, a.triggered_price, e.body, (SELECT count(*)::int FROM event WHERE dedupe_key = 'alert:' || a.id) AS events,
      (SELECT count(*)::int FROM delivery d WHERE d.event_pk = e.pk) AS deliveries
    FROM alert a LEFT JOIN event e ON e.id = a.event_id WHERE a.pk = $1`,
 );
 
 /** The stored state of an alert and its event. */
-interface Told {
+interface StoredAlert {
   status: string;
   triggered_price: string | null;
   events: number;
@@ -47,7 +47,7 @@ export interface AlertDesk {
     target: string,
     over?: Partial<AlertFields>,
   ): Promise<{ id: string; pk: bigint }>;
-  told(alert: { pk: bigint }): Promise<Told>;
+  stateOf(alert: { pk: bigint }): Promise<StoredAlert>;
   /** An open market with two outcomes that is not stored yet. */
   market(): { market: MarketRecord; mint: string; other: string };
   list(market: MarketRecord, currency?: string): Promise<void>;
@@ -97,8 +97,8 @@ export async function alertDesk(): Promise<AlertDesk> {
     create(mint, condition, target, over = {}) {
       return db.transaction((tx) => anAlert(tx, { accountId, mint, condition, target, ...over }));
     },
-    async told(alert) {
-      const [row] = await db.query<Told>(TOLD, [alert.pk]);
+    async stateOf(alert) {
+      const [row] = await db.query<StoredAlert>(ALERT_STATE, [alert.pk]);
       if (!row) throw new Error('no such alert');
       return row;
     },

@@ -29,7 +29,7 @@ describe('an alert evaluation with a price in effect at the creation of the aler
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.see(mint, '0.5');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 
   it('ignores prices before the one in effect', async () => {
@@ -38,7 +38,7 @@ describe('an alert evaluation with a price in effect at the creation of the aler
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.see(mint, '0.4');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
   });
 
   it('fires on a price that was written before the alert, committed after it, and changed before the evaluation', async () => {
@@ -53,7 +53,7 @@ describe('an alert evaluation with a price in effect at the creation of the aler
     });
     await desk.see(mint, '0.5');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 
   it('ignores a trade print from before the creation', async () => {
@@ -62,7 +62,7 @@ describe('an alert evaluation with a price in effect at the creation of the aler
     await desk.print(mint, '0.7');
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
   });
 
   it('uses the latest price when its history is past retention', async () => {
@@ -75,7 +75,7 @@ describe('an alert evaluation with a price in effect at the creation of the aler
     await desk.db.query(forget, [mint]);
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 });
 
@@ -88,7 +88,7 @@ describe('an alert on a token without a price', () => {
     await desk.see(mint, '0.39');
     await desk.evaluate();
     expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ status: 'triggered', isTracked: true });
-    expect(await desk.told({ pk })).toMatchObject(FIRED('0.39'));
+    expect(await desk.stateOf({ pk })).toMatchObject(FIRED('0.39'));
   });
 
   it('becomes tracked when a market lists the token, in the currency of its venue', async () => {
@@ -107,7 +107,7 @@ describe('an alert on a token without a price', () => {
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.resolve(market);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 });
 
@@ -123,7 +123,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
     ];
     await desk.resolve(market);
     await desk.evaluate();
-    for (const alert of alerts) expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    for (const alert of alerts) expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 
   it('expires an alert created after the final outcome, despite later prices and prints', async () => {
@@ -135,7 +135,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
     await desk.see(mint, '0.95');
     await desk.print(mint, '0.95');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 
   it('expires an alert on a market that was stored as settled from the start', async () => {
@@ -144,7 +144,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
     await desk.see(mint, '0.9');
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 
   it('keeps alerts of other markets active', async () => {
@@ -154,7 +154,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
     const alert = await desk.create(open.mint, 'above', '0.6');
     await desk.resolve(over.market);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
   });
 
   it('fires an alert that an earlier price met, even when the mark of the final outcome is claimed first', async () => {
@@ -172,7 +172,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
     await desk.db.query(moveBehind);
     const [first] = await desk.evaluate(undefined, 1);
     expect(first).toMatchObject({ fired: [{ alertId: alert.id }], expired: [] });
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 
   it('does not expire a met alert when the final outcome commits during the evaluation', async () => {
@@ -194,9 +194,9 @@ describe('an alert evaluation of a market with a final outcome', () => {
       };
       return evaluateAlerts(interrupted, marks);
     });
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 });
 
@@ -217,9 +217,9 @@ describe('an alert evaluation with exact decimals', () => {
     const alert = await desk.create(mint, condition, target);
     await desk.see(mint, price);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(fires ? FIRED(price) : ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(fires ? FIRED(price) : ACTIVE);
     if (fires) {
-      const { body } = await desk.told(alert);
+      const { body } = await desk.stateOf(alert);
       expect(body).toContain(`"targetPrice":${target},"currentPrice":${price}`);
     }
   });
@@ -236,7 +236,7 @@ it('an alert fires on a spike within one page that also holds another token', as
     await desk.seeIn(tx, mint, '0.5');
   });
   await desk.evaluate();
-  expect(await desk.told(alert)).toMatchObject(FIRED('0.85'));
+  expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.85'));
 });
 
 it('an alert ignores a price with an older venue time than the latest price', async () => {
@@ -248,7 +248,7 @@ it('an alert ignores a price with an older venue time than the latest price', as
     await writePrices(tx, [{ tokenId, asOfMs: Date.now() - 86_400_000, price: decimal('0.9') }]);
   });
   await desk.evaluate();
-  expect(await desk.told(alert)).toMatchObject(ACTIVE);
+  expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
 });
 
 it('alerts of several accounts on one token emit events to their own accounts', async () => {
@@ -261,8 +261,8 @@ it('alerts of several accounts on one token emit events to their own accounts', 
     'test_event_owners',
     `SELECT e.account_id, a.id FROM alert a JOIN event e ON e.id = a.event_id WHERE a.pk = ANY ($1::bigint[]) ORDER BY a.pk`,
   );
-  const told = await desk.db.query(owners, [alerts.map(({ pk }) => pk)]);
-  expect(told).toEqual(
+  const ownersOfEvents = await desk.db.query(owners, [alerts.map(({ pk }) => pk)]);
+  expect(ownersOfEvents).toEqual(
     alerts
       .map(({ id, pk }, index) => ({ pk, row: { account_id: String(accounts[index]), id } }))
       .sort((a, b) => (a.pk < b.pk ? -1 : 1))

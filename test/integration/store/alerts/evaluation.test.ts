@@ -22,10 +22,10 @@ describe('evaluateAlerts', () => {
       await desk.see(mint, '0.5');
       const alert = await desk.create(mint, condition, target);
       await desk.evaluate();
-      expect((await desk.told(alert)).status).toBe('active');
+      expect((await desk.stateOf(alert)).status).toBe('active');
       await desk.see(mint, price);
       await desk.evaluate();
-      expect((await desk.told(alert)).status).toBe(fires ? 'triggered' : 'active');
+      expect((await desk.stateOf(alert)).status).toBe(fires ? 'triggered' : 'active');
     },
   );
 
@@ -40,7 +40,7 @@ describe('evaluateAlerts', () => {
     expect(results.flatMap((result) => result.subscriptionPks)).toEqual([webhook]);
     await desk.see(mint, '0.7');
     await desk.evaluate();
-    const { body, ...row } = await desk.told(alert);
+    const { body, ...row } = await desk.stateOf(alert);
     expect(row).toEqual({ status: 'triggered', triggered_price: '0.61', events: 1, deliveries: 1 });
     expect(JSON.parse(body ?? '')).toMatchObject({
       type: 'price_alert',
@@ -54,7 +54,7 @@ describe('evaluateAlerts', () => {
     await desk.evaluate();
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
   });
 
   it('fires on a spike that ended before the evaluation', async () => {
@@ -63,7 +63,7 @@ describe('evaluateAlerts', () => {
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.see(mint, '0.85', '0.5');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
   });
 
   it('ignores an observation from before the creation of the alert', async () => {
@@ -71,7 +71,7 @@ describe('evaluateAlerts', () => {
     await desk.see(mint, '0.85', '0.5');
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe('active');
+    expect((await desk.stateOf(alert)).status).toBe('active');
   });
 
   it('fires on a trade print, but ignores one that is more than ten minutes late', async () => {
@@ -79,10 +79,10 @@ describe('evaluateAlerts', () => {
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.print(mint, '0.9', 601_000);
     await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe('active');
+    expect((await desk.stateOf(alert)).status).toBe('active');
     await desk.print(mint, '0.81', 599_000);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.81' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.81' });
   });
 
   it('fires an alert that commits while a crossing is evaluated', async () => {
@@ -111,7 +111,7 @@ describe('evaluateAlerts', () => {
     mayCommit();
     const [alert] = await Promise.all(commits);
     await desk.evaluate();
-    expect(await desk.told(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
   });
 
   it('fires on a price that was stamped before the alert and committed after its creation', async () => {
@@ -123,10 +123,10 @@ describe('evaluateAlerts', () => {
       await desk.seeIn(tx, mint, '0.7');
       alert = await desk.create(mint, 'above', '0.6');
       await desk.evaluate();
-      expect((await desk.told(alert)).status).toBe('active');
+      expect((await desk.stateOf(alert)).status).toBe('active');
     });
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
   });
 
   it('fires an alert once when several processes evaluate it', async () => {
@@ -136,7 +136,7 @@ describe('evaluateAlerts', () => {
     await desk.see(mint, '0.7');
     const results = await Promise.all([desk.evaluate(), desk.evaluate(), desk.evaluate()]);
     expect(results.flat(2).flatMap((result) => result.fired)).toHaveLength(20);
-    for (const alert of alerts) expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1 });
+    for (const alert of alerts) expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1 });
   });
 
   it('expires an alert of a final market without an event unless an earlier price met it', async () => {
@@ -148,11 +148,11 @@ describe('evaluateAlerts', () => {
     await desk.see(mint, '0.65');
     await desk.resolve(market);
     await desk.evaluate();
-    expect(await desk.told(expiring)).toMatchObject({ status: 'expired', events: 0 });
-    expect(await desk.told(met)).toMatchObject({ status: 'triggered', triggered_price: '0.65', events: 1 });
+    expect(await desk.stateOf(expiring)).toMatchObject({ status: 'expired', events: 0 });
+    expect(await desk.stateOf(met)).toMatchObject({ status: 'triggered', triggered_price: '0.65', events: 1 });
     const late = await desk.create(mint, 'above', '0.9');
     await desk.evaluate();
-    expect(await desk.told(late)).toMatchObject({ status: 'expired', events: 0 });
+    expect(await desk.stateOf(late)).toMatchObject({ status: 'expired', events: 0 });
   });
 
   it('delivers to the oldest active subscription that lists price_alert when the alert names no webhook', async () => {
@@ -175,6 +175,6 @@ describe('evaluateAlerts', () => {
     const fields = { accountId: owner, mint, condition: 'above', target: '0.6' } as const;
     const alert = await desk.db.transaction((tx) => anAlert(tx, fields));
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 0 });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 0 });
   });
 });
