@@ -3,8 +3,8 @@ const SECONDS = /^\d{1,9}$/;
 const WEEKDAY = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 
 /**
- * Milliseconds that a `Retry-After` header asks for, given as whole seconds or as an HTTP date (RFC 9110 section 10.2.3).
- * A date in the past is 0; anything else than these two forms is undefined.
+ * The pause of a `Retry-After` header in milliseconds, from whole seconds or an HTTP date (RFC 9110 section 10.2.3). A date in the past is
+ * 0; other forms are undefined.
  */
 export function parseRetryAfterMs(header: string | string[] | undefined, nowMs: number): number | undefined {
   const text = (Array.isArray(header) ? header[0] : header)?.trim();

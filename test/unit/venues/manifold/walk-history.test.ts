@@ -93,7 +93,7 @@ describe("the walk back over a market's bets", () => {
     const deaf = await walk(({ beforeMs: _, ...query }) => listOf(bets)(query), request(START, START + 600));
     expect(deaf).toMatchObject({ truncated: expect.stringMatching(/ignores the end/), reached: [START + 600] });
     const crowd = await walk(async () => [...betsAt(START), { id: 'x', contractId: 'c2', createdTime: START }]);
-    expect(crowd).toMatchObject({ ids: ['b0'], truncated: expect.stringMatching(/ignores which market/), pages: 1 });
+    expect(crowd).toMatchObject({ ids: ['b0'], truncated: expect.stringMatching(/ignores the market/), pages: 1 });
   });
 
   it('refuses bets that are not sorted', async () => {

@@ -141,7 +141,7 @@ describe('readHistoryPage', () => {
     feed.isDeaf = true;
     const walker = await new Walker(feed).walk();
     expect(walker.ids).toEqual([]);
-    expect(walker.truncated).toEqual([expect.stringContaining('ignores which market')]);
+    expect(walker.truncated).toEqual([expect.stringContaining('ignores the market')]);
   });
 
   it('asks nothing about an id that no market can have, nor about an empty range', async () => {
