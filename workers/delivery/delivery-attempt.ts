@@ -3,7 +3,6 @@ import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
 import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '../../src/store/deliveries/claims.ts';
-import { recordDelivered } from '../../src/store/deliveries/delivered-attempts.ts';
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
 import type { AttemptOutcome } from '../../src/webhooks/attempt.ts';
 import { decide, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
@@ -48,10 +47,7 @@ export async function attemptDelivery(
     ...(outcome.responseExcerpt !== undefined && { responseExcerpt: outcome.responseExcerpt }),
   };
   const verdict = verdictOf(decision, sent.isCharged);
-  const finished =
-    verdict.state === 'delivered'
-      ? await recordDelivered(context.db, { subscriptionPk: subscription.pk, delivery, attempt })
-      : await finishAttempt(context.db, subscription.pk, delivery, attempt, verdict);
+  const finished = await finishAttempt(context.db, { subscriptionPk: subscription.pk, delivery, attempt }, verdict);
   observe(context, outcome, startedAt, delivery);
   log.info(
     {

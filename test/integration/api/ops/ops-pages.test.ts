@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acquirePollLease, releasePollLease } from '../../../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, POLL_LEASES } from '../../../../src/store/catalog/poll-state.ts';
 import { quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { insertMarks } from '../../../../src/store/marks/marks.ts';
@@ -159,7 +159,7 @@ describe('text of other people', () => {
     ]);
     const lease = await acquirePollLease(db, 'polymarket', 'markets', 'token');
     if (!lease) throw new Error('no lease');
-    await releasePollLease(db, lease, HOSTILE);
+    await POLL_LEASES.release(db, lease, HOSTILE);
     const insertWebhook = sql(
       'test_hostile_webhook',
       `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, pause_reason, failing_since)
@@ -264,7 +264,7 @@ describe('venues', () => {
   it('show each poll with its state, its reason and its rejected records', async () => {
     const lease = await acquirePollLease(api.db, 'polymarket', 'prices', 'token');
     if (!lease) throw new Error('no lease');
-    await releasePollLease(api.db, lease, 'polymarket: the circuit breaker is open');
+    await POLL_LEASES.release(api.db, lease, 'polymarket: the circuit breaker is open');
     const { text } = await viewer.page('/ops/venues/polymarket');
     expect(text).toContain('breaker open');
     expect(text).toContain('polymarket: the circuit breaker is open');
