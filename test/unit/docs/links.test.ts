@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { anchorsOf, PAGES, proseOf, ROOT } from '../../support/markdown.ts';
@@ -97,5 +97,21 @@ describe('the pages of docs', () => {
 
   it('let the README stay short', () => {
     expect(readFileSync(join(ROOT, 'README.md'), 'utf8').split('\n').length).toBeLessThanOrEqual(120);
+  });
+});
+
+describe('comments and configuration files', () => {
+  const SOURCES = ['api', 'bench', 'bin', 'deploy', 'scripts', 'sim', 'src', 'test', 'workers'];
+  const files = SOURCES.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(folder, String(name))),
+  ).filter((file) => /\.(?:ts|mjs|yml|ini)$/.test(file));
+
+  it('refer only to pages and headings that exist', () => {
+    const problems = files.flatMap((file) =>
+      [...readFileSync(join(ROOT, file), 'utf8').matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+(?![\w$-]))?/g)].flatMap(
+        ([target]) => problemOf('README.md', target)?.replace(/^/, `${file}: `) ?? [],
+      ),
+    );
+    expect(problems).toEqual([]);
   });
 });
