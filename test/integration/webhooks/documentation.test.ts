@@ -76,7 +76,7 @@ describe('the numbers on the page are those of the code', () => {
     `Up to ${JITTER * 100} % is added`,
     `twice the planned delay or ${RETRY_AFTER_CAP_SECONDS / 3600} hour`,
     `\`blocked_address\` ends after ${MAX_BLOCKED_ATTEMPTS} attempts, \`invalid_url\` after one`,
-    `At most ${MAX_IN_FLIGHT} attempts of a subscription are under way at once`,
+    `At most ${MAX_IN_FLIGHT} attempts of a subscription are in flight at once`,
     `after ${AUTO_PAUSE_AFTER_DAYS} days without a success and ${AUTO_PAUSE_AFTER_EXHAUSTED} deliveries that used up`,
     `port 443 or ${FIRST_UNPRIVILEGED_PORT} and up`,
     `at most ${MAX_URL_LENGTH} characters`,
