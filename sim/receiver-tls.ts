@@ -6,9 +6,9 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
+import { DAY_MS } from '../src/domain/values/durations.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-const DAY_MS = 86_400_000;
 const CA_DAYS = 3650;
 /** Apple and others refuse leaf certificates that live longer than this. */
 const LEAF_DAYS = 397;

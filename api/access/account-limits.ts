@@ -1,4 +1,5 @@
 import type { AddUsage, UsageEntry, UsageKind } from '../../src/domain/values/usage.ts';
+import { within } from '../../src/domain/values/within.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 
 const WINDOW_MS = 60_000;
@@ -86,7 +87,9 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
     const batch = collect();
     if (batch.length === 0) return;
     try {
-      const totals = await within(syncLimitMs, addUsage(batch.map(({ entry }) => entry)));
+      const totals = await within(syncLimitMs, addUsage(batch.map(({ entry }) => entry)), () => {
+        throw new Error(`the store of limits did not answer in ${syncLimitMs} ms`);
+      });
       batch.forEach(({ use }, i) => {
         // A store that lost its counts knows less than we do.
         use.known = Math.max(use.known + use.sending, totals[i] ?? 0);
@@ -144,16 +147,4 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
 function windowStartMs(accountId: bigint, nowMs: number): number {
   const offsetMs = Number(accountId % 60n) * 1_000;
   return Math.floor((nowMs - offsetMs) / WINDOW_MS) * WINDOW_MS + offsetMs;
-}
-
-async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the store of limits did not answer in ${limitMs} ms`)), limitMs);
-  });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

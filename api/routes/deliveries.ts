@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { findDeliveryWithLog, listDeliveries } from '../../src/store/deliveries/reads.ts';
 import { recoverBatch, retryDelivery } from '../../src/store/deliveries/recovery.ts';
 import { findSubscription } from '../../src/store/deliveries/subscriptions.ts';
@@ -20,7 +21,6 @@ import { accountList } from './account-list.ts';
 import { presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
 import { WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
 
-const DAY_MS = 86_400_000;
 /** How far back a recovery may reach. */
 export const MAX_RECOVERY_DAYS = 14;
 

@@ -1,11 +1,9 @@
 import { JsonText } from '../../src/domain/values/api-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
+import { EXCERPT_BYTES } from '../../src/domain/webhooks/excerpt.ts';
 import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/reads.ts';
 import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';
 import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
-
-/** The maximum stored size of a response body: at this size it may end inside a character. */
-const EXCERPT_BYTES = 4 * 1024;
 
 type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError'>>;
 

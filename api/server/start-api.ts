@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../../src/config/config.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { deriveKey } from '../../src/domain/values/secret-keys.ts';
 import { isLoopbackAddress } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
@@ -80,7 +81,7 @@ export async function startApi(
       latest: createLatestCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
       venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
       decimalFormat: config.decimalFormat,
-      tradeRetentionMs: config.retention.tradesDays * 86_400_000,
+      tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       webhookAllow: config.webhooks.allowCidrs,
       quotas: config.quotas,
       dependencies: [...dependencies, notStopping(signal)],

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import type { Intent, Trade } from '../world/trade-tape.ts';
 import type { World } from '../world/world.ts';
@@ -180,7 +181,7 @@ function limitTakerBet(fill: Fill, nowSecond: number): Wire {
     limitProb: isYes ? limit : 1 - limit,
     isFilled: false,
     isCancelled: false,
-    ...(trade.index % 3 === 0 && { expiresAt: takenMs + 86_400_000 }),
+    ...(trade.index % 3 === 0 && { expiresAt: takenMs + DAY_MS }),
     fills,
   };
 }

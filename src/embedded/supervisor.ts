@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../domain/values/within.ts';
 import type { Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG } from '../runtime/lifecycle.ts';
 
@@ -112,7 +112,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         if (stopping !== undefined) {
           log[code === 0 ? 'info' : 'warn'](exit, 'process stopped');
         } else if (code === EXIT_CONFIG) {
-          await Promise.race([outputClosed, delay(OUTPUT_DRAIN_MS)]);
+          await within(OUTPUT_DRAIN_MS, outputClosed, () => undefined);
           outcome = { fatal: { name: spec.name } };
           log.info(exit, 'process cannot run; stopping everything');
           await stop();

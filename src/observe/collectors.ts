@@ -1,3 +1,5 @@
+import { within } from '../domain/values/within.ts';
+
 /** Reads gauges from their sources: the database, the queue store, a pool. */
 export interface Collector {
   /** A label value: one of a few fixed words. */
@@ -58,10 +60,7 @@ export class Collectors {
       });
     }
     if (!entry.running) return;
-    const inTime = await withinMs(entry.running, this.#waitMs);
-    if (inTime) return;
-    this.#onFailure(entry.collector.name);
-    entry.collector.forget();
+    await within(this.#waitMs, entry.running, () => this.#fail(entry.collector));
   }
 
   async #read(collector: Collector): Promise<void> {
@@ -69,20 +68,12 @@ export class Collectors {
       await collector.read();
     } catch {
       // Other users of the source log the cause; here it would be a line per scrape.
-      this.#onFailure(collector.name);
-      collector.forget();
+      this.#fail(collector);
     }
   }
-}
 
-async function withinMs(running: Promise<void>, limitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const expiry = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs);
-  });
-  try {
-    return await Promise.race([running.then(() => true), expiry]);
-  } finally {
-    clearTimeout(timer);
+  #fail(collector: Collector): void {
+    this.#onFailure(collector.name);
+    collector.forget();
   }
 }

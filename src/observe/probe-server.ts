@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:http';
+import { within } from '../domain/values/within.ts';
 import type { Metrics } from './metrics.ts';
 
 /** A dependency of the process. `check` rejects when it is unavailable. */
@@ -19,21 +20,15 @@ const CHECK_TIMEOUT_MS = 2_000;
 
 /** Checks all dependencies at once. A check without an answer in 2 s counts as unavailable. */
 export async function readiness(dependencies: readonly Dependency[]): Promise<Readiness> {
-  const results = await Promise.allSettled(dependencies.map(async (dependency) => withTimeout(dependency.check())));
+  const results = await Promise.allSettled(
+    dependencies.map(async (dependency) => within(CHECK_TIMEOUT_MS, dependency.check(), noAnswer)),
+  );
   const missing = dependencies.filter((_, index) => results[index]?.status === 'rejected');
   return { isReady: missing.every(({ mayBeMissing }) => mayBeMissing), missing: missing.map(({ name }) => name) };
 }
 
-async function withTimeout(check: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const expiry = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer')), CHECK_TIMEOUT_MS);
-  });
-  try {
-    await Promise.race([check, expiry]);
-  } finally {
-    clearTimeout(timer);
-  }
+function noAnswer(): never {
+  throw new Error('no answer');
 }
 
 /** The checks of the process itself, beside its dependencies. */

@@ -2,9 +2,9 @@ import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { asError } from '../domain/values/errors.ts';
+import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import { VenueError } from './errors.ts';
 import { isDeeperThan } from './json-depth.ts';
-import { parseRetryAfterMs } from './retry-after.ts';
 
 interface AttemptOptions {
   venue: string;
@@ -64,11 +64,11 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
 }
 
 function statusError(venue: string, statusCode: number, header: string | string[] | undefined): VenueError {
-  const retryAfterMs = parseRetryAfterMs(header, Date.now());
+  const retryAfter = parseRetryAfter(header, Date.now());
   return new VenueError(venue, statusCode === 429 ? 'rate_limited' : 'http_status', `HTTP ${statusCode}`, {
     retryable: statusCode >= 500 || statusCode === 429 || statusCode === 408,
     statusCode,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(retryAfter !== undefined && { retryAfterMs: retryAfter * 1000 }),
   });
 }
 

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
+import { EXCERPT_BYTES } from '../domain/webhooks/excerpt.ts';
 import { DeadlineError } from './attempt-errors.ts';
 
 /** The connection is closed after this much of the response body. */
 export const MAX_READ_BYTES = 16 * 1024;
-export const EXCERPT_BYTES = 4 * 1024;
 
 interface PostRequest {
   readonly url: URL;

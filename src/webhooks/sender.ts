@@ -1,3 +1,4 @@
+import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import type { Cidr } from '../domain/webhooks/address-policy.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
@@ -6,7 +7,6 @@ import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { createGuardedAgent } from './guarded-agent.ts';
 import { createResolver, type NameResolver } from './resolver.ts';
-import { parseRetryAfter } from './retry-after.ts';
 
 const DEFAULT_DEADLINE_MS = 15_000;
 export const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
@@ -115,6 +115,6 @@ function outcomeOf(result: Exchange, durationMs: number, nowMs: number): Attempt
   if (statusCode < 300) return { kind: 'delivered', statusCode, durationMs, responseExcerpt };
   const errorCode: AttemptErrorCode = statusCode < 400 ? 'redirect' : 'http_status';
   const failed: FailedOutcome = { kind: 'failed', errorCode, statusCode, durationMs, responseExcerpt };
-  const retryAfterSeconds = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, nowMs);
+  const retryAfterSeconds = parseRetryAfter(retryAfter, nowMs);
   return retryAfterSeconds === undefined ? failed : { ...failed, retryAfterSeconds };
 }

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
@@ -8,8 +9,6 @@ import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
 import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { defineJob } from '../process/define.ts';
-
-const DAY_MS = 86_400_000;
 
 /**
  * Makes the partitions of the days to come, drops those past their retention, and prunes what is kept by age or number.

@@ -1,4 +1,5 @@
 import { VENUES } from '../../src/domain/markets/venue.ts';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import type { Collector } from '../../src/observe/collectors.ts';
 import { MarkAges } from '../../src/observe/mark-ages.ts';
 import { JOBS, queuesOfRole, type Role } from '../../src/queues/jobs.ts';
@@ -9,8 +10,6 @@ import { countDueDeliveries, pollAges, stageStates, storageState, walletAges } f
 import { STAGES } from '../../src/store/marks/marks.ts';
 import { refoldProgress, refoldShare } from '../../src/store/series/candle-refold.ts';
 import type { WorkerDeps } from './deps.ts';
-
-const DAY_MS = 86_400_000;
 
 /** What the processes of a role read from the database and the queue store when they are scraped: each what it owns. */
 export function gaugesOf(role: Role, deps: WorkerDeps): Collector[] {

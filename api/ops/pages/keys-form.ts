@@ -1,4 +1,5 @@
 import { SCOPES } from '../../../src/domain/values/api-key.ts';
+import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { ApiKeyRequest } from '../../../src/store/accounts/accounts.ts';
 import type { AccountQuotas } from '../../../src/store/accounts/quotas.ts';
@@ -7,7 +8,6 @@ import { type ErrorDetail, invalidRequest } from '../../errors.ts';
 const MAX_NAME_LENGTH = 100;
 /** The maximum of a Postgres integer column. */
 export const MAX_LIMIT = 2_147_483_647;
-const DAY_MS = 86_400_000;
 
 /** The form of a new key. @throws ApiError `invalid_request` with everything that is wrong. */
 export function readKeyForm(form: URLSearchParams, nowMs: number): ApiKeyRequest {

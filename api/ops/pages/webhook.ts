@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import {
@@ -20,7 +21,6 @@ import { shortId, shownUrl } from './shown-values.ts';
 import { hourChart } from './webhook-chart.ts';
 
 const PATH = '/ops/webhooks/:webhook_id';
-const DAY_MS = 86_400_000;
 
 type WebhookDeps = Pick<ApiDeps, 'db' | 'producer'>;
 

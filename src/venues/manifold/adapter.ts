@@ -1,5 +1,6 @@
 import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
+import { DAY_MS } from '../../domain/values/durations.ts';
 import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
@@ -48,7 +49,7 @@ interface ManifoldOptions {
 const MARKET_SETTINGS: MarketWalkSettings = {
   pageSize: 1_000,
   fullWalkEveryMs: 2 * 3_600_000,
-  answersOfResolvedMs: 30 * 86_400_000,
+  answersOfResolvedMs: 30 * DAY_MS,
   maxRecentPages: 20,
   answersPerCall: 20,
 };
