@@ -15,7 +15,7 @@ describe('parseRetryAfterMs', () => {
     expect(parseRetryAfterMs(header, NOW)).toBe(ms);
   });
 
-  it.each([undefined, '', 'later', '-5', '1.5x'])('does not read %j', (header) => {
+  it.each([undefined, '', 'later', '-5', '1.5x'])('returns undefined for %j', (header) => {
     expect(parseRetryAfterMs(header, NOW)).toBeUndefined();
   });
 });
