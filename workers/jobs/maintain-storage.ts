@@ -11,8 +11,8 @@ import { retirePartitions } from '../../src/store/series/retention.ts';
 import { defineJob } from '../process/define.ts';
 
 /**
- * Makes the partitions of the days to come, drops those past their retention, and prunes what is kept by age or number.
- * Candles and snapshots are kept for ever. What it does not get to, the next run does.
+ * Makes the partitions of the next days, drops partitions past their retention, and prunes rows by age or number. Candles and
+ * snapshots have no retention. The next run continues where this one stops.
  */
 export const maintainStorage = defineJob('maintain-storage', async (_data, context) => {
   const { db, partitions, config, now, signal, log } = context;

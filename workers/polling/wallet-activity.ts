@@ -129,7 +129,7 @@ export async function rereadActivity(
   });
 }
 
-/** True when the host accepts no requests at present, whatever their wallet. A 403 refuses the client as such. */
+/** True when the host accepts no requests for any wallet at present. A 403 refuses the client as such. */
 export function isHostAway({ code, statusCode }: VenueError): boolean {
   return ['circuit_open', 'rate_limited', 'aborted'].includes(code) || statusCode === 403;
 }
