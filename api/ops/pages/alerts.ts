@@ -65,7 +65,7 @@ function filters({ id = '', status, account = '', mint = '', market }: OpsAlertF
     html`${choice({ label: 'Status', name: 'status', value: status ?? '', options: anyOf(ALERT_STATUSES) })}
 ${field({ label: 'Account', name: 'account', value: account, hint: 'name or number' })}
 ${field({ label: 'Token', name: 'token', value: mint, hint: 'mint or outcome id' })}
-${field({ label: 'Market', name: 'market', value: market?.marketId ?? '', hint: 'id of the venue' })}
+${field({ label: 'Market', name: 'market', value: market?.marketId ?? '', hint: 'market id of the venue' })}
 ${field({ label: 'Alert', name: 'id', value: id, hint: 'id of the alert' })}`,
   );
 }
@@ -136,7 +136,7 @@ function fired(nowMs: number) {
 function parkedTable(parked: readonly ParkedMark[], nowMs: number): Html {
   const more = parked.length > MAX_PARKED_SHOWN;
   return html`<section aria-labelledby="parked"><h2 id="parked">Dead letters</h2>
-<p class="lead">Marks that failed repeatedly. Other work continues without them. The next start of the process retries them.</p>
+<p class="lead">Marks that failed. Other work continues without them. The next start of the process retries them.</p>
 ${table<ParkedMark>({
   caption: 'Dead-lettered marks, newest first',
   columns: [

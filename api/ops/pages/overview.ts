@@ -158,7 +158,7 @@ function ingest(polls: readonly PollAge[], venues: readonly EnabledVenue[]): Htm
         ? 'never polled'
         : lag === null
           ? `${stalest.kind}: no success yet`
-          : `since the last ${stalest.kind} poll`
+          : `since the last success of ${stalest.kind}`
     }</small></span>
 <p class="under">${
       scheduled.length === 0

@@ -74,7 +74,7 @@ ${pollTable(profile, polls, nowMs)}</section>`;
 ${pollTable(profile, polls, nowMs)}${breakerNote()}
 <h2>Markets</h2>${countTable(counts.filter((each) => each.venue === venue))}
 <h2 id="rejected">Rejected records</h2>
-<p class="lead">Invalid records. oddswire does not store them, but stores the other records of the page. The quarantine keeps them for 30 days.</p>
+<p class="lead">Invalid records, which the quarantine keeps for 30 days. oddswire stores the other records of the same page.</p>
 ${rejectionTable(
   rejected.filter((each) => each.venue === venue),
   nowMs,

@@ -106,7 +106,7 @@ async function delivered(pk: bigint, eventId: string): Promise<ReceivedRequest> 
 
 async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   return call.then(
-    () => expect.unreachable('it was answered'),
+    () => expect.unreachable('the call returned'),
     (error: unknown) => error,
   );
 }

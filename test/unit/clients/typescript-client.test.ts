@@ -46,7 +46,7 @@ const hook = { url: 'https://hooks.example.com/', events: ['price_alert' as cons
 /** The error of a call. */
 async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   return call.then(
-    () => expect.unreachable('it was answered'),
+    () => expect.unreachable('the call returned'),
     (error: unknown) => error,
   );
 }
