@@ -32,7 +32,7 @@ const KEEP_VERSIONS = sql(
  * in a statement before this one: what an outlived writer committed is visible then. Returns the moment of the change,
  * as text with microseconds: the caller writes it to `market.updated_at`, so that versions join without gap or overlap.
  */
-export async function keepVersions(tx: Tx, marketPks: readonly string[]): Promise<string> {
+export async function keepVersions(tx: Tx, marketPks: readonly bigint[]): Promise<string> {
   const [row] = await tx.query<{ at: string }>(KEEP_VERSIONS, [marketPks]);
   return row?.at ?? '-infinity';
 }

@@ -24,7 +24,7 @@ const TOLD = sql(
 /** The final state of an alert. */
 interface Told {
   status: string;
-  triggered_price: string | null;
+  triggeredPrice: string | null;
   events: number;
   deliveries: number;
   body: string | null;

@@ -18,9 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => desk.drop());
 
-const FIRED = (price: string) => ({ status: 'triggered', triggered_price: price, events: 1 });
-const ACTIVE = { status: 'active', triggered_price: null, events: 0 };
-const EXPIRED = { status: 'expired', triggered_price: null, events: 0 };
+const FIRED = (price: string) => ({ status: 'triggered', triggeredPrice: price, events: 1 });
+const ACTIVE = { status: 'active', triggeredPrice: null, events: 0 };
+const EXPIRED = { status: 'expired', triggeredPrice: null, events: 0 };
 
 describe('the price in effect when an alert was made', () => {
   it('fires it, however soon it moved on before anybody looked', async () => {
@@ -264,7 +264,7 @@ it('alerts of several accounts on one token each tell their own account', async 
   const told = await desk.db.query(owners, [alerts.map(({ pk }) => pk)]);
   expect(told).toEqual(
     alerts
-      .map(({ id, pk }, index) => ({ pk, row: { account_id: String(accounts[index]), id } }))
+      .map(({ id, pk }, index) => ({ pk, row: { accountId: accounts[index], id } }))
       .sort((a, b) => (a.pk < b.pk ? -1 : 1))
       .map(({ row }) => row),
   );

@@ -38,7 +38,7 @@ describe('an alert', () => {
     await desk.see(mint, '0.7');
     await desk.evaluate();
     const { body, ...row } = await desk.told(alert);
-    expect(row).toEqual({ status: 'triggered', triggered_price: '0.61', events: 1, deliveries: 1 });
+    expect(row).toEqual({ status: 'triggered', triggeredPrice: '0.61', events: 1, deliveries: 1 });
     expect(JSON.parse(body ?? '')).toMatchObject({
       type: 'price_alert',
       data: { alertId: alert.id, tokenMint: mint, condition: 'above', targetPrice: 0.6, currentPrice: 0.61 },
@@ -51,7 +51,7 @@ describe('an alert', () => {
     await desk.evaluate();
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
   it('fires on a spike that came and went before it was evaluated', async () => {
@@ -60,7 +60,7 @@ describe('an alert', () => {
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.see(mint, '0.85', '0.5');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.85' });
   });
 
   it('does not fire on an observation from before its creation', async () => {
@@ -79,7 +79,7 @@ describe('an alert', () => {
     expect((await desk.told(alert)).status).toBe('active');
     await desk.print(mint, '0.81', 599_000);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.81' });
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.81' });
   });
 
   it('committed while a crossing is being evaluated is not missed', async () => {
@@ -108,7 +108,7 @@ describe('an alert', () => {
     mayCommit();
     const [alert] = await Promise.all(commits);
     await desk.evaluate();
-    expect(await desk.told(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.told(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
   it('made after a price was stamped and before it was committed fires on it as the current price', async () => {
@@ -123,7 +123,7 @@ describe('an alert', () => {
       expect((await desk.told(alert)).status).toBe('active');
     });
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
   it('evaluated by several processes at once fires once', async () => {
@@ -146,7 +146,7 @@ describe('an alert', () => {
     await desk.resolve(market);
     await desk.evaluate();
     expect(await desk.told(expiring)).toMatchObject({ status: 'expired', events: 0 });
-    expect(await desk.told(met)).toMatchObject({ status: 'triggered', triggered_price: '0.65', events: 1 });
+    expect(await desk.told(met)).toMatchObject({ status: 'triggered', triggeredPrice: '0.65', events: 1 });
     const late = await desk.create(mint, 'above', '0.9');
     await desk.evaluate();
     expect(await desk.told(late)).toMatchObject({ status: 'expired', events: 0 });
