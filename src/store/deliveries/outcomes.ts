@@ -76,7 +76,7 @@ async function finishDeliveries(
   made: readonly MadeAttempt[],
   verdict: DeliveryVerdict,
 ): Promise<ReadonlySet<bigint>> {
-  const rows = await tx.query<{ pk: string }>(FINISH_DELIVERIES, [
+  const rows = await tx.query<{ pk: bigint }>(FINISH_DELIVERIES, [
     made.map(({ delivery }) => delivery.pk),
     made.map(({ delivery }) => delivery.attemptCount),
     made.map(({ delivery }) => delivery.lease),
@@ -89,7 +89,7 @@ async function finishDeliveries(
     made.map(({ attempt }) => attempt.errorCode ?? null),
     made.map(({ attempt }) => (attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt))),
   ]);
-  return new Set(rows.map((row) => BigInt(row.pk)));
+  return new Set(rows.map((row) => row.pk));
 }
 
 /**
@@ -127,13 +127,13 @@ export async function finishDelivered(db: Database, made: readonly MadeAttempt[]
   const counted = made.filter(({ delivery }) => !delivery.isTest);
   return db.transaction(async (tx) => {
     const subscriptionPks = [...new Set(counted.map(({ subscriptionPk }) => subscriptionPk))];
-    const recovering = await tx.query<{ pk: string }>(LOCK_RECOVERING, [subscriptionPks]);
+    const recovering = await tx.query<{ pk: bigint }>(LOCK_RECOVERING, [subscriptionPks]);
     await tx.query(LOCK_DELIVERIES, [made.map(({ delivery }) => delivery.pk)]);
     const recorded = await finishDeliveries(tx, made, { state: 'delivered' });
     const succeeded = new Set(
       counted.filter(({ delivery }) => recorded.has(delivery.pk)).map(({ subscriptionPk }) => subscriptionPk),
     );
-    const recovered = recovering.map((row) => row.pk).filter((pk) => succeeded.has(BigInt(pk)));
+    const recovered = recovering.map((row) => row.pk).filter((pk) => succeeded.has(pk));
     if (recovered.length > 0) await tx.query(NOTE_SUCCESSES, [recovered]);
     return recorded;
   });
@@ -182,15 +182,15 @@ function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict):
   const isExhausted = verdict.state === 'failed';
   const isCharged = !delivery.isTest && !(isExhausted && verdict.isCharged === false);
   return db.transaction(async (tx) => {
-    const [subscription] = isCharged ? await tx.query<{ is_active: boolean }>(LOCK_SUBSCRIPTION, [subscriptionPk]) : [];
+    const [subscription] = isCharged ? await tx.query<{ isActive: boolean }>(LOCK_SUBSCRIPTION, [subscriptionPk]) : [];
     const recorded = await finishDeliveries(tx, [made], verdict);
     if (recorded.size === 0) return { isRecorded: false };
     if (!subscription) return { isRecorded: true };
     const isGone = isExhausted && verdict.pause === 'gone';
     const values = [subscriptionPk, isExhausted ? 1 : 0, isGone];
-    const [noted] = await tx.query<{ is_paused: boolean; pause_reason: string | null }>(NOTE_FAILURE, values);
-    const pausedFor = noted?.is_paused ? noted.pause_reason : null;
-    if (!subscription.is_active || pausedFor === null) return { isRecorded: true };
+    const [noted] = await tx.query<{ isPaused: boolean; pauseReason: string | null }>(NOTE_FAILURE, values);
+    const pausedFor = noted?.isPaused ? noted.pauseReason : null;
+    if (!subscription.isActive || pausedFor === null) return { isRecorded: true };
     const cancelled = await cancelPending(tx, subscriptionPk, { tests: false });
     return { isRecorded: true, pausedFor, cancelled };
   });

@@ -41,12 +41,12 @@ const attempt = (kind = 'trades') => acquirePollLease(test.db, venue, kind, newT
 
 interface State {
   position: string | null;
-  lease_token: string | null;
-  lease_left: number | null;
-  last_attempt_at: Date | null;
-  last_success_at: Date | null;
-  last_error: string | null;
-  consecutive_failures: number;
+  leaseToken: string | null;
+  leaseLeft: number | null;
+  lastAttemptAt: Date | null;
+  lastSuccessAt: Date | null;
+  lastError: string | null;
+  consecutiveFailures: number;
 }
 async function state(kind = 'trades'): Promise<State> {
   const [row] = await test.db.query<State>(READ, [venue, kind]);
@@ -86,7 +86,7 @@ describe('the lease of a poll', () => {
 
   it('runs out, and then the next one gets it with the position kept', async () => {
     const frozen = await acquire();
-    expect((await state()).lease_left).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
+    expect((await state()).leaseLeft).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
     await advancePoll(test.db, frozen, 'p1');
     await test.db.query(EXPIRE, [venue]);
     const next = await acquire();
@@ -100,14 +100,14 @@ describe('the lease of a poll', () => {
     const next = await acquire();
     await advancePoll(test.db, next, 'theirs');
     await test.db.query(NEARLY, [venue]);
-    const before = { ...(await state()), lease_left: 0 };
+    const before = { ...(await state()), leaseLeft: 0 };
     await expect(advancePoll(test.db, frozen, 'mine')).rejects.toThrow(LeaseLostError);
     await POLL_LEASES.renew(test.db, frozen);
     expect(await POLL_LEASES.release(test.db, frozen, 'late')).toBe(0);
     expect(await POLL_LEASES.release(test.db, frozen, null)).toBe(0);
     await POLL_LEASES.abandon(test.db, frozen);
-    expect((await state()).lease_left).toBeLessThan(5.1);
-    expect({ ...(await state()), lease_left: 0 }).toEqual(before);
+    expect((await state()).leaseLeft).toBeLessThan(5.1);
+    expect({ ...(await state()), leaseLeft: 0 }).toEqual(before);
     await advancePoll(test.db, next, 'still theirs');
   });
 
@@ -115,7 +115,7 @@ describe('the lease of a poll', () => {
     const lease = await acquire();
     await test.db.query(EXPIRE, [venue]);
     await POLL_LEASES.renew(test.db, lease);
-    expect((await state()).lease_left).toBeLessThan(0);
+    expect((await state()).leaseLeft).toBeLessThan(0);
     await expect(advancePoll(test.db, lease, 'late')).rejects.toThrow(LeaseLostError);
     expect((await state()).position).toBeNull();
   });
@@ -125,7 +125,7 @@ describe('the lease of a poll', () => {
     for (const renew of [() => POLL_LEASES.renew(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
       await test.db.query(NEARLY, [venue]);
       await renew();
-      expect((await state()).lease_left).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
+      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
     }
   });
 
@@ -156,23 +156,23 @@ describe('the end of a poll', () => {
     await POLL_LEASES.release(test.db, await acquire(), 'venue down');
     await POLL_LEASES.release(test.db, await acquire(), null);
     expect(await state()).toMatchObject({
-      lease_token: null,
-      lease_left: null,
-      last_success_at: expect.any(Date),
-      last_error: null,
-      consecutive_failures: 0,
+      leaseToken: null,
+      leaseLeft: null,
+      lastSuccessAt: expect.any(Date),
+      lastError: null,
+      consecutiveFailures: 0,
     });
   });
 
   it('failures are counted, the last one is kept, and the last success is not forgotten', async () => {
     await POLL_LEASES.release(test.db, await acquire(), null);
-    const { last_success_at } = await state();
+    const { lastSuccessAt } = await state();
     expect(await POLL_LEASES.release(test.db, await acquire(), 'first')).toBe(1);
     expect(await POLL_LEASES.release(test.db, await acquire(), 'bad \u0000 text \ud800')).toBe(2);
     expect(await state()).toMatchObject({
-      last_success_at,
-      last_error: 'bad \uFFFD text \uFFFD',
-      consecutive_failures: 2,
+      lastSuccessAt,
+      lastError: 'bad \uFFFD text \uFFFD',
+      consecutiveFailures: 2,
     });
   });
 
@@ -180,12 +180,12 @@ describe('the end of a poll', () => {
     await POLL_LEASES.release(test.db, await acquire(), 'first');
     const before = await state();
     await POLL_LEASES.abandon(test.db, await acquire());
-    const { last_error, consecutive_failures, last_success_at, lease_token } = await state();
-    expect({ last_error, consecutive_failures, last_success_at, lease_token }).toEqual({
-      last_error: 'first',
-      consecutive_failures: 1,
-      last_success_at: before.last_success_at,
-      lease_token: null,
+    const { lastError, consecutiveFailures, lastSuccessAt, leaseToken } = await state();
+    expect({ lastError, consecutiveFailures, lastSuccessAt, leaseToken }).toEqual({
+      lastError: 'first',
+      consecutiveFailures: 1,
+      lastSuccessAt: before.lastSuccessAt,
+      leaseToken: null,
     });
     expect(await attempt()).not.toBeNull();
   });

@@ -66,19 +66,19 @@ describe('many delivered attempts in one transaction', () => {
     if (alone === undefined) throw new Error('nothing was claimed');
     await finishAttempt(test.db, alone, DELIVERED);
     expect(await finishDelivered(test.db, made)).toEqual(new Set(made.map(({ delivery }) => delivery.pk)));
-    const { delivered_at: _at, due_in: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
+    const { deliveredAt: _at, dueIn: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
     for (const { delivery, attempt } of made) {
       const stored = await storedDelivery(test.db, delivery.pk);
-      expect(stored).toMatchObject({ ...expected, last_status_code: attempt.statusCode });
-      expect(stored.delivered_at).toBeInstanceOf(Date);
+      expect(stored).toMatchObject({ ...expected, lastStatusCode: attempt.statusCode });
+      expect(stored.deliveredAt).toBeInstanceOf(Date);
       expect(await storedAttempts(test.db, delivery.pk)).toEqual([
         {
-          attempt_number: 1,
+          attemptNumber: 1,
           outcome: 'delivered',
-          status_code: attempt.statusCode,
-          error_code: null,
-          duration_ms: Math.round(attempt.durationMs),
-          response_excerpt: attempt.responseExcerpt ?? null,
+          statusCode: attempt.statusCode,
+          errorCode: null,
+          durationMs: Math.round(attempt.durationMs),
+          responseExcerpt: attempt.responseExcerpt ?? null,
         },
       ]);
     }
@@ -91,7 +91,7 @@ describe('many delivered attempts in one transaction', () => {
     await finishDelivered(test.db, made.slice(1, 2));
     await test.db.query(SET_STATUS, [cancelled, 'cancelled']);
     expect(await finishDelivered(test.db, made)).toEqual(new Set([cancelled, plain]));
-    expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attempt_count: 0 });
+    expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attemptCount: 0 });
     expect(await storedAttempts(test.db, lost ?? 0n)).toEqual([]);
     expect(await storedAttempts(test.db, finished ?? 0n)).toHaveLength(1);
     // The receiver has it, even when it was cancelled meanwhile.
@@ -114,7 +114,7 @@ describe('many delivered attempts in one transaction', () => {
     await finishDelivered(test.db, made);
     const counts = [];
     for (const pk of [...made.map(({ subscriptionPk }) => subscriptionPk), outsider]) {
-      counts.push((await storedSubscription(test.db, pk)).exhausted_count);
+      counts.push((await storedSubscription(test.db, pk)).exhaustedCount);
     }
     expect(counts).toEqual([0, 0, 3, 3, 3]);
   });
@@ -165,7 +165,7 @@ describe('attempts that end one after the other', () => {
       'rejected',
       'fulfilled',
     ]);
-    expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', is_locked: true });
+    expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', isLocked: true });
   });
 
   it('all fail when the database is away, and the next ones do not', async () => {
