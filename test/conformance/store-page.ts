@@ -14,10 +14,10 @@ import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
 import { type PageStore, writePage } from '../../workers/polling/polling.ts';
 import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
 
-/** Returns how many records changed something. */
+/** Returns the number of records that changed something. */
 type Write = (tx: Tx, records: readonly unknown[], nowMs: number) => Promise<number>;
 
-/** As the poll jobs write them, but for every outcome that is named. */
+/** Written as by the poll jobs, but for every named outcome. */
 function writerOf(venue: VenueName, kind: PollKind): Write {
   const { currency } = VENUES[venue];
   const tokensOf = (tx: Tx, records: readonly { outcomeId: string }[]) =>
@@ -58,7 +58,7 @@ function writerOf(venue: VenueName, kind: PollKind): Write {
   return writers[kind];
 }
 
-/** Stores an answer as the poll jobs do, in one page. The partitions around now must exist. */
+/** Stores an answer like the poll jobs, in one page. The partitions around now must exist. */
 export async function storePage(
   db: Database,
   partitions: Partitions,
