@@ -11,7 +11,7 @@ const problemsOf = (...argv: string[]) => problemsIn(() => parse(...argv));
 const CREATE = ['create', '--account', 'acme', '--name', 'laptop'] as const;
 
 describe('the arguments of keys', () => {
-  it('create: every scope and no end, unless told', () => {
+  it('create a key with every scope and no expiry by default', () => {
     expect(parse(...CREATE)).toEqual({
       verb: 'create',
       json: false,
@@ -42,7 +42,7 @@ describe('the arguments of keys', () => {
     expect(parse(...CREATE, '--expires', text)).toMatchObject({ expiresAt: new Date(atMs) });
   });
 
-  it('the other verbs', () => {
+  it('accept the other commands', () => {
     expect(parse('list')).toEqual({ verb: 'list', json: false });
     expect(parse('list', '--account', 'acme', '--json')).toEqual({ verb: 'list', json: true, account: 'acme' });
     expect(parse('revoke', 'chosen-00ff')).toEqual({ verb: 'revoke', json: false, id: 'chosen-00ff' });
@@ -54,7 +54,7 @@ describe('the arguments of keys', () => {
     });
   });
 
-  it('name everything that is wrong at once, by the field', () => {
+  it('report every problem at once, by field', () => {
     expect(
       problemsOf('create', '--account', ' ', '--scopes', 'markets,,alerts', '--expires', '0d', '--x', 'y'),
     ).toEqual([
@@ -96,7 +96,7 @@ describe('the arguments of keys', () => {
     expect(problemsOf(...argv)).toEqual([problem]);
   });
 
-  it('are all in the help', () => {
+  it('are all listed in the help', () => {
     for (const word of ['create', 'list', 'revoke', 'accounts', 'quota', '--expires', '--cold-reads', ...SCOPES]) {
       expect(KEYS_USAGE).toContain(word);
     }
@@ -120,7 +120,7 @@ describe('the report of keys', () => {
     { ...key, id: 'k3', name: 'x', expiresAt: new Date(NOW_MS), revokedAt: new Date(NOW_MS - 1_000) },
   ];
 
-  it('says what a key may do and whether it still may', () => {
+  it('shows the scopes and the state of a key', () => {
     expect(keysText(keys, NOW_MS)).toBe(
       [
         'id  account  name    scopes          created              expires              last used            state',
@@ -138,7 +138,7 @@ describe('the report of keys', () => {
     ]);
   });
 
-  it('counts what accounts have, and shows limits by the option that sets them', () => {
+  it('shows the counts of accounts, and limits by their options', () => {
     const account = { name: 'acme', createdAt: new Date(NOW_MS), keys: 2, webhooks: 1, alerts: 300, wallets: 0 };
     expect(accountsText([account])).toBe(
       'account  created              keys  webhooks  alerts  wallets\nacme     2026-11-20 12:00:00     2         1     300        0\n',

@@ -133,7 +133,7 @@ describe('parseRedisUrl', () => {
     ['redis-sentinel://a/m?db=hunter2', 'not a number'],
     ['redis-sentinel://a/m?db=1&db=2', 'parameter 2'],
     ['redis-sentinel://a/m?master=hunter2', 'parameter 1'],
-  ])('refuses %j without repeating it', (url, reason) => {
+  ])('rejects %j without repeating it', (url, reason) => {
     expect(() => parseRedisUrl(url)).toThrow(reason);
     expect(() => parseRedisUrl(url)).toThrow(expect.objectContaining({ code: 'invalid_redis_url' }));
     expect(() => parseRedisUrl(url)).not.toThrow(/hunter/);

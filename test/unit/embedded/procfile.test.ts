@@ -12,7 +12,7 @@ describe('parseProcfile', () => {
     ]);
   });
 
-  it('keeps colons of the command and what stands in quotes', () => {
+  it('keeps colons and quoted words of the command', () => {
     expect(parseProcfile(`a: node x.js --url http://h:1/ "two words" 'it is' ''`)).toEqual([
       { name: 'a', command: ['node', 'x.js', '--url', 'http://h:1/', 'two words', 'it is', ''] },
     ]);

@@ -20,7 +20,7 @@ describe('parseRetryAfter', () => {
     [['3', '9'], 3],
   ])('reads %j as %d s', (value, seconds) => expect(parseRetryAfter(value, nowMs)).toBe(seconds));
 
-  it('reads each of the three date forms of any moment', () => {
+  it('law: parses each of the three forms of any time', () => {
     const moment = fc.date({ min: new Date('1970-01-02'), max: new Date('2049-12-31'), noInvalidDate: true });
     fc.assert(
       fc.property(moment, (date) => {
@@ -51,7 +51,7 @@ describe('parseRetryAfter', () => {
     }
   });
 
-  it('reads up to 15 digits before the point and 9 after it', () => {
+  it('accepts up to 15 digits before the point and 9 after it', () => {
     expect(parseRetryAfter('999999999999999', nowMs)).toBe(999_999_999_999_999);
     expect(parseRetryAfter('1.123456789', nowMs)).toBe(1.123456789);
     for (const text of ['9999999999999999', '1.1234567891', '1.', '.5']) {
