@@ -25,7 +25,8 @@ export async function readJsonBody(ctx: ApiContext, options: BodyOptions = {}): 
   return value;
 }
 
-async function readBytes(ctx: ApiContext): Promise<Buffer> {
+/** The bytes of a body of at most 64 KiB. @throws ApiError `payload_too_large`, or `invalid_request` when the body ends early. */
+export async function readBytes(ctx: ApiContext): Promise<Buffer> {
   if (Number(ctx.get('Content-Length')) > MAX_BODY_BYTES) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;

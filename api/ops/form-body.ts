@@ -1,10 +1,7 @@
-import { asError } from '../../src/domain/values/errors.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
 import type { ApiContext } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-
-/** Much larger than any form of the pages. */
-const MAX_FORM_BYTES = 64 * 1024;
+import { readBytes } from '../middleware/json-body.ts';
 
 /**
  * The fields of a form.
@@ -24,25 +21,4 @@ export async function readForm(ctx: ApiContext): Promise<URLSearchParams> {
     }
   }
   return form;
-}
-
-async function readBytes(ctx: ApiContext): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > MAX_FORM_BYTES) break;
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw new ApiError('invalid_request', 'the form is incomplete', { cause: asError(error) });
-  }
-  if (size > MAX_FORM_BYTES) {
-    // The server does not read the rest, so the connection cannot be reused.
-    throw new ApiError('payload_too_large', `a form may have at most ${MAX_FORM_BYTES} bytes`, {
-      headers: { Connection: 'close' },
-    });
-  }
-  return Buffer.concat(chunks);
 }

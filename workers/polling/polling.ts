@@ -35,13 +35,13 @@ export interface PageSource<R, W, P extends Page<R> = Page<R>> extends PageStore
   fetch(position: unknown, call: CallContext): Promise<P | undefined>;
 }
 
-/** A written part of a page. */
+/** The result of writing records. */
 interface Written {
   /** Records that changed something. */
   written: number;
 }
 
-/** Where pages come from, and how the position of their walk moves. */
+/** A walk over the pages of a venue. */
 export interface WalkState {
   venue: string;
   position: unknown;
@@ -49,9 +49,7 @@ export interface WalkState {
   advance?: Advance;
 }
 
-/**
- * A walk ends for this tick after this many pages or this long. Half the deadline of a job leaves the last page enough time.
- */
+/** A walk ends for this tick after this many pages or this long. Half the deadline of the job leaves the last page enough time. */
 const MAX_PAGES = 500;
 const WALK_MS = JOBS['poll-markets'].deadlineMs / 2;
 

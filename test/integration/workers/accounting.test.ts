@@ -66,7 +66,7 @@ afterAll(async () => {
 
 type Counters = Readonly<Record<'received' | 'rows' | 'duplicates' | 'rejected' | 'skipped', number>>;
 
-/** What the counters of a venue and a kind add up to. */
+/** The sums of the counters of a venue and a kind. */
 async function counters(venue: string, kind: string, rowKinds: readonly string[] = [kind]): Promise<Counters> {
   const sum = async (counter: Metrics['ingestedRows'], kinds: readonly string[]) => {
     const { values } = await counter.get();
@@ -156,7 +156,7 @@ const CASES: readonly Case[] = [
 
 describe('the counters of received records', () => {
   it.each(CASES)(
-    'of $venue add up, with bad records and lost transactions',
+    'of $venue add up when records are bad and transactions are lost',
     async ({ venue, create, faults, kinds }) => {
       const adapter = create(observer);
       const db = new LosableDatabase(test.db.dataSource);

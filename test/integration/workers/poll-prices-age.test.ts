@@ -31,7 +31,7 @@ beforeEach(async () => {
   await aStoredMarket(test.db, { venue: 'kalshi', marketId: 'A' });
 });
 
-/** One poll that gets these quotes. */
+/** One poll with these quotes. */
 async function poll(bid: string, ask: string, headers: Record<string, string> = {}) {
   server.answer = json(
     200,
@@ -48,7 +48,7 @@ async function poll(bid: string, ask: string, headers: Record<string, string> = 
   return { result, no, yes, written: [history?.rows, observed?.rows], woken: producer.woken };
 }
 
-it('an answer that lay in a cache never moves a stored price back, and a new one moves it on', async () => {
+it('poll-prices keeps a stored price when a cached answer is older, and moves it with a new answer', async () => {
   const first = await poll('0.40', '0.44');
   expect([first.yes?.price, first.no?.price]).toEqual(['0.42', '0.58']);
   const cached = await poll('0.20', '0.24', { age: '300', 'x-cache': 'Hit from cloudfront' });
