@@ -72,13 +72,10 @@ async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
   }
   const arrivals = await receiver.arrivals(tokenIds.length);
   const order = new Map(
-    (await db.query<{ event_id: string; token_id: string }>(EVENTS_OF_TOKENS)).map((row) => [
-      row.event_id,
-      row.token_id,
-    ]),
+    (await db.query<{ eventId: string; tokenId: bigint }>(EVENTS_OF_TOKENS)).map((row) => [row.eventId, row.tokenId]),
   );
   const latenciesMs = arrivals.map(([eventId, atMs]) => {
-    const index = tokenIds.findIndex((tokenId) => String(tokenId) === order.get(eventId));
+    const index = tokenIds.findIndex((tokenId) => tokenId === order.get(eventId));
     return atMs - (seenAtMs[index] ?? Number.NaN);
   });
   return { latenciesMs: latenciesMs.slice(WARM_UP), storingMs: storingMs.slice(WARM_UP) };

@@ -78,12 +78,12 @@ function rowsOf(table: PartitionedTable, columns: string, values: string) {
 
 const LEFT = sql(
   'soak_left',
-  `SELECT (SELECT count(*)::int FROM event WHERE id LIKE 'soak-event-%') AS event,
-     (SELECT count(*)::int FROM delivery WHERE id LIKE 'soak-event-%') AS delivery,
-     (SELECT count(*)::int FROM delivery_attempt a JOIN delivery d ON d.pk = a.delivery_pk WHERE d.id LIKE 'soak-%')
-       AS delivery_attempt,
-     (SELECT count(*)::int FROM idempotency_key WHERE key LIKE 'soak-%') AS idempotency_key,
-     (SELECT count(*)::int FROM quarantine WHERE venue = 'soak') AS quarantine`,
+  `SELECT 'event' AS table, count(*)::int AS rows FROM event WHERE id LIKE 'soak-event-%'
+   UNION ALL SELECT 'delivery', count(*)::int FROM delivery WHERE id LIKE 'soak-event-%'
+   UNION ALL SELECT 'delivery_attempt', count(*)::int FROM delivery_attempt a JOIN delivery d ON d.pk = a.delivery_pk
+     WHERE d.id LIKE 'soak-%'
+   UNION ALL SELECT 'idempotency_key', count(*)::int FROM idempotency_key WHERE key LIKE 'soak-%'
+   UNION ALL SELECT 'quarantine', count(*)::int FROM quarantine WHERE venue = 'soak'`,
 );
 const CLEAR = [
   sql('soak_clear_deliveries', `DELETE FROM delivery WHERE id LIKE 'soak-%'`),
@@ -180,10 +180,9 @@ export class Aging {
   /** The effects so far. */
   async state(nowMs: number): Promise<Retired[]> {
     await this.#note();
-    const [left] = await this.#db.query<Record<string, number>>(LEFT);
     const retired: Retired[] = [];
     for (const table of PARTITIONED_TABLES) retired.push(await this.#partitioned(table, nowMs));
-    for (const [table, rows] of Object.entries(left ?? {})) {
+    for (const { table, rows } of await this.#db.query<{ table: string; rows: number }>(LEFT)) {
       const rowsSeeded = table === 'delivery_attempt' ? 2 * ROWS : ROWS;
       const rowsGone = rowsSeeded - rows;
       const problem = rowsGone === rowsSeeded ? '' : `${rows} rows past their retention are still there`;

@@ -35,7 +35,7 @@ interface Table {
   schema: string;
   name: string;
   bytes: number;
-  index_bytes: number;
+  indexBytes: number;
   live: number;
   dead: number;
   partitions: number;
@@ -46,7 +46,7 @@ export async function sampleDatabase(db: Database): Promise<Figures> {
   const [connections, tables, [server]] = await Promise.all([
     db.query<{ name: string; pid: number; seconds: number | null }>(CONNECTIONS),
     db.query<Table>(TABLES),
-    db.query<{ temp_files: number; wal_bytes: number; trades: number; pending: number }>(SERVER),
+    db.query<{ tempFiles: number; walBytes: number; trades: number; pending: number }>(SERVER),
   ]);
   if (!server) throw new Error('no statistics of this database');
   // The connections of the soak itself would only blur the picture.
@@ -54,8 +54,8 @@ export async function sampleDatabase(db: Database): Promise<Figures> {
   return {
     ...countByName(others.map(({ name }) => name)),
     'postgres: oldest transaction': Math.max(0, ...others.map(({ seconds }) => seconds ?? 0)),
-    'postgres: temporary files': server.temp_files,
-    'postgres: WAL': server.wal_bytes,
+    'postgres: temporary files': server.tempFiles,
+    'postgres: WAL': server.walBytes,
     'trades stored': server.trades,
     'deliveries pending': server.pending,
     ...(await backendMemory(others.map(({ pid }) => pid))),
@@ -92,9 +92,9 @@ async function backendMemory(pids: readonly number[]): Promise<Figures> {
 
 function tableFigures(tables: readonly Table[]): Figures {
   const figures: Figures = {};
-  for (const { name, bytes, index_bytes, partitions } of tables) {
+  for (const { name, bytes, indexBytes, partitions } of tables) {
     figures[`table ${name}`] = bytes;
-    figures[`indexes ${name}`] = index_bytes;
+    figures[`indexes ${name}`] = indexBytes;
     if (partitions > 0) figures[`partitions of ${name}`] = partitions;
   }
   const kept = tables.filter(({ name }) => isKeptTable(name));
@@ -111,6 +111,6 @@ async function queueFigures(db: Database, tables: readonly Table[]): Promise<Fig
   for (const { table, statement } of QUEUE_ROWS) {
     figures[`queue rows: ${table}`] = (await db.query<{ rows: number }>(statement))[0]?.rows ?? 0;
   }
-  figures['queue store: size'] = tables.reduce((sum, { bytes, index_bytes }) => sum + bytes + index_bytes, 0);
+  figures['queue store: size'] = tables.reduce((sum, { bytes, indexBytes }) => sum + bytes + indexBytes, 0);
   return figures;
 }

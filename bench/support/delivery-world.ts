@@ -69,19 +69,19 @@ export async function aDeliveryWorld(receiver: BareReceiver): Promise<DeliveryWo
     },
     async subscribe(paths, at = receiver.origin) {
       const ids = paths.map(() => newId('wh'));
-      const rows = await test.db.query<{ pk: string }>(INSERT_SUBSCRIPTIONS, [
+      const rows = await test.db.query<{ pk: bigint }>(INSERT_SUBSCRIPTIONS, [
         accountId,
         ids,
         paths.map((path) => at + path),
         ids.map((id) => box.seal(generateSecret(), id)),
       ]);
-      return rows.map((row) => BigInt(row.pk));
+      return rows.map((row) => row.pk);
     },
     async makeDue(subscriptionPks) {
       const eventIds = subscriptionPks.map(() => newId('evt'));
       const bodies = eventIds.map(anAlertBody);
       const deliveryIds = subscriptionPks.map(() => newId('dlv'));
-      await test.db.query(INSERT_DELIVERIES, [accountId, eventIds, bodies, deliveryIds, subscriptionPks.map(String)]);
+      await test.db.query(INSERT_DELIVERIES, [accountId, eventIds, bodies, deliveryIds, subscriptionPks]);
       return eventIds;
     },
     async stop() {

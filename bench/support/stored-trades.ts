@@ -63,6 +63,6 @@ const DATABASE_SIZE = sql('bench_size', 'SELECT pg_database_size(current_databas
 
 /** Bytes on disk. */
 export async function databaseBytes(db: Database): Promise<number> {
-  const [size] = await db.query<{ bytes: string }>(DATABASE_SIZE);
+  const [size] = await db.query<{ bytes: bigint }>(DATABASE_SIZE);
   return Number(size?.bytes ?? 0);
 }

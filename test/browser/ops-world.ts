@@ -78,8 +78,8 @@ export interface OpsWorld {
 export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   const nowMs = Date.now();
   const accountName = `Desk ${HOSTILE}`;
-  const [account] = await db.query<{ id: string }>(INSERT_ACCOUNT, [accountName]);
-  const accountId = BigInt(account?.id ?? 0);
+  const [account] = await db.query<{ id: bigint }>(INSERT_ACCOUNT, [accountName]);
+  const accountId = account?.id ?? 0n;
   const { id: keyId } = await createApiKey(db, { accountName, name: `key ${HOSTILE}`, scopes: SCOPES });
   const subscription = async (url: string) => {
     const id = newId('wh');

@@ -145,14 +145,14 @@ describe.each(RECORDED_VENUES)('what $name damaged, stored', (venue) => {
     for (const { outcomes } of written.values()) {
       for (const { outcomeId } of outcomes) claims.set(outcomeId, (claims.get(outcomeId) ?? 0) + 1);
     }
-    const stored = await test.db.query<{ market_id: string; mints: string[] }>(OUTCOMES, [venue.name]);
-    expect(stored.map((row) => row.market_id).sort()).toEqual([...written.keys()].sort());
-    for (const { market_id, mints } of stored) {
-      const outcomes = written.get(market_id)?.outcomes ?? [];
+    const stored = await test.db.query<{ marketId: string; mints: string[] }>(OUTCOMES, [venue.name]);
+    expect(stored.map((row) => row.marketId).sort()).toEqual([...written.keys()].sort());
+    for (const { marketId, mints } of stored) {
+      const outcomes = written.get(marketId)?.outcomes ?? [];
       expect(outcomes.length).toBeGreaterThanOrEqual(LEAST_OUTCOMES[venue.name] ?? 0);
       // A market whose id was damaged claims the outcomes of the real one, and the later of the two has them.
       const own = outcomes.filter(({ outcomeId }) => claims.get(outcomeId) === 1).map(({ outcomeId }) => outcomeId);
-      expect(mints, market_id).toEqual(expect.arrayContaining(own));
+      expect(mints, marketId).toEqual(expect.arrayContaining(own));
     }
   });
 });

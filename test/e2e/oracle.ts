@@ -35,14 +35,14 @@ const TRADES = sql(
 );
 const CANDLES = sql(
   'oracle_candles',
-  `SELECT bucket, open, high, low, close, volume, notional, trades FROM candle
+  `SELECT bucket::int, open, high, low, close, volume, notional, trades FROM candle
    WHERE token_id = $1 AND interval_seconds = $2 ORDER BY bucket`,
 );
 
 interface TradeRow {
-  token_id: string;
-  ts_ms: string;
-  trade_id: string;
+  tokenId: bigint;
+  tsMs: string;
+  tradeId: string;
   price: string;
   size: string;
   side: number | null;
@@ -51,17 +51,17 @@ interface TradeRow {
 
 /** Candles that differ from the fold of the stored trades, as text. */
 export async function wrongCandles(db: Database): Promise<string[]> {
-  const byToken = new Map<string, TradeRow[]>();
+  const byToken = new Map<bigint, TradeRow[]>();
   for (const row of await db.query<TradeRow>(TRADES)) {
-    const rows = byToken.get(row.token_id) ?? [];
+    const rows = byToken.get(row.tokenId) ?? [];
     rows.push(row);
-    byToken.set(row.token_id, rows);
+    byToken.set(row.tokenId, rows);
   }
   const wrong: string[] = [];
   for (const [tokenId, rows] of byToken) {
     const tape = rows.map((row) => ({
-      tsMs: Number(row.ts_ms),
-      tradeId: row.trade_id,
+      tsMs: Number(row.tsMs),
+      tradeId: row.tradeId,
       price: decimal(row.price),
       size: decimal(row.size),
       ordinal: row.ordinal,
@@ -129,7 +129,7 @@ const STORED_TRADES = sql(
 
 /** Stored trades of `[from, until)` epoch seconds, one canonical line each, sorted, for comparison with the exchange's ledger. */
 export async function storedTape(db: Database, from: number, until: number): Promise<string[]> {
-  const rows = await db.query<{ mint: string; second: string; price: string; size: string }>(STORED_TRADES, [
+  const rows = await db.query<{ mint: string; second: bigint; price: string; size: string }>(STORED_TRADES, [
     from,
     until,
   ]);

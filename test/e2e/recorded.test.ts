@@ -12,8 +12,8 @@ const folder = venueDataFolder('polymarket');
 
 interface PollRow {
   kind: string;
-  last_error: string | null;
-  has_succeeded: boolean;
+  lastError: string | null;
+  hasSucceeded: boolean;
 }
 const POLLS = sql(
   'test_polls',
@@ -64,9 +64,9 @@ describe.skipIf(folder === undefined)('the pollers over recorded payloads', () =
   });
 
   it('complete a catalog walk and succeed at every kind of poll', async () => {
-    const isDone = (polls: PollRow[]) => polls.length === 4 && polls.every((poll) => poll.has_succeeded);
+    const isDone = (polls: PollRow[]) => polls.length === 4 && polls.every((poll) => poll.hasSucceeded);
     const polls = await eventually(() => db.query<PollRow>(POLLS), isDone);
-    expect(polls.filter((poll) => poll.last_error !== null)).toEqual([]);
+    expect(polls.filter((poll) => poll.lastError !== null)).toEqual([]);
     const expected = await walkCatalog(system);
     const stored = await eventually(
       () => db.query<{ id: string; status: string }>(MARKETS),

@@ -118,7 +118,7 @@ interface TapeRow {
   /** Null for a print of a market that the catalog lacks. */
   venue: MarketVenue | null;
   mint: string;
-  second: string;
+  second: bigint;
   price: string;
   size: string;
 }
@@ -153,7 +153,7 @@ export async function storedOrder(
   venue: MarketVenue,
   until: number,
 ): Promise<{ tapes: Map<string, string[]>; ties: number }> {
-  const rows = await db.query<{ mint: string; prices: string[]; ties: string }>(STORED_ORDER, [venue, until]);
+  const rows = await db.query<{ mint: string; prices: string[]; ties: bigint }>(STORED_ORDER, [venue, until]);
   return {
     tapes: new Map(rows.map(({ mint, prices }) => [mint, prices.map((price) => decimal(price))])),
     ties: rows.reduce((sum, { ties }) => sum + Number(ties), 0),
@@ -183,7 +183,7 @@ const MARKET = sql(
 
 export interface StoredMarket {
   status: string;
-  winning_outcome_id: string | null;
+  winningOutcomeId: string | null;
 }
 
 /** A stored market; undefined when the table lacks it. */

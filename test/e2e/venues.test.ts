@@ -122,7 +122,7 @@ describe('one poller of three venues', () => {
       const place = places.get(conditionId)?.[venue];
       const market = await storedMarket(db, venue, place?.marketId ?? '');
       const isOver = market?.status === 'resolved' || market?.status === 'settled';
-      if (!isOver || market.winning_outcome_id !== place?.outcomeIds[1]) found.push(venue);
+      if (!isOver || market.winningOutcomeId !== place?.outcomeIds[1]) found.push(venue);
     }
     return found;
   }

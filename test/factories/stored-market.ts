@@ -55,7 +55,7 @@ export interface TestMarket {
 /** Inserts a market with its outcomes directly, and refreshes its event. */
 export async function aStoredMarket(db: Database, fields: StoredMarketFields = {}): Promise<TestMarket> {
   const { marketId = `0x${randomBytes(8).toString('hex')}`, labels = ['Yes', 'No'] } = fields;
-  const [market] = await db.query<{ id: string }>(INSERT_MARKET, [
+  const [market] = await db.query<{ id: bigint }>(INSERT_MARKET, [
     fields.venue ?? 'polymarket',
     marketId,
     fields.eventId ?? null,
@@ -76,7 +76,7 @@ export async function aStoredMarket(db: Database, fields: StoredMarketFields = {
     fields.eventTitle ?? null,
     fields.siblingLabel ?? null,
   ]);
-  const pk = BigInt(market?.id ?? 0);
+  const pk = market?.id ?? 0n;
   const mints = labels.map((label) => `${marketId}:${label.toLowerCase()}`);
   const tokens = await ensureTokens(db, mints, 'USD');
   const outcomes = labels.map((label, ordinal) => {

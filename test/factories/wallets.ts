@@ -106,16 +106,16 @@ const SELECT_EVENTS = sql(
 
 /** All events of these accounts, in order. */
 export async function storedEvents(db: Database, ...accountIds: bigint[]): Promise<StoredEvent[]> {
-  const rows = await db.query<{ id: string; type: string; account_id: string; body: string; deliveries: string[] }>(
+  const rows = await db.query<{ id: string; type: string; accountId: bigint; body: string; deliveries: bigint[] }>(
     SELECT_EVENTS,
     [accountIds],
   );
   return rows.map((row) => ({
     id: row.id,
     type: row.type,
-    account: BigInt(row.account_id),
+    account: row.accountId,
     data: (JSON.parse(row.body) as { data: Record<string, unknown> }).data,
-    deliveries: row.deliveries.map(BigInt),
+    deliveries: row.deliveries,
   }));
 }
 

@@ -175,8 +175,8 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
     }
     const id = await make('/v1/webhooks', 'webhook_id', webhook);
     learn(world, 'webhookId', id);
-    const [row] = await api.db.query<{ pk: string }>(WEBHOOK_PK, [id]);
-    const owner = { accountId: client.accountId, subscriptionPk: BigInt(row?.pk ?? 0) };
+    const [row] = await api.db.query<{ pk: bigint }>(WEBHOOK_PK, [id]);
+    const owner = { accountId: client.accountId, subscriptionPk: row?.pk ?? 0n };
     // Each retry makes one pending: there must be enough that are not.
     for (const status of ['failed', 'delivered', 'cancelled', 'pending', 'failed', 'delivered', 'cancelled'] as const) {
       const type = EVENT_TYPES[(i + world.known.size) % EVENT_TYPES.length] ?? 'test';

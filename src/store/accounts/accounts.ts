@@ -30,13 +30,13 @@ const NO_HASH = Buffer.alloc(32);
 
 interface ApiKeyLookupRow {
   id: string;
-  account_id: string;
-  secret_hash: Buffer;
+  accountId: bigint;
+  secretHash: Buffer;
   scopes: string[];
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  rate_per_minute: number | null;
-  cold_reads_per_minute: number | null;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  ratePerMinute: number | null;
+  coldReadsPerMinute: number | null;
 }
 
 /** The stored key that matches `key`, or null. The caller checks expiry and revocation. */
@@ -44,16 +44,16 @@ export async function findApiKey(db: Queryable, key: string): Promise<StoredApiK
   const hash = hashApiKey(key);
   const rows = await db.query<ApiKeyLookupRow>(FIND_API_KEY, [apiKeyId(key), hash]);
   if (rows.length === 0) isSameHash(NO_HASH, hash);
-  const row = rows.find((candidate) => isSameHash(candidate.secret_hash, hash));
+  const row = rows.find((candidate) => isSameHash(candidate.secretHash, hash));
   if (!row) return null;
   return {
     id: row.id,
-    accountId: BigInt(row.account_id),
+    accountId: row.accountId,
     scopes: row.scopes,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    ratePerMinute: row.rate_per_minute,
-    coldReadsPerMinute: row.cold_reads_per_minute,
+    expiresAt: row.expiresAt,
+    revokedAt: row.revokedAt,
+    ratePerMinute: row.ratePerMinute,
+    coldReadsPerMinute: row.coldReadsPerMinute,
   };
 }
 

@@ -32,9 +32,9 @@ type Claim =
 
 /** Claims the key of an account for this transaction, or returns the stored answer. Never waits. */
 export async function claimIdempotencyKey(tx: Tx, accountId: bigint, key: string): Promise<Claim> {
-  const [claim] = await tx.query<{ is_ours: boolean; is_claimed: boolean }>(CLAIM, [accountId, key]);
-  if (claim?.is_claimed) return { outcome: 'claimed' };
-  if (!claim?.is_ours) return { outcome: 'busy' };
+  const [claim] = await tx.query<{ isOurs: boolean; isClaimed: boolean }>(CLAIM, [accountId, key]);
+  if (claim?.isClaimed) return { outcome: 'claimed' };
+  if (!claim?.isOurs) return { outcome: 'busy' };
   const [row] = await tx.query<{ sealed: string }>(READ, [accountId, key]);
   // The row cannot be missing: only expired rows are deleted, and the claim takes those over.
   return row ? { outcome: 'kept', sealed: row.sealed } : { outcome: 'busy' };

@@ -100,9 +100,9 @@ interface QuotaDecision {
  */
 export async function takeQuota(tx: Tx, accountId: bigint, quota: Quota, defaultLimit: number): Promise<QuotaDecision> {
   const { raise, count, setBound } = STATEMENTS[quota];
-  const [account] = await tx.query<{ own: number | null; at_most: number | null }>(raise, [accountId]);
+  const [account] = await tx.query<{ own: number | null; atMost: number | null }>(raise, [accountId]);
   const limit = account?.own ?? defaultLimit;
-  const atMost = account?.at_most ?? null;
+  const atMost = account?.atMost ?? null;
   if (atMost !== null && atMost <= limit) return { isGranted: true, limit };
   const [existing] = await tx.query<{ rows: number }>(count, [accountId, limit]);
   const rows = existing?.rows ?? 0;

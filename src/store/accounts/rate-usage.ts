@@ -16,24 +16,23 @@ const ADD_USAGE = sql(
 );
 
 interface UsageRow {
-  account_id: string;
+  accountId: bigint;
   kind: string;
-  window_start_ms: string;
-  used: string;
+  windowStartMs: bigint;
+  used: bigint;
 }
 
 /** `AddUsage` on Postgres: one statement for all accounts. */
 export async function addRateUsage(db: Queryable, entries: readonly UsageEntry[]): Promise<(number | null)[]> {
   if (entries.length === 0) return [];
   const rows = await db.query<UsageRow>(ADD_USAGE, [
-    entries.map(({ accountId }) => String(accountId)),
+    entries.map(({ accountId }) => accountId),
     entries.map(({ kind }) => kind),
     entries.map(({ windowStartMs }) => windowStartMs),
     entries.map(({ used }) => used),
   ]);
-  const totals = new Map(
-    rows.map((row) => [`${row.kind} ${row.account_id} ${row.window_start_ms}`, Number(row.used)] as const),
-  );
+  const totals = new Map<string, number>();
+  for (const row of rows) totals.set(`${row.kind} ${row.accountId} ${row.windowStartMs}`, Number(row.used));
   return entries.map(
     ({ kind, accountId, windowStartMs }) => totals.get(`${kind} ${accountId} ${windowStartMs}`) ?? null,
   );

@@ -42,34 +42,34 @@ const LIST_ALERTS_AFTER = sql(
 );
 
 interface AlertReadRow {
-  pk: string;
+  pk: bigint;
   id: string;
   mint: string;
   condition: AlertCondition;
   target: string;
   status: AlertStatus;
-  webhook_id: string | null;
-  created_at: Date;
-  triggered_at: Date | null;
-  event_id: string | null;
+  webhookId: string | null;
+  createdAt: Date;
+  triggeredAt: Date | null;
+  eventId: string | null;
   currency: string;
-  is_tracked: boolean;
+  isTracked: boolean;
 }
 
 async function selectAlerts(db: Queryable, statement: Statement, values: readonly unknown[]): Promise<Alert[]> {
   const rows = await db.query<AlertReadRow>(statement, values);
   return rows.map((row) => ({
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
     tokenMint: row.mint,
     condition: row.condition,
     target: row.target,
     status: row.status,
-    webhookId: row.webhook_id,
-    createdAt: row.created_at,
-    triggeredAt: row.triggered_at,
-    eventId: row.event_id,
-    isTracked: row.is_tracked,
+    webhookId: row.webhookId,
+    createdAt: row.createdAt,
+    triggeredAt: row.triggeredAt,
+    eventId: row.eventId,
+    isTracked: row.isTracked,
     currency: row.currency,
   }));
 }

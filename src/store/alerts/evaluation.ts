@@ -62,24 +62,24 @@ const PUT_BACK = sql(
 );
 
 interface AlertRow {
-  pk: string;
+  pk: bigint;
   id: string;
-  account_id: string;
+  accountId: bigint;
   condition: AlertCondition;
   target: string;
-  webhook_pk: string | null;
-  created_at: Date;
+  webhookPk: bigint | null;
+  createdAt: Date;
   mint: string;
   symbol: string | null;
   label: string | null;
   venue: string | null;
-  venue_market_id: string | null;
+  venueMarketId: string | null;
 }
 
 interface SubscriptionRow {
-  alert_pk: string;
-  subscription_pk: string;
-  webhook_id: string;
+  alertPk: bigint;
+  subscriptionPk: bigint;
+  webhookId: string;
 }
 
 /** A met alert: the price that met it (`numeric` text), the time of its receipt, and the event. */
@@ -92,7 +92,7 @@ interface Fired extends AlertRow {
 /** A fired alert for the log. */
 interface FiredAlert {
   alertId: string;
-  accountId: string;
+  accountId: bigint;
   eventId: string;
   /** The price that met it, `numeric` text. */
   price: string;
@@ -133,7 +133,7 @@ export async function evaluateAlerts(
   const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
   const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
   const fired = locked.flatMap((row): Fired[] => {
-    const hit = hitOf.get(BigInt(row.pk));
+    const hit = hitOf.get(row.pk);
     return hit === undefined ? [] : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: newId('evt') }];
   });
   const told = await tell(tx, fired);
@@ -172,7 +172,7 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
   const events = fired.map(
     (row): NewEvent => ({
       id: row.eventId,
-      accountId: BigInt(row.account_id),
+      accountId: row.accountId,
       type: 'price_alert',
       dedupeKey: `alert:${row.id}`,
       body: priceAlertBody({
@@ -185,27 +185,27 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
         targetPrice: decimal(row.target),
         currentPrice: decimal(row.price),
         ...(row.venue !== null && { venue: row.venue }),
-        ...(row.venue_market_id !== null && { marketId: row.venue_market_id }),
+        ...(row.venueMarketId !== null && { marketId: row.venueMarketId }),
       }),
     }),
   );
   const eventPks = await insertEvents(tx, events);
   const subscriptions = await tx.query<SubscriptionRow>(SUBSCRIPTIONS, [
     fired.map((row) => row.pk),
-    fired.map((row) => row.account_id),
-    fired.map((row) => row.webhook_pk),
+    fired.map((row) => row.accountId),
+    fired.map((row) => row.webhookPk),
   ]);
-  const subscriptionOf = new Map(subscriptions.map((row) => [row.alert_pk, row]));
+  const subscriptionOf = new Map(subscriptions.map((row) => [row.alertPk, row]));
   const deliveries = fired.flatMap(({ pk, eventId }) => {
     const eventPk = eventPks.get(eventId);
     const subscription = subscriptionOf.get(pk);
-    return eventPk && subscription ? [{ eventPk, subscriptionPk: BigInt(subscription.subscription_pk) }] : [];
+    return eventPk && subscription ? [{ eventPk, subscriptionPk: subscription.subscriptionPk }] : [];
   });
   const made = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
   return {
     fired: fired.map((row) => {
       const deliveryId = made.get(eventPks.get(row.eventId) ?? 0n);
-      const webhookId = subscriptionOf.get(row.pk)?.webhook_id;
+      const webhookId = subscriptionOf.get(row.pk)?.webhookId;
       return toldOf(row, deliveryId !== undefined && webhookId !== undefined ? { deliveryId, webhookId } : undefined);
     }),
     subscriptionPks: [...new Set(deliveries.map((delivery) => delivery.subscriptionPk))],
@@ -213,16 +213,16 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
 }
 
 function toldOf(
-  { id, account_id, eventId, price, atMs, created_at }: Fired,
+  { id, accountId, eventId, price, atMs, createdAt }: Fired,
   delivery: FiredAlert['delivery'],
 ): FiredAlert {
   return {
     alertId: id,
-    accountId: account_id,
+    accountId,
     eventId,
     price,
     observedAtMs: atMs,
-    metAtMs: Math.max(atMs, created_at.getTime()),
+    metAtMs: Math.max(atMs, createdAt.getTime()),
     ...(delivery && { delivery }),
   };
 }

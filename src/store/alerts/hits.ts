@@ -159,11 +159,11 @@ interface Hits {
 }
 
 interface HitRow {
-  pk: string;
-  token_id: string;
+  pk: bigint;
+  tokenId: bigint;
   condition: string;
   price: string;
-  at_ms: string;
+  atMs: bigint;
 }
 
 /** Finds active alerts that are met. Takes no lock: an alert may be deleted before the caller locks it. */
@@ -176,22 +176,22 @@ export async function findHits(db: Queryable, search: HitSearch): Promise<Hits> 
     search.limitPerToken,
     search.limit,
   ]);
-  const hits = new Map<string, Hit>();
+  const hits = new Map<bigint, Hit>();
   const counts = new Map<string, number>();
   const unfinished = new Set<bigint>();
   for (const row of rows) {
     // Hits of new alerts come first, because they contain the first price that met the alert.
     if (!hits.has(row.pk)) hits.set(row.pk, toHit(row));
-    const group = `${row.token_id} ${row.condition}`;
+    const group = `${row.tokenId} ${row.condition}`;
     const count = (counts.get(group) ?? 0) + 1;
     counts.set(group, count);
-    if (count >= search.limitPerToken) unfinished.add(BigInt(row.token_id));
+    if (count >= search.limitPerToken) unfinished.add(row.tokenId);
   }
   return { hits: [...hits.values()], unfinished: rows.length >= search.limit ? 'all' : unfinished };
 }
 
-function toHit({ pk, token_id, price, at_ms }: HitRow): Hit {
-  return { pk: BigInt(pk), tokenId: BigInt(token_id), price, atMs: Number(at_ms) };
+function toHit({ pk, tokenId, price, atMs }: HitRow): Hit {
+  return { pk, tokenId, price, atMs: Number(atMs) };
 }
 
 /**

@@ -49,15 +49,16 @@ export async function findMarketAt(
   marketId: string,
   at: number,
 ): Promise<StoredMarket | 'not-yet' | null> {
-  const [row] = await db.query<
-    MarketRow & { is_current: boolean; known_from: Date | null; facts: VersionFacts | null }
-  >(MARKET_AT, [venues, marketId, at]);
+  const [row] = await db.query<MarketRow & { isCurrent: boolean; knownFrom: Date | null; facts: VersionFacts | null }>(
+    MARKET_AT,
+    [venues, marketId, at],
+  );
   if (!row) return null;
   const withoutVolumes = { ...toMarket(row), volume: null, volume24h: null, liquidity: null };
-  if (row.is_current) return withoutVolumes;
-  return row.facts === null || row.known_from === null
+  if (row.isCurrent) return withoutVolumes;
+  return row.facts === null || row.knownFrom === null
     ? 'not-yet'
-    : { ...withoutVolumes, ...factsOf(row.facts), updatedAt: row.known_from };
+    : { ...withoutVolumes, ...factsOf(row.facts), updatedAt: row.knownFrom };
 }
 
 function factsOf(

@@ -29,21 +29,21 @@ export interface StoredEvent {
 }
 
 interface EventRow {
-  id: string;
+  id: bigint;
   venue: string;
-  event_id: string;
+  eventId: string;
   title: string | null;
   category: string | null;
   tags: string[];
   status: MarketStatus;
   url: string | null;
-  market_count: number;
-  created_at: Date | null;
-  open_at: Date | null;
-  close_at: Date | null;
+  marketCount: number;
+  createdAt: Date | null;
+  openAt: Date | null;
+  closeAt: Date | null;
   volume: string | null;
-  volume_24h: string | null;
-  updated_at: Date;
+  volume24h: string | null;
+  updatedAt: Date;
 }
 
 const EVENT_COLUMNS = `e.id, e.venue, e.event_id, e.title, e.category, e.status, e.url, a.market_count, a.created_at, a.open_at,
@@ -60,21 +60,21 @@ const EVENT_PARTS = `CROSS JOIN LATERAL (
 
 function toEvent(row: EventRow): StoredEvent {
   return {
-    pk: BigInt(row.id),
+    pk: row.id,
     venue: row.venue,
-    eventId: row.event_id,
+    eventId: row.eventId,
     title: row.title,
     category: row.category,
     tags: row.tags,
     status: row.status,
     url: row.url,
-    marketCount: row.market_count,
-    createdAt: row.created_at,
-    openAt: row.open_at,
-    closeAt: row.close_at,
+    marketCount: row.marketCount,
+    createdAt: row.createdAt,
+    openAt: row.openAt,
+    closeAt: row.closeAt,
     volume: row.volume,
-    volume24h: row.volume_24h,
-    updatedAt: row.updated_at,
+    volume24h: row.volume24h,
+    updatedAt: row.updatedAt,
   };
 }
 

@@ -63,8 +63,8 @@ export async function refreshEvents(tx: Tx, events: readonly (EventKey & { url?:
     if (event.url !== undefined || !byKey.has(key)) byKey.set(key, event);
   }
   if (byKey.size === 0) return;
-  const inserted = await tx.query<{ venue: string; event_id: string }>(INSERT_EVENTS, columnsOf([...byKey.values()]));
-  for (const row of inserted) byKey.delete(JSON.stringify([row.venue, row.event_id]));
+  const inserted = await tx.query<{ venue: string; eventId: string }>(INSERT_EVENTS, columnsOf([...byKey.values()]));
+  for (const row of inserted) byKey.delete(JSON.stringify([row.venue, row.eventId]));
   if (byKey.size === 0) return;
   const existing = columnsOf([...byKey.values()]);
   await tx.query(LOCK_EVENTS, existing.slice(0, 2));
@@ -92,10 +92,10 @@ const BATCH = 500;
  * Starts no further batch after the abort of `signal`. Returns the number of refreshed events.
  */
 export async function reconcileEvents(db: Database, signal?: AbortSignal): Promise<number> {
-  const stale = await db.query<{ venue: string; event_id: string }>(FIND_STALE);
+  const stale = await db.query<{ venue: string; eventId: string }>(FIND_STALE);
   let refreshed = 0;
   for (let from = 0; from < stale.length && !signal?.aborted; from += BATCH) {
-    const batch = stale.slice(from, from + BATCH).map(({ venue, event_id }) => ({ venue, eventId: event_id }));
+    const batch = stale.slice(from, from + BATCH).map(({ venue, eventId }) => ({ venue, eventId }));
     await db.transaction((tx) => refreshEvents(tx, batch));
     refreshed += batch.length;
   }

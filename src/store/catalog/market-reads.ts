@@ -39,55 +39,55 @@ export const MARKET_PARTS = `LEFT JOIN market_stats s ON s.market_id = m.id
     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id) o ON true`;
 
 export interface MarketRow {
-  id: string;
+  id: bigint;
   venue: string;
-  venue_market_id: string;
-  event_id: string | null;
-  event_title: string | null;
-  sibling_label: string | null;
+  venueMarketId: string;
+  eventId: string | null;
+  eventTitle: string | null;
+  siblingLabel: string | null;
   title: string;
   description: string;
   category: string | null;
   tags: string[];
   status: MarketStatus;
-  created_at: Date | null;
-  open_at: Date | null;
-  close_at: Date | null;
-  resolved_at: Date | null;
-  winning_outcome_id: string | null;
-  resolution_criteria: string | null;
+  createdAt: Date | null;
+  openAt: Date | null;
+  closeAt: Date | null;
+  resolvedAt: Date | null;
+  winningOutcomeId: string | null;
+  resolutionCriteria: string | null;
   url: string | null;
-  updated_at: Date;
+  updatedAt: Date;
   volume: string | null;
-  volume_24h: string | null;
+  volume24h: string | null;
   liquidity: string | null;
   outcomes: [string, string][] | null;
 }
 
 export function toMarket(row: MarketRow): StoredMarket {
   return {
-    pk: BigInt(row.id),
+    pk: row.id,
     venue: row.venue,
-    marketId: row.venue_market_id,
-    eventId: row.event_id,
-    eventTitle: row.event_title,
-    siblingLabel: row.sibling_label,
+    marketId: row.venueMarketId,
+    eventId: row.eventId,
+    eventTitle: row.eventTitle,
+    siblingLabel: row.siblingLabel,
     title: row.title,
     description: row.description,
     category: row.category,
     tags: row.tags,
     status: row.status,
     outcomes: (row.outcomes ?? []).map(([outcomeId, label]) => ({ outcomeId, label })),
-    createdAt: row.created_at,
-    openAt: row.open_at,
-    closeAt: row.close_at,
-    resolvedAt: row.resolved_at,
-    winningOutcomeId: row.winning_outcome_id,
-    resolutionCriteria: row.resolution_criteria,
+    createdAt: row.createdAt,
+    openAt: row.openAt,
+    closeAt: row.closeAt,
+    resolvedAt: row.resolvedAt,
+    winningOutcomeId: row.winningOutcomeId,
+    resolutionCriteria: row.resolutionCriteria,
     url: row.url,
-    updatedAt: row.updated_at,
+    updatedAt: row.updatedAt,
     volume: row.volume,
-    volume24h: row.volume_24h,
+    volume24h: row.volume24h,
     liquidity: row.liquidity,
   };
 }
@@ -131,14 +131,14 @@ const FIND_MARKET_TOKENS = sql(
 );
 
 interface MarketTokenRow {
-  id: string;
+  id: bigint;
   venue: string;
-  venue_market_id: string;
+  venueMarketId: string;
   status: MarketStatus;
-  has_book: boolean;
-  close_at: Date | null;
-  resolved_at: Date | null;
-  token_id: string | null;
+  hasBook: boolean;
+  closeAt: Date | null;
+  resolvedAt: Date | null;
+  tokenId: bigint | null;
   mint: string | null;
 }
 
@@ -152,15 +152,15 @@ export async function findMarketTokens(
   const [market] = rows;
   if (!market) return null;
   return {
-    pk: BigInt(market.id),
+    pk: market.id,
     venue: market.venue,
-    marketId: market.venue_market_id,
+    marketId: market.venueMarketId,
     status: market.status,
-    hasBook: market.has_book,
-    closeAt: market.close_at,
-    resolvedAt: market.resolved_at,
+    hasBook: market.hasBook,
+    closeAt: market.closeAt,
+    resolvedAt: market.resolvedAt,
     outcomes: rows.flatMap((row) =>
-      row.token_id === null || row.mint === null ? [] : [{ tokenId: BigInt(row.token_id), outcomeId: row.mint }],
+      row.tokenId === null || row.mint === null ? [] : [{ tokenId: row.tokenId, outcomeId: row.mint }],
     ),
   };
 }

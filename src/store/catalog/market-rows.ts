@@ -51,28 +51,28 @@ const UPDATE_MARKETS = sql(
 );
 
 interface KnownMarket {
-  id: string;
-  venue_market_id: string;
-  content_hash: string;
+  id: bigint;
+  venueMarketId: string;
+  contentHash: string;
 }
 
 interface LockedMarket extends KnownMarket {
-  event_id: string | null;
+  eventId: string | null;
   /** Time since the last change of the row. */
-  unchanged_ms: number;
+  unchangedMs: number;
 }
 
 interface LeftOut {
-  venue_market_id: string;
+  venueMarketId: string;
   description: string;
-  resolution_criteria: string | null;
+  resolutionCriteria: string | null;
   category: string | null;
   tags: string[];
 }
 
 interface WrittenRows {
   /** Keys by venue id of all markets of the page. */
-  pkOf: Map<string, string>;
+  pkOf: Map<string, bigint>;
   /** New markets, and markets that differ from their stored rows. */
   changed: MarketRecord[];
   /** The events that changed markets left. */
@@ -167,8 +167,8 @@ async function withEventTitles(tx: Tx, venue: string, markets: readonly MarketRe
   const isUntitled = ({ eventId, eventTitle }: MarketRecord) => eventId !== undefined && eventTitle === undefined;
   const untitled = markets.filter(isUntitled).map(({ eventId }) => eventId);
   if (untitled.length === 0) return [...markets];
-  const rows = await tx.query<{ event_id: string; title: string }>(READ_EVENT_TITLES, [venue, untitled]);
-  const titleOf = new Map(rows.map((row) => [row.event_id, row.title]));
+  const rows = await tx.query<{ eventId: string; title: string }>(READ_EVENT_TITLES, [venue, untitled]);
+  const titleOf = new Map(rows.map((row) => [row.eventId, row.title]));
   return markets.map((market) => {
     const title = isUntitled(market) ? titleOf.get(market.eventId ?? '') : undefined;
     return title === undefined ? market : { ...market, eventTitle: title };
@@ -180,7 +180,7 @@ async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketR
   const partial = markets.filter(leavesFieldsOut).map((market) => market.marketId);
   if (partial.length === 0) return [...markets];
   const rows = await tx.query<LeftOut>(READ_LEFT_OUT, [venue, partial]);
-  const storedOf = new Map(rows.map((row) => [row.venue_market_id, row]));
+  const storedOf = new Map(rows.map((row) => [row.venueMarketId, row]));
   return markets.map((market) => {
     const stored = storedOf.get(market.marketId);
     if (!stored || !leavesFieldsOut(market)) return market;
@@ -188,7 +188,7 @@ async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketR
       description: stored.description,
       tags: stored.tags,
       ...(stored.category !== null && { category: stored.category }),
-      ...(stored.resolution_criteria !== null && { resolutionCriteria: stored.resolution_criteria }),
+      ...(stored.resolutionCriteria !== null && { resolutionCriteria: stored.resolutionCriteria }),
     });
   });
 }
@@ -200,8 +200,8 @@ async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketR
  */
 export async function writeMarketRows(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<WrittenRows> {
   const known = await tx.query<KnownMarket>(READ_HASHES, [venue, markets.map((market) => market.marketId)]);
-  const pkOf = new Map(known.map((row) => [row.venue_market_id, row.id]));
-  const hashOf = new Map(known.map((row) => [row.venue_market_id, row.content_hash]));
+  const pkOf = new Map(known.map((row) => [row.venueMarketId, row.id]));
+  const hashOf = new Map(known.map((row) => [row.venueMarketId, row.contentHash]));
   const records = await completed(tx, venue, markets);
   const candidates = records
     .map((market) => ({ market, row: toRow(market) }))
@@ -211,9 +211,9 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
   const inserted =
     fresh.length === 0
       ? []
-      : await tx.query<Omit<KnownMarket, 'content_hash'>>(INSERT_MARKETS, [venue, JSON.stringify(fresh)]);
-  for (const row of inserted) pkOf.set(row.venue_market_id, row.id);
-  const insertedIds = new Set(inserted.map((row) => row.venue_market_id));
+      : await tx.query<Omit<KnownMarket, 'contentHash'>>(INSERT_MARKETS, [venue, JSON.stringify(fresh)]);
+  for (const row of inserted) pkOf.set(row.venueMarketId, row.id);
+  const insertedIds = new Set(inserted.map((row) => row.venueMarketId));
 
   // Another writer may have inserted some of the new ones concurrently; they are handled like existing ones.
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
@@ -230,28 +230,28 @@ async function updateMarkets(
   tx: Tx,
   venue: string,
   markets: readonly MarketRecord[],
-  pkOf: Map<string, string>,
+  pkOf: Map<string, bigint>,
 ): Promise<{ markets: MarketRecord[]; leftEvents: string[] }> {
   if (markets.length === 0) return { markets: [], leftEvents: [] };
   const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
-  for (const row of locked) pkOf.set(row.venue_market_id, row.id);
-  const lockedOf = new Map(locked.map((row) => [row.venue_market_id, row]));
+  for (const row of locked) pkOf.set(row.venueMarketId, row.id);
+  const lockedOf = new Map(locked.map((row) => [row.venueMarketId, row]));
   const changes = (await completed(tx, venue, markets)).flatMap((market) => {
     const before = lockedOf.get(market.marketId);
     const row = toRow(market);
-    if (before === undefined || before.content_hash === row.content_hash) return [];
-    if (market.ageMs !== undefined && before.unchanged_ms < market.ageMs) return [];
-    return [{ market, row: { ...row, id: before.id } }];
+    if (before === undefined || before.contentHash === row.content_hash) return [];
+    if (market.ageMs !== undefined && before.unchangedMs < market.ageMs) return [];
+    return [{ market, pk: before.id, row: { ...row, id: String(before.id) } }];
   });
   if (changes.length === 0) return { markets: [], leftEvents: [] };
   const rows = changes.map(({ row }) => row);
   const changedAt = await keepVersions(
     tx,
-    rows.map((row) => row.id),
+    changes.map(({ pk }) => pk),
   );
   await tx.query(UPDATE_MARKETS, [JSON.stringify(rows), changedAt]);
   const leftEvents = rows.flatMap((row) => {
-    const left = lockedOf.get(row.market_id)?.event_id;
+    const left = lockedOf.get(row.market_id)?.eventId;
     return left === undefined || left === null || left === row.event_id ? [] : [left];
   });
   return { markets: changes.map(({ market }) => market), leftEvents };

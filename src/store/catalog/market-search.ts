@@ -156,7 +156,7 @@ async function readWords(
   return {
     markets: page.map(({ row }) => toMarket(row)),
     matched: 'words',
-    ...(found.length > limit && last && { next: { tier: last.tier, pk: last.row.id } }),
+    ...(found.length > limit && last && { next: { tier: last.tier, pk: String(last.row.id) } }),
   };
 }
 
@@ -195,7 +195,7 @@ async function readSimilar(
   });
   const page = rows.slice(0, query.limit);
   const last = page.at(-1);
-  const next = last && { tier: 'similar' as const, pk: last.id, similarity: last.similarity, threshold };
+  const next = last && { tier: 'similar' as const, pk: String(last.id), similarity: last.similarity, threshold };
   return { markets: page.map(toMarket), matched: 'similar', ...(rows.length > query.limit && next && { next }) };
 }
 

@@ -37,7 +37,7 @@ const UPSERT_STATS = sql(
 export async function writeSightings(
   tx: Tx,
   markets: readonly MarketRecord[],
-  pkOf: ReadonlyMap<string, string>,
+  pkOf: ReadonlyMap<string, bigint>,
   seen: { nowMs: number; sweepStartedAtMs?: number | undefined },
 ): Promise<void> {
   const { nowMs, sweepStartedAtMs } = seen;
@@ -99,14 +99,14 @@ const MISSING_MARKETS = sql(
 );
 
 export interface MissingMarket {
-  pk: string;
+  pk: bigint;
   marketId: string;
 }
 
 /** The first missing markets of a venue, by key. */
 export async function missingMarkets(db: Queryable, venue: string, limit: number): Promise<MissingMarket[]> {
-  const rows = await db.query<{ pk: string; venue_market_id: string }>(MISSING_MARKETS, [venue, limit]);
-  return rows.map((row) => ({ pk: row.pk, marketId: row.venue_market_id }));
+  const rows = await db.query<{ pk: bigint; venueMarketId: string }>(MISSING_MARKETS, [venue, limit]);
+  return rows.map((row) => ({ pk: row.pk, marketId: row.venueMarketId }));
 }
 
 /** OFFSET 0, because a join might start with all missing markets, after a bad sweep the whole catalog. */
@@ -139,14 +139,14 @@ export async function settleMissing(
   asked: readonly MissingMarket[],
   unknown: readonly MissingMarket[],
 ): Promise<number> {
-  const locked = await tx.query<{ id: string; venue: string; event_id: string | null }>(LOCK_GONE, [
+  const locked = await tx.query<{ id: bigint; venue: string; eventId: string | null }>(LOCK_GONE, [
     unknown.map((market) => market.pk),
   ]);
   const gone = locked.map((row) => row.id);
   if (gone.length > 0) await tx.query(MARK_GONE, [gone, await keepVersions(tx, gone)]);
   await refreshEvents(
     tx,
-    locked.flatMap(({ venue, event_id }) => (event_id === null ? [] : [{ venue, eventId: event_id }])),
+    locked.flatMap(({ venue, eventId }) => (eventId === null ? [] : [{ venue, eventId }])),
   );
   await tx.query(CLEAR_MISSING, [asked.map((market) => market.pk)]);
   return gone.length;

@@ -32,7 +32,7 @@ const KEEP_VERSIONS = sql(
  * locked their rows, so that the commit of an earlier writer is visible. Returns the time of the change, as text with microseconds: the
  * caller writes it to `market.updated_at`, so that versions join without gap or overlap.
  */
-export async function keepVersions(tx: Tx, marketPks: readonly string[]): Promise<string> {
+export async function keepVersions(tx: Tx, marketPks: readonly bigint[]): Promise<string> {
   const [row] = await tx.query<{ at: string }>(KEEP_VERSIONS, [marketPks]);
   return row?.at ?? '-infinity';
 }

@@ -67,13 +67,13 @@ const RELEASE = sql(
  * had lost the lease.
  */
 export async function releasePollLease(db: Queryable, lease: PollLease, error: string | null): Promise<number> {
-  const [row] = await db.query<{ consecutive_failures: number }>(RELEASE, [
+  const [row] = await db.query<{ consecutiveFailures: number }>(RELEASE, [
     lease.venue,
     lease.kind,
     lease.token,
     error === null ? null : scrubText(error),
   ]);
-  return row?.consecutive_failures ?? 0;
+  return row?.consecutiveFailures ?? 0;
 }
 
 const RENEW = sql(

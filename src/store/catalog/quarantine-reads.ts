@@ -70,13 +70,13 @@ interface Row {
   venue: string;
   kind: string;
   reason: string;
-  record_id: string;
+  recordId: string;
   detail: string;
   sample: string;
   times: string;
-  first_seen_at: Date;
-  last_seen_at: Date;
-  last_seen_micros: string;
+  firstSeenAt: Date;
+  lastSeenAt: Date;
+  lastSeenMicros: string;
 }
 
 function filterValues({ venue, kind, reason, sinceMs }: QuarantineFilter): unknown[] {
@@ -86,15 +86,15 @@ function filterValues({ venue, kind, reason, sinceMs }: QuarantineFilter): unkno
 
 /** Rejected records counted per venue, kind and reason, the most frequent first. */
 export async function summarizeQuarantine(db: Queryable, filter: QuarantineFilter): Promise<QuarantineSummary[]> {
-  const rows = await db.query<Omit<Row, 'record_id'> & { records: number }>(SUMMARIZE, filterValues(filter));
-  return rows.map(({ venue, kind, reason, records, times, first_seen_at, last_seen_at }) => ({
+  const rows = await db.query<Omit<Row, 'recordId'> & { records: number }>(SUMMARIZE, filterValues(filter));
+  return rows.map(({ venue, kind, reason, records, times, firstSeenAt, lastSeenAt }) => ({
     venue,
     kind,
     reason,
     records,
     times: Number(times),
-    firstSeenMs: first_seen_at.getTime(),
-    lastSeenMs: last_seen_at.getTime(),
+    firstSeenMs: firstSeenAt.getTime(),
+    lastSeenMs: lastSeenAt.getTime(),
   }));
 }
 
@@ -121,15 +121,15 @@ export async function listQuarantine(
     venue: row.venue,
     kind: row.kind,
     reason: row.reason,
-    recordId: row.record_id,
+    recordId: row.recordId,
     detail: row.detail,
     sample: row.sample,
     times: Number(row.times),
-    firstSeenMs: row.first_seen_at.getTime(),
-    lastSeenMs: row.last_seen_at.getTime(),
+    firstSeenMs: row.firstSeenAt.getTime(),
+    lastSeenMs: row.lastSeenAt.getTime(),
   }));
   const last = rows.at(-1);
   if (last === undefined || rows.length < limit) return { entries };
-  const { venue, kind, reason, record_id: recordId, last_seen_micros: lastSeenMicros } = last;
+  const { venue, kind, reason, recordId, lastSeenMicros } = last;
   return { entries, next: { lastSeenMicros, venue, kind, reason, recordId } };
 }

@@ -9,8 +9,8 @@ const SELECT_TOKENS = sql('select_tokens', `SELECT id, mint FROM token WHERE min
 
 /** The token ids of the known outcome ids among these. */
 export async function findTokens(db: Queryable, mints: readonly string[]): Promise<Map<string, bigint>> {
-  const rows = await db.query<{ id: string; mint: string }>(SELECT_TOKENS, [mints]);
-  return new Map(rows.map((row) => [row.mint, BigInt(row.id)]));
+  const rows = await db.query<{ id: bigint; mint: string }>(SELECT_TOKENS, [mints]);
+  return new Map(rows.map((row) => [row.mint, row.id]));
 }
 
 /**

@@ -12,9 +12,9 @@ const MARKET_COUNTS = sql(
 interface PollRow {
   venue: string;
   kind: string;
-  last_success_at: Date | null;
-  consecutive_failures: number;
-  last_error: string | null;
+  lastSuccessAt: Date | null;
+  consecutiveFailures: number;
+  lastError: string | null;
 }
 
 /** The state of the polls of one kind of one venue. */
@@ -41,9 +41,9 @@ export async function readVenueFacts(db: Queryable, venues: readonly string[]): 
   for (const row of polls) {
     facts.get(row.venue)?.polls.push({
       kind: row.kind,
-      lastSuccessAt: row.last_success_at,
-      consecutiveFailures: row.consecutive_failures,
-      lastError: row.last_error,
+      lastSuccessAt: row.lastSuccessAt,
+      consecutiveFailures: row.consecutiveFailures,
+      lastError: row.lastError,
     });
   }
   for (const row of counts) {

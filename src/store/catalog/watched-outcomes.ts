@@ -8,12 +8,12 @@ export interface WatchedOutcome {
 }
 
 interface Row {
-  token_id: string;
+  tokenId: bigint;
   mint: string;
 }
 
 function toOutcome(row: Row): WatchedOutcome {
-  return { tokenId: BigInt(row.token_id), outcomeId: row.mint };
+  return { tokenId: row.tokenId, outcomeId: row.mint };
 }
 
 /** Markets that are tradable by their stored status. */
@@ -56,7 +56,7 @@ const MOST_TRADED = sql(
  * 100,000), so it is too slow for every tick.
  */
 export async function mostTradedMarkets(db: Queryable, venue: string, markets: number): Promise<bigint[]> {
-  return (await db.query<{ id: string }>(MOST_TRADED, [venue, markets])).map(({ id }) => BigInt(id));
+  return (await db.query<{ id: bigint }>(MOST_TRADED, [venue, markets])).map(({ id }) => id);
 }
 
 const HOT_OUTCOMES = sql(

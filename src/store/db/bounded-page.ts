@@ -1,8 +1,8 @@
 /** How far back a query of a bounded number of rows looked: on each of its rows, or on a single row without a result. */
 export interface LookedBack {
-  looked_at: number;
-  last_pk: string | null;
-  last_at: Date | null;
+  lookedAt: number;
+  lastPk: bigint | null;
+  lastAt: Date | null;
 }
 
 interface BoundedPage<Item> {
@@ -22,8 +22,8 @@ export function boundedPage<Item extends { pk: bigint }>(
   const items = found.slice(0, bounds.limit);
   const last = items.at(-1);
   if (found.length > bounds.limit && last) return { items, next: last.pk };
-  if (!looked || looked.last_pk === null || looked.last_at === null || looked.looked_at < bounds.maxLookedAt) {
+  if (!looked || looked.lastPk === null || looked.lastAt === null || looked.lookedAt < bounds.maxLookedAt) {
     return { items };
   }
-  return { items, next: BigInt(looked.last_pk), lookedBackTo: looked.last_at };
+  return { items, next: looked.lastPk, lookedBackTo: looked.lastAt };
 }

@@ -39,7 +39,7 @@ export class DatabaseClock {
 
 async function zeroOf(db: Queryable): Promise<number> {
   const askedAtMs = performance.now();
-  const [row] = await db.query<{ at_ms: number }>(READ_CLOCK);
+  const [row] = await db.query<{ atMs: number }>(READ_CLOCK);
   if (!row) throw new RangeError('no row');
-  return row.at_ms - (askedAtMs + performance.now()) / 2;
+  return row.atMs - (askedAtMs + performance.now()) / 2;
 }

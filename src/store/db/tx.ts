@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PoolClient } from 'pg';
+import pg, { type PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
 
@@ -23,13 +23,34 @@ export function sqlPlannedPerCall(name: string, text: string): Statement {
 
 /** Runs statements: a transaction, or the pool for single reads. */
 export interface Queryable {
-  /** Returns the rows. `numeric` and `bigint` arrive as text, `timestamptz` as Date. */
+  /**
+   * Returns the rows. A column `created_at` becomes the key `createdAt`. `bigint` arrives as bigint, `numeric` as text, `timestamptz` as
+   * Date, `jsonb` as stored.
+   */
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 export interface Tx extends Queryable {
   /** The same transaction for TypeORM's repositories: single-row work on accounts, keys, subscriptions. */
   readonly em: EntityManager;
+}
+
+/** The value parsers of these statements. The driver's global parsers stay unchanged, because BullMQ shares them. */
+const TYPES = new pg.TypeOverrides();
+const INT8_ARRAY = 1016;
+const toTexts = TYPES.getTypeParser(INT8_ARRAY) as unknown as (text: string) => string[];
+TYPES.setTypeParser(pg.types.builtins.INT8, BigInt);
+TYPES.setTypeParser(INT8_ARRAY, (text) => toTexts(text).map(BigInt));
+
+const keys = new Map<string, string>();
+
+/** The key of a column: `volume_24h` becomes `volume24h`. Cached, because statements run often and return thousands of rows. */
+function keyOf(column: string): string {
+  const known = keys.get(column);
+  if (known !== undefined) return known;
+  const key = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  keys.set(column, key);
+  return key;
 }
 
 /** SQLSTATEs after which the same transaction can run again. */
@@ -131,7 +152,18 @@ export class Database implements Queryable {
   async #run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const { name, text, isPlannedPerCall } = statement;
     const isNamed = this.#isPreparing && !isPlannedPerCall;
-    const result = await client.query({ ...(isNamed && { name }), text, values: [...values] });
-    return result.rows as Row[];
+    const { fields, rows } = await client.query<unknown[]>({
+      ...(isNamed && { name }),
+      text,
+      values: [...values],
+      types: TYPES,
+      rowMode: 'array',
+    });
+    const columns = fields.map((field) => keyOf(field.name));
+    return rows.map((cells) => {
+      const row: Record<string, unknown> = {};
+      for (let i = 0; i < columns.length; i += 1) row[columns[i] as string] = cells[i];
+      return row as Row;
+    });
   }
 }

@@ -12,14 +12,14 @@ export interface CancelledDelivery {
 }
 
 export interface CancelledRow {
-  subscription_pk: string;
+  subscriptionPk: bigint;
   id: string;
-  event_id: string;
-  alert_id: string | null;
+  eventId: string;
+  alertId: string | null;
 }
 
-export function toCancelled({ id, event_id, alert_id }: CancelledRow): CancelledDelivery {
-  return { deliveryId: id, eventId: event_id, ...(alert_id !== null && { alertId: alert_id }) };
+export function toCancelled({ id, eventId, alertId }: CancelledRow): CancelledDelivery {
+  return { deliveryId: id, eventId, ...(alertId !== null && { alertId }) };
 }
 
 /** Receives, after the commit, the deliveries that a change of a subscription cancelled. */

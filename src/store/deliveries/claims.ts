@@ -95,28 +95,28 @@ const CLAIM_DUE = sql(
 );
 
 interface SubscriptionRow {
-  pk: string;
+  pk: bigint;
   id: string;
   url: string;
-  sealed_secret: string;
-  previous_sealed_secret: string | null;
-  is_live: boolean;
-  is_deleted: boolean;
-  is_failing: boolean;
+  sealedSecret: string;
+  previousSealedSecret: string | null;
+  isLive: boolean;
+  isDeleted: boolean;
+  isFailing: boolean;
 }
 
 interface ClaimRow {
-  pk: string;
-  subscription_pk: string;
+  pk: bigint;
+  subscriptionPk: bigint;
   id: string;
-  attempt_count: number;
-  schedule_from: number;
-  is_test: boolean;
+  attemptCount: number;
+  scheduleFrom: number;
+  isTest: boolean;
   lease: string;
-  created_at: Date;
-  event_id: string;
-  event_type: string;
-  alert_id: string | null;
+  createdAt: Date;
+  eventId: string;
+  eventType: string;
+  alertId: string | null;
   body: string;
 }
 
@@ -163,15 +163,15 @@ export async function claimTogether(db: Database, request: ClaimRequest): Promis
 
 async function claim(db: Database, requests: readonly ClaimRequest[], lock: Statement): Promise<Map<bigint, Claim>> {
   return db.transaction(async (tx) => {
-    const found = await tx.query<SubscriptionRow>(lock, [requests.map(({ subscriptionPk }) => String(subscriptionPk))]);
-    const claims = new Map(found.map((row) => [BigInt(row.pk), { subscription: toSubscription(row), ...NOTHING() }]));
-    const unwanted = found.filter((row) => !row.is_live);
+    const found = await tx.query<SubscriptionRow>(lock, [requests.map(({ subscriptionPk }) => subscriptionPk)]);
+    const claims = new Map(found.map((row) => [row.pk, { subscription: toSubscription(row), ...NOTHING() }]));
+    const unwanted = found.filter((row) => !row.isLive);
     if (unwanted.length > 0) {
-      const isDeleted = unwanted.map((row) => row.is_deleted);
+      const isDeleted = unwanted.map((row) => row.isDeleted);
       const rows = await tx.query<CancelledRow>(CANCEL_UNWANTED, [unwanted.map((row) => row.pk), isDeleted]);
-      for (const row of rows) claims.get(BigInt(row.subscription_pk))?.cancelled.push(toCancelled(row));
+      for (const row of rows) claims.get(row.subscriptionPk)?.cancelled.push(toCancelled(row));
     }
-    const gone = new Set(found.filter((row) => row.is_deleted).map((row) => BigInt(row.pk)));
+    const gone = new Set(found.filter((row) => row.isDeleted).map((row) => row.pk));
     const wanted = requests.filter(({ subscriptionPk: pk, evenIfFailing = true }) => {
       const known = claims.get(pk);
       if (!known || gone.has(pk)) return false;
@@ -180,10 +180,10 @@ async function claim(db: Database, requests: readonly ClaimRequest[], lock: Stat
     });
     if (wanted.length === 0) return claims;
     const rows = await tx.query<ClaimRow>(CLAIM_DUE, [
-      wanted.map(({ subscriptionPk }) => String(subscriptionPk)),
+      wanted.map(({ subscriptionPk }) => subscriptionPk),
       wanted.map(({ limit }) => limit),
     ]);
-    for (const row of rows) claims.get(BigInt(row.subscription_pk))?.deliveries.push(toDelivery(row));
+    for (const row of rows) claims.get(row.subscriptionPk)?.deliveries.push(toDelivery(row));
     return claims;
   });
 }
@@ -192,28 +192,28 @@ const NOTHING = (): Omit<Claim, 'subscription'> => ({ deliveries: [], cancelled:
 
 function toSubscription(row: SubscriptionRow): ClaimedSubscription {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
     url: row.url,
-    sealedSecret: row.sealed_secret,
-    ...(row.previous_sealed_secret !== null && { previousSealedSecret: row.previous_sealed_secret }),
-    isFailing: row.is_failing,
+    sealedSecret: row.sealedSecret,
+    ...(row.previousSealedSecret !== null && { previousSealedSecret: row.previousSealedSecret }),
+    isFailing: row.isFailing,
   };
 }
 
 function toDelivery(row: ClaimRow): ClaimedDelivery {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
-    eventId: row.event_id,
-    eventType: row.event_type,
-    ...(row.alert_id !== null && { alertId: row.alert_id }),
+    eventId: row.eventId,
+    eventType: row.eventType,
+    ...(row.alertId !== null && { alertId: row.alertId }),
     body: row.body,
-    isTest: row.is_test,
-    attemptCount: row.attempt_count,
-    scheduleFrom: row.schedule_from,
+    isTest: row.isTest,
+    attemptCount: row.attemptCount,
+    scheduleFrom: row.scheduleFrom,
     lease: row.lease,
-    createdAt: row.created_at,
+    createdAt: row.createdAt,
   };
 }
 

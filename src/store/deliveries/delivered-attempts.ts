@@ -55,12 +55,12 @@ const NOTE_SUCCESSES = sql(
  */
 export async function finishDelivered(db: Database, made: readonly DeliveredAttempt[]): Promise<Set<bigint>> {
   const counted = made.filter(({ delivery }) => !delivery.isTest);
-  const subscriptionPks = [...new Set(counted.map(({ subscriptionPk }) => String(subscriptionPk)))];
+  const subscriptionPks = [...new Set(counted.map(({ subscriptionPk }) => subscriptionPk))];
   return db.transaction(async (tx) => {
-    const recovering = await tx.query<{ pk: string }>(LOCK_RECOVERING, [subscriptionPks]);
-    await tx.query(LOCK_DELIVERIES, [made.map(({ delivery }) => String(delivery.pk))]);
-    const done = await tx.query<{ pk: string }>(FINISH_DELIVERED, [
-      made.map(({ delivery }) => String(delivery.pk)),
+    const recovering = await tx.query<{ pk: bigint }>(LOCK_RECOVERING, [subscriptionPks]);
+    await tx.query(LOCK_DELIVERIES, [made.map(({ delivery }) => delivery.pk)]);
+    const done = await tx.query<{ pk: bigint }>(FINISH_DELIVERED, [
+      made.map(({ delivery }) => delivery.pk),
       made.map(({ delivery }) => delivery.attemptCount),
       made.map(({ delivery }) => delivery.lease),
       made.map(({ attempt }) => attempt.startedAt.toISOString()),
@@ -68,9 +68,9 @@ export async function finishDelivered(db: Database, made: readonly DeliveredAtte
       made.map(({ attempt }) => attempt.statusCode ?? null),
       made.map(({ attempt }) => (attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt))),
     ]);
-    const recorded = new Set(done.map((row) => BigInt(row.pk)));
+    const recorded = new Set(done.map((row) => row.pk));
     const succeeded = new Set(
-      counted.filter(({ delivery }) => recorded.has(delivery.pk)).map(({ subscriptionPk }) => String(subscriptionPk)),
+      counted.filter(({ delivery }) => recorded.has(delivery.pk)).map(({ subscriptionPk }) => subscriptionPk),
     );
     const recovered = recovering.map((row) => row.pk).filter((pk) => succeeded.has(pk));
     if (recovered.length > 0) await tx.query(NOTE_SUCCESSES, [recovered]);

@@ -8,8 +8,8 @@ const HAS_DUE = sql(
 
 /** Whether a claim may find a due row. It takes no lock, so callers use it where a claim would mostly find nothing. */
 export async function hasDue(db: Queryable, subscriptionPk: bigint): Promise<boolean> {
-  const [row] = await db.query<{ is_due: boolean }>(HAS_DUE, [subscriptionPk]);
-  return row?.is_due ?? false;
+  const [row] = await db.query<{ isDue: boolean }>(HAS_DUE, [subscriptionPk]);
+  return row?.isDue ?? false;
 }
 
 const DUE_SUBSCRIPTIONS = sql(
@@ -22,8 +22,8 @@ const DUE_SUBSCRIPTIONS = sql(
 
 /** Subscriptions with due rows that no worker holds. The reconcile timer wakes them. */
 export async function dueSubscriptions(db: Queryable, limit: number): Promise<bigint[]> {
-  const rows = await db.query<{ subscription_pk: string }>(DUE_SUBSCRIPTIONS, [limit]);
-  return rows.map((row) => BigInt(row.subscription_pk));
+  const rows = await db.query<{ subscriptionPk: bigint }>(DUE_SUBSCRIPTIONS, [limit]);
+  return rows.map((row) => row.subscriptionPk);
 }
 
 const DUE_OF_LANE = sql(
@@ -53,8 +53,8 @@ export async function dueSubscriptionsOfLane(
   db: Queryable,
   { lane, lanes, after, limit }: { lane: number; lanes: number; after: bigint; limit: number },
 ): Promise<DueSubscription[]> {
-  const rows = await db.query<{ pk: string; is_failing: boolean }>(DUE_OF_LANE, [lanes, lane, after, limit]);
-  return rows.map((row) => ({ pk: BigInt(row.pk), isFailing: row.is_failing }));
+  const rows = await db.query<{ pk: bigint; isFailing: boolean }>(DUE_OF_LANE, [lanes, lane, after, limit]);
+  return rows.map((row) => ({ pk: row.pk, isFailing: row.isFailing }));
 }
 
 const OLDEST_OVERDUE = sql(

@@ -22,14 +22,14 @@ const INSERT_EVENTS = sql(
 /** Inserts events with a new dedupe key; returns the internal key of each inserted event by its id. */
 export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
   if (events.length === 0) return new Map();
-  const rows = await tx.query<{ pk: string; id: string }>(INSERT_EVENTS, [
+  const rows = await tx.query<{ pk: bigint; id: string }>(INSERT_EVENTS, [
     events.map((event) => event.id),
     events.map((event) => event.accountId),
     events.map((event) => event.type),
     events.map((event) => event.body),
     events.map((event) => event.dedupeKey),
   ]);
-  return new Map(rows.map((row) => [row.id, BigInt(row.pk)]));
+  return new Map(rows.map((row) => [row.id, row.pk]));
 }
 
 const INSERT_DELIVERIES = sql(
@@ -50,10 +50,10 @@ export async function insertDeliveries(
   deliveries: readonly { eventPk: bigint; subscriptionPk: bigint }[],
 ): Promise<MadeDelivery[]> {
   if (deliveries.length === 0) return [];
-  const rows = await tx.query<{ id: string; event_pk: string }>(INSERT_DELIVERIES, [
+  const rows = await tx.query<{ id: string; eventPk: bigint }>(INSERT_DELIVERIES, [
     deliveries.map(() => newId('dlv')),
     deliveries.map((delivery) => delivery.eventPk),
     deliveries.map((delivery) => delivery.subscriptionPk),
   ]);
-  return rows.map((row) => ({ id: row.id, eventPk: BigInt(row.event_pk) }));
+  return rows.map((row) => ({ id: row.id, eventPk: row.eventPk }));
 }

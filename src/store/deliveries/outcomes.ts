@@ -95,7 +95,7 @@ export async function finishAttempt(
     const countsForNothing = delivery.isTest || (verdict.state === 'failed' && verdict.isCharged === false);
     const [subscription] = countsForNothing
       ? []
-      : await tx.query<{ is_active: boolean }>(LOCK_FOR_OUTCOME, [subscriptionPk, verdict.state !== 'delivered']);
+      : await tx.query<{ isActive: boolean }>(LOCK_FOR_OUTCOME, [subscriptionPk, verdict.state !== 'delivered']);
     const status = verdict.state === 'retry' ? 'pending' : verdict.state;
     const finished = await tx.query(FINISH_DELIVERY, [
       delivery.pk,
@@ -119,7 +119,7 @@ export async function finishAttempt(
     ]);
     if (!subscription) return { isRecorded: true };
     const pausedFor = await noteOutcome(tx, subscriptionPk, verdict);
-    if (!subscription.is_active || pausedFor === undefined) return { isRecorded: true };
+    if (!subscription.isActive || pausedFor === undefined) return { isRecorded: true };
     const cancelled = await cancelPending(tx, subscriptionPk, { tests: false });
     return { isRecorded: true, pausedFor, cancelled };
   });
@@ -132,10 +132,10 @@ async function noteOutcome(tx: Tx, subscriptionPk: bigint, verdict: DeliveryVerd
     return undefined;
   }
   const isGone = verdict.state === 'failed' && verdict.pause === 'gone';
-  const [row] = await tx.query<{ is_paused: boolean; pause_reason: string | null }>(NOTE_FAILURE, [
+  const [row] = await tx.query<{ isPaused: boolean; pauseReason: string | null }>(NOTE_FAILURE, [
     subscriptionPk,
     verdict.state === 'failed' ? 1 : 0,
     isGone,
   ]);
-  return row?.is_paused ? (row.pause_reason ?? undefined) : undefined;
+  return row?.isPaused ? (row.pauseReason ?? undefined) : undefined;
 }

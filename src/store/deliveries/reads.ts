@@ -49,32 +49,32 @@ const DELIVERY_COLUMNS = `d.pk, d.id, e.id AS event_id, e.type AS event_type, d.
   d.next_attempt_at, d.delivered_at, d.last_status_code, d.last_error`;
 
 export interface DeliveryRow {
-  pk: string;
+  pk: bigint;
   id: string;
-  event_id: string;
-  event_type: EventType;
+  eventId: string;
+  eventType: EventType;
   status: DeliveryStatus;
-  attempt_count: number;
-  created_at: Date;
-  next_attempt_at: Date;
-  delivered_at: Date | null;
-  last_status_code: number | null;
-  last_error: string | null;
+  attemptCount: number;
+  createdAt: Date;
+  nextAttemptAt: Date;
+  deliveredAt: Date | null;
+  lastStatusCode: number | null;
+  lastError: string | null;
 }
 
 export function toDelivery(row: DeliveryRow): Delivery {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
-    eventId: row.event_id,
-    eventType: row.event_type,
+    eventId: row.eventId,
+    eventType: row.eventType,
     status: row.status,
-    attempts: row.attempt_count,
-    createdAt: row.created_at,
-    nextAttemptAt: row.next_attempt_at,
-    deliveredAt: row.delivered_at,
-    lastStatusCode: row.last_status_code,
-    lastError: row.last_error,
+    attempts: row.attemptCount,
+    createdAt: row.createdAt,
+    nextAttemptAt: row.nextAttemptAt,
+    deliveredAt: row.deliveredAt,
+    lastStatusCode: row.lastStatusCode,
+    lastError: row.lastError,
   };
 }
 
@@ -130,13 +130,13 @@ const LIST_ATTEMPTS = sql(
 );
 
 interface AttemptRow {
-  attempt_number: number;
-  started_at: Date;
-  duration_ms: number;
+  attemptNumber: number;
+  startedAt: Date;
+  durationMs: number;
   outcome: 'delivered' | 'failed';
-  status_code: number | null;
-  error_code: string | null;
-  response_excerpt: Buffer | null;
+  statusCode: number | null;
+  errorCode: string | null;
+  responseExcerpt: Buffer | null;
 }
 
 /** One delivery by the internal key of its subscription and its public id; null when it does not exist. */
@@ -161,13 +161,13 @@ export async function findDeliveryWithLog(
   return {
     ...found,
     attemptLog: rows.map((row) => ({
-      attempt: row.attempt_number,
-      startedAt: row.started_at,
-      durationMs: row.duration_ms,
+      attempt: row.attemptNumber,
+      startedAt: row.startedAt,
+      durationMs: row.durationMs,
       outcome: row.outcome,
-      statusCode: row.status_code,
-      errorCode: row.error_code,
-      responseExcerpt: row.response_excerpt,
+      statusCode: row.statusCode,
+      errorCode: row.errorCode,
+      responseExcerpt: row.responseExcerpt,
     })),
   };
 }

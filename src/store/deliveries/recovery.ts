@@ -55,8 +55,8 @@ const RECOVERY_FLOOR = sqlPlannedPerCall(
 );
 
 async function recoveryFloor(tx: Tx, accountId: bigint, since: Date): Promise<bigint> {
-  const [floor] = await tx.query<{ pk: string }>(RECOVERY_FLOOR, [accountId, since.toISOString()]);
-  return BigInt(floor?.pk ?? 0);
+  const [floor] = await tx.query<{ pk: bigint }>(RECOVERY_FLOOR, [accountId, since.toISOString()]);
+  return floor?.pk ?? 0n;
 }
 
 /** Serializes recoveries of one account, so that an alert without a webhook goes to one subscription only. */
@@ -142,7 +142,7 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
   if (!subscription) return { outcome: 'webhook_not_found' };
   if (subscription.status === 'paused') return { outcome: 'paused' };
   const { pk, events } = subscription;
-  const [page] = await tx.query<{ last_pk: string | null; looked_at: number; pks: string[] }>(MISSED_EVENTS, [
+  const [page] = await tx.query<{ lastPk: bigint | null; lookedAt: number; pks: bigint[] }>(MISSED_EVENTS, [
     pk,
     accountId,
     after ?? (await recoveryFloor(tx, accountId, since)),
@@ -151,11 +151,11 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
   ]);
   const missed = page?.pks ?? [];
   const made = missed.length === 0 ? [] : await tx.query(RECOVER_EVENTS, [pk, missed.map(() => newId('dlv')), missed]);
-  const isLast = page === undefined || page.last_pk === null || page.looked_at < RECOVERY_BATCH;
+  const isLast = page === undefined || page.lastPk === null || page.lookedAt < RECOVERY_BATCH;
   return {
     outcome: 'batch',
     subscriptionPk: pk,
     recovered: made.length,
-    ...(!isLast && page.last_pk !== null && { next: BigInt(page.last_pk) }),
+    ...(!isLast && page.lastPk !== null && { next: page.lastPk }),
   };
 }

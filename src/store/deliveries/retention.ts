@@ -26,17 +26,17 @@ export interface PrunedEvents {
  */
 export async function pruneEvents({ db, signal, ...before }: EventRetention): Promise<PrunedEvents> {
   const pruned: PrunedEvents = { attemptsPruned: 0, deliveriesPruned: 0, eventsPruned: 0 };
-  const eachBatch = async (prune: (tx: Tx, after: string) => Promise<string | undefined>) => {
-    let after: string | undefined = '0';
+  const eachBatch = async (prune: (tx: Tx, after: bigint) => Promise<bigint | undefined>) => {
+    let after: bigint | undefined = 0n;
     while (after !== undefined && !signal?.aborted) {
-      const from: string = after;
+      const from: bigint = after;
       after = await db.transaction((tx) => prune(tx, from));
     }
   };
   await eachBatch(async (tx, after) => {
     const [batch] = await tx.query<AttemptBatch>(PRUNE_ATTEMPTS, [after, iso(before.attemptsBeforeMs)]);
     pruned.attemptsPruned += batch?.pruned ?? 0;
-    return batch?.has_old ? (batch.last_pk ?? undefined) : undefined;
+    return batch?.hasOld ? (batch.lastPk ?? undefined) : undefined;
   });
   await eachBatch(async (tx, after) => {
     const { last, deliveries, events } = await pruneEventBatch(tx, after, iso(before.eventsBeforeMs));
@@ -57,8 +57,8 @@ function iso(atMs: number): string {
  */
 
 interface AttemptBatch {
-  last_pk: string | null;
-  has_old: boolean;
+  lastPk: bigint | null;
+  hasOld: boolean;
   pruned: number;
 }
 
@@ -77,8 +77,8 @@ const PRUNE_ATTEMPTS = sql(
 );
 
 interface EventBatch {
-  last_pk: string | null;
-  pks: string[];
+  lastPk: bigint | null;
+  pks: bigint[];
 }
 
 const OLD_EVENTS = sql(
@@ -118,14 +118,14 @@ const DELETE_EVENTS = sql(
 /** `last` is the key after which the next page starts; undefined when the page has no event older than `before`. */
 async function pruneEventBatch(
   tx: Tx,
-  after: string,
+  after: bigint,
   before: string,
-): Promise<{ last: string | undefined; deliveries: number; events: number }> {
+): Promise<{ last: bigint | undefined; deliveries: number; events: number }> {
   const [page] = await tx.query<EventBatch>(OLD_EVENTS, [after, before]);
   if (!page || page.pks.length === 0) return { last: undefined, deliveries: 0, events: 0 };
-  const events = (await tx.query<{ pk: string }>(LOCK_EVENTS, [page.pks])).map(({ pk }) => pk);
-  const locked = (await tx.query<{ pk: string }>(LOCK_DELIVERIES, [events])).map(({ pk }) => pk);
+  const events = (await tx.query<{ pk: bigint }>(LOCK_EVENTS, [page.pks])).map(({ pk }) => pk);
+  const locked = (await tx.query<{ pk: bigint }>(LOCK_DELIVERIES, [events])).map(({ pk }) => pk);
   const deliveries = await tx.query(DELETE_DELIVERIES, [events, locked]);
   const deleted = await tx.query(DELETE_EVENTS, [events]);
-  return { last: page.last_pk ?? undefined, deliveries: deliveries.length, events: deleted.length };
+  return { last: page.lastPk ?? undefined, deliveries: deliveries.length, events: deleted.length };
 }

@@ -77,24 +77,24 @@ const LIST_SUBSCRIPTIONS = sql(
 );
 
 interface SubscriptionRow {
-  pk: string;
+  pk: bigint;
   id: string;
   url: string;
   events: SubscribableEvent[];
   status: 'active' | 'paused';
-  pause_reason: string | null;
-  created_at: Date;
+  pauseReason: string | null;
+  createdAt: Date;
 }
 
 function readSubscription(row: SubscriptionRow): Subscription {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
     url: row.url,
     events: row.events,
     status: row.status,
-    pauseReason: row.pause_reason,
-    createdAt: row.created_at,
+    pauseReason: row.pauseReason,
+    createdAt: row.createdAt,
   };
 }
 
@@ -252,10 +252,10 @@ export async function rotateSecret(
 ): Promise<RotatedSubscription | null> {
   const subscription = await lockSubscription(tx, accountId, id, 'change');
   if (!subscription) return null;
-  const [current] = await tx.query<{ sealed_secret: string }>(SEALED_SECRET, [subscription.pk]);
-  if (current && !isCurrent(current.sealed_secret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
-  const [row] = await tx.query<{ previous_secret_until: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
-  return { subscription, previousSecretUntil: row?.previous_secret_until ?? null };
+  const [current] = await tx.query<{ sealedSecret: string }>(SEALED_SECRET, [subscription.pk]);
+  if (current && !isCurrent(current.sealedSecret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
+  const [row] = await tx.query<{ previousSecretUntil: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
+  return { subscription, previousSecretUntil: row?.previousSecretUntil ?? null };
 }
 
 const FORGET_OLD_SECRETS = sql(

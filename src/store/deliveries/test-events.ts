@@ -23,9 +23,9 @@ const INSERT_TEST_EVENT = sql(
 
 interface InsertedRow {
   status: DeliveryStatus;
-  attempt_count: number;
-  created_at: Date;
-  next_attempt_at: Date;
+  attemptCount: number;
+  createdAt: Date;
+  nextAttemptAt: Date;
 }
 
 /**
@@ -59,9 +59,9 @@ export async function createTestEvent(
       eventId,
       eventType: type,
       status: row.status,
-      attempts: row.attempt_count,
-      createdAt: row.created_at,
-      nextAttemptAt: row.next_attempt_at,
+      attempts: row.attemptCount,
+      createdAt: row.createdAt,
+      nextAttemptAt: row.nextAttemptAt,
     },
   };
 }

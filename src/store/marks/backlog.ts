@@ -38,15 +38,15 @@ export async function stageStates(db: Queryable, stages: readonly string[]): Pro
     stage: string;
     waiting: number;
     parked: number;
-    oldest_id: string | null;
-    newest_id: string;
+    oldestId: bigint | null;
+    newestId: bigint;
   }>(STAGE_BACKLOG, [stages]);
-  return rows.map(({ stage, waiting, parked, oldest_id, newest_id }) => ({
+  return rows.map(({ stage, waiting, parked, oldestId, newestId }) => ({
     stage,
     waiting,
     parked,
-    oldestId: oldest_id === null ? null : BigInt(oldest_id),
-    newestId: BigInt(newest_id),
+    oldestId,
+    newestId,
   }));
 }
 
@@ -78,14 +78,14 @@ export interface PollAge {
 
 /** The state of the polls of these venues, by the database clock. */
 export async function pollAges(db: Queryable, venues: readonly string[]): Promise<PollAge[]> {
-  const rows = await db.query<{ venue: string; kind: string; consecutive_failures: number; seconds: number | null }>(
+  const rows = await db.query<{ venue: string; kind: string; consecutiveFailures: number; seconds: number | null }>(
     POLL_AGES,
     [venues],
   );
-  return rows.map(({ venue, kind, consecutive_failures, seconds }) => ({
+  return rows.map(({ venue, kind, consecutiveFailures, seconds }) => ({
     venue,
     kind,
-    failuresInARow: consecutive_failures,
+    failuresInARow: consecutiveFailures,
     sinceSuccessSeconds: seconds,
   }));
 }

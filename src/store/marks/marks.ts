@@ -17,9 +17,9 @@ export interface Mark {
 }
 
 interface MarkRow {
-  id: string;
-  key: string;
-  detail: string;
+  id: bigint;
+  key: bigint;
+  detail: bigint;
 }
 
 /** The advisory lock space of shards, the first of the two lock keys. The boot lock uses another one. */
@@ -131,7 +131,7 @@ export async function claimTheseMarks(
 }
 
 function inOrder(rows: MarkRow[]): Mark[] {
-  const marks = rows.map((row) => ({ id: BigInt(row.id), key: BigInt(row.key), detail: BigInt(row.detail) }));
+  const marks = rows.map((row) => ({ id: row.id, key: row.key, detail: row.detail }));
   return marks.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 

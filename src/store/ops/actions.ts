@@ -36,7 +36,7 @@ const INSERT = sql(
 
 /** Stores an action, in the transaction of the action where it has one. Returns its key. */
 export async function recordAction(db: Queryable, entry: OpsActionEntry, nowMs: number): Promise<bigint> {
-  const [row] = await db.query<{ pk: string }>(INSERT, [
+  const [row] = await db.query<{ pk: bigint }>(INSERT, [
     new Date(nowMs).toISOString(),
     entry.role,
     entry.sessionId,
@@ -47,7 +47,7 @@ export async function recordAction(db: Queryable, entry: OpsActionEntry, nowMs: 
     cut(entry.result, MAX_RESULT),
     entry.requestId,
   ]);
-  return BigInt(row?.pk ?? 0);
+  return row?.pk ?? 0n;
 }
 
 const FINISH = sql('finish_ops_action', 'UPDATE ops_action SET status = $2, result = $3 WHERE pk = $1');
@@ -64,16 +64,16 @@ const LIST = sql(
 );
 
 interface Row {
-  pk: string;
+  pk: bigint;
   at: Date;
   role: OpsActionEntry['role'];
-  session_id: string | null;
+  sessionId: string | null;
   address: string;
   action: string;
   target: string;
   status: OpsActionStatus;
   result: string;
-  request_id: string;
+  requestId: string;
 }
 
 /** Actions, latest first; `next` is the key after which the next page starts, absent on the last page. */
@@ -84,16 +84,16 @@ export async function listActions(
 ): Promise<{ actions: OpsActionRow[]; next?: bigint }> {
   const rows = await db.query<Row>(LIST, [after ?? null, limit + 1]);
   const actions = rows.slice(0, limit).map((row) => ({
-    pk: BigInt(row.pk),
+    pk: row.pk,
     at: row.at,
     role: row.role,
-    sessionId: row.session_id,
+    sessionId: row.sessionId,
     address: row.address,
     action: row.action,
     target: row.target,
     status: row.status,
     result: row.result,
-    requestId: row.request_id,
+    requestId: row.requestId,
   }));
   const last = actions.at(-1);
   return rows.length > limit && last ? { actions, next: last.pk } : { actions };

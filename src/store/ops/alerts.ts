@@ -65,25 +65,25 @@ interface OpsAlertPage {
 }
 
 interface Row extends LookedBack {
-  pk: string | null;
+  pk: bigint | null;
   id: string;
-  account_id: string;
-  account_name: string;
+  accountId: bigint;
+  accountName: string;
   mint: string;
   symbol: string | null;
   condition: AlertCondition;
   target: string;
   currency: string;
   status: AlertStatus;
-  webhook_id: string | null;
-  created_at: Date;
-  triggered_at: Date | null;
-  triggered_price: string | null;
-  event_id: string | null;
+  webhookId: string | null;
+  createdAt: Date;
+  triggeredAt: Date | null;
+  triggeredPrice: string | null;
+  eventId: string | null;
   price: string | null;
-  priced_at: Date | null;
+  pricedAt: Date | null;
   venue: string | null;
-  venue_market_id: string | null;
+  venueMarketId: string | null;
   title: string | null;
   label: string | null;
 }
@@ -159,27 +159,27 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
   return { text, values, maxLookedAt };
 }
 
-function toOpsAlert(row: Row, pk: string): OpsAlert {
-  const { venue, venue_market_id: marketId, title, label } = row;
+function toOpsAlert(row: Row, pk: bigint): OpsAlert {
+  const { venue, venueMarketId: marketId, title, label } = row;
   const isOutcome = venue !== null && marketId !== null && title !== null && label !== null;
   return {
-    pk: BigInt(pk),
+    pk,
     id: row.id,
-    accountId: BigInt(row.account_id),
-    accountName: row.account_name,
+    accountId: row.accountId,
+    accountName: row.accountName,
     mint: row.mint,
     symbol: row.symbol,
     condition: row.condition,
     target: row.target,
     currency: row.currency,
     status: row.status,
-    webhookId: row.webhook_id,
-    createdAt: row.created_at,
-    triggeredAt: row.triggered_at,
-    triggeredPrice: row.triggered_price,
-    eventId: row.event_id,
+    webhookId: row.webhookId,
+    createdAt: row.createdAt,
+    triggeredAt: row.triggeredAt,
+    triggeredPrice: row.triggeredPrice,
+    eventId: row.eventId,
     price: row.price,
-    pricedAt: row.priced_at,
+    pricedAt: row.pricedAt,
     market: isOutcome ? { venue, marketId, title, label } : null,
     isTracked: row.price !== null || isOutcome,
   };
@@ -210,27 +210,26 @@ const PARKED_MARKS = sql(
 /** Dead-lettered marks of every stage, newest first. */
 export async function listParkedMarks(db: Queryable, limit: number): Promise<ParkedMark[]> {
   const rows = await db.query<{
-    id: string;
+    id: bigint;
     stage: string;
     shard: number;
-    key: string;
-    detail: string;
+    key: bigint;
+    detail: bigint;
     error: string;
-    parked_at: Date;
+    parkedAt: Date;
     mint: string | null;
     venue: string | null;
-    venue_market_id: string | null;
+    venueMarketId: string | null;
   }>(PARKED_MARKS, [limit]);
   return rows.map((row) => ({
-    id: BigInt(row.id),
+    id: row.id,
     stage: row.stage,
     shard: row.shard,
-    key: BigInt(row.key),
-    detail: BigInt(row.detail),
+    key: row.key,
+    detail: row.detail,
     error: row.error,
-    parkedAt: row.parked_at,
+    parkedAt: row.parkedAt,
     mint: row.mint,
-    market:
-      row.venue === null || row.venue_market_id === null ? null : { venue: row.venue, marketId: row.venue_market_id },
+    market: row.venue === null || row.venueMarketId === null ? null : { venue: row.venue, marketId: row.venueMarketId },
   }));
 }

@@ -72,12 +72,12 @@ const MATCHING_WEBHOOKS = sqlPlannedPerCall(
 );
 
 interface Row extends Omit<DeliveryRow, 'pk'>, LookedBack {
-  pk: string | null;
-  is_test: boolean;
-  webhook_id: string;
+  pk: bigint | null;
+  isTest: boolean;
+  webhookId: string;
   url: string;
-  account_id: string;
-  account_name: string;
+  accountId: bigint;
+  accountName: string;
 }
 
 interface Search {
@@ -93,9 +93,9 @@ export async function listOpsDeliveries(
   limit: number,
   after: bigint | undefined,
 ): Promise<OpsDeliveryPage> {
-  let subscriptionPks: string[] | undefined;
+  let subscriptionPks: bigint[] | undefined;
   if (filter.webhook !== undefined || filter.account !== undefined) {
-    const found = await db.query<{ pk: string }>(MATCHING_WEBHOOKS, [filter.webhook ?? null, filter.account ?? null]);
+    const found = await db.query<{ pk: bigint }>(MATCHING_WEBHOOKS, [filter.webhook ?? null, filter.account ?? null]);
     if (found.length === 0) return { outcome: 'page', deliveries: [] };
     if (found.length > MAX_MATCHING_WEBHOOKS) return { outcome: 'too_many_webhooks' };
     subscriptionPks = found.map(({ pk }) => pk);
@@ -115,7 +115,7 @@ function isBefore(at: Date | undefined, since: Date | undefined): boolean {
 
 function searchOf(
   filter: OpsDeliveryFilter,
-  subscriptionPks: readonly string[] | undefined,
+  subscriptionPks: readonly bigint[] | undefined,
   limit: number,
   after: bigint | undefined,
 ): Search {
@@ -173,14 +173,14 @@ function searchOf(
   return { text, values, maxLookedAt };
 }
 
-function toOpsDelivery(row: Row, pk: string): OpsDelivery {
+function toOpsDelivery(row: Row, pk: bigint): OpsDelivery {
   return {
     ...toDelivery({ ...row, pk }),
-    isTest: row.is_test,
-    webhookId: row.webhook_id,
+    isTest: row.isTest,
+    webhookId: row.webhookId,
     url: row.url,
-    accountId: BigInt(row.account_id),
-    accountName: row.account_name,
+    accountId: row.accountId,
+    accountName: row.accountName,
   };
 }
 
@@ -194,8 +194,8 @@ export async function locateDelivery(
   db: Queryable,
   id: string,
 ): Promise<{ accountId: bigint; webhookId: string } | null> {
-  const [row] = await db.query<{ account_id: string; webhook_id: string }>(DELIVERY_OWNER, [id]);
-  return row ? { accountId: BigInt(row.account_id), webhookId: row.webhook_id } : null;
+  const [row] = await db.query<{ accountId: bigint; webhookId: string }>(DELIVERY_OWNER, [id]);
+  return row ? { accountId: row.accountId, webhookId: row.webhookId } : null;
 }
 
 /** One delivery with its log, its subscription and the subject of its event. */
@@ -222,23 +222,23 @@ const LOCATE_DELIVERY = sql(
 /** A delivery of any account by its public id, or null. */
 export async function findOpsDelivery(db: Queryable, id: string): Promise<OpsDeliveryWithLog | null> {
   const [found] = await db.query<{
-    subscription_pk: string;
-    webhook_id: string;
-    is_test: boolean;
-    created_at: Date;
-    alert_id: string | null;
-    is_under_way: boolean;
+    subscriptionPk: bigint;
+    webhookId: string;
+    isTest: boolean;
+    createdAt: Date;
+    alertId: string | null;
+    isUnderWay: boolean;
   }>(LOCATE_DELIVERY, [id]);
   if (!found) return null;
-  const delivery = await findDeliveryWithLog(db, BigInt(found.subscription_pk), id);
-  const subscription = await findOpsSubscription(db, found.webhook_id);
+  const delivery = await findDeliveryWithLog(db, found.subscriptionPk, id);
+  const subscription = await findOpsSubscription(db, found.webhookId);
   if (!delivery || !subscription) return null;
   return {
     delivery,
     subscription,
-    isTest: found.is_test,
-    eventCreatedAt: found.created_at,
-    alertId: found.alert_id,
-    isUnderWay: found.is_under_way,
+    isTest: found.isTest,
+    eventCreatedAt: found.createdAt,
+    alertId: found.alertId,
+    isUnderWay: found.isUnderWay,
   };
 }

@@ -30,7 +30,7 @@ export async function listOpsKeys(
   filter: { account?: string; isRevokedShown: boolean },
   page: { limit: number; after?: OpsKeyCursor },
 ): Promise<{ keys: OpsKey[]; next?: OpsKeyCursor }> {
-  const rows = await db.query<ListedApiKey & { accountId: string; createdMicros: string }>(LIST_KEYS, [
+  const rows = await db.query<ListedApiKey & { accountId: bigint; createdMicros: string }>(LIST_KEYS, [
     filter.account ?? null,
     filter.isRevokedShown,
     page.after?.createdMicros ?? null,
@@ -38,7 +38,7 @@ export async function listOpsKeys(
     page.limit + 1,
   ]);
   const shown = rows.slice(0, page.limit);
-  const keys = shown.map(({ createdMicros: _, accountId, ...key }) => ({ ...key, accountId: BigInt(accountId) }));
+  const keys = shown.map(({ createdMicros: _, accountId, ...key }) => ({ ...key, accountId }));
   const last = shown.at(-1);
   return rows.length > page.limit && last
     ? { keys, next: { createdMicros: last.createdMicros, id: last.id } }
@@ -63,15 +63,15 @@ const LIST_ACCOUNTS = sql(
 );
 
 interface AccountRow {
-  id: string;
+  id: bigint;
   name: string;
-  created_at: Date;
-  quota_webhooks: number | null;
-  quota_alerts: number | null;
-  quota_wallets: number | null;
-  rate_per_minute: number | null;
-  cold_reads_per_minute: number | null;
-  live_keys: number;
+  createdAt: Date;
+  quotaWebhooks: number | null;
+  quotaAlerts: number | null;
+  quotaWallets: number | null;
+  ratePerMinute: number | null;
+  coldReadsPerMinute: number | null;
+  liveKeys: number;
 }
 
 /** Accounts, oldest first; `next` is the id after which the next page starts, absent on the last page. */
@@ -94,15 +94,15 @@ export async function findOpsAccount(db: Queryable, id: bigint): Promise<OpsAcco
 
 function toAccount(row: AccountRow): OpsAccount {
   return {
-    id: BigInt(row.id),
+    id: row.id,
     name: row.name,
-    createdAt: row.created_at,
-    liveKeys: row.live_keys,
-    webhooks: row.quota_webhooks,
-    alerts: row.quota_alerts,
-    wallets: row.quota_wallets,
-    ratePerMinute: row.rate_per_minute,
-    coldReadsPerMinute: row.cold_reads_per_minute,
+    createdAt: row.createdAt,
+    liveKeys: row.liveKeys,
+    webhooks: row.quotaWebhooks,
+    alerts: row.quotaAlerts,
+    wallets: row.quotaWallets,
+    ratePerMinute: row.ratePerMinute,
+    coldReadsPerMinute: row.coldReadsPerMinute,
   };
 }
 

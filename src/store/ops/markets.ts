@@ -61,43 +61,43 @@ const HISTORY = sql('ops_market_history', `SELECT ${HISTORY_COLUMNS} FROM trade_
 /** The state of a market by its internal key; null when it does not exist. */
 export async function readOpsMarket(db: Queryable, marketPk: bigint): Promise<OpsMarketState | null> {
   const [state] = await db.query<{
-    has_book: boolean;
-    gone_at: Date | null;
-    seen_at: Date | null;
-    missing_since: Date | null;
+    hasBook: boolean;
+    goneAt: Date | null;
+    seenAt: Date | null;
+    missingSince: Date | null;
     versions: number;
   }>(STATE, [marketPk]);
   if (!state) return null;
   const outcomes = await db.query<{
-    token_id: string;
+    tokenId: bigint;
     mint: string;
     label: string;
     payout: string | null;
     price: string | null;
     bid: string | null;
     ask: string | null;
-    as_of: Date | null;
-    received_at: Date | null;
-    active_alerts: number;
+    asOf: Date | null;
+    receivedAt: Date | null;
+    activeAlerts: number;
   }>(OUTCOMES, [marketPk]);
   const [history] = await db.query<HistoryRow>(HISTORY, [marketPk]);
   return {
     outcomes: outcomes.map((row) => ({
-      tokenId: BigInt(row.token_id),
+      tokenId: row.tokenId,
       outcomeId: row.mint,
       label: row.label,
       payout: row.payout,
       price: row.price,
       bid: row.bid,
       ask: row.ask,
-      asOf: row.as_of,
-      receivedAt: row.received_at,
-      activeAlerts: row.active_alerts,
+      asOf: row.asOf,
+      receivedAt: row.receivedAt,
+      activeAlerts: row.activeAlerts,
     })),
-    seenAt: state.seen_at,
-    missingSince: state.missing_since,
-    goneAt: state.gone_at,
-    hasBook: state.has_book,
+    seenAt: state.seenAt,
+    missingSince: state.missingSince,
+    goneAt: state.goneAt,
+    hasBook: state.hasBook,
     versions: state.versions,
     history: history ? toHistory(history) : null,
   };
@@ -117,8 +117,8 @@ const OBSERVATIONS = sql(
 
 /** Observations of the last seven days, which alerts are evaluated against, newest first. */
 export async function readObservations(db: Queryable, tokenId: bigint, limit: number): Promise<StoredObservation[]> {
-  const rows = await db.query<{ received_at: Date; venue_at: Date; price: string }>(OBSERVATIONS, [tokenId, limit]);
-  return rows.map((row) => ({ receivedAt: row.received_at, venueAt: row.venue_at, price: row.price }));
+  const rows = await db.query<{ receivedAt: Date; venueAt: Date; price: string }>(OBSERVATIONS, [tokenId, limit]);
+  return rows.map((row) => ({ receivedAt: row.receivedAt, venueAt: row.venueAt, price: row.price }));
 }
 
 const LAST_CANDLES = sql(
@@ -134,7 +134,7 @@ export async function readLastCandles(
   intervalSeconds: number,
   limit: number,
 ): Promise<StoredCandle[]> {
-  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: string }>(LAST_CANDLES, [
+  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: bigint }>(LAST_CANDLES, [
     tokenId,
     intervalSeconds,
     limit,

@@ -62,10 +62,10 @@ interface SampleRow {
   age: number;
   /** Epoch seconds. */
   at: number;
-  trades: string;
-  price_changes: string;
-  events: string;
-  attempts: string;
+  trades: bigint;
+  priceChanges: bigint;
+  events: bigint;
+  attempts: bigint;
 }
 
 /** The rates of the last hour by minute, from the differences between samples, up to the latest sample. */
@@ -92,7 +92,7 @@ export async function readThroughput(db: Queryable): Promise<Throughput> {
 }
 
 function countOf(row: SampleRow, kind: ThroughputKind): number {
-  return Number(row[kind === 'priceChanges' ? 'price_changes' : kind]);
+  return Number(row[kind]);
 }
 
 export interface StageBacklog {
@@ -116,13 +116,13 @@ const MARK_SEEN = sql(
 export async function readStageBacklogs(db: Queryable): Promise<StageBacklog[]> {
   const states = await stageStates(db, STAGES);
   const ids = states.flatMap(({ oldestId }) => (oldestId === null ? [] : [oldestId]));
-  const seen = ids.length === 0 ? [] : await db.query<{ id: string; seconds: number | null }>(MARK_SEEN, [ids]);
+  const seen = ids.length === 0 ? [] : await db.query<{ id: bigint; seconds: number | null }>(MARK_SEEN, [ids]);
   const ageOf = new Map(seen.map(({ id, seconds }) => [id, (seconds ?? 0) * 1000]));
   return states.map(({ stage, waiting, parked, oldestId }) => ({
     stage,
     waiting,
     parked,
-    oldestMs: oldestId === null ? null : (ageOf.get(String(oldestId)) ?? 0),
+    oldestMs: oldestId === null ? null : (ageOf.get(oldestId) ?? 0),
   }));
 }
 
@@ -147,11 +147,11 @@ export interface DeliveryLoad {
 
 /** The load of the deliverer. */
 export async function readDeliveryLoad(db: Queryable): Promise<DeliveryLoad> {
-  const [row] = await db.query<{ due: number; in_flight: number; oldest_seconds: number | null }>(DELIVERY_LOAD);
-  const seconds = row?.oldest_seconds ?? null;
+  const [row] = await db.query<{ due: number; inFlight: number; oldestSeconds: number | null }>(DELIVERY_LOAD);
+  const seconds = row?.oldestSeconds ?? null;
   return {
     due: row?.due ?? 0,
-    inFlight: row?.in_flight ?? 0,
+    inFlight: row?.inFlight ?? 0,
     oldestOverdueMs: seconds === null ? null : seconds * 1000,
   };
 }
@@ -192,21 +192,21 @@ export async function listFailingEndpoints(db: Queryable, limit: number): Promis
     id: string;
     url: string;
     status: FailingEndpoint['status'];
-    failing_since: Date;
-    exhausted_count: number;
+    failingSince: Date;
+    exhaustedCount: number;
     account: string;
-    last_error: string | null;
-    last_status_code: number | null;
+    lastError: string | null;
+    lastStatusCode: number | null;
   }>(FAILING, [limit]);
   return rows.map((row) => ({
     id: row.id,
     url: row.url,
     account: row.account,
     status: row.status,
-    failingSince: row.failing_since,
-    exhausted: row.exhausted_count,
-    lastError: row.last_error,
-    lastStatusCode: row.last_status_code,
+    failingSince: row.failingSince,
+    exhausted: row.exhaustedCount,
+    lastError: row.lastError,
+    lastStatusCode: row.lastStatusCode,
   }));
 }
 

@@ -48,8 +48,8 @@ const FIND = sql(
 
 interface Row {
   role: OpsSession['role'];
-  password_fingerprint: Buffer;
-  last_seen_at: Date;
+  passwordFingerprint: Buffer;
+  lastSeenAt: Date;
   flash: string | null;
 }
 
@@ -57,7 +57,7 @@ interface Row {
 export async function findSession(db: Queryable, tokenHash: Buffer, nowMs: number): Promise<OpsSession | null> {
   const [row] = await db.query<Row>(FIND, [tokenHash, iso(nowMs), iso(nowMs - SESSION_IDLE_MS)]);
   if (!row) return null;
-  const { role, password_fingerprint: passwordFingerprint, last_seen_at: lastSeenAt, flash } = row;
+  const { role, passwordFingerprint, lastSeenAt, flash } = row;
   return { role, passwordFingerprint, lastSeenAt, flash };
 }
 
@@ -101,18 +101,18 @@ export interface ListedSession {
 /** Unexpired sessions, last used first. The list includes sessions with a former password, which no request accepts. */
 export async function listSessions(db: Queryable, limit: number, nowMs: number): Promise<ListedSession[]> {
   const rows = await db.query<{
-    token_hash: Buffer;
+    tokenHash: Buffer;
     role: OpsSession['role'];
     address: string;
-    created_at: Date;
-    last_seen_at: Date;
+    createdAt: Date;
+    lastSeenAt: Date;
   }>(LIST, [iso(nowMs), iso(nowMs - SESSION_IDLE_MS), limit]);
   return rows.map((row) => ({
-    tokenHash: row.token_hash,
+    tokenHash: row.tokenHash,
     role: row.role,
     address: row.address,
-    createdAt: row.created_at,
-    lastSeenAt: row.last_seen_at,
+    createdAt: row.createdAt,
+    lastSeenAt: row.lastSeenAt,
   }));
 }
 

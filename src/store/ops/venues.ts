@@ -10,12 +10,12 @@ const POLLS = sql(
 interface PollRow {
   venue: string;
   kind: string;
-  last_attempt_at: Date | null;
-  last_success_at: Date | null;
-  first_success_at: Date | null;
-  consecutive_failures: number;
-  last_error: string | null;
-  is_under_way: boolean | null;
+  lastAttemptAt: Date | null;
+  lastSuccessAt: Date | null;
+  firstSuccessAt: Date | null;
+  consecutiveFailures: number;
+  lastError: string | null;
+  isUnderWay: boolean | null;
 }
 
 /** The stored state of the polls of one kind of one venue. */
@@ -38,12 +38,12 @@ export async function readPolls(db: Queryable, venues: readonly string[]): Promi
   return rows.map((row) => ({
     venue: row.venue,
     kind: row.kind,
-    lastAttemptAt: row.last_attempt_at,
-    lastSuccessAt: row.last_success_at,
-    firstSuccessAt: row.first_success_at,
-    consecutiveFailures: row.consecutive_failures,
-    lastError: row.last_error,
-    isUnderWay: row.is_under_way ?? false,
+    lastAttemptAt: row.lastAttemptAt,
+    lastSuccessAt: row.lastSuccessAt,
+    firstSuccessAt: row.firstSuccessAt,
+    consecutiveFailures: row.consecutiveFailures,
+    lastError: row.lastError,
+    isUnderWay: row.isUnderWay ?? false,
   }));
 }
 

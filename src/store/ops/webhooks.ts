@@ -19,18 +19,18 @@ export interface OpsSubscription {
 }
 
 interface SubscriptionRow {
-  pk: string;
+  pk: bigint;
   id: string;
-  account_id: string;
-  account_name: string;
+  accountId: bigint;
+  accountName: string;
   url: string;
   events: string[];
   status: 'active' | 'paused';
-  pause_reason: string | null;
-  failing_since: Date | null;
-  exhausted_count: number;
-  created_at: Date;
-  deleted_at: Date | null;
+  pauseReason: string | null;
+  failingSince: Date | null;
+  exhaustedCount: number;
+  createdAt: Date;
+  deletedAt: Date | null;
 }
 
 const FIND_SUBSCRIPTION = sql(
@@ -45,18 +45,18 @@ export async function findOpsSubscription(db: Queryable, id: string): Promise<Op
   const [row] = await db.query<SubscriptionRow>(FIND_SUBSCRIPTION, [id]);
   if (!row) return null;
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
-    accountId: BigInt(row.account_id),
-    accountName: row.account_name,
+    accountId: row.accountId,
+    accountName: row.accountName,
     url: row.url,
     events: row.events,
     status: row.status,
-    pauseReason: row.pause_reason,
-    failingSince: row.failing_since,
-    exhaustedCount: row.exhausted_count,
-    createdAt: row.created_at,
-    deletedAt: row.deleted_at,
+    pauseReason: row.pauseReason,
+    failingSince: row.failingSince,
+    exhaustedCount: row.exhaustedCount,
+    createdAt: row.createdAt,
+    deletedAt: row.deletedAt,
   };
 }
 
@@ -127,25 +127,25 @@ const COUNT_PENDING = sql(
 /** The attempts of the last 24 hours of a subscription, from its newest deliveries. */
 export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint): Promise<WebhookActivity> {
   const figures = await db.query<{
-    hour: string | null;
+    hour: bigint | null;
     attempts: number;
     delivered: number;
-    p50_ms: number;
-    p95_ms: number;
+    p50Ms: number;
+    p95Ms: number;
   }>(FIGURES, [subscriptionPk]);
   const errors = await db.query<{
-    delivery_id: string;
-    attempt_number: number;
-    started_at: Date;
-    duration_ms: number;
-    status_code: number | null;
-    error_code: string | null;
+    deliveryId: string;
+    attemptNumber: number;
+    startedAt: Date;
+    durationMs: number;
+    statusCode: number | null;
+    errorCode: string | null;
   }>(ERRORS, [subscriptionPk]);
   const [count] = await db.query<{ pending: number }>(COUNT_PENDING, [subscriptionPk]);
   const hours: WebhookActivity['hours'] = [];
   let day: AttemptFigures | null = null;
-  for (const { hour, attempts, delivered, p50_ms, p95_ms } of figures) {
-    const of: AttemptFigures = { attempts, delivered, p50Ms: p50_ms, p95Ms: p95_ms };
+  for (const { hour, attempts, delivered, p50Ms, p95Ms } of figures) {
+    const of: AttemptFigures = { attempts, delivered, p50Ms, p95Ms };
     if (hour === null) day = of;
     else hours.push({ ...of, hour: Number(hour) });
   }
@@ -153,12 +153,12 @@ export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint)
     hours,
     day,
     errors: errors.map((row) => ({
-      deliveryId: row.delivery_id,
-      attempt: row.attempt_number,
-      startedAt: row.started_at,
-      durationMs: row.duration_ms,
-      statusCode: row.status_code,
-      errorCode: row.error_code,
+      deliveryId: row.deliveryId,
+      attempt: row.attemptNumber,
+      startedAt: row.startedAt,
+      durationMs: row.durationMs,
+      statusCode: row.statusCode,
+      errorCode: row.errorCode,
     })),
     pending: count?.pending ?? 0,
   };

@@ -73,7 +73,7 @@ export async function writePrices(
   let newer = 0;
   let waiting = prices;
   while (waiting.length > 0) {
-    const rows = await tx.query<{ token_id: string; moved: boolean; written: boolean }>(UPSERT_PRICES, [
+    const rows = await tx.query<{ tokenId: bigint; moved: boolean; written: boolean }>(UPSERT_PRICES, [
       waiting.map((price) => price.tokenId),
       waiting.map((price) => new Date(price.asOfMs).toISOString()),
       waiting.map((price) => price.price),
@@ -84,9 +84,9 @@ export async function writePrices(
     for (const row of rows) {
       if (!row.written) continue;
       newer += 1;
-      if (row.moved) movedTokenIds.push(BigInt(row.token_id));
+      if (row.moved) movedTokenIds.push(row.tokenId);
     }
-    const raced = new Set(rows.filter((row) => !row.written).map((row) => BigInt(row.token_id)));
+    const raced = new Set(rows.filter((row) => !row.written).map((row) => row.tokenId));
     waiting = waiting.filter((price) => raced.has(price.tokenId));
   }
   return { newer, movedTokenIds };

@@ -43,12 +43,12 @@ export async function watchedTokens(
   db: Queryable,
   options: { currency: string; limit: number; except: readonly bigint[] },
 ): Promise<WatchedToken[]> {
-  const rows = await db.query<{ id: string; mint: string; needs_symbol: boolean }>(WATCHED_TOKENS, [
+  const rows = await db.query<{ id: bigint; mint: string; needsSymbol: boolean }>(WATCHED_TOKENS, [
     options.currency,
     options.limit,
     options.except,
   ]);
-  return rows.map((row) => ({ tokenId: BigInt(row.id), mint: row.mint, needsSymbol: row.needs_symbol }));
+  return rows.map((row) => ({ tokenId: row.id, mint: row.mint, needsSymbol: row.needsSymbol }));
 }
 
 const NOTE_ASKED = sql(

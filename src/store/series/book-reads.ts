@@ -13,13 +13,13 @@ export interface StoredBook {
 }
 
 interface BookRow {
-  as_of: Date;
+  asOf: Date;
   bids: StoredLevel[];
   asks: StoredLevel[];
 }
 
 function toBook(row: BookRow): StoredBook {
-  return { asOf: row.as_of, bids: row.bids, asks: row.asks };
+  return { asOf: row.asOf, bids: row.bids, asks: row.asks };
 }
 
 /** A latest book, and the time since a poll last saw it, changed or not: milliseconds by the database clock. */
@@ -35,8 +35,8 @@ const BOOK = sql(
 
 /** The latest book of an outcome; null before the first. */
 export async function readBook(db: Queryable, tokenId: bigint): Promise<LatestBook | null> {
-  const [row] = await db.query<BookRow & { unseen_ms: number }>(BOOK, [tokenId]);
-  return row ? { ...toBook(row), unseenMs: row.unseen_ms } : null;
+  const [row] = await db.query<BookRow & { unseenMs: number }>(BOOK, [tokenId]);
+  return row ? { ...toBook(row), unseenMs: row.unseenMs } : null;
 }
 
 const BOOK_AT = sql(

@@ -48,17 +48,23 @@ async function auditedOutcomes(
   options: { marketId?: string; afterTokenId: bigint; limit: number },
 ): Promise<AuditedOutcome[]> {
   const { marketId, afterTokenId, limit } = options;
-  const rows = await db.query<{ token_id: string; mint: string; venue_market_id: string }>(TOKENS, [
+  const rows = await db.query<{ tokenId: bigint; mint: string; venueMarketId: string }>(TOKENS, [
     venue,
     marketId ?? null,
     afterTokenId,
     limit,
   ]);
-  return rows.map((row) => ({ tokenId: BigInt(row.token_id), outcomeId: row.mint, marketId: row.venue_market_id }));
+  return rows.map((row) => ({ tokenId: row.tokenId, outcomeId: row.mint, marketId: row.venueMarketId }));
 }
 
 const VALUES = ['open', 'high', 'low', 'close', 'volume', 'notional', 'trades'] as const;
 const LONGEST_SECONDS = Math.max(...Object.values(INTERVAL_SECONDS));
+
+/** SQL of the `CandleValues` of a row, or NULL. */
+function candleOf(row: string): string {
+  const fields = VALUES.map((name) => `'${name}', ${row}.${name}${name === 'trades' ? '' : '::text'}`);
+  return `CASE WHEN ${row}.open IS NOT NULL THEN json_build_object(${fields.join(', ')}) END`;
+}
 
 /**
  * Folds every interval directly from trades instead of the interval below, so that the audit also checks the cascade. A bucket with a
@@ -78,8 +84,7 @@ const DIFFERENCES = sql(
    stored AS MATERIALIZED (
      SELECT c.* FROM candle c JOIN token USING (token_id)
      WHERE c.interval_seconds = ANY ($4::int[]) AND c.bucket >= $2 AND c.bucket < $3)
-   SELECT token_id, interval_seconds, bucket,
-          ${VALUES.map((name) => `s.${name} AS stored_${name}, f.${name} AS folded_${name}`).join(', ')}
+   SELECT token_id, interval_seconds, bucket::float8 AS bucket, ${candleOf('s')} AS stored, ${candleOf('f')} AS folded
    FROM stored s FULL JOIN (SELECT * FROM folded WHERE bucket >= $2 AND bucket < $3) f
      USING (token_id, interval_seconds, bucket)
    WHERE (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
@@ -88,31 +93,6 @@ const DIFFERENCES = sql(
                        AND detail >= bucket AND detail < bucket + interval_seconds)
    ORDER BY token_id, interval_seconds, bucket`,
 );
-
-type DifferenceRow = { token_id: string; interval_seconds: number; bucket: string } & Record<string, string | null>;
-
-function toDifference(row: DifferenceRow): CandleDifference {
-  const side = (name: 'stored' | 'folded'): CandleValues | null => {
-    if (row[`${name}_open`] === null) return null;
-    const value = (field: string) => row[`${name}_${field}`] ?? '';
-    return {
-      open: value('open'),
-      high: value('high'),
-      low: value('low'),
-      close: value('close'),
-      volume: value('volume'),
-      notional: value('notional'),
-      trades: Number(value('trades')),
-    };
-  };
-  return {
-    tokenId: BigInt(row.token_id),
-    intervalSeconds: row.interval_seconds,
-    bucket: Number(row.bucket),
-    stored: side('stored'),
-    folded: side('folded'),
-  };
-}
 
 const DELETE_CANDLES = sql(
   'audit_delete_candles',
@@ -158,7 +138,7 @@ function auditCandles(
   return db.transaction(async (tx) => {
     await lockShards(tx, 'fold-candles', [shard]);
     const values = [tokenIds, range.start, range.end, Object.values(INTERVAL_SECONDS), shard];
-    const differences = (await tx.query<DifferenceRow>(DIFFERENCES, values)).map(toDifference);
+    const differences = await tx.query<CandleDifference>(DIFFERENCES, values);
     if (options.repair && differences.length > 0) await mend(tx, differences);
     return differences;
   });

@@ -36,7 +36,7 @@ const FIND_END = sqlPlannedPerCall(
 );
 
 /** The position after the last piece, behind every trade. */
-const END = { token_id: '9223372036854775807', ts: 'infinity' };
+const END = { tokenId: '9223372036854775807', ts: 'infinity' };
 
 const MARK_DIFFERENT = sqlPlannedPerCall(
   'mark_different_minutes',
@@ -80,20 +80,20 @@ interface RefoldPiece {
  */
 export function refoldPiece(db: Database, pieceTrades: number = PIECE_TRADES): Promise<RefoldPiece | null> {
   return db.transaction(async (tx) => {
-    const [claimed] = await tx.query<{ pass: number; next_token: string; next_ts: string }>(CLAIM);
+    const [claimed] = await tx.query<{ pass: number; nextToken: bigint; nextTs: string }>(CLAIM);
     if (!claimed) return null;
-    const { pass, next_token, next_ts } = claimed;
-    const [found] = await tx.query<typeof END>(FIND_END, [next_token, next_ts, pieceTrades - 1]);
+    const { pass, nextToken, nextTs } = claimed;
+    const [found] = await tx.query<typeof END>(FIND_END, [nextToken, nextTs, pieceTrades - 1]);
     const end = found ?? END;
     const [marked] = await tx.query<Pick<RefoldPiece, 'trades' | 'minutes' | 'shards'>>(MARK_DIFFERENT, [
-      next_token,
-      next_ts,
-      end.token_id,
+      nextToken,
+      nextTs,
+      end.tokenId,
       end.ts,
     ]);
     const { trades = 0, minutes = 0, shards = [] } = marked ?? {};
     const isLast = found === undefined;
-    await tx.query(ADVANCE, [pass, end.token_id, end.ts, trades, minutes, isLast]);
+    await tx.query(ADVANCE, [pass, end.tokenId, end.ts, trades, minutes, isLast]);
     return { pass, trades, minutes, shards, isLast };
   });
 }
@@ -118,14 +118,14 @@ export interface RefoldProgress {
 
 /** The progress of each pass; empty on a database without a pass. */
 export async function refoldProgress(db: Queryable): Promise<RefoldProgress[]> {
-  type Row = { pass: number; finished: boolean } & Record<'trades' | 'minutes' | 'outcomes_done' | 'outcomes', string>;
+  type Row = { pass: number; finished: boolean } & Record<'trades' | 'minutes' | 'outcomesDone' | 'outcomes', string>;
   const rows = await db.query<Row>(PROGRESS);
   return rows.map((row) => ({
     pass: row.pass,
     isFinished: row.finished,
     trades: Number(row.trades),
     minutes: Number(row.minutes),
-    outcomesDone: row.finished ? Number(row.outcomes) : Math.max(0, Number(row.outcomes_done)),
+    outcomesDone: row.finished ? Number(row.outcomes) : Math.max(0, Number(row.outcomesDone)),
     outcomes: Number(row.outcomes),
   }));
 }

@@ -60,13 +60,13 @@ const PRICES_AT = sql(
 );
 
 interface PriceRow {
-  id: string;
-  venue_market_id: string;
+  id: bigint;
+  venueMarketId: string;
   mint: string | null;
   price: string | null;
   bid: string | null;
   ask: string | null;
-  as_of: Date | null;
+  asOf: Date | null;
 }
 
 /**
@@ -81,10 +81,10 @@ export async function readPrices(
 ): Promise<MarketPrices[]> {
   const rows = await queryPrices(db, venues, marketIds, at);
   const byMarket = new Map<string, MarketPrices>();
-  for (const { id, venue_market_id: marketId, mint, price, bid, ask, as_of } of rows) {
-    const market = byMarket.get(marketId) ?? { pk: BigInt(id), marketId, outcomes: [] };
+  for (const { id, venueMarketId: marketId, mint, price, bid, ask, asOf } of rows) {
+    const market = byMarket.get(marketId) ?? { pk: id, marketId, outcomes: [] };
     byMarket.set(marketId, market);
-    if (mint !== null) market.outcomes.push({ outcomeId: mint, price, bid, ask, asOf: as_of });
+    if (mint !== null) market.outcomes.push({ outcomeId: mint, price, bid, ask, asOf });
   }
   return [...byMarket.values()];
 }

@@ -28,7 +28,7 @@ export async function readCandles(
   intervalSeconds: number,
   range: TimeRange,
 ): Promise<StoredCandle[]> {
-  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: string }>(CANDLES, [
+  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: bigint }>(CANDLES, [
     tokenId,
     intervalSeconds,
     range.start,
@@ -74,7 +74,7 @@ export async function readVolume(
   windowSeconds: number,
   range: TimeRange,
 ): Promise<VolumeWindow[]> {
-  const rows = await db.query<Omit<VolumeWindow, 'bucket'> & { bucket: string }>(VOLUME, [
+  const rows = await db.query<Omit<VolumeWindow, 'bucket'> & { bucket: bigint }>(VOLUME, [
     tokenIds,
     windowSeconds,
     range.start,
@@ -110,7 +110,7 @@ export async function readSnapshots(
   intervalSeconds: number,
   range: TimeRange,
 ): Promise<StoredSnapshot[]> {
-  const rows = await db.query<Omit<StoredSnapshot, 'ts'> & { ts: string }>(SNAPSHOTS, [
+  const rows = await db.query<Omit<StoredSnapshot, 'ts'> & { ts: bigint }>(SNAPSHOTS, [
     tokenId,
     intervalSeconds,
     range.start,
@@ -160,15 +160,15 @@ interface TradeQuery {
 }
 
 interface TradeRow {
-  token_id: string;
+  tokenId: bigint;
   ts: Date;
-  ts_us: string;
-  trade_id: string;
+  atMicros: string;
+  tradeId: string;
   price: string;
   size: string;
   side: number | null;
   ordinal: number;
-  signed_price: string;
+  signedPrice: string;
 }
 
 const MICROS = (parameter: string) => `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
@@ -186,7 +186,7 @@ function tradeStatement(direction: 'asc' | 'desc', isContinued: boolean) {
     : '';
   return sql(
     `read_trades_${direction}${isContinued ? '_after' : ''}`,
-    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint AS ts_us, t.trade_id, t.price, t.size, t.side,
+    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint::text AS at_micros, t.trade_id, t.price, t.size, t.side,
        t.ordinal, ${SIGNED_PRICE_COLUMN}
      FROM unnest($1::bigint[]) AS k (token_id)
      CROSS JOIN LATERAL (
@@ -216,10 +216,10 @@ export async function readTrades(
   const rows = await db.query<TradeRow>(TRADES[direction][after ? 'after' : 'first'], values);
   const trades = rows.slice(0, limit).map(
     (row): StoredTrade => ({
-      tokenId: BigInt(row.token_id),
-      tradeId: row.trade_id,
+      tokenId: row.tokenId,
+      tradeId: row.tradeId,
       at: row.ts,
-      atMicros: row.ts_us,
+      atMicros: row.atMicros,
       price: row.price,
       size: row.size,
       side: row.side === null ? undefined : row.side > 0 ? 'buy' : 'sell',
@@ -228,12 +228,12 @@ export async function readTrades(
   const last = rows[limit - 1];
   if (rows.length <= limit || !last) return { trades };
   const next = {
-    atMicros: last.ts_us,
+    atMicros: last.atMicros,
     ordinal: String(last.ordinal),
-    signedPrice: last.signed_price,
-    tradeId: last.trade_id,
-    tokenId: last.token_id,
-    ...(after?.passed && after.atMicros === last.ts_us && { passed: after.passed }),
+    signedPrice: last.signedPrice,
+    tradeId: last.tradeId,
+    tokenId: String(last.tokenId),
+    ...(after?.passed && after.atMicros === last.atMicros && { passed: after.passed }),
   };
   return { trades, next };
 }

@@ -84,8 +84,8 @@ const BUSY: Retirement = { outcome: 'busy', carried: 0 };
 function retire({ name }: Partition, carryToMs: number, options: RetireOptions): Promise<Retirement> {
   const { db, table, beforeMs } = options;
   return db.transaction(async (tx) => {
-    const [lock] = await tx.query<{ is_ours: boolean }>(TRY_LOCK);
-    if (!lock?.is_ours) return BUSY;
+    const [lock] = await tx.query<{ isOurs: boolean }>(TRY_LOCK);
+    if (!lock?.isOurs) return BUSY;
     // Between the listing and the lock another process may have dropped it.
     const isThere = (await listPartitions(tx, table)).some((partition) => partition.name === name);
     if (!isThere) return { outcome: 'gone', carried: 0 };

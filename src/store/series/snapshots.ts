@@ -32,6 +32,6 @@ const CURRENT_MINUTE = sql(
 
 /** The current minute by the database clock, epoch seconds: marks below it are ripe. */
 export async function currentMinute(db: Queryable): Promise<bigint> {
-  const [row] = await db.query<{ minute: string }>(CURRENT_MINUTE);
-  return BigInt(row?.minute ?? 0);
+  const [row] = await db.query<{ minute: bigint }>(CURRENT_MINUTE);
+  return row?.minute ?? 0n;
 }

@@ -34,33 +34,33 @@ export const HISTORY_COLUMNS = `h.status, h.from_at, h.to_at, h.reached_at, h.pa
 
 export interface HistoryRow {
   status: HistoryStatus;
-  from_at: Date;
-  to_at: Date;
-  reached_at: Date | null;
+  fromAt: Date;
+  toAt: Date;
+  reachedAt: Date | null;
   pages: number;
-  trades: string;
+  trades: bigint;
   failures: number;
-  last_error: string | null;
-  requested_at: Date;
-  finished_at: Date | null;
-  as_of: Date;
-  is_touched: boolean;
+  lastError: string | null;
+  requestedAt: Date;
+  finishedAt: Date | null;
+  asOf: Date;
+  isTouched: boolean;
 }
 
 export function toHistory(row: HistoryRow): TradeHistory {
   return {
     status: row.status,
-    fromMs: row.from_at.getTime(),
-    toMs: row.to_at.getTime(),
-    reachedMs: row.reached_at?.getTime() ?? null,
+    fromMs: row.fromAt.getTime(),
+    toMs: row.toAt.getTime(),
+    reachedMs: row.reachedAt?.getTime() ?? null,
     pages: row.pages,
     trades: Number(row.trades),
     failures: row.failures,
-    lastError: row.last_error,
-    requestedMs: row.requested_at.getTime(),
-    finishedMs: row.finished_at?.getTime() ?? null,
-    asOfMs: row.as_of.getTime(),
-    isTouched: row.is_touched,
+    lastError: row.lastError,
+    requestedMs: row.requestedAt.getTime(),
+    finishedMs: row.finishedAt?.getTime() ?? null,
+    asOfMs: row.asOf.getTime(),
+    isTouched: row.isTouched,
   };
 }
 
@@ -85,13 +85,13 @@ const READ_FACTS = sql(
 
 /** Reads the stored trade history of a market. */
 export async function readTradeFacts(db: Queryable, marketPk: bigint): Promise<TradeFacts> {
-  type Row = { first_success_at: Date | null; began_at: Date | null } & (HistoryRow | { status: null });
+  type Row = { firstSuccessAt: Date | null; beganAt: Date | null } & (HistoryRow | { status: null });
   const [row] = await db.query<Row>(READ_FACTS, [marketPk]);
   if (!row) return { liveMs: null, beganMs: null, history: null };
   return {
     // Postgres keeps microseconds, so the next whole millisecond is the safe start.
-    liveMs: row.first_success_at === null ? null : row.first_success_at.getTime() + 1,
-    beganMs: row.began_at?.getTime() ?? null,
+    liveMs: row.firstSuccessAt === null ? null : row.firstSuccessAt.getTime() + 1,
+    beganMs: row.beganAt?.getTime() ?? null,
     history: row.status === null ? null : toHistory(row),
   };
 }

@@ -41,13 +41,13 @@ export async function nextTradeHistory(
   venue: string,
   keep: bigint | null = null,
 ): Promise<OpenHistory | null> {
-  type Row = HistoryRow & { market_id: string; venue_market_id: string; position: unknown; mints: string[] };
+  type Row = HistoryRow & { marketId: bigint; venueMarketId: string; position: unknown; mints: string[] };
   const [row] = await db.query<Row>(NEXT, [venue, keep]);
   if (!row) return null;
   return {
     ...toHistory(row),
-    marketPk: BigInt(row.market_id),
-    marketId: row.venue_market_id,
+    marketPk: row.marketId,
+    marketId: row.venueMarketId,
     outcomeIds: row.mints,
     position: row.position,
   };
@@ -91,7 +91,7 @@ export async function advanceTradeHistory(
   step: HistoryStep,
 ): Promise<HistoryProgress | null> {
   const position = step.position ?? null;
-  type Row = { pages: number; trades: string; seconds: number };
+  type Row = { pages: number; trades: bigint; seconds: number };
   const [row] = await tx.query<Row>(ADVANCE, [
     walk.marketPk,
     iso(walk.fromMs),

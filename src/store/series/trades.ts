@@ -48,7 +48,7 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
     trades.map((trade) => trade.outcomeId),
     currency,
   );
-  const rows = await tx.query<{ token_id: string; trades: number }>(INSERT_TRADES, [
+  const rows = await tx.query<{ tokenId: bigint; trades: number }>(INSERT_TRADES, [
     trades.map((trade) => tokens.get(trade.outcomeId)),
     trades.map((trade) => trade.tsMs),
     trades.map((trade) => trade.tradeId),
@@ -60,6 +60,6 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
   ]);
   return {
     inserted: rows.reduce((sum, row) => sum + row.trades, 0),
-    tokenIds: rows.map((row) => BigInt(row.token_id)),
+    tokenIds: rows.map((row) => row.tokenId),
   };
 }

@@ -42,8 +42,8 @@ export async function storedTransactions(
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await db.query<{ transaction_id: string }>(STORED_TRANSACTIONS, [lease.pk, ids]);
-  return new Set(rows.map((row) => row.transaction_id));
+  const rows = await db.query<{ transactionId: string }>(STORED_TRANSACTIONS, [lease.pk, ids]);
+  return new Set(rows.map((row) => row.transactionId));
 }
 
 const WATCHERS = sql(
@@ -54,10 +54,10 @@ const WATCHERS = sql(
 
 interface Watcher {
   id: string;
-  account_id: string;
-  created_at: Date;
+  accountId: bigint;
+  createdAt: Date;
   /** Whether the account already watched when the previous complete read began. */
-  is_compared: boolean | null;
+  isCompared: boolean | null;
 }
 
 /**
@@ -72,25 +72,25 @@ export async function tellTransactions(
 ): Promise<WalletNews> {
   if (seen.length === 0) return NOTHING;
   const byId = new Map(seen.map((each) => [each.transactionId, each]));
-  const inserted = await tx.query<{ transaction_id: string }>(INSERT_TRANSACTIONS, [
+  const inserted = await tx.query<{ transactionId: string }>(INSERT_TRANSACTIONS, [
     lease.pk,
     [...byId.keys()],
     [...byId.values()].map(({ atMs }) => new Date(atMs).toISOString()),
   ]);
-  const isNew = new Set(inserted.map((row) => row.transaction_id));
+  const isNew = new Set(inserted.map((row) => row.transactionId));
   const fresh = [...byId.values()].filter(({ transactionId }) => isNew.has(transactionId)).sort(byTime);
   if (fresh.length === 0) return NOTHING;
   const watchers = await tx.query<Watcher>(WATCHERS, [lease.pk, null]);
   const occurredAt = new Date();
   const events = fresh.flatMap((transaction) =>
     watchers
-      .filter((watcher) => transaction.atMs >= wholeSecond(watcher.created_at))
-      .map(({ id, account_id }): NewEvent => {
+      .filter((watcher) => transaction.atMs >= wholeSecond(watcher.createdAt))
+      .map(({ id, accountId }): NewEvent => {
         const eventId = newId('evt');
         const { address: wallet, venue } = lease;
         return {
           id: eventId,
-          accountId: BigInt(account_id),
+          accountId,
           type: 'transaction',
           dedupeKey: `transaction:${id}:${transaction.transactionId}`,
           body: transactionBody({ ...transaction, eventId, occurredAt, wallet, venue }),
@@ -109,9 +109,9 @@ const SELECT_BALANCES = sql(
 interface BalanceRow {
   mint: string;
   amount: string;
-  version: string;
+  version: bigint;
   symbol: string | null;
-  market_id: string | null;
+  marketId: string | null;
   missed: number;
 }
 
@@ -153,9 +153,7 @@ export async function tellBalances(
   const watchers = await tx.query<Watcher>(WATCHERS, [lease.pk, lease.balancesReadAt]);
   const occurredAt = new Date();
   const events = changes.flatMap((change) =>
-    watchers
-      .filter((watcher) => watcher.is_compared)
-      .map((watcher) => balanceEvent(lease, watcher, change, occurredAt)),
+    watchers.filter((watcher) => watcher.isCompared).map((watcher) => balanceEvent(lease, watcher, change, occurredAt)),
   );
   return { found: changes.length, ...(await tell(tx, 'balance_change', events)) };
 }
@@ -165,7 +163,7 @@ function balanceEvent(lease: WalletLease, watcher: Watcher, change: BalanceChang
   const { mint, symbol, marketId, previous, current, version } = change;
   return {
     id: eventId,
-    accountId: BigInt(watcher.account_id),
+    accountId: watcher.accountId,
     type: 'balance_change',
     dedupeKey: `balance_change:${watcher.id}:${version}:${mint}`,
     body: balanceChangeBody({
@@ -196,13 +194,13 @@ async function tell(
   if (events.length === 0) return { events: 0, subscriptionPks: [] };
   const eventPks = await insertEvents(tx, events);
   const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
-  const listeners = await tx.query<{ account_id: string; pk: string }>(LISTENERS, [accountIds, type]);
+  const listeners = await tx.query<{ accountId: bigint; pk: bigint }>(LISTENERS, [accountIds, type]);
   const deliveries = events.flatMap(({ id, accountId }) => {
     const eventPk = eventPks.get(id);
     if (eventPk === undefined) return [];
     return listeners
-      .filter((listener) => BigInt(listener.account_id) === accountId)
-      .map(({ pk }) => ({ eventPk, subscriptionPk: BigInt(pk) }));
+      .filter((listener) => listener.accountId === accountId)
+      .map(({ pk }) => ({ eventPk, subscriptionPk: pk }));
   });
   await insertDeliveries(tx, deliveries);
   return {
@@ -227,9 +225,9 @@ function toKnown(row: BalanceRow): KnownBalance {
     mint: row.mint,
     // Formatted from a Decimal, without superfluous zeros.
     amount: row.amount as Decimal,
-    version: BigInt(row.version),
+    version: row.version,
     missed: row.missed,
     ...(row.symbol !== null && { symbol: row.symbol }),
-    ...(row.market_id !== null && { marketId: row.market_id }),
+    ...(row.marketId !== null && { marketId: row.marketId }),
   };
 }

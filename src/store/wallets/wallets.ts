@@ -34,10 +34,10 @@ const INSERT_WALLET = sql(
 /** Watches a wallet for an account. Null when the account already watches it. */
 export async function createWallet(tx: Tx, accountId: bigint, request: NewWallet): Promise<Wallet | null> {
   const { venue, address, label = null } = request;
-  const [watched] = await tx.query<{ pk: string }>(WATCH, [venue, address]);
+  const [watched] = await tx.query<{ pk: bigint }>(WATCH, [venue, address]);
   const id = newId('wal');
-  const [made] = await tx.query<{ created_at: Date }>(INSERT_WALLET, [id, accountId, watched?.pk, label]);
-  return made ? { id, address, venue, label, createdAt: made.created_at } : null;
+  const [made] = await tx.query<{ createdAt: Date }>(INSERT_WALLET, [id, accountId, watched?.pk, label]);
+  return made ? { id, address, venue, label, createdAt: made.createdAt } : null;
 }
 
 const SELECT_WALLETS = `SELECT a.pk, a.id, w.address, w.venue, a.label, a.created_at
@@ -49,16 +49,16 @@ const LIST_WALLETS = sql(
 );
 
 interface WalletRow {
-  pk: string;
+  pk: bigint;
   id: string;
   address: string;
   venue: string;
   label: string | null;
-  created_at: Date;
+  createdAt: Date;
 }
 
-function toWallet({ id, address, venue, label, created_at }: WalletRow): Wallet {
-  return { id, address, venue, label, createdAt: created_at };
+function toWallet({ id, address, venue, label, createdAt }: WalletRow): Wallet {
+  return { id, address, venue, label, createdAt };
 }
 
 /** A page of an account's wallets, newest first; `next` is the key after which the next page starts, absent on the last page. */
@@ -71,7 +71,7 @@ export async function listWallets(
   const rows = await db.query<WalletRow>(LIST_WALLETS, [accountId, after ?? null, limit + 1]);
   const wallets = rows.slice(0, limit);
   const last = wallets.at(-1);
-  return { wallets: wallets.map(toWallet), ...(rows.length > limit && last && { next: BigInt(last.pk) }) };
+  return { wallets: wallets.map(toWallet), ...(rows.length > limit && last && { next: last.pk }) };
 }
 
 /** One wallet of an account; null when it is unknown, deleted or of another account. */
@@ -108,7 +108,7 @@ const FORGET_TRANSACTIONS = sql('forget_wallet_transactions', `DELETE FROM walle
  */
 export async function deleteWallet(db: Database, accountId: bigint, id: string): Promise<boolean> {
   return db.transaction(async (tx) => {
-    const [watched] = await tx.query<{ pk: string }>(LOCK_WATCHED, [accountId, id]);
+    const [watched] = await tx.query<{ pk: bigint }>(LOCK_WATCHED, [accountId, id]);
     if (!watched) return false;
     if ((await tx.query(DELETE_WALLET, [accountId, id])).length === 0) return false;
     const forgotten = await tx.query(FORGET_UNWATCHED, [watched.pk]);

@@ -52,12 +52,12 @@ const CLAIM = sql(
 );
 
 interface ClaimRow {
-  pk: string;
+  pk: bigint;
   address: string;
-  activity_position: unknown;
-  balance_position: { readAt?: string } | null;
+  activityPosition: unknown;
+  balancePosition: { readAt?: string } | null;
   failures: number;
-  claimed_at: string;
+  claimedAt: string;
   since: Date | null;
 }
 
@@ -72,14 +72,14 @@ export async function claimWallets(
   const { venue, token, limit, everyMs } = request;
   const rows = await db.query<ClaimRow>(CLAIM, [venue, token, limit, everyMs]);
   return rows.map((row) => ({
-    pk: BigInt(row.pk),
+    pk: row.pk,
     venue,
     address: row.address,
     token,
-    claimedAt: row.claimed_at,
-    sinceMs: row.since?.getTime() ?? Date.parse(row.claimed_at),
-    activityPosition: row.activity_position,
-    balancesReadAt: row.balance_position?.readAt ?? null,
+    claimedAt: row.claimedAt,
+    sinceMs: row.since?.getTime() ?? Date.parse(row.claimedAt),
+    activityPosition: row.activityPosition,
+    balancesReadAt: row.balancePosition?.readAt ?? null,
     failures: row.failures,
   }));
 }

@@ -50,7 +50,7 @@ const allFired = (alerts: number) => ({
   triggered: alerts,
   expired: 0,
   events: alerts,
-  distinct_events: alerts,
+  distinctEvents: alerts,
   deliveries: alerts,
 });
 
@@ -113,8 +113,8 @@ describe('an evaluation with more met alerts than one transaction fires', () => 
        GROUP BY 1 ORDER BY 1`,
     );
     expect(await desk.db.query(prices, [mint])).toEqual([
-      { triggered_price: '0.7', alerts: 90 },
-      { triggered_price: '0.75', alerts: 90 },
+      { triggeredPrice: '0.7', alerts: 90 },
+      { triggeredPrice: '0.75', alerts: 90 },
     ]);
   });
 
@@ -159,7 +159,7 @@ it('createAlert and a deletion do not wait for an evaluation of their token', as
   expect((await evaluating).results[0]?.fired).toHaveLength(30);
   await desk.evaluate();
   expect(made.outcome === 'created' && (await desk.stateOf(made.alert))).toMatchObject({
-    triggered_price: '0.7',
+    triggeredPrice: '0.7',
     events: 1,
   });
 });

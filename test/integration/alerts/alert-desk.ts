@@ -24,7 +24,7 @@ const ALERT_STATE = sql(
 /** The stored state of an alert and its event. */
 interface StoredAlert {
   status: string;
-  triggered_price: string | null;
+  triggeredPrice: string | null;
   events: number;
   deliveries: number;
   body: string | null;

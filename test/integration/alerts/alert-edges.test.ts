@@ -18,9 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => desk.drop());
 
-const FIRED = (price: string) => ({ status: 'triggered', triggered_price: price, events: 1 });
-const ACTIVE = { status: 'active', triggered_price: null, events: 0 };
-const EXPIRED = { status: 'expired', triggered_price: null, events: 0 };
+const FIRED = (price: string) => ({ status: 'triggered', triggeredPrice: price, events: 1 });
+const ACTIVE = { status: 'active', triggeredPrice: null, events: 0 };
+const EXPIRED = { status: 'expired', triggeredPrice: null, events: 0 };
 
 describe('an alert evaluation with a price in effect at the creation of the alert', () => {
   it('fires on that price when the price changed before the evaluation', async () => {
@@ -264,7 +264,7 @@ it('alerts of several accounts on one token emit events to their own accounts', 
   const ownersOfEvents = await desk.db.query(owners, [alerts.map(({ pk }) => pk)]);
   expect(ownersOfEvents).toEqual(
     alerts
-      .map(({ id, pk }, index) => ({ pk, row: { account_id: String(accounts[index]), id } }))
+      .map(({ id, pk }, index) => ({ pk, row: { accountId: accounts[index], id } }))
       .sort((a, b) => (a.pk < b.pk ? -1 : 1))
       .map(({ row }) => row),
   );

@@ -35,7 +35,7 @@ interface Outcome {
   id: string;
   status: string | null;
   price: string | null;
-  is_linked: boolean | null;
+  isLinked: boolean | null;
   body: string | null;
   events: number;
   deliveries: number;
@@ -270,7 +270,7 @@ export class AlertWorld {
     });
   }
 
-  #problem(alert: MadeAlert, { status, price, is_linked, body, events, deliveries }: Outcome): string | null {
+  #problem(alert: MadeAlert, { status, price, isLinked, body, events, deliveries }: Outcome): string | null {
     const finalAt = MARKET_TOKENS.includes(alert.token) ? this.#finalAt : Number.POSITIVE_INFINITY;
     const { must, may } = judge(alert, this.#seen, finalAt);
     const isDeleted = alert.deletedAt !== Number.POSITIVE_INFINITY;
@@ -283,7 +283,7 @@ export class AlertWorld {
     const { currentPrice } = (JSON.parse(body ?? '{}') as { data: { currentPrice: number } }).data;
     if (events !== 1 || deliveries !== 1) return 'should have one event and one delivery';
     if (!may.has(Math.round(currentPrice * 10))) return `may fire on ${[...may]}, not on ${currentPrice}`;
-    const isRecorded = status === 'triggered' && is_linked === true && Number(price) === currentPrice;
+    const isRecorded = status === 'triggered' && isLinked === true && Number(price) === currentPrice;
     return isDeleted || isRecorded ? null : 'the alert differs from its event';
   }
 

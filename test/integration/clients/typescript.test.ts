@@ -92,8 +92,8 @@ async function aWebhook(secret?: string) {
     events: ['price_alert'],
     ...(secret !== undefined && { secret }),
   });
-  const [row] = await api.db.query<{ pk: string }>(PK, [made.id]);
-  return { ...made, pk: BigInt(row?.pk ?? 0) };
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [made.id]);
+  return { ...made, pk: row?.pk ?? 0n };
 }
 
 /** Does what a worker would: sends what is due, and gives what came of this event. */

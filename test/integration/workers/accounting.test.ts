@@ -188,8 +188,8 @@ describe('the counters of received records', () => {
 
         await db.query(ASK_HISTORY, [venue]);
         await backfillTrades.run({ venue }, context());
-        for (const { id } of await db.query<{ id: string }>(MARKETS, [venue]))
-          for (const _ of ['first', 'again']) await fetchBook.run({ venue, marketPk: id }, context());
+        for (const { id } of await db.query<{ id: bigint }>(MARKETS, [venue]))
+          for (const _ of ['first', 'again']) await fetchBook.run({ venue, marketPk: String(id) }, context());
 
         for (const kind of kinds) {
           const counted = await counters(venue, kind);

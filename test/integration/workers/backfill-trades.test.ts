@@ -80,7 +80,7 @@ describe('a backfill', () => {
           expect.objectContaining({ venue: on.venue, marketId, trades: 5, pages: 3, seconds: expect.any(Number) }),
         ),
     );
-    expect(await lease()).toMatchObject({ is_leased: false, last_error: null });
+    expect(await lease()).toMatchObject({ isLeased: false, lastError: null });
     expect(await on.run(adapter)).toMatchObject({ records: 0 });
   });
 
@@ -181,7 +181,7 @@ describe('a backfill', () => {
     expect(asked).toMatchObject([{ fromMs: NOW - 30 * dayMs, toMs: LIVE }]);
     expect(await on.walkOf(market)).toMatchObject({ status: 'done', trades: 1, lastError: null });
     expect(await test.db.query(QUARANTINED, [on.venue])).toEqual([
-      { kind: 'trades', reason: 'before_retention_floor', record_id: 'old' },
+      { kind: 'trades', reason: 'before_retention_floor', recordId: 'old' },
     ]);
   });
 
@@ -248,7 +248,7 @@ describe('a market that the venue refuses', () => {
     }
     expect(await on.walkOf(bad)).toMatchObject({ status: 'failed', failures: 5, lastError: 'the venue answered 404' });
     expect(lines.filter((line) => line.includes('given up'))).toHaveLength(1);
-    expect(await lease()).toMatchObject({ consecutive_failures: 0, last_error: null });
+    expect(await lease()).toMatchObject({ consecutiveFailures: 0, lastError: null });
   });
 
   it('by ending its walk too early, without a word, is tried again; a page that came further counts', async () => {
@@ -279,7 +279,7 @@ describe('a venue that is down', () => {
     expect(asked).toEqual([first.marketId, second.marketId]);
     expect(producer.woken).toEqual([]);
     expect(await on.walkOf(first)).toMatchObject({ status: 'queued', failures: 0, pages: 0 });
-    expect(await lease()).toEqual({ consecutive_failures: 2, last_error: 'too slow', is_leased: false });
+    expect(await lease()).toEqual({ consecutiveFailures: 2, lastError: 'too slow', isLeased: false });
   });
 });
 

@@ -138,7 +138,7 @@ describe('while a secret is rotated', () => {
     await test.db.query(SPOIL_PREVIOUS, [pk, otherBox.seal(generateSecret(), id)]);
     const waiting = await due(pk);
     await run(pk);
-    expect(await storedDelivery(test.db, waiting.pk)).toMatchObject({ status: 'pending', attempt_count: 0 });
+    expect(await storedDelivery(test.db, waiting.pk)).toMatchObject({ status: 'pending', attemptCount: 0 });
   });
 });
 
@@ -152,8 +152,8 @@ describe('sending again', () => {
       await test.db.query(MAKE_DUE, [pk]);
       await run(pk);
     }
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 3 });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 3 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 1 });
     return { id, pk, delivery };
   }
 
@@ -164,13 +164,13 @@ describe('sending again', () => {
     const { id, pk, delivery } = await exhausted();
     expect(await retry(id, delivery.id)).toMatchObject({ outcome: 'retried' });
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 4 });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 4 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 1 });
     receiver.replyWith({});
     await retry(id, delivery.id);
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 5 });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 0, failing_since: null });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 5 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 0, failingSince: null });
     expect(newRequests().map(({ headers }) => headers['x-webhook-attempt'])).toEqual(['1', '2', '3', '4', '5']);
     expect(new Set(newRequests().map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
@@ -181,9 +181,9 @@ describe('sending again', () => {
     receiver.replyWith({ status: 500 });
     await retry(id, delivery.id);
     await run(pk);
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 2 });
-    expect(due_in).toBeGreaterThan(400);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 2 });
+    expect(dueIn).toBeGreaterThan(400);
   });
 
   it('a recovered delivery has its whole schedule again', async () => {
@@ -193,16 +193,16 @@ describe('sending again', () => {
       recoverDeliveries({ db: test.db, accountId, subscriptionId: id, since, onCommit: () => undefined });
     expect(await recover()).toEqual({ outcome: 'recovered', recovered: 1 });
     await run(pk);
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 4 });
-    expect(due_in).toBeLessThan(100);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 4 });
+    expect(dueIn).toBeLessThan(100);
     for (let attempt = 5; attempt <= 6; attempt++) {
       await test.db.query(MAKE_DUE, [pk]);
       await run(pk);
     }
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 6 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 6 });
     expect(await storedAttempts(test.db, delivery.pk)).toHaveLength(6);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 2 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 2 });
   });
 
   it('a secret that cannot be opened does not count as a failure of the receiver', async () => {
@@ -213,6 +213,6 @@ describe('sending again', () => {
     const delivery = await due(pk);
     await run(pk);
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed' });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 0, failing_since: null });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 0, failingSince: null });
   });
 });

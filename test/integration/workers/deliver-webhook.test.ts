@@ -111,9 +111,9 @@ describe('a delivery', () => {
       'x-webhook-attempt': '1',
       'x-webhook-signature': expect.stringMatching(/^sha256=[0-9a-f]{64}$/),
     });
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
     expect(await storedAttempts(test.db, delivery.pk)).toMatchObject([
-      { attempt_number: 1, outcome: 'delivered', status_code: 200, response_excerpt: Buffer.from('{"received":true}') },
+      { attemptNumber: 1, outcome: 'delivered', statusCode: 200, responseExcerpt: Buffer.from('{"received":true}') },
     ]);
   });
 
@@ -123,22 +123,22 @@ describe('a delivery', () => {
     receiver.replyWith({ status: 503, headers: { 'retry-after': '20' }, body: 'busy' });
     const producer = wakeRecorder();
     await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1, last_status_code: 503, is_locked: false });
-    expect(due_in).toBeGreaterThan(19);
-    expect(due_in).toBeLessThanOrEqual(24);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 1, lastStatusCode: 503, isLocked: false });
+    expect(dueIn).toBeGreaterThan(19);
+    expect(dueIn).toBeLessThanOrEqual(24);
     expect(producer.woken).toEqual([expect.stringMatching(new RegExp(`^deliver-webhook ${pk} in 2[0-4]\\d{3}$`))]);
 
     await test.db.query(MAKE_DUE, [pk]);
     await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
     expect(producer.woken).toHaveLength(1);
-    expect((await storedDelivery(test.db, delivery.pk)).due_in).toBeGreaterThan(2_800);
+    expect((await storedDelivery(test.db, delivery.pk)).dueIn).toBeGreaterThan(2_800);
 
     await test.db.query(MAKE_DUE, [pk]);
     await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 3 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 3 });
     expect(newRequests().map(({ headers }) => headers['x-webhook-attempt'])).toEqual(['1', '2', '3']);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1, status: 'active' });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 1, status: 'active' });
     expect(await run(pk)).toEqual({ attempts: 0 });
   });
 
@@ -149,7 +149,7 @@ describe('a delivery', () => {
     const { log, lines } = keptLog();
     await run(pk, context({ log }));
     expect(newRequests().length).toBeLessThanOrEqual(MAX_IN_FLIGHT);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ status: 'paused', pause_reason: 'gone' });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ status: 'paused', pauseReason: 'gone' });
     const rows = await test.db.query<{ status: string; rows: number }>(COUNT, [pk]);
     expect(rows.map((row) => row.status)).toEqual(['cancelled', 'failed']);
     expect(lines.filter((line) => line.includes('subscription paused'))).toHaveLength(1);
@@ -162,9 +162,9 @@ describe('a delivery', () => {
     receiver.replyWith({ status: 500 });
     await run(pk);
     expect(newRequests().map(({ headers }) => headers['x-webhook-event'])).toEqual(['test']);
-    expect(await storedDelivery(test.db, sample.pk)).toMatchObject({ status: 'failed', attempt_count: 1 });
+    expect(await storedDelivery(test.db, sample.pk)).toMatchObject({ status: 'failed', attemptCount: 1 });
     expect(await storedDelivery(test.db, real.pk)).toMatchObject({ status: 'cancelled' });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ failing_since: null, exhausted_count: 0 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ failingSince: null, exhaustedCount: 0 });
   });
 
   it('shows neither secret nor signature nor body in the log', async () => {
@@ -187,14 +187,14 @@ describe('a fault on our side', () => {
     const delivery = await due(pk);
     const otherRing = createSecretBox(parseSecretsKeys(`k2:${Buffer.alloc(32, 2).toString('base64')}`));
     await run(pk, context({ secretBox: otherRing }));
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 0, last_error: 'internal_error' });
-    expect(due_in).toBeGreaterThan(20);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 0, lastError: 'internal_error' });
+    expect(dueIn).toBeGreaterThan(20);
     expect(await storedAttempts(test.db, delivery.pk)).toEqual([]);
     expect(newRequests()).toEqual([]);
     await test.db.query(MAKE_DUE, [pk]);
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
   });
 
   it.each([
@@ -208,8 +208,8 @@ describe('a fault on our side', () => {
     expect(newRequests()).toEqual([]);
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({
       status: 'failed',
-      attempt_count: 1,
-      last_error: 'protocol_error',
+      attemptCount: 1,
+      lastError: 'protocol_error',
     });
   });
 
@@ -254,8 +254,8 @@ describe('a fault on our side', () => {
     await expect(run(pk, context({ db }))).rejects.toThrow('terminating connection');
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({
       status: 'pending',
-      attempt_count: 0,
-      is_locked: true,
+      attemptCount: 0,
+      isLocked: true,
     });
     expect(await run(pk)).toEqual({ attempts: 0 });
     await test.db.query(sql('test_end_leases', 'UPDATE delivery SET locked_until = now() WHERE subscription_pk = $1'), [
@@ -388,8 +388,8 @@ describe.each(BACKENDS)('woken over %s', (kind) => {
       () => storedDelivery(test.db, delivery.pk),
       (row) => row.status === 'delivered',
     );
-    expect(stored).toMatchObject({ attempt_count: 2, last_status_code: 200, last_error: null });
-    expect((await storedAttempts(test.db, delivery.pk)).map((row) => [row.outcome, row.status_code])).toEqual([
+    expect(stored).toMatchObject({ attemptCount: 2, lastStatusCode: 200, lastError: null });
+    expect((await storedAttempts(test.db, delivery.pk)).map((row) => [row.outcome, row.statusCode])).toEqual([
       ['failed', 500],
       ['delivered', 200],
     ]);

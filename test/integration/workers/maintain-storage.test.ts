@@ -71,8 +71,8 @@ it('makes future partitions, drops partitions past their retention, and reports 
   expect((await listActions(test.db, 10)).actions.map(({ pk }) => pk)).toEqual(kept.reverse());
   // The book went from day to day, through the partitions made for it, to where reads still reach.
   expect(report['carried']).toBeGreaterThan(0);
-  const [book] = await test.db.query<{ received_at: Date }>(sql('test_book', 'SELECT received_at FROM book_history'));
-  const bookAgeMs = Date.now() - (book?.received_at.getTime() ?? 0);
+  const [book] = await test.db.query<{ receivedAt: Date }>(sql('test_book', 'SELECT received_at FROM book_history'));
+  const bookAgeMs = Date.now() - (book?.receivedAt.getTime() ?? 0);
   expect(bookAgeMs).toBeGreaterThanOrEqual(3 * DAY_MS);
   expect(bookAgeMs).toBeLessThan(4 * DAY_MS + 60_000);
 

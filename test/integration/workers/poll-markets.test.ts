@@ -83,7 +83,7 @@ const catalog = async () => {
   );
 };
 const versions = async () => (await test.db.query<{ versions: number }>(VERSIONS, [venue]))[0]?.versions;
-const state = async () => (await test.db.query<{ position: string; last_error: string | null }>(POSITION, [venue]))[0];
+const state = async () => (await test.db.query<{ position: string; lastError: string | null }>(POSITION, [venue]))[0];
 
 /** Stores these markets an hour ago, and then a sweep that names only some of them. */
 async function missAfter(names: string[], listed: MarketRecord[] = []): Promise<void> {
@@ -208,7 +208,7 @@ describe('nothing is called gone wrongly', () => {
     expect(report).toMatchObject({ pages: 1, written: 1 });
     expect(lines.join()).toContain('missing markets not verified');
     expect(await catalog()).toEqual({ a: 'open missing', b: 'open' });
-    expect((await state())?.last_error).toBeNull();
+    expect((await state())?.lastError).toBeNull();
     await poll(adapterOf(quiet, knows(market('a'))));
     expect(await catalog()).toEqual({ a: 'open', b: 'open' });
   });
@@ -218,7 +218,7 @@ describe('nothing is called gone wrongly', () => {
     const rejected = [{ kind: 'markets' as const, recordId: 'a', reason: 'missing_field', detail: '', sample: '{}' }];
     await poll(adapterOf(quiet, async () => ({ records: [], rejected })));
     expect(await catalog()).toEqual({ a: 'open', b: 'closed gone' });
-    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'missing_field', record_id: 'a' }]);
+    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'missing_field', recordId: 'a' }]);
   });
 
   it.each([
@@ -245,7 +245,7 @@ describe('nothing is called gone wrongly', () => {
     const refused = market('a', { outcomes: [{ outcomeId: huge, label: 'Yes' }] });
     await poll(adapterOf(quiet, knows(refused)));
     expect(await catalog()).toEqual({ a: 'open', b: 'closed gone' });
-    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'refused_by_store', record_id: 'a' }]);
+    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'refused_by_store', recordId: 'a' }]);
   });
 
   it('when a page of the sweep was partly rejected: markets of other pages are not missing', async () => {

@@ -184,7 +184,7 @@ describe('the requested mints', () => {
       prices: [],
       symbols: [],
     });
-    expect((await test.db.query(STATE))[0]).toMatchObject({ has_succeeded: true, last_error: null, lease_token: null });
+    expect((await test.db.query(STATE))[0]).toMatchObject({ hasSucceeded: true, lastError: null, leaseToken: null });
   });
 
   it('goes in batches of fifty, a new alert first', async () => {
@@ -256,7 +256,7 @@ describe('prices', () => {
     const made = await alert(mint, 'above', '4');
     exchange.addFault({ host: 'jupiter', path: '/price', kind: 'status500', count: 1 });
     expect((await tick()).report).toEqual({ failed: 'HTTP 500' });
-    expect((await test.db.query(STATE))[0]).toMatchObject({ last_error: 'HTTP 500', consecutive_failures: 1 });
+    expect((await test.db.query(STATE))[0]).toMatchObject({ lastError: 'HTTP 500', consecutiveFailures: 1 });
     await tick();
     await evaluate();
     expect(await findAlert(test.db, owner, made.id)).toMatchObject({ status: 'triggered' });

@@ -13,7 +13,7 @@ describe('balances', () => {
     const adapter = desk.world({ balances: [aBalance('a', '100'), aBalance('b', '0.1')] });
     await desk.run(adapter);
     expect(await desk.told()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ balances: 2, baseline_at: expect.any(Date) });
+    expect(await desk.left(address)).toMatchObject({ balances: 2, baselineAt: expect.any(Date) });
     adapter.balances = [aBalance('a', '125'), aBalance('c', '3')];
     await desk.again(adapter);
     const [event] = await storedEvents(desk.db, desk.owner);
@@ -85,7 +85,7 @@ describe('balances', () => {
       if (answers % 3 === 2 && moved) adapter.balances = [moved, ...adapter.balances.slice(0, -1)];
     };
     for (let tick = 0; tick < 3; tick += 1) await desk.again(adapter);
-    expect(await desk.left(address)).toMatchObject({ balances: 0, baseline_at: null });
+    expect(await desk.left(address)).toMatchObject({ balances: 0, baselineAt: null });
     // The wallet holds still: a baseline, and then real changes only.
     adapter.before = () => undefined;
     await desk.again(adapter);
@@ -114,7 +114,7 @@ describe('balances', () => {
       await desk.again(adapter);
     }
     expect(await desk.told()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ failures: 3, last_error: 'gone' });
+    expect(await desk.left(address)).toMatchObject({ failures: 3, lastError: 'gone' });
   });
 });
 
@@ -134,8 +134,8 @@ describe('the end of a watch', () => {
     expect(await desk.left(wallet.address)).toMatchObject({
       balances: 0,
       transactions: 0,
-      baseline_at: null,
-      polled_at: null,
+      baselineAt: null,
+      polledAt: null,
     });
     expect(await desk.again(adapter)).toMatchObject({ wallets: 0 });
     adapter.balances = [aBalance('a', '2')];

@@ -55,7 +55,7 @@ describe('transactions', () => {
     const { address } = await desk.watch();
     await desk.run(adapter);
     expect(await desk.told()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ transactions: 1, failures: 0, lease_token: null });
+    expect(await desk.left(address)).toMatchObject({ transactions: 1, failures: 0, leaseToken: null });
     adapter.transactions.push(aTransaction({ transactionId: 'late', atMs: ago(50) }));
     adapter.transactions.push(aTransaction({ transactionId: 'new' }));
     await desk.again(adapter);
@@ -133,7 +133,7 @@ describe('the job', () => {
       if (address === bad.address) throw new VenueError(desk.venue, 'http_status', 'HTTP 500', { retryable: true });
     };
     expect(await desk.run(adapter)).toMatchObject({ wallets: 2, failed: 1 });
-    expect(await desk.left(bad.address)).toMatchObject({ failures: 1, last_error: 'HTTP 500', lease_token: null });
+    expect(await desk.left(bad.address)).toMatchObject({ failures: 1, lastError: 'HTTP 500', leaseToken: null });
     // A tick later the failed one has to wait for another.
     await desk.db.query(
       sql('test_age_polls', `UPDATE watched_wallet SET polled_at = polled_at - interval '12 seconds'`),
@@ -152,7 +152,7 @@ describe('the job', () => {
     };
     await desk.run(adapter);
     expect(asked).toBeLessThan(9);
-    for (const address of addresses) expect(await desk.left(address)).toMatchObject({ failures: 0, lease_token: null });
+    for (const address of addresses) expect(await desk.left(address)).toMatchObject({ failures: 0, leaseToken: null });
   });
 
   it('leaves a venue alone that has no wallets, or does not run', async () => {
@@ -163,7 +163,7 @@ describe('the job', () => {
     await desk.watch();
     const rejected = [{ kind: 'wallets' as const, recordId: 'r', reason: 'missing_field', detail: 'd', sample: '{}' }];
     await desk.run(desk.world({ rejected }));
-    expect(await desk.db.query(QUARANTINED, [desk.venue])).toEqual([{ reason: 'missing_field', record_id: 'r' }]);
+    expect(await desk.db.query(QUARANTINED, [desk.venue])).toEqual([{ reason: 'missing_field', recordId: 'r' }]);
   });
 
   it('writes every digit of an amount', async () => {

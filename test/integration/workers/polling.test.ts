@@ -61,7 +61,7 @@ const adapterOf = (trades: NonNullable<Parameters<typeof scriptedAdapter>[0]['tr
   scriptedAdapter({ venue, trades });
 
 const state = async () => (await test.db.query<Record<string, unknown>>(STATE, [venue]))[0];
-const tradeIds = async () => (await test.db.query<{ trade_id: string }>(TRADES)).map((row) => row.trade_id);
+const tradeIds = async () => (await test.db.query<{ tradeId: string }>(TRADES)).map((row) => row.tradeId);
 
 describe('a record that Postgres refuses', () => {
   /** Longer than a btree takes, and random, so that compression cannot save it. */
@@ -72,16 +72,16 @@ describe('a record that Postgres refuses', () => {
     const adapter = adapterOf(pagesOf([page, [trade(6)]]));
     expect(await poll(adapter)).toEqual({ pages: 2, records: 6, written: 5, rejected: 1 });
     expect(await tradeIds()).toEqual(['t1', 't3', 't4', 't5', 't6']);
-    expect(await state()).toMatchObject({ position: '{"page":2}', last_error: null, consecutive_failures: 0 });
+    expect(await state()).toMatchObject({ position: '{"page":2}', lastError: null, consecutiveFailures: 0 });
     expect(await test.db.query(QUARANTINE, [venue])).toEqual([
-      { kind: 'trades', reason: 'refused_by_store', record_id: hugeId.slice(0, 200), times: 1 },
+      { kind: 'trades', reason: 'refused_by_store', recordId: hugeId.slice(0, 200), times: 1 },
     ]);
   });
 
   it('alone on its page is quarantined too', async () => {
     const adapter = adapterOf(pagesOf([[trade(1, { tradeId: hugeId })]]));
     expect(await poll(adapter)).toEqual({ pages: 1, records: 1, written: 0, rejected: 1 });
-    expect(await state()).toMatchObject({ position: '{"page":1}', last_error: null });
+    expect(await state()).toMatchObject({ position: '{"page":1}', lastError: null });
   });
 });
 
@@ -94,10 +94,10 @@ describe('one poll', () => {
     expect(await tradeIds()).toEqual(['t1', 't2', 't3', 't4', 't5']);
     expect(await state()).toEqual({
       position: '{"page":3}',
-      is_leased: false,
-      has_succeeded: true,
-      last_error: null,
-      consecutive_failures: 0,
+      isLeased: false,
+      hasSucceeded: true,
+      lastError: null,
+      consecutiveFailures: 0,
     });
     expect(new Set(producer.woken)).toEqual(new Set(['fold-candles', 'evaluate-alerts']));
     expect(await poll(adapter)).toMatchObject({ pages: 1, records: 0 });
@@ -126,7 +126,7 @@ describe('one poll', () => {
   it('makes room after many pages and goes on there at the next tick', async () => {
     const adapter = adapterOf(pagesOf(Array.from({ length: 600 }, () => [])));
     expect(await poll(adapter)).toMatchObject({ pages: 500 });
-    expect(await state()).toMatchObject({ position: '{"page":500}', has_succeeded: true });
+    expect(await state()).toMatchObject({ position: '{"page":500}', hasSucceeded: true });
     expect(await poll(adapter)).toMatchObject({ pages: 100 });
   });
 
@@ -139,7 +139,7 @@ describe('one poll', () => {
     const used = context(adapter, { db });
     expect(await pollTrades.run({ venue }, used)).toMatchObject({ written: 1, rejected: 1 });
     expect(await test.db.query(QUARANTINE, [venue])).toEqual([
-      { kind: 'trades', reason: 'price_out_of_range', record_id: 'bad', times: 1 },
+      { kind: 'trades', reason: 'price_out_of_range', recordId: 'bad', times: 1 },
     ]);
     const metrics = await used.metrics.registry.metrics();
     expect(metrics).toMatch(/ingest_rejected_total\{.*reason="price_out_of_range".*\} 1/);
@@ -164,9 +164,9 @@ describe('one poll', () => {
     ).toMatchObject({ records: 5, written: 2 });
     expect(await tradeIds()).toEqual(['old', 'soon']);
     expect(await test.db.query(QUARANTINE, [venue])).toMatchObject([
-      { reason: 'before_retention_floor', record_id: 'ancient' },
-      { reason: 'before_retention_floor', record_id: 'too-old' },
-      { reason: 'time_in_future', record_id: 'too-soon' },
+      { reason: 'before_retention_floor', recordId: 'ancient' },
+      { reason: 'before_retention_floor', recordId: 'too-old' },
+      { reason: 'time_in_future', recordId: 'too-soon' },
     ]);
   });
 });
@@ -187,7 +187,7 @@ describe('a poll that dies', () => {
     });
     await expect(poll(lost, { db })).rejects.toThrow('terminating connection');
     expect(await tradeIds()).toEqual(['t1', 't2']);
-    expect(await state()).toMatchObject({ position: '{"page":1}', is_leased: true });
+    expect(await state()).toMatchObject({ position: '{"page":1}', isLeased: true });
     expect(await poll(adapter)).toEqual({ skipped: 'under way' });
     await test.db.query(END_LEASE, [venue]);
     expect(await poll(adapter)).toMatchObject({ pages: 2, written: 3 });
@@ -200,7 +200,7 @@ describe('a poll that dies', () => {
     const db = new LosableDatabase(test.db.dataSource);
     db.loseStatements = ['release_poll_lease'];
     await expect(poll(adapter, { db })).rejects.toThrow('terminating connection');
-    expect(await state()).toMatchObject({ position: '{"page":3}', is_leased: true });
+    expect(await state()).toMatchObject({ position: '{"page":3}', isLeased: true });
     await test.db.query(END_LEASE, [venue]);
     expect(await poll(adapter)).toMatchObject({ pages: 1, records: 0 });
     expect(adapter.positions).toEqual([null, { page: 1 }, { page: 2 }, { page: 3 }]);
@@ -224,7 +224,7 @@ describe('a poll that dies', () => {
     expect(await report).toEqual({ failed: expect.stringContaining('taken over') });
     expect(producer.woken).toEqual([]);
     expect(await tradeIds()).toEqual(['t1', 't2', 't3', 't4', 't5']);
-    expect(await state()).toMatchObject({ position: '{"page":3}', last_error: null, consecutive_failures: 0 });
+    expect(await state()).toMatchObject({ position: '{"page":3}', lastError: null, consecutiveFailures: 0 });
   });
 
   it('writes nothing when its lease expired while it was frozen, even without a takeover', async () => {
@@ -267,15 +267,15 @@ describe('a poll that fails', () => {
     for (let turn = 1; turn <= 5; turn++) {
       expect(await poll(adapter, { log })).toEqual({ failed: 'the venue answered 503' });
       expect(await state()).toMatchObject({
-        is_leased: false,
-        has_succeeded: false,
-        last_error: 'the venue answered 503',
-        consecutive_failures: turn,
+        isLeased: false,
+        hasSucceeded: false,
+        lastError: 'the venue answered 503',
+        consecutiveFailures: turn,
       });
     }
     expect(lines.filter((line) => line.includes('poll failed'))).toHaveLength(3);
     expect(await poll(adapterOf(pagesOf(THREE_PAGES)))).toMatchObject({ written: 5 });
-    expect(await state()).toMatchObject({ has_succeeded: true, last_error: null, consecutive_failures: 0 });
+    expect(await state()).toMatchObject({ hasSucceeded: true, lastError: null, consecutiveFailures: 0 });
   });
 
   it('half-way: the pages before are kept, and it goes on behind them', async () => {
@@ -287,7 +287,7 @@ describe('a poll that fails', () => {
     });
     expect(await poll(adapter)).toHaveProperty('failed');
     expect(await tradeIds()).toEqual(['t1', 't2', 't3']);
-    expect(await state()).toMatchObject({ position: '{"page":2}', consecutive_failures: 1 });
+    expect(await state()).toMatchObject({ position: '{"page":2}', consecutiveFailures: 1 });
     isDown = false;
     expect(await poll(adapter)).toMatchObject({ pages: 1, written: 2 });
   });
@@ -295,7 +295,7 @@ describe('a poll that fails', () => {
   it('for a fault of ours: the job fails, the state says why, the lease is free', async () => {
     const adapter = adapterOf(() => Promise.reject(new TypeError('cannot read "x" of undefined')));
     await expect(poll(adapter)).rejects.toThrow(TypeError);
-    expect(await state()).toMatchObject({ is_leased: false, last_error: expect.stringContaining('cannot read') });
+    expect(await state()).toMatchObject({ isLeased: false, lastError: expect.stringContaining('cannot read') });
   });
 
   it('for a partition that was dropped under it: the next poll makes it again', async () => {
@@ -328,10 +328,10 @@ describe('a process that stops', () => {
     await report;
     expect(await state()).toEqual({
       position: null,
-      is_leased: false,
-      has_succeeded: false,
-      last_error: null,
-      consecutive_failures: 0,
+      isLeased: false,
+      hasSucceeded: false,
+      lastError: null,
+      consecutiveFailures: 0,
     });
   });
 
@@ -344,7 +344,7 @@ describe('a process that stops', () => {
     });
     await poll(adapter, { stopping: stopping.signal });
     expect(await tradeIds()).toEqual(['t1', 't2']);
-    expect(await state()).toMatchObject({ position: '{"page":1}', is_leased: false });
+    expect(await state()).toMatchObject({ position: '{"page":1}', isLeased: false });
   });
 
   it('a poll past its deadline counts as failed: the venue is too slow', async () => {
@@ -354,6 +354,6 @@ describe('a process that stops', () => {
     await started.opened;
     deadline.abort();
     expect(await report).toEqual({ failed: 'aborted' });
-    expect(await state()).toMatchObject({ is_leased: false, consecutive_failures: 1 });
+    expect(await state()).toMatchObject({ isLeased: false, consecutiveFailures: 1 });
   });
 });

@@ -101,7 +101,7 @@ async function stored(address = me) {
   const [row] = await test.db.query<{
     position: { version?: number; reread?: unknown };
     failures: number;
-    lease_token: string | null;
+    leaseToken: string | null;
   }>(POSITION, [address]);
   if (!row) throw new Error('not watched');
   return row;
@@ -126,7 +126,7 @@ async function told(account = owner): Promise<string[]> {
 }
 
 async function quarantined(): Promise<string[]> {
-  return (await test.db.query<{ record_id: string }>(QUARANTINED)).map((row) => row.record_id);
+  return (await test.db.query<{ recordId: string }>(QUARANTINED)).map((row) => row.recordId);
 }
 
 function send(fields: Partial<TransferRequest> = {}): string {
@@ -347,7 +347,7 @@ describe('a re-read', () => {
     };
     const { log, lines } = keptLog();
     expect(await poll(failing, test.db, { log })).toMatchObject({ wallets: 1, failed: 0, events: 1 });
-    expect(await stored()).toMatchObject({ failures: 0, lease_token: null });
+    expect(await stored()).toMatchObject({ failures: 0, leaseToken: null });
     expect(lines.join('\n')).toContain('wallet not re-read');
     expect(await told()).toEqual(['live']);
   });
@@ -368,7 +368,7 @@ describe('a node that blocks this client', () => {
     const { log, lines } = keptLog();
     await poll(now, test.db, { log });
     for (const address of exchange.solana.people()) {
-      expect(await stored(address)).toMatchObject({ failures: 0, lease_token: null });
+      expect(await stored(address)).toMatchObject({ failures: 0, leaseToken: null });
     }
     expect(lines.filter((line) => line.includes('the host is away')).length).toBeGreaterThan(0);
     const asked = exchange.requests().length;

@@ -109,12 +109,12 @@ describe('the life of a key', () => {
     const { id, key } = await createApiKey(api.db, { accountName: 'hash', name: 'k', scopes: ['markets:read'] });
     const read = sql('test_key_row', 'SELECT k::text AS row, last_used_at FROM api_key k WHERE id = $1');
     await api.call('/v1/venues', { headers: bearer(key) });
-    const [before] = await api.db.query<{ row: string; last_used_at: Date | null }>(read, [id]);
+    const [before] = await api.db.query<{ row: string; lastUsedAt: Date | null }>(read, [id]);
     expect(before?.row).not.toContain(key.split('_').at(-1));
-    expect(before?.last_used_at).toBeNull();
+    expect(before?.lastUsedAt).toBeNull();
     await api.keys.flush();
-    const [after] = await api.db.query<{ last_used_at: Date | null }>(read, [id]);
-    expect(after?.last_used_at?.getTime()).toBe(api.clock.nowMs);
+    const [after] = await api.db.query<{ lastUsedAt: Date | null }>(read, [id]);
+    expect(after?.lastUsedAt?.getTime()).toBe(api.clock.nowMs);
   });
 });
 

@@ -28,8 +28,8 @@ beforeAll(async () => {
     return (answer.body.data as { id: string }).id;
   };
   const webhook_id = await make('/v1/webhooks', { url: 'https://receiver.example.com/hook', events: ['price_alert'] });
-  const [row] = await api.db.query<{ pk: string }>(PK, [webhook_id]);
-  const subscriptionPk = BigInt(row?.pk ?? 0);
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [webhook_id]);
+  const subscriptionPk = row?.pk ?? 0n;
   const delivery = await aDelivery(api.db, { accountId: owner.accountId, subscriptionPk, status: 'failed' });
   owned = {
     webhook_id,

@@ -63,10 +63,10 @@ describe('creating an alert', () => {
         currency: 'USD',
       },
     });
-    const marks = await api.db.query<{ shard: number; key: string; detail: string; pk: string }>(MARKS, [id]);
+    const marks = await api.db.query<{ shard: number; key: bigint; detail: bigint; pk: bigint }>(MARKS, [id]);
     expect(marks).toHaveLength(1);
-    expect(marks[0]?.detail).toBe(`-${marks[0]?.pk}`);
-    expect(api.wakes).toEqual([{ job: 'evaluate-alerts', targets: [shardOf(BigInt(marks[0]?.key ?? 0))] }]);
+    expect(marks[0]?.detail).toBe(-(marks[0]?.pk ?? 0n));
+    expect(api.wakes).toEqual([{ job: 'evaluate-alerts', targets: [shardOf(marks[0]?.key ?? 0n)] }]);
     expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toEqual(answer.body.data);
   });
 
@@ -204,10 +204,10 @@ describe('an alert that fired', () => {
   it('shows when, and its event', async () => {
     const tokenMint = aMint();
     await anAlert({ tokenMint, price: 0.9 });
-    const [token] = await api.db.query<{ id: string }>(sql('test_token_id', 'SELECT id FROM token WHERE mint = $1'), [
+    const [token] = await api.db.query<{ id: bigint }>(sql('test_token_id', 'SELECT id FROM token WHERE mint = $1'), [
       tokenMint,
     ]);
-    const tokenId = BigInt(token?.id ?? 0);
+    const tokenId = token?.id ?? 0n;
     await aStoredPrice(api.db, tokenId, { price: '0.6', asOf: new Date() });
     const alert = await anAlert({ tokenMint, price: 0.6 });
     await api.db.transaction(async (tx) => {

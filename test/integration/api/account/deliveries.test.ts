@@ -37,8 +37,8 @@ interface Item {
 async function aWebhook(owner = client, events = ['price_alert']) {
   const made = await owner.account('POST', '/v1/webhooks', { url: 'https://receiver.example.com/hook', events });
   const { id, secret } = made.body.data as { id: string; secret: string };
-  const [row] = await api.db.query<{ pk: string }>(PK, [id]);
-  const pk = BigInt(row?.pk ?? 0);
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [id]);
+  const pk = row?.pk ?? 0n;
   return {
     id,
     pk,

@@ -51,8 +51,8 @@ const PK = sql('test_pk_of_webhook', 'SELECT pk FROM webhook_subscription WHERE 
 
 async function aWebhook(by = client) {
   const id = idOf(await post('/v1/webhooks', WEBHOOK, { by }));
-  const [row] = await api.db.query<{ pk: string }>(PK, [id]);
-  const pk = BigInt(row?.pk ?? 0);
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [id]);
+  const pk = row?.pk ?? 0n;
   const failed = () => aDelivery(api.db, { accountId: by.accountId, subscriptionPk: pk, status: 'failed' });
   return { id, path: `/v1/webhooks/${id}`, failed };
 }

@@ -27,13 +27,13 @@ describe('rotating the secret', () => {
      FROM webhook_subscription WHERE id = $1`,
   );
   async function secretsOf(id: string) {
-    const [row] = await api.db.query<{ sealed_secret: string; previous_sealed_secret: string | null; overlap: number }>(
+    const [row] = await api.db.query<{ sealedSecret: string; previousSealedSecret: string | null; overlap: number }>(
       SECRETS,
       [id],
     );
-    const { sealed_secret = '', previous_sealed_secret = null, overlap = 0 } = row ?? {};
+    const { sealedSecret = '', previousSealedSecret = null, overlap = 0 } = row ?? {};
     const open = (sealed: string | null) => (sealed ? api.secretBox.open(sealed, id) : sealed);
-    return { current: open(sealed_secret), previous: open(previous_sealed_secret), overlap };
+    return { current: open(sealedSecret), previous: open(previousSealedSecret), overlap };
   }
 
   it('shows the new one once and keeps the old one for a day; a second one replaces it', async () => {

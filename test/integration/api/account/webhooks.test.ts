@@ -36,7 +36,7 @@ const DELIVERIES = sql(
    JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE w.id = $1 ORDER BY d.pk`,
 );
 const deliveriesOf = (id: string) =>
-  api.db.query<{ status: string; is_test: boolean; type: string; body: string }>(DELIVERIES, [id]);
+  api.db.query<{ status: string; isTest: boolean; type: string; body: string }>(DELIVERIES, [id]);
 
 const PEND = sql(
   'test_pending_delivery',
@@ -69,7 +69,7 @@ describe('creating a webhook', () => {
     });
     expect(answer.headers.get('location')).toBe(`/v1/webhooks/${made.id}`);
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    const sealed = String((await rowOf(made.id))?.['sealed_secret']);
+    const sealed = String((await rowOf(made.id))?.['sealedSecret']);
     expect(sealed).not.toContain(secret);
     expect(api.secretBox.open(sealed, made.id)).toBe(secret);
 
@@ -141,7 +141,7 @@ describe('changing a webhook', () => {
     await client.account('POST', `/v1/webhooks/${id}/test`);
     const paused = await client.account('PUT', `/v1/webhooks/${id}`, { status: 'paused' });
     expect(paused.body.data).toMatchObject({ status: 'paused' });
-    expect((await deliveriesOf(id)).map(({ status, is_test }) => [status, is_test])).toEqual([
+    expect((await deliveriesOf(id)).map(({ status, isTest }) => [status, isTest])).toEqual([
       ['cancelled', false],
       ['pending', true],
     ]);
@@ -161,7 +161,7 @@ describe('changing a webhook', () => {
     const active = await client.account('PUT', `/v1/webhooks/${id}`, { status: 'active' });
     expect(active.body.data).toMatchObject({ status: 'active' });
     expect(active.body.data).not.toHaveProperty('pauseReason');
-    expect(await rowOf(id)).toMatchObject({ pause_reason: null, failing_since: null, exhausted_count: 0 });
+    expect(await rowOf(id)).toMatchObject({ pauseReason: null, failingSince: null, exhaustedCount: 0 });
   });
 });
 
@@ -172,7 +172,7 @@ describe('deleting a webhook', () => {
     await client.account('POST', `/v1/webhooks/${id}/test`);
     const answer = await client.account('DELETE', `/v1/webhooks/${id}`);
     expect([answer.status, answer.body]).toEqual([200, { success: true, data: { id, deleted: true } }]);
-    expect(await rowOf(id)).toMatchObject({ sealed_secret: '', deleted_at: expect.any(Date) });
+    expect(await rowOf(id)).toMatchObject({ sealedSecret: '', deletedAt: expect.any(Date) });
     expect((await deliveriesOf(id)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
     for (const [method, path, body] of [
       ['GET', `/v1/webhooks/${id}`, undefined],
@@ -208,7 +208,7 @@ describe('test events', () => {
     const pk = BigInt(String((await rowOf(id))?.['pk']));
     expect(api.wakes).toEqual([{ job: 'deliver-webhook', targets: [pk] }]);
     const [delivery] = await deliveriesOf(id);
-    expect(delivery).toMatchObject({ status: 'pending', is_test: true, type: 'test' });
+    expect(delivery).toMatchObject({ status: 'pending', isTest: true, type: 'test' });
     expect(JSON.parse(delivery?.body ?? '')).toEqual({
       id: (answer.body.data as { eventId: string }).eventId,
       type: 'test',

@@ -295,7 +295,7 @@ describe('event_id on the list of markets', () => {
     const bound = (await client.market(`/v1/all/markets?event_id=${eventId}&limit=1`)).body.meta.next_cursor;
     expect((await client.market(`/v1/all/markets?cursor=${bound}`)).body.error.code).toBe('invalid_cursor');
     const { body } = await client.market(`/v1/all/markets?category=${category}&limit=1`);
-    const [pk] = await api.db.query<{ id: string }>(
+    const [pk] = await api.db.query<{ id: bigint }>(
       sql('test_last_of', 'SELECT max(id) AS id FROM market WHERE category = $1'),
       [category],
     );

@@ -98,8 +98,8 @@ describe('a read below the stored range', () => {
     expect(await rowsOf(market)).toEqual([
       expect.objectContaining({
         status: 'queued',
-        from_at: new Date(BEGAN * 1000),
-        to_at: new Date(LIVE * 1000 + 1),
+        fromAt: new Date(BEGAN * 1000),
+        toAt: new Date(LIVE * 1000 + 1),
       }),
     ]);
     expect(api.wakes).toEqual([wake]);
@@ -109,7 +109,7 @@ describe('a read below the stored range', () => {
   it('asks back to the retention floor when the start of the market is unknown', async () => {
     const market = await aStoredMarket(api.db);
     await get(market, 'trades');
-    expect(await rowsOf(market)).toMatchObject([{ from_at: new Date((NOW - 3_650 * DAY) * 1000) }]);
+    expect(await rowsOf(market)).toMatchObject([{ fromAt: new Date((NOW - 3_650 * DAY) * 1000) }]);
   });
 
   it('waits for the first page, and answers with it', async () => {
@@ -204,7 +204,7 @@ describe('a read below the stored range', () => {
       covered_from: BEGAN,
     });
     expect(await rowsOf(market)).toMatchObject([
-      { from_at: new Date((BEGAN - DAY) * 1000), to_at: new Date(BEGAN * 1000) },
+      { fromAt: new Date((BEGAN - DAY) * 1000), toAt: new Date(BEGAN * 1000) },
     ]);
     expect(api.wakes).toHaveLength(2);
   });

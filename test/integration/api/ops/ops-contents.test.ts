@@ -197,7 +197,7 @@ describe('one webhook', () => {
     const { pk, id } = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk });
     expect((await viewer.post(`${hook.path}/pause`)).status).toBe(403);
     expect((await operator.post(`${hook.path}/pause`)).status).toBe(303);
-    expect(await storedSubscription(api.db, hook.pk)).toMatchObject({ status: 'paused', pause_reason: null });
+    expect(await storedSubscription(api.db, hook.pk)).toMatchObject({ status: 'paused', pauseReason: null });
     expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'cancelled' });
     expect(await lastAction()).toMatchObject({ action: 'webhook.pause', target: hook.id, status: 'done' });
     expect((await operator.post(`/ops/deliveries/${id}/retry`)).status).toBe(409);

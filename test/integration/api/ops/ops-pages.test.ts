@@ -103,10 +103,10 @@ describe('keys', () => {
 
   it('expire at the end of the day that was said', async () => {
     const { key } = await createKey({ expires: '2030-05-01' });
-    const rows = await api.db.query<{ expires_at: Date }>(
+    const rows = await api.db.query<{ expiresAt: Date }>(
       sql('test_expiry', 'SELECT expires_at FROM api_key WHERE expires_at IS NOT NULL'),
     );
-    expect(rows.map(({ expires_at }) => expires_at.toISOString())).toEqual(['2030-05-02T00:00:00.000Z']);
+    expect(rows.map(({ expiresAt }) => expiresAt.toISOString())).toEqual(['2030-05-02T00:00:00.000Z']);
     expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200);
   });
 

@@ -41,7 +41,7 @@ describe('evaluateAlerts', () => {
     await desk.see(mint, '0.7');
     await desk.evaluate();
     const { body, ...row } = await desk.stateOf(alert);
-    expect(row).toEqual({ status: 'triggered', triggered_price: '0.61', events: 1, deliveries: 1 });
+    expect(row).toEqual({ status: 'triggered', triggeredPrice: '0.61', events: 1, deliveries: 1 });
     expect(JSON.parse(body ?? '')).toMatchObject({
       type: 'price_alert',
       data: { alertId: alert.id, tokenMint: mint, condition: 'above', targetPrice: 0.6, currentPrice: 0.61 },
@@ -54,7 +54,7 @@ describe('evaluateAlerts', () => {
     await desk.evaluate();
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
   it('fires on a spike that ended before the evaluation', async () => {
@@ -63,7 +63,7 @@ describe('evaluateAlerts', () => {
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.see(mint, '0.85', '0.5');
     await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.85' });
   });
 
   it('ignores an observation from before the creation of the alert', async () => {
@@ -82,7 +82,7 @@ describe('evaluateAlerts', () => {
     expect((await desk.stateOf(alert)).status).toBe('active');
     await desk.print(mint, '0.81', 599_000);
     await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.81' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.81' });
   });
 
   it('fires an alert that commits while a crossing is evaluated', async () => {
@@ -111,7 +111,7 @@ describe('evaluateAlerts', () => {
     mayCommit();
     const [alert] = await Promise.all(commits);
     await desk.evaluate();
-    expect(await desk.stateOf(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
   it('fires on a price that was stamped before the alert and committed after its creation', async () => {
@@ -126,7 +126,7 @@ describe('evaluateAlerts', () => {
       expect((await desk.stateOf(alert)).status).toBe('active');
     });
     await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
   it('fires an alert once when several processes evaluate it', async () => {
@@ -149,7 +149,7 @@ describe('evaluateAlerts', () => {
     await desk.resolve(market);
     await desk.evaluate();
     expect(await desk.stateOf(expiring)).toMatchObject({ status: 'expired', events: 0 });
-    expect(await desk.stateOf(met)).toMatchObject({ status: 'triggered', triggered_price: '0.65', events: 1 });
+    expect(await desk.stateOf(met)).toMatchObject({ status: 'triggered', triggeredPrice: '0.65', events: 1 });
     const late = await desk.create(mint, 'above', '0.9');
     await desk.evaluate();
     expect(await desk.stateOf(late)).toMatchObject({ status: 'expired', events: 0 });

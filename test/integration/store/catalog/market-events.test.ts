@@ -172,7 +172,7 @@ describe('writeMarkets with events', () => {
 
   it('stores the market without an event when the event id is too long for an index', async () => {
     await write(market('a', { eventId: 'x'.repeat(5_000) }), market('b', { eventId: 'y'.repeat(200) }));
-    expect((await rows()).map((row) => row['event_id'])).toEqual(['y'.repeat(200)]);
+    expect((await rows()).map((row) => row['eventId'])).toEqual(['y'.repeat(200)]);
     expect(await reconcileEvents(test.db)).toBe(0);
     expect(await findMarket(test.db, [venue], `${venue}-a`)).toMatchObject({ eventId: 'x'.repeat(5_000) });
   });
@@ -192,8 +192,8 @@ describe('reconcileEvents', () => {
     );
     expect(await reconcileEvents(test.db)).toBe(2);
     expect(await rows()).toMatchObject([
-      { event_id: 'e', title: 'Weather in May', category: 'Weather', status: 'open' },
-      { event_id: 'f', title: 'Weather in June', status: 'closed', url: before[1]?.['url'] },
+      { eventId: 'e', title: 'Weather in May', category: 'Weather', status: 'open' },
+      { eventId: 'f', title: 'Weather in June', status: 'closed', url: before[1]?.['url'] },
     ]);
     expect(await reconcileEvents(test.db)).toBe(0);
   });

@@ -51,7 +51,7 @@ const write = (page: readonly MarketRecord[], options: { nowMs?: number; sweepMs
 const miss = (sweepMs = SWEEP) => test.db.transaction((tx) => markMissing(tx, venue, sweepMs));
 const missing = () => missingMarkets(test.db, venue, 10);
 const sighting = async () =>
-  (await test.db.query<{ seen_at: Date | null; is_missing: boolean; version: string }>(STATS, [venue]))[0];
+  (await test.db.query<{ seenAt: Date | null; isMissing: boolean; version: string }>(STATS, [venue]))[0];
 const stored = async () => (await test.db.query<Record<string, unknown>>(MARKET, [venue]))[0];
 /** Asks for all missing markets, and the venue knows none of them. */
 const goneAll = async () => {
@@ -63,27 +63,27 @@ describe('writeMarkets', () => {
   it('stamps sightings of a sweep with the start of the sweep, once', async () => {
     await write([market()], { sweepMs: SWEEP });
     const first = await sighting();
-    expect(first).toMatchObject({ seen_at: new Date(SWEEP), is_missing: false });
+    expect(first).toMatchObject({ seenAt: new Date(SWEEP), isMissing: false });
     await write([market()], { sweepMs: SWEEP });
     expect(await sighting()).toEqual(first);
     await write([market()], { sweepMs: LATER });
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER));
   });
 
   it('stamps sightings outside a sweep only when it writes the row anyway', async () => {
     await write([market()], { nowMs: SWEEP });
     const first = await sighting();
-    expect(first?.seen_at).toEqual(new Date(SWEEP));
+    expect(first?.seenAt).toEqual(new Date(SWEEP));
     await write([market()], { nowMs: LATER });
     expect(await sighting()).toEqual(first);
     await write([market({ volume: decimal('7') })], { nowMs: LATER });
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER));
   });
 
   it('keeps a newer stamp when an older sweep resumes late', async () => {
     await write([market()], { sweepMs: LATER });
     await write([market({ volume: decimal('7') })], { sweepMs: SWEEP });
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER));
   });
 });
 
@@ -97,14 +97,14 @@ describe('writeMarkets with a cached record', () => {
     const sweepMs = LATER + 30_000;
     await write([market({ volume: decimal('7'), ageMs: 60_000 })], { nowMs: sweepMs, sweepMs });
     expect(await volumeOf()).toBe('9');
-    expect((await sighting())?.seen_at).toEqual(new Date(sweepMs));
+    expect((await sighting())?.seenAt).toEqual(new Date(sweepMs));
   });
 
   it('updates the volumes when the record is newer than the last sighting', async () => {
     await write([market({ volume: decimal('7') })], { nowMs: LATER });
     await write([market({ volume: decimal('9'), ageMs: 60_000 })], { nowMs: LATER + 90_000 });
     expect(await volumeOf()).toBe('9');
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER + 30_000));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER + 30_000));
   });
 });
 
@@ -145,7 +145,7 @@ describe('markMissing', () => {
     await write([market()], { nowMs: SWEEP - 1 });
     await miss();
     await write([market()], options);
-    expect(await sighting()).toMatchObject({ is_missing: false });
+    expect(await sighting()).toMatchObject({ isMissing: false });
     expect(await missing()).toEqual([]);
   });
 });
@@ -159,7 +159,7 @@ describe('settleMissing', () => {
 
   it('closes an unknown market, keeps a version of its last state, and does not request it again', async () => {
     expect(await lose({ status: 'halted' })).toBe(1);
-    expect(await stored()).toMatchObject({ status: 'closed', is_gone: true, at_once: true, were: ['halted'] });
+    expect(await stored()).toMatchObject({ status: 'closed', isGone: true, atOnce: true, were: ['halted'] });
     expect(await missing()).toEqual([]);
     expect(await miss(LATER)).toBe(0);
   });
@@ -167,14 +167,14 @@ describe('settleMissing', () => {
   it('lets a gone market return when it is listed again, changed or not', async () => {
     await lose();
     expect(await write([market()])).toMatchObject({ changed: 1 });
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, were: ['open', 'closed'] });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false, were: ['open', 'closed'] });
     expect(await write([market()])).toMatchObject({ changed: 0 });
   });
 
   it('lets a gone market return with its stored fields when a summary lists it', async () => {
     await lose({ title: 'T', description: 'Long.' });
     await write([market({ title: 'T', description: '', isSummary: true })]);
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, title: 'T' });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false, title: 'T' });
     expect(await write([market({ title: 'T', description: 'Long.' })])).toMatchObject({ changed: 0 });
   });
 
@@ -184,7 +184,7 @@ describe('settleMissing', () => {
     const asked = await missing();
     await write([market()]);
     expect(await test.db.transaction((tx) => settleMissing(tx, asked, asked))).toBe(0);
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, were: null });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false, were: null });
   });
 
   it('clears the missing state of markets that the venue knows', async () => {
@@ -193,7 +193,7 @@ describe('settleMissing', () => {
     const asked = await missing();
     expect(await test.db.transaction((tx) => settleMissing(tx, asked, []))).toBe(0);
     expect(await missing()).toEqual([]);
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false });
   });
 });
 

@@ -45,8 +45,8 @@ const AGE_ROW = sql(
 const NOW = Date.UTC(2026, 2, 1);
 
 interface VersionRow {
-  known_from: string;
-  known_until: string;
+  knownFrom: string;
+  knownUntil: string;
   facts: Record<string, unknown> & { outcomes: [string, string][] };
 }
 
@@ -70,12 +70,12 @@ const current = async () => (await test.db.query<Record<string, string>>(CURRENT
 
 /** Exactly one version covers each moment since the first sighting, and none covers earlier moments. */
 async function expectTiles(marketId = id): Promise<void> {
-  const moments = await test.db.query<{ is_before: boolean; versions: number; are_forward: boolean }>(KNOWN_AT, [
+  const moments = await test.db.query<{ isBefore: boolean; versions: number; areForward: boolean }>(KNOWN_AT, [
     marketId,
   ]);
   expect(moments.length).toBeGreaterThan(0);
-  for (const { is_before, ...known } of moments) {
-    expect(known).toEqual({ versions: is_before ? 0 : 1, are_forward: true });
+  for (const { isBefore, ...known } of moments) {
+    expect(known).toEqual({ versions: isBefore ? 0 : 1, areForward: true });
   }
 }
 
@@ -123,8 +123,8 @@ describe('writeMarkets with versions', () => {
     const second = await current();
     expect(await versions()).toEqual([
       {
-        known_from: first?.['updated_at'],
-        known_until: second?.['updated_at'],
+        knownFrom: first?.['updatedAt'],
+        knownUntil: second?.['updatedAt'],
         facts: {
           event_id: 'e',
           event_title: 'Weather in May',
@@ -284,7 +284,7 @@ describe('writeMarkets with a summary record', () => {
   const full = (over: Partial<MarketRecord> = {}) =>
     market({ description: 'Long.', category: 'C', tags: ['t'], resolutionCriteria: 'By rule.', ...over });
   const summary = (over: Partial<MarketRecord> = {}) => market({ description: '', tags: [], isSummary: true, ...over });
-  const KEPT = { description: 'Long.', category: 'C', tags: ['t'], resolution_criteria: 'By rule.' };
+  const KEPT = { description: 'Long.', category: 'C', tags: ['t'], resolutionCriteria: 'By rule.' };
 
   it('changes nothing after an equal full record', async () => {
     await write(full());

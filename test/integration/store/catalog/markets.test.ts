@@ -69,26 +69,26 @@ describe('writeMarkets', () => {
     expect(await write(market(full))).toEqual({ changed: 1, finalTokenIds: [] });
     expect(await stored()).toMatchObject({
       venue: 'v',
-      event_id: 'e1',
+      eventId: 'e1',
       title: 'Will it rain?',
       description: 'In Paris, tomorrow.',
       category: 'Weather',
       tags: ['weather'],
       status: 'open',
-      has_book: true,
-      created_at: new Date(Date.UTC(2026, 0, 1)),
-      open_at: new Date(Date.UTC(2026, 0, 2)),
-      close_at: new Date(Date.UTC(2500, 11, 31)),
-      resolved_at: null,
-      winning_outcome_id: null,
-      resolution_criteria: 'By the rain gauge.',
+      hasBook: true,
+      createdAt: new Date(Date.UTC(2026, 0, 1)),
+      openAt: new Date(Date.UTC(2026, 0, 2)),
+      closeAt: new Date(Date.UTC(2500, 11, 31)),
+      resolvedAt: null,
+      winningOutcomeId: null,
+      resolutionCriteria: 'By the rain gauge.',
       url: 'https://venue.test/m',
     });
     expect(await outcomes()).toMatchObject([
       { mint: `${id}:yes`, label: 'Yes', ordinal: 0, payout: null, currency: 'USD' },
       { mint: `${id}:no`, label: 'No', ordinal: 1, payout: null },
     ]);
-    expect(await stats()).toMatchObject({ volume: '1000.5', volume_24h: '10', liquidity: '5' });
+    expect(await stats()).toMatchObject({ volume: '1000.5', volume24h: '10', liquidity: '5' });
   });
 
   it('rewrites neither market, outcomes nor volumes of an unchanged market', async () => {
@@ -103,7 +103,7 @@ describe('writeMarkets', () => {
     const before = [await stored(), await outcomes()];
     expect(await write(market({ volume: decimal('2000'), volume24h: decimal('20') }))).toMatchObject({ changed: 0 });
     expect([await stored(), await outcomes()]).toEqual(before);
-    expect(await stats()).toMatchObject({ volume: '2000', volume_24h: '20', liquidity: '5' });
+    expect(await stats()).toMatchObject({ volume: '2000', volume24h: '20', liquidity: '5' });
   });
 
   it('removes volumes that the venue no longer sends', async () => {
@@ -120,13 +120,13 @@ describe('writeMarkets', () => {
     expect(await write(market({ title: 'Will it snow?', status: 'halted' }))).toMatchObject({ changed: 1 });
     const after = await stored();
     expect(after).toMatchObject({ id: before?.['id'], title: 'Will it snow?', status: 'halted' });
-    expect(Number(after?.['updated_at'])).toBeGreaterThan(Number(before?.['updated_at']));
+    expect(Number(after?.['updatedAt'])).toBeGreaterThan(Number(before?.['updatedAt']));
   });
 
   it('clears an optional field that the venue no longer sends', async () => {
     await write(market({ category: 'X', closeAtMs: NOW }));
     await write(market());
-    expect(await stored()).toMatchObject({ category: null, close_at: null });
+    expect(await stored()).toMatchObject({ category: null, closeAt: null });
   });
 
   it('uses the later of two records of one market in a page', async () => {
@@ -264,9 +264,9 @@ describe('writeMarkets with a final market', () => {
       const { finalTokenIds } = await write(resolved({ status }));
       const tokens = await tokensOf(`${id}:yes`, `${id}:no`);
       expect(finalTokenIds).toEqual(tokens);
-      expect(await test.db.query(MARKS)).toEqual(tokens.map((key) => ({ key: String(key), detail: '0' })));
-      expect(await test.db.query(LATEST, [`${id}:yes`])).toEqual([{ price: '1', as_of: new Date(NOW) }]);
-      expect(await test.db.query(LATEST, [`${id}:no`])).toEqual([{ price: '0', as_of: new Date(NOW) }]);
+      expect(await test.db.query(MARKS)).toEqual(tokens.map((key) => ({ key, detail: 0n })));
+      expect(await test.db.query(LATEST, [`${id}:yes`])).toEqual([{ price: '1', asOf: new Date(NOW) }]);
+      expect(await test.db.query(LATEST, [`${id}:no`])).toEqual([{ price: '0', asOf: new Date(NOW) }]);
       expect(await outcomes()).toMatchObject([{ payout: '1' }, { payout: '0' }]);
       expect(await test.db.query(OBSERVATIONS)).toEqual([]);
     },

@@ -42,12 +42,12 @@ const attempt = (kind = 'trades') => acquirePollLease(test.db, venue, kind, newT
 
 interface State {
   position: string | null;
-  lease_token: string | null;
-  lease_left: number | null;
-  last_attempt_at: Date | null;
-  last_success_at: Date | null;
-  last_error: string | null;
-  consecutive_failures: number;
+  leaseToken: string | null;
+  leaseLeft: number | null;
+  lastAttemptAt: Date | null;
+  lastSuccessAt: Date | null;
+  lastError: string | null;
+  consecutiveFailures: number;
 }
 async function state(kind = 'trades'): Promise<State> {
   const [row] = await test.db.query<State>(READ, [venue, kind]);
@@ -87,7 +87,7 @@ describe('the lease of a poll', () => {
 
   it('passes to the next process with its position when it expires', async () => {
     const frozen = await acquire();
-    expect((await state()).lease_left).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
+    expect((await state()).leaseLeft).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
     await advancePoll(test.db, frozen, 'p1');
     await test.db.query(EXPIRE, [venue]);
     const next = await acquire();
@@ -101,14 +101,14 @@ describe('the lease of a poll', () => {
     const next = await acquire();
     await advancePoll(test.db, next, 'theirs');
     await test.db.query(NEARLY, [venue]);
-    const before = { ...(await state()), lease_left: 0 };
+    const before = { ...(await state()), leaseLeft: 0 };
     expect(await advancePoll(test.db, frozen, 'mine')).toBe(false);
     await renewPollLease(test.db, frozen);
     expect(await releasePollLease(test.db, frozen, 'late')).toBe(0);
     expect(await releasePollLease(test.db, frozen, null)).toBe(0);
     await abandonPollLease(test.db, frozen);
-    expect((await state()).lease_left).toBeLessThan(5.1);
-    expect({ ...(await state()), lease_left: 0 }).toEqual(before);
+    expect((await state()).leaseLeft).toBeLessThan(5.1);
+    expect({ ...(await state()), leaseLeft: 0 }).toEqual(before);
     expect(await advancePoll(test.db, next, 'still theirs')).toBe(true);
   });
 
@@ -116,7 +116,7 @@ describe('the lease of a poll', () => {
     const lease = await acquire();
     await test.db.query(EXPIRE, [venue]);
     await renewPollLease(test.db, lease);
-    expect((await state()).lease_left).toBeLessThan(0);
+    expect((await state()).leaseLeft).toBeLessThan(0);
     expect(await advancePoll(test.db, lease, 'late')).toBe(false);
     expect((await state()).position).toBeNull();
   });
@@ -126,7 +126,7 @@ describe('the lease of a poll', () => {
     for (const renew of [() => renewPollLease(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
       await test.db.query(NEARLY, [venue]);
       await renew();
-      expect((await state()).lease_left).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
+      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
     }
   });
 
@@ -157,23 +157,23 @@ describe('the poll state', () => {
     await releasePollLease(test.db, await acquire(), 'venue down');
     await releasePollLease(test.db, await acquire(), null);
     expect(await state()).toMatchObject({
-      lease_token: null,
-      lease_left: null,
-      last_success_at: expect.any(Date),
-      last_error: null,
-      consecutive_failures: 0,
+      leaseToken: null,
+      leaseLeft: null,
+      lastSuccessAt: expect.any(Date),
+      lastError: null,
+      consecutiveFailures: 0,
     });
   });
 
   it('counts failures, and keeps the last error and the last success', async () => {
     await releasePollLease(test.db, await acquire(), null);
-    const { last_success_at } = await state();
+    const { lastSuccessAt } = await state();
     expect(await releasePollLease(test.db, await acquire(), 'first')).toBe(1);
     expect(await releasePollLease(test.db, await acquire(), 'bad \u0000 text \ud800')).toBe(2);
     expect(await state()).toMatchObject({
-      last_success_at,
-      last_error: 'bad \uFFFD text \uFFFD',
-      consecutive_failures: 2,
+      lastSuccessAt,
+      lastError: 'bad \uFFFD text \uFFFD',
+      consecutiveFailures: 2,
     });
   });
 
@@ -181,12 +181,12 @@ describe('the poll state', () => {
     await releasePollLease(test.db, await acquire(), 'first');
     const before = await state();
     await abandonPollLease(test.db, await acquire());
-    const { last_error, consecutive_failures, last_success_at, lease_token } = await state();
-    expect({ last_error, consecutive_failures, last_success_at, lease_token }).toEqual({
-      last_error: 'first',
-      consecutive_failures: 1,
-      last_success_at: before.last_success_at,
-      lease_token: null,
+    const { lastError, consecutiveFailures, lastSuccessAt, leaseToken } = await state();
+    expect({ lastError, consecutiveFailures, lastSuccessAt, leaseToken }).toEqual({
+      lastError: 'first',
+      consecutiveFailures: 1,
+      lastSuccessAt: before.lastSuccessAt,
+      leaseToken: null,
     });
     expect(await attempt()).not.toBeNull();
   });

@@ -36,7 +36,7 @@ const record = (over: Partial<QuarantinedRecord> = {}): QuarantinedRecord => ({
   ...over,
 });
 const stored = () =>
-  test.db.query<{ reason: string; record_id: string; detail: string; sample: string; times: number }>(READ, [venue]);
+  test.db.query<{ reason: string; recordId: string; detail: string; sample: string; times: number }>(READ, [venue]);
 
 describe('quarantine', () => {
   it('keeps one row per venue, kind, reason and record, and counts repetitions', async () => {
@@ -44,9 +44,9 @@ describe('quarantine', () => {
     await quarantine(test.db, venue, [record({ detail: 'newer', sample: '{"a":1}' }), record({ kind: 'books' })]);
     await quarantine(test.db, `${venue}-other`, [record()]);
     expect(await stored()).toMatchObject([
-      { kind: 'books', record_id: 'r1', times: 1 },
-      { kind: 'trades', record_id: 'r1', times: 3, detail: 'newer', sample: '{"a":1}' },
-      { kind: 'trades', record_id: 'r2', times: 1 },
+      { kind: 'books', recordId: 'r1', times: 1 },
+      { kind: 'trades', recordId: 'r1', times: 3, detail: 'newer', sample: '{"a":1}' },
+      { kind: 'trades', recordId: 'r2', times: 1 },
     ]);
   });
 
@@ -54,8 +54,8 @@ describe('quarantine', () => {
     const { recordId: _recordId, ...nameless } = record();
     await quarantine(test.db, venue, [nameless, nameless, { ...nameless, reason: 'not_an_object' }]);
     expect(await stored()).toMatchObject([
-      { reason: 'missing_field', record_id: '', times: 2 },
-      { reason: 'not_an_object', record_id: '', times: 1 },
+      { reason: 'missing_field', recordId: '', times: 2 },
+      { reason: 'not_an_object', recordId: '', times: 1 },
     ]);
   });
 
@@ -68,9 +68,9 @@ describe('quarantine', () => {
     const rows = await stored();
     expect(rows).toHaveLength(2);
     for (const row of rows) for (const text of Object.values(row)) expect(isStorableText(String(text))).toBe(true);
-    const cut = rows.find((row) => row.record_id.startsWith('x'));
-    expect([cut?.record_id.length, cut?.detail.length, cut?.sample.length]).toEqual([200, 500, 4096]);
-    expect(cut?.record_id.endsWith('x\uFFFD')).toBe(true);
+    const cut = rows.find((row) => row.recordId.startsWith('x'));
+    expect([cut?.recordId.length, cut?.detail.length, cut?.sample.length]).toEqual([200, 500, 4096]);
+    expect(cut?.recordId.endsWith('x\uFFFD')).toBe(true);
   });
 
   it('writes nothing for no records', async () => {
@@ -169,7 +169,7 @@ describe('pruneQuarantine', () => {
     await age('r2', 30 * 24 + 1);
     await age('r3', 30 * 24 - 1);
     expect(await pruneQuarantine(test.db)).toBe(1);
-    expect((await stored()).map((row) => row.record_id)).toEqual(['r1', 'r3']);
+    expect((await stored()).map((row) => row.recordId)).toEqual(['r1', 'r3']);
   });
 
   it('keeps the newest records of each reason, and the total count', async () => {
@@ -179,10 +179,10 @@ describe('pruneQuarantine', () => {
     expect(await pruneQuarantine(test.db, { rowsPerReason: 37 })).toBe(3);
     const rows = await stored();
     const kept = rows.filter(
-      (row) => row.reason === 'missing_field' && row.record_id.startsWith('r') && row.times === 2,
+      (row) => row.reason === 'missing_field' && row.recordId.startsWith('r') && row.times === 2,
     );
-    expect(kept.map((row) => row.record_id)).toEqual(flood.slice(3).map((each) => each.recordId));
-    expect(rows.find((row) => row.record_id === '')).toMatchObject({ times: 6, detail: 'price: missing' });
+    expect(kept.map((row) => row.recordId)).toEqual(flood.slice(3).map((each) => each.recordId));
+    expect(rows.find((row) => row.recordId === '')).toMatchObject({ times: 6, detail: 'price: missing' });
     expect(await all()).toMatchObject([{ records: 38, times: 80 }, { times: 1 }, { times: 1 }]);
 
     expect(await pruneQuarantine(test.db, { rowsPerReason: 30 })).toBe(7);

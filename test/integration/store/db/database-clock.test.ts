@@ -18,10 +18,10 @@ describe('DatabaseClock', () => {
 
   /** The difference between this clock and the database clock, which is read before and after it. */
   async function distanceMs(clock: DatabaseClock): Promise<number> {
-    const [before] = await database.db.query<{ at_ms: number }>(NOW);
+    const [before] = await database.db.query<{ atMs: number }>(NOW);
     const shown = clock.now();
-    const [after] = await database.db.query<{ at_ms: number }>(NOW);
-    return Math.max((before?.at_ms ?? 0) - shown, shown - (after?.at_ms ?? 0));
+    const [after] = await database.db.query<{ atMs: number }>(NOW);
+    return Math.max((before?.atMs ?? 0) - shown, shown - (after?.atMs ?? 0));
   }
 
   it('returns database time when the process clock is an hour off', async () => {

@@ -79,7 +79,7 @@ describe('the watch of silent connections', () => {
     network.forsake();
     const [lost, slow] = await Promise.all([error(db.query(ONE)), db.query(SLEEP, [2 * (SILENCE_MS / 1000)])]);
     expect(isDatabaseUnavailable(lost)).toBe(true);
-    expect(slow).toEqual([{ pg_sleep: '' }]);
+    expect(slow).toEqual([{ pgSleep: '' }]);
     expect(lines.filter(({ msg }) => String(msg).includes('does not answer'))).toMatchObject([{ connections: 1 }]);
   });
 
@@ -110,7 +110,7 @@ describe('the watch of silent connections', () => {
     // One check sees a pending statement; its answer arrives before the next check.
     await delay(SILENCE_MS / 5);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * SILENCE_MS);
-    expect(await asked).toEqual([{ pg_sleep: '' }]);
+    expect(await asked).toEqual([{ pgSleep: '' }]);
     expect(lines).toEqual([]);
   });
 

@@ -48,7 +48,7 @@ describe('claimDueOfMany', () => {
     expect(pks.map((pk) => claims.get(pk)?.deliveries.length)).toEqual([3, 1, 4]);
     expect(pks.map((pk) => claims.get(pk)?.subscription.sealedSecret)).toEqual(['sealed 0', 'sealed 1', 'sealed 2']);
     const [oldest] = claims.get(pks[1] ?? 0n)?.deliveries ?? [];
-    expect((await storedDelivery(desk.db, oldest?.pk ?? 0n)).due_in).toBeLessThan(-2.9);
+    expect((await storedDelivery(desk.db, oldest?.pk ?? 0n)).dueIn).toBeLessThan(-2.9);
     const again = await claimDueOfMany(desk.db, wanting(pks, 8));
     expect(pks.map((pk) => again.get(pk)?.deliveries.length)).toEqual([1, 3, 0]);
   });

@@ -70,19 +70,19 @@ describe('one transaction of many delivered attempts', () => {
     if (alone === undefined) throw new Error('nothing was claimed');
     await finishAttempt(test.db, alone.subscriptionPk, alone.delivery, alone.attempt, { state: 'delivered' });
     expect(await finishDelivered(test.db, made)).toEqual(new Set(made.map(({ delivery }) => delivery.pk)));
-    const { delivered_at: _at, due_in: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
+    const { deliveredAt: _at, dueIn: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
     for (const { delivery, attempt } of made) {
       const stored = await storedDelivery(test.db, delivery.pk);
-      expect(stored).toMatchObject({ ...expected, last_status_code: attempt.statusCode });
-      expect(stored.delivered_at).toBeInstanceOf(Date);
+      expect(stored).toMatchObject({ ...expected, lastStatusCode: attempt.statusCode });
+      expect(stored.deliveredAt).toBeInstanceOf(Date);
       expect(await storedAttempts(test.db, delivery.pk)).toEqual([
         {
-          attempt_number: 1,
+          attemptNumber: 1,
           outcome: 'delivered',
-          status_code: attempt.statusCode,
-          error_code: null,
-          duration_ms: Math.round(attempt.durationMs),
-          response_excerpt: attempt.responseExcerpt ?? null,
+          statusCode: attempt.statusCode,
+          errorCode: null,
+          durationMs: Math.round(attempt.durationMs),
+          responseExcerpt: attempt.responseExcerpt ?? null,
         },
       ]);
     }
@@ -95,7 +95,7 @@ describe('one transaction of many delivered attempts', () => {
     await finishDelivered(test.db, made.slice(1, 2));
     await test.db.query(SET_STATUS, [cancelled, 'cancelled']);
     expect(await finishDelivered(test.db, made)).toEqual(new Set([cancelled, plain]));
-    expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attempt_count: 0 });
+    expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attemptCount: 0 });
     expect(await storedAttempts(test.db, lost ?? 0n)).toEqual([]);
     expect(await storedAttempts(test.db, finished ?? 0n)).toHaveLength(1);
     // The receiver accepted it, so the success wins over the cancellation.
@@ -118,7 +118,7 @@ describe('one transaction of many delivered attempts', () => {
     await finishDelivered(test.db, made);
     const counts = [];
     for (const pk of [...made.map(({ subscriptionPk }) => subscriptionPk), outsider]) {
-      counts.push((await storedSubscription(test.db, pk)).exhausted_count);
+      counts.push((await storedSubscription(test.db, pk)).exhaustedCount);
     }
     expect(counts).toEqual([0, 0, 3, 3, 3]);
   });
@@ -169,7 +169,7 @@ describe('the batcher of delivered attempts', () => {
       'rejected',
       'fulfilled',
     ]);
-    expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', is_locked: true });
+    expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', isLocked: true });
   });
 
   it('rejects all attempts of a batch when the database is unavailable, and records later ones', async () => {

@@ -78,7 +78,7 @@ describe('claimDue', () => {
         createdAt: expect.any(Date),
       },
     ]);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', is_locked: true, attempt_count: 0 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', isLocked: true, attemptCount: 0 });
   });
 
   it('returns null for an unknown subscription', async () => {
@@ -170,7 +170,7 @@ describe('claimDue', () => {
       await blocked(1);
     });
     expect(await waiting).toEqual([]);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ is_locked: false, attempt_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ isLocked: false, attemptCount: 1 });
   });
 });
 
@@ -181,13 +181,13 @@ describe('releaseClaim', () => {
     const stored = await storedDelivery(desk.db, pk);
     expect(stored).toMatchObject({
       status: 'pending',
-      attempt_count: 2,
-      is_locked: false,
-      last_error: 'internal_error',
+      attemptCount: 2,
+      isLocked: false,
+      lastError: 'internal_error',
     });
-    expect(stored.due_in).toBeGreaterThan(25);
+    expect(stored.dueIn).toBeGreaterThan(25);
     expect(await storedAttempts(desk.db, pk)).toEqual([]);
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ failing_since: null });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ failingSince: null });
   });
 
   it('changes nothing when the attempt was already finished', async () => {
@@ -195,7 +195,7 @@ describe('releaseClaim', () => {
     const mine = await claimOne();
     await finish(mine, { state: 'retry', delaySeconds: 1_000 });
     await releaseClaim(desk.db, mine, 0, 'internal_error');
-    expect((await storedDelivery(desk.db, pk)).due_in).toBeGreaterThan(900);
+    expect((await storedDelivery(desk.db, pk)).dueIn).toBeGreaterThan(900);
   });
 });
 

@@ -20,20 +20,20 @@ describe('finishAttempt', () => {
     expect(await finish(await claimOne(), { state: 'delivered' })).toEqual({ isRecorded: true });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({
       status: 'delivered',
-      attempt_count: 1,
-      is_locked: false,
-      last_status_code: 200,
-      last_error: null,
-      delivered_at: expect.any(Date),
+      attemptCount: 1,
+      isLocked: false,
+      lastStatusCode: 200,
+      lastError: null,
+      deliveredAt: expect.any(Date),
     });
     expect(await storedAttempts(desk.db, pk)).toEqual([
       {
-        attempt_number: 1,
+        attemptNumber: 1,
         outcome: 'delivered',
-        status_code: 200,
-        error_code: null,
-        duration_ms: 13,
-        response_excerpt: null,
+        statusCode: 200,
+        errorCode: null,
+        durationMs: 13,
+        responseExcerpt: null,
       },
     ]);
   });
@@ -42,9 +42,9 @@ describe('finishAttempt', () => {
     const { pk } = await due();
     await finish(await claimOne(), { state: 'retry', delaySeconds: 30.5 });
     const stored = await storedDelivery(desk.db, pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1, is_locked: false, last_error: 'http_status' });
-    expect(stored.due_in).toBeGreaterThan(25);
-    expect(stored.due_in).toBeLessThanOrEqual(30.5);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 1, isLocked: false, lastError: 'http_status' });
+    expect(stored.dueIn).toBeGreaterThan(25);
+    expect(stored.dueIn).toBeLessThanOrEqual(30.5);
     expect(await claim()).toEqual([]);
     await desk.db.query(sql('test_due_now', 'UPDATE delivery SET next_attempt_at = now() WHERE pk = $1'), [pk]);
     const again = await claimOne();
@@ -53,8 +53,8 @@ describe('finishAttempt', () => {
     expect((await storedAttempts(desk.db, pk)).map((attempt) => attempt.outcome)).toEqual(['failed', 'delivered']);
     expect(await storedDelivery(desk.db, pk)).toMatchObject({
       status: 'delivered',
-      attempt_count: 2,
-      last_error: null,
+      attemptCount: 2,
+      lastError: null,
     });
   });
 
@@ -62,9 +62,9 @@ describe('finishAttempt', () => {
     const { pk } = await due();
     await finish(await claimOne(), { state: 'failed' });
     expect((await storedAttempts(desk.db, pk))[0]).toMatchObject({
-      error_code: 'http_status',
-      status_code: 500,
-      response_excerpt: Buffer.from([0, 255, 10]),
+      errorCode: 'http_status',
+      statusCode: 500,
+      responseExcerpt: Buffer.from([0, 255, 10]),
     });
   });
 
@@ -84,13 +84,13 @@ describe('finishAttempt', () => {
     ] as const) {
       expect(await finish(mine, verdict)).toEqual({ isRecorded: false });
     }
-    expect({ ...(await storedDelivery(desk.db, pk)), due_in: 0 }).toEqual({ ...delivered, due_in: 0 });
+    expect({ ...(await storedDelivery(desk.db, pk)), dueIn: 0 }).toEqual({ ...delivered, dueIn: 0 });
     expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toEqual({
       status: 'active',
-      pause_reason: null,
-      failing_since: null,
-      exhausted_count: 0,
+      pauseReason: null,
+      failingSince: null,
+      exhaustedCount: 0,
     });
   });
 
@@ -101,7 +101,7 @@ describe('finishAttempt', () => {
     const theirs = await claimOne();
     expect(await finish(mine, { state: 'retry', delaySeconds: 600 })).toEqual({ isRecorded: false });
     await releaseClaim(desk.db, mine, 600, 'internal_error');
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attempt_count: 0, is_locked: true, last_error: null });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attemptCount: 0, isLocked: true, lastError: null });
     expect(await finish(theirs, { state: 'delivered' })).toEqual({ isRecorded: true });
   });
 
@@ -112,8 +112,8 @@ describe('finishAttempt', () => {
     expect(await finish(mine, { state: 'delivered' })).toEqual({ isRecorded: false });
     expect(await finish(mine, { state: 'retry', delaySeconds: 1 })).toEqual({ isRecorded: false });
     const stored = await storedDelivery(desk.db, pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1 });
-    expect(stored.due_in).toBeGreaterThan(500);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 1 });
+    expect(stored.dueIn).toBeGreaterThan(500);
     expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
   });
 
@@ -122,8 +122,8 @@ describe('finishAttempt', () => {
     const mine = await claimOne();
     await finish({ ...mine }, { state: 'failed' });
     await finish(mine, { state: 'delivered' });
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attempt_count: 1 });
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attemptCount: 1 });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhaustedCount: 1 });
   });
 
   it('records one of two concurrent results', async () => {
@@ -135,8 +135,8 @@ describe('finishAttempt', () => {
       finish(mine, { state: 'failed' }),
     ]);
     expect(results.filter((result) => result.isRecorded)).toHaveLength(1);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attempt_count: 1 });
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attemptCount: 1 });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhaustedCount: 1 });
   });
 });
 
@@ -151,7 +151,7 @@ describe('a paused subscription', () => {
     expect((await claim()).map((delivery) => [delivery.pk, delivery.isTest])).toEqual([[testEvent.pk, true]]);
     expect(await storedDelivery(desk.db, waiting.pk)).toMatchObject({ status: 'cancelled' });
     expect(await storedDelivery(desk.db, later.pk)).toMatchObject({ status: 'cancelled' });
-    expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'pending', is_locked: true });
+    expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'pending', isLocked: true });
     await finish(mine, { state: 'delivered' });
     expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'delivered' });
   });
@@ -162,7 +162,7 @@ describe('a paused subscription', () => {
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
     await finish(mine, { state: 'retry', delaySeconds: 36_000 });
     expect(await claim()).toEqual([]);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled', attempt_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled', attemptCount: 1 });
   });
 
   it('keeps a delivery cancelled when an attempt in flight fails, and delivered when it succeeds', async () => {
@@ -176,7 +176,7 @@ describe('a paused subscription', () => {
       const mine = await claimOne();
       await desk.db.query(cancel, [pk]);
       expect(await finish(mine, verdict)).toMatchObject({ isRecorded: true });
-      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status, attempt_count: 1 });
+      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status, attemptCount: 1 });
       expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
     }
   });
@@ -197,7 +197,7 @@ describe('a deleted subscription', () => {
     expect(await finish(mine, { state: 'failed', pause: 'gone' })).toEqual({ isRecorded: true });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'active',
-      exhausted_count: 0,
+      exhaustedCount: 0,
     });
   });
 });
@@ -218,7 +218,7 @@ describe('finishAttempt and the failure counters', () => {
     });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'paused',
-      pause_reason: 'gone',
+      pauseReason: 'gone',
     });
     expect(await storedDelivery(desk.db, later.pk)).toMatchObject({ status: 'cancelled' });
     expect(await storedDelivery(desk.db, testEvent.pk)).toMatchObject({ status: 'pending' });
@@ -237,25 +237,25 @@ describe('finishAttempt and the failure counters', () => {
       expect(await failOnce()).toEqual({ isRecorded: true, ...pausing });
       expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
         status,
-        pause_reason: status === 'paused' ? 'failing' : null,
-        exhausted_count: exhausted + 1,
+        pauseReason: status === 'paused' ? 'failing' : null,
+        exhaustedCount: exhausted + 1,
       });
     },
   );
 
   it('starts failing_since at a retry without counting an exhausted delivery', async () => {
     await failOnce({ state: 'retry', delaySeconds: 60 });
-    const { failing_since, exhausted_count } = await storedSubscription(desk.db, desk.subscriptionPk);
-    expect({ failing_since, exhausted_count }).toEqual({ failing_since: expect.any(Date), exhausted_count: 0 });
+    const { failingSince, exhaustedCount } = await storedSubscription(desk.db, desk.subscriptionPk);
+    expect({ failingSince, exhaustedCount }).toEqual({ failingSince: expect.any(Date), exhaustedCount: 0 });
     await failOnce();
-    expect((await storedSubscription(desk.db, desk.subscriptionPk)).failing_since).toEqual(failing_since);
+    expect((await storedSubscription(desk.db, desk.subscriptionPk)).failingSince).toEqual(failingSince);
   });
 
   it('does not pause after ten exhausted deliveries within five minutes', async () => {
     for (let turn = 0; turn < 10; turn++) expect(await failOnce()).toEqual({ isRecorded: true });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'active',
-      exhausted_count: 10,
+      exhaustedCount: 10,
     });
   });
 
@@ -263,8 +263,8 @@ describe('finishAttempt and the failure counters', () => {
     await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
     await failOnce({ state: 'delivered' });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
-      failing_since: null,
-      exhausted_count: 0,
+      failingSince: null,
+      exhaustedCount: 0,
     });
     expect(await failOnce()).toEqual({ isRecorded: true });
   });
@@ -286,7 +286,7 @@ describe('finishAttempt and the failure counters', () => {
     expect(await finish(mine, { state: 'failed' })).toEqual({ isRecorded: true });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'paused',
-      pause_reason: null,
+      pauseReason: null,
     });
   });
 

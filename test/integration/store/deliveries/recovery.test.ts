@@ -92,11 +92,11 @@ describe('retryDelivery', () => {
         subscriptionPk: desk.subscriptionPk,
         delivery: { id, status: 'pending', attempts: 3 },
       });
-      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', attempt_count: 3 });
+      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', attemptCount: 3 });
       const claimed = await claimOne();
       expect(claimed).toMatchObject({ id, attemptCount: 3, scheduleFrom: 0 });
       await finish(claimed, { state: 'delivered' });
-      expect((await storedAttempts(desk.db, pk)).map((row) => row.attempt_number)).toEqual([4]);
+      expect((await storedAttempts(desk.db, pk)).map((row) => row.attemptNumber)).toEqual([4]);
     },
   );
 
@@ -104,7 +104,7 @@ describe('retryDelivery', () => {
     const pending = await due({ dueInSeconds: 600 });
     const failed = await due({ status: 'failed' });
     expect(await retry(pending.id)).toEqual({ outcome: 'pending' });
-    expect((await storedDelivery(desk.db, pending.pk)).due_in).toBeGreaterThan(500);
+    expect((await storedDelivery(desk.db, pending.pk)).dueIn).toBeGreaterThan(500);
     const otherPk = await aSubscription(desk.db, { accountId: desk.accountId });
     expect(await retry(failed.id, await idOf(otherPk))).toEqual({ outcome: 'delivery_not_found' });
     expect(await retry(failed.id, 'wh_unknown')).toEqual({ outcome: 'webhook_not_found' });
@@ -129,7 +129,7 @@ describe('retryDelivery', () => {
     expect(others).toEqual([]);
     if (!only) throw new Error('no worker claimed it');
     await finish(only, { state: 'failed' });
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attempt_count: 11 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attemptCount: 11 });
   });
 
   it('starts no second attempt while one of the cancelled delivery is in flight', async () => {
@@ -140,20 +140,20 @@ describe('retryDelivery', () => {
     expect(await retry(id)).toMatchObject({ outcome: 'retried' });
     expect(await desk.claim()).toEqual([]);
     expect(await finish(flying, { state: 'delivered' })).toEqual({ isRecorded: true });
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
     expect(await desk.claim()).toEqual([]);
   });
 
   it('keeps the first delivery time with any result of the second delivery', async () => {
     const { pk, id } = await due();
     await finish(await claimOne(), { state: 'delivered' });
-    const { delivered_at } = await storedDelivery(desk.db, pk);
+    const { deliveredAt } = await storedDelivery(desk.db, pk);
     await retry(id);
     await finish(await claimOne(), { state: 'failed' });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({
       status: 'failed',
-      delivered_at,
-      last_error: 'http_status',
+      deliveredAt,
+      lastError: 'http_status',
     });
   });
 });
@@ -178,7 +178,7 @@ describe('recoverDeliveries', () => {
       missed,
     ]);
     expect(await states(owner.pk)).toEqual({ pending: 4, delivered: 1 });
-    expect((await storedDelivery(desk.db, pending.pk)).due_in).toBeGreaterThan(800);
+    expect((await storedDelivery(desk.db, pending.pk)).dueIn).toBeGreaterThan(800);
     const claimed = (await claimDue(desk.db, owner.pk, 8))?.deliveries ?? [];
     // The retry schedule starts anew after the recorded attempts.
     expect(claimed.find(({ id }) => id === failed.id)).toMatchObject({ attemptCount: 10, scheduleFrom: 10 });

@@ -72,14 +72,14 @@ interface Row {
   price: string;
   bid: string | null;
   ask: string | null;
-  as_of: Date;
-  received_at: Date;
+  asOf: Date;
+  receivedAt: Date;
   version: string;
 }
 const latest = async () => (await test.db.query<Row>(LATEST, [token]))[0];
 const history = async () => (await test.db.query<Row>(HISTORY, [token])).map((row) => row.price);
 const observed = async () => (await test.db.query<Row>(OBSERVED, [token])).map((row) => row.price);
-const marks = (stage: string) => test.db.query<{ shard: number; detail: string }>(MARKS, [stage, token]);
+const marks = (stage: string) => test.db.query<{ shard: number; detail: bigint }>(MARKS, [stage, token]);
 
 describe('writePrices', () => {
   it('stores a first price as latest price, history and observation, and marks both stages, all with one timestamp', async () => {
@@ -88,15 +88,15 @@ describe('writePrices', () => {
       movedTokenIds: [token],
     });
     const row = await latest();
-    expect(row).toMatchObject({ price: '0.8073684210526316', bid: '0.8', ask: '0.81', as_of: new Date(T) });
+    expect(row).toMatchObject({ price: '0.8073684210526316', bid: '0.8', ask: '0.81', asOf: new Date(T) });
     expect(await history()).toEqual(['0.8073684210526316']);
     expect(await observed()).toEqual(['0.8073684210526316']);
-    const receivedMs = row?.received_at.getTime() ?? 0;
-    expect(await marks('evaluate-alerts')).toEqual([{ shard: shardOf(token), detail: String(receivedMs) }]);
+    const receivedMs = row?.receivedAt.getTime() ?? 0;
+    expect(await marks('evaluate-alerts')).toEqual([{ shard: shardOf(token), detail: BigInt(receivedMs) }]);
     const minute = Math.floor(receivedMs / 60_000) * 60;
-    expect(await marks('sample-snapshots')).toEqual([{ shard: shardOf(token), detail: String(minute) }]);
-    const [observation] = await test.db.query<{ received_at: Date; venue_at: Date }>(OBSERVED, [token]);
-    expect(observation).toMatchObject({ received_at: row?.received_at, venue_at: new Date(T) });
+    expect(await marks('sample-snapshots')).toEqual([{ shard: shardOf(token), detail: BigInt(minute) }]);
+    const [observation] = await test.db.query<{ receivedAt: Date; venueAt: Date }>(OBSERVED, [token]);
+    expect(observation).toMatchObject({ receivedAt: row?.receivedAt, venueAt: new Date(T) });
   });
 
   it('ignores a price that is older than the latest one', async () => {
@@ -113,7 +113,7 @@ describe('writePrices', () => {
   it('updates only the time of an unchanged price', async () => {
     await write(priceAt(0, '0.5', { bid: '0.4' }));
     expect(await write(priceAt(1, '0.50', { bid: '0.40' }))).toEqual({ newer: 1, movedTokenIds: [] });
-    expect((await latest())?.as_of).toEqual(new Date(T + 1000));
+    expect((await latest())?.asOf).toEqual(new Date(T + 1000));
     expect(await history()).toEqual(['0.5']);
     expect(await observed()).toEqual(['0.5']);
     expect(await marks('sample-snapshots')).toHaveLength(1);
@@ -231,7 +231,7 @@ describe('concurrent calls of writePrices', () => {
 
   it('update only the time when two first prices are equal', async () => {
     expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.60'))).toEqual({ newer: 1, movedTokenIds: [] });
-    expect((await latest())?.as_of).toEqual(new Date(T + 2000));
+    expect((await latest())?.asOf).toEqual(new Date(T + 2000));
     expect(await history()).toEqual(['0.6']);
     expect(await observed()).toEqual(['0.6']);
     expect(await marks('sample-snapshots')).toHaveLength(1);
@@ -289,7 +289,7 @@ describe('concurrent calls of writePrices', () => {
     const newest = Array.from({ length: 24 }, (_, writer) => writer).find((writer) => (writer * 7) % 24 === 23) ?? 0;
     for (const tokenId of tokens) {
       const [row] = await test.db.query<Row>(LATEST, [tokenId]);
-      expect(row).toMatchObject({ price: String(decimal(newest / 100)), as_of: new Date(T + 23) });
+      expect(row).toMatchObject({ price: String(decimal(newest / 100)), asOf: new Date(T + 23) });
     }
   });
 });

@@ -52,10 +52,10 @@ const bookAt = (seconds: number, over: Partial<TokenBook> = {}): TokenBook => ({
 });
 const write = (...books: TokenBook[]) => test.db.transaction((tx) => writeBooks(tx, books));
 interface Row {
-  as_of: Date;
+  asOf: Date;
   bids: unknown;
   asks: unknown;
-  received_at: Date;
+  receivedAt: Date;
 }
 const stored = async () => (await test.db.query<Row>(READ, [token]))[0];
 const history = () => test.db.query<Row>(HISTORY, [token]);
@@ -65,7 +65,7 @@ describe('writeBooks', () => {
     const bids = [level('0.41', '12345678901234567.000001', 3), level('0.4', '0.1')];
     expect(await write(bookAt(0, { bids, asks: [] }))).toBe(1);
     expect(await stored()).toMatchObject({
-      as_of: new Date(T),
+      asOf: new Date(T),
       bids: [
         ['0.41', '12345678901234567.000001', 3],
         ['0.4', '0.1'],
@@ -80,11 +80,11 @@ describe('writeBooks', () => {
     expect(await write(bookAt(9, { bids: [] }))).toBe(0);
     expect(await stored()).toEqual(before);
     expect(await write(bookAt(10, { bids: [] }))).toBe(0);
-    const { received_at, ...seen } = (await stored()) as Row;
-    expect(seen).toEqual({ as_of: before?.as_of, bids: before?.bids, asks: before?.asks });
-    expect(received_at.getTime()).toBeGreaterThan(before?.received_at.getTime() ?? Number.POSITIVE_INFINITY);
+    const { receivedAt, ...seen } = (await stored()) as Row;
+    expect(seen).toEqual({ asOf: before?.asOf, bids: before?.bids, asks: before?.asks });
+    expect(receivedAt.getTime()).toBeGreaterThan(before?.receivedAt.getTime() ?? Number.POSITIVE_INFINITY);
     expect(await write(bookAt(11, { bids: [] }))).toBe(1);
-    expect(await stored()).toMatchObject({ as_of: new Date(T + 11_000), bids: [] });
+    expect(await stored()).toMatchObject({ asOf: new Date(T + 11_000), bids: [] });
   });
 
   it(`stores the best ${MAX_STORED_LEVELS} levels of each side`, async () => {
@@ -97,7 +97,7 @@ describe('writeBooks', () => {
 
   it('uses the newer of two books of a token in one batch', async () => {
     expect(await write(bookAt(2, { bids: [] }), bookAt(1))).toBe(1);
-    expect(await stored()).toMatchObject({ as_of: new Date(T + 2000), bids: [] });
+    expect(await stored()).toMatchObject({ asOf: new Date(T + 2000), bids: [] });
   });
 
   it('writes nothing for an empty batch', async () => expect(await write()).toBe(0));
@@ -105,7 +105,7 @@ describe('writeBooks', () => {
   it('stores the newest book of concurrent writers', async () => {
     const order = [3, 9, 1, 8, 2, 7, 5];
     await Promise.all(order.map((second) => write(bookAt(second, { bids: [level('0.4', String(second))] }))));
-    expect(await stored()).toMatchObject({ as_of: new Date(T + 9000), bids: [['0.4', '9']] });
+    expect(await stored()).toMatchObject({ asOf: new Date(T + 9000), bids: [['0.4', '9']] });
   });
 });
 
@@ -117,11 +117,11 @@ describe('writeBooks with history', () => {
     await write(bookAt(3, { bids: [] }));
     await write(bookAt(2, { bids: [] }));
     const rows = await history();
-    expect(rows.map(({ as_of, asks }) => [as_of, asks])).toEqual([
+    expect(rows.map(({ asOf, asks }) => [asOf, asks])).toEqual([
       [new Date(T + 1000), [['0.6', '20']]],
       [new Date(T + 3000), []],
     ]);
-    expect((await stored())?.received_at.getTime()).toBeGreaterThan(rows[1]?.received_at.getTime() ?? 0);
+    expect((await stored())?.receivedAt.getTime()).toBeGreaterThan(rows[1]?.receivedAt.getTime() ?? 0);
   });
 
   it('adds an unchanged book again each day, so that dropping a day does not lose it', async () => {
@@ -130,14 +130,14 @@ describe('writeBooks with history', () => {
     await write(bookAt(1));
     await write(bookAt(1));
     const rows = await history();
-    expect(rows.map(({ as_of }) => as_of)).toEqual([new Date(T + 1000), new Date(T + 1000)]);
+    expect(rows.map(({ asOf }) => asOf)).toEqual([new Date(T + 1000), new Date(T + 1000)]);
   });
 
   it('keeps times increasing when the clock moves back', async () => {
     await write(bookAt(1));
-    const [ahead] = await test.db.query<{ received_at: Date }>(AHEAD, [token]);
+    const [ahead] = await test.db.query<{ receivedAt: Date }>(AHEAD, [token]);
     await write(bookAt(2, { bids: [] }));
-    expect((await history()).at(-1)?.received_at.getTime()).toBe((ahead?.received_at.getTime() ?? 0) + 1);
+    expect((await history()).at(-1)?.receivedAt.getTime()).toBe((ahead?.receivedAt.getTime() ?? 0) + 1);
   });
 
   it('adds each applied book of concurrent writers once, in the order of their times', async () => {
@@ -147,11 +147,11 @@ describe('writeBooks with history', () => {
       seconds.map((second) => write(bookAt(second, { bids: [level('0.4', String(second))] }))),
     );
     const rows = await history();
-    const times = rows.map(({ as_of }) => as_of.getTime());
+    const times = rows.map(({ asOf }) => asOf.getTime());
     expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
     expect(rows).toHaveLength(1 + applied.reduce((sum, count) => sum + count, 0));
-    const { as_of, bids } = (await stored()) as Row;
-    expect({ as_of, bids }).toMatchObject({ as_of: rows.at(-1)?.as_of, bids: rows.at(-1)?.bids });
+    const { asOf, bids } = (await stored()) as Row;
+    expect({ asOf, bids }).toMatchObject({ asOf: rows.at(-1)?.asOf, bids: rows.at(-1)?.bids });
   });
 
   it('compares with the row of the other writer after a lock wait', async () => {
@@ -175,7 +175,7 @@ describe('writeBooks with history', () => {
   it('ends with the stored book when first writers run at once', async () => {
     await Promise.all([3, 1, 2].map((second) => write(bookAt(second, { bids: [level('0.4', String(second))] }))));
     const rows = await history();
-    const times = rows.map(({ as_of }) => as_of.getTime());
+    const times = rows.map(({ asOf }) => asOf.getTime());
     expect(times).toEqual([...times].sort((a, b) => a - b));
     expect(rows.at(-1)?.bids).toEqual([['0.4', '3']]);
   });
@@ -194,10 +194,7 @@ describe('book reads', () => {
   it('return the book known at a moment, and null before the first book', async () => {
     await write(bookAt(1));
     await write(bookAt(2, { asks: [] }));
-    const [first, second] = (await history()).map(({ received_at }) => received_at.getTime() / 1000) as [
-      number,
-      number,
-    ];
+    const [first, second] = (await history()).map(({ receivedAt }) => receivedAt.getTime() / 1000) as [number, number];
     expect(await readBookAt(test.db, token, first - 0.001)).toBeNull();
     expect(await readBookAt(test.db, token, first)).toMatchObject({ asOf: new Date(T + 1000) });
     expect(await readBookAt(test.db, token, second + 60)).toMatchObject({ asOf: new Date(T + 2000), asks: [] });

@@ -80,7 +80,7 @@ async function price(...rows: (readonly [token: number, atMs: number, price: str
   ]);
 }
 const prices = (index: number) =>
-  test.db.query<{ received_at: Date; as_of: Date; price: string; bid: string }>(PRICES, [token(index)]);
+  test.db.query<{ receivedAt: Date; asOf: Date; price: string; bid: string }>(PRICES, [token(index)]);
 const priceAsOf = async (index: number, atMs: number) =>
   (await test.db.query<{ price: string }>(AS_OF, [token(index), new Date(atMs).toISOString()]))[0]?.price;
 
@@ -127,7 +127,7 @@ describe('retirePartitions with the last row of a partition', () => {
       postponed: [],
     });
     expect(await prices(0)).toEqual([
-      { received_at: new Date(FEBRUARY), as_of: new Date(JANUARY + 2 - 1000), price: '0.2', bid: '0.1' },
+      { receivedAt: new Date(FEBRUARY), asOf: new Date(JANUARY + 2 - 1000), price: '0.2', bid: '0.1' },
     ]);
     expect((await prices(1)).map((row) => row.price)).toEqual(['0.3', '0.4']);
     expect(await priceAsOf(1, FEBRUARY + 8)).toBe('0.3');
@@ -192,7 +192,7 @@ describe('retirePartitions with the last row of a partition', () => {
       carried: 1,
     });
     expect(await test.db.query(BOOKS, [token(0)])).toEqual([
-      { received_at: new Date(JANUARY + DAY_MS), bids: [['0.1', '5']] },
+      { receivedAt: new Date(JANUARY + DAY_MS), bids: [['0.1', '5']] },
     ]);
   });
 

@@ -45,7 +45,7 @@ const sample = (...minutes: number[]) =>
     ),
   );
 const stored = () =>
-  test.db.query<{ ts: string; price: string; bid: string | null; ask: string | null; version: string }>(READ, [token]);
+  test.db.query<{ ts: bigint; price: string; bid: string | null; ask: string | null; version: string }>(READ, [token]);
 const series = async () => (await stored()).map((row) => [Number(row.ts) - MINUTE, row.price]);
 
 describe('sampleSnapshots', () => {
@@ -56,8 +56,8 @@ describe('sampleSnapshots', () => {
     await quote(60, '0.4');
     expect(await sample(0, 1)).toBe(2);
     expect(await stored()).toMatchObject([
-      { ts: String(MINUTE + 60), price: '0.3', bid: '0.29', ask: null },
-      { ts: String(MINUTE + 120), price: '0.4', bid: null },
+      { ts: BigInt(MINUTE + 60), price: '0.3', bid: '0.29', ask: null },
+      { ts: BigInt(MINUTE + 120), price: '0.4', bid: null },
     ]);
   });
 
@@ -106,15 +106,15 @@ describe('the stage sample-snapshots', () => {
         { limit: 100, order: 'oldest', detailBelow },
         sampleSnapshots,
       );
-    const [mark] = await test.db.query<{ detail: string }>(
+    const [mark] = await test.db.query<{ detail: bigint }>(
       sql('test_mark_of', `SELECT detail FROM mark WHERE stage = 'sample-snapshots' AND key = $1`),
       [token],
     );
-    const minute = BigInt(mark?.detail ?? 0);
+    const minute = mark?.detail ?? 0n;
     expect(await work(minute)).toMatchObject({ claimed: 0 });
     expect(await stored()).toEqual([]);
     expect(await work(minute + 60n)).toMatchObject({ claimed: 1, results: [1] });
-    expect(await stored()).toMatchObject([{ ts: String(minute + 60n), price: '0.5' }]);
+    expect(await stored()).toMatchObject([{ ts: minute + 60n, price: '0.5' }]);
   });
 
   it('determines the current minute by the database clock', async () => {

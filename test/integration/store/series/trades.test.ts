@@ -44,8 +44,8 @@ async function store(timesMs: readonly number[]): Promise<bigint> {
     return { tradeId: `t${index}`, outcomeId, tsMs, price: decimal('0.5'), size: decimal('1') };
   });
   await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
-  const [row] = await test.db.query<{ id: string }>(TOKEN, [outcomeId]);
-  return BigInt(row?.id ?? 0);
+  const [row] = await test.db.query<{ id: bigint }>(TOKEN, [outcomeId]);
+  return row?.id ?? 0n;
 }
 
 async function marksOf(token: bigint): Promise<number[]> {
@@ -59,7 +59,7 @@ describe('writeTrades', () => {
     await fc.assert(
       fc.asyncProperty(times, async (micros) => {
         const token = await store(micros.map((at) => at / 1000));
-        const rows = await test.db.query<{ micros: string }>(MICROS, [token]);
+        const rows = await test.db.query<{ micros: bigint }>(MICROS, [token]);
         expect(rows.map((row) => Number(row.micros)).sort()).toEqual([...micros].sort());
       }),
       { numRuns: 20 },
@@ -79,7 +79,7 @@ describe('writeTrades', () => {
     await test.db.transaction((tx) =>
       insertMarks(tx, 'fold-candles', [{ key: token, detail: BigInt(HOUR_MS / 1000 + 60) }]),
     );
-    await workShards(test.db, 'fold-candles', [shardOf(BigInt(token))], { limit: 100, order: 'newest' }, foldCandles);
-    expect(await test.db.query(MINUTES, [token])).toEqual([{ bucket: String(HOUR_MS / 1000 + 60), trades: 1 }]);
+    await workShards(test.db, 'fold-candles', [shardOf(token)], { limit: 100, order: 'newest' }, foldCandles);
+    expect(await test.db.query(MINUTES, [token])).toEqual([{ bucket: BigInt(HOUR_MS / 1000 + 60), trades: 1 }]);
   });
 });
