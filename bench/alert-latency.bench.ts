@@ -30,7 +30,7 @@ function residentBytes(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
 }
 
-it('from an alert that is already met to its POST at the receiver', async () => {
+it('measures an alert that is already met, from its creation to its POST at the receiver', async () => {
   const tokens = await eventually(
     async () => {
       const markets = await system.read<Market[]>('/v1/polymarket/markets?status=open');

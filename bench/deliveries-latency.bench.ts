@@ -17,9 +17,9 @@ import { aDeliveryWorld, type DeliveryWorld } from './support/delivery-world.ts'
 import { percentile, sizeOf, whole } from './support/numbers.ts';
 import { report } from './support/report.ts';
 
-/** BENCH_SECONDS=20 for figures worth keeping; the default is a quick look. */
+/** BENCH_SECONDS=20 for publishable figures; the default is a quick run. */
 const SECONDS = sizeOf('BENCH_SECONDS', 5);
-/** Alerts that the fresh processes get used to; not counted. */
+/** Alerts for the warm-up of the fresh processes; not counted. */
 const WARM_UP = 20;
 
 let receiver: BareReceiver;
@@ -44,7 +44,7 @@ const EVENTS_OF_TOKENS = sql(
   'SELECT event_id, token_id FROM alert WHERE event_id IS NOT NULL',
 );
 
-/** One alert a token, each price stored as the poller does, at a steady pace. */
+/** One alert per token, with prices stored as by the poller, at a steady pace. */
 async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
   const { db, accountId } = world;
   const mints = Array.from({ length: WARM_UP + SECONDS * 20 }, (_, index) => `token-${index}`);
@@ -82,7 +82,7 @@ async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
 }
 
 describe.each(['postgres', 'redis'] as const)('over %s', (kind) => {
-  it.skipIf(!isAvailable(kind))('from a price seen to its POST at the receiver', async () => {
+  it.skipIf(!isAvailable(kind))('measures a price from its receipt to its POST at the receiver', async () => {
     const prefix = `b${randomBytes(6).toString('hex')}`;
     const redisUrl = kind === 'redis' ? inject('redisUrl') : null;
     const log = createLogger({ process: 'bench', level: 'warn' });

@@ -4,7 +4,7 @@ import { iso, printable, shortTime, table } from './report-table.ts';
 interface Rejections {
   summary: readonly QuarantineSummary[];
   entries: readonly QuarantineEntry[];
-  /** Whether there are more records than were listed. */
+  /** Whether there are more records than listed. */
   hasMore: boolean;
 }
 

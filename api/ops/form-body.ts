@@ -3,7 +3,7 @@ import { isStorableText } from '../../src/domain/values/text.ts';
 import type { ApiContext } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 
-/** Far beyond any form of ours. */
+/** Much larger than any form of the pages. */
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
@@ -20,7 +20,7 @@ export async function readForm(ctx: ApiContext): Promise<URLSearchParams> {
   const form = new URLSearchParams((await readBytes(ctx)).toString('utf8'));
   for (const [name, value] of form) {
     if (!isStorableText(name) || !isStorableText(value)) {
-      throw invalidRequest([{ path: name.slice(0, 100), message: 'must not hold U+0000 or lone surrogates' }]);
+      throw invalidRequest([{ path: name.slice(0, 100), message: 'must not contain U+0000 or lone surrogates' }]);
     }
   }
   return form;
@@ -36,10 +36,10 @@ async function readBytes(ctx: ApiContext): Promise<Buffer> {
       chunks.push(chunk);
     }
   } catch (error) {
-    throw new ApiError('invalid_request', 'the form ended early', { cause: asError(error) });
+    throw new ApiError('invalid_request', 'the form is incomplete', { cause: asError(error) });
   }
   if (size > MAX_FORM_BYTES) {
-    // The rest is not read, so the connection cannot be used again.
+    // The server does not read the rest, so the connection cannot be reused.
     throw new ApiError('payload_too_large', `a form may have at most ${MAX_FORM_BYTES} bytes`, {
       headers: { Connection: 'close' },
     });

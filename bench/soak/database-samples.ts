@@ -7,7 +7,7 @@ const CONNECTIONS = sql(
   `SELECT application_name AS name, pid, extract(epoch FROM clock_timestamp() - xact_start)::float AS seconds
    FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
 );
-/** Partitions count for the table they are part of. Dead rows are an estimate of Postgres, which counts them as transactions end. */
+/** Partitions count for their table. Dead rows are an estimate of Postgres, updated at the end of transactions. */
 const TABLES = sql(
   'soak_tables',
   `SELECT n.nspname AS schema, coalesce(p.relname, c.relname) AS name,
@@ -49,7 +49,7 @@ export async function sampleDatabase(db: Database): Promise<Figures> {
     db.query<{ tempFiles: number; walBytes: number; trades: number; pending: number }>(SERVER),
   ]);
   if (!server) throw new Error('no statistics of this database');
-  // The connections of the soak itself would only blur the picture.
+  // The connections of the soak itself are irrelevant.
   const others = connections.filter(({ name }) => name.startsWith('oddswire-') && name !== 'oddswire-test');
   return {
     ...countByName(others.map(({ name }) => name)),
@@ -76,7 +76,7 @@ function countByName(names: readonly string[]): Figures {
   return { ...figures, 'postgres: connections': names.length };
 }
 
-/** Only where the server is on this machine. A backend that ended meanwhile has none. */
+/** Only when the server is on this machine. A backend that ended meanwhile has no memory. */
 async function backendMemory(pids: readonly number[]): Promise<Figures> {
   const own = await Promise.all(
     pids.map((pid) =>

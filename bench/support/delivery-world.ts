@@ -33,11 +33,11 @@ export interface DeliveryWorld {
   readonly db: Database;
   readonly databaseUrl: string;
   readonly accountId: bigint;
-  /** Starts one more process; resolves when it has. */
+  /** Starts one more process; resolves when it is ready. */
   start(name: 'deliverer' | 'alerter', environment?: Record<string, string>): Promise<void>;
-  /** A subscription per path at the receiver, or at another name of it; their keys. */
+  /** Creates a subscription per path at the receiver, or at another name of it; returns their keys. */
   subscribe(paths: readonly string[], at?: string): Promise<bigint[]>;
-  /** One due delivery to each of these subscriptions, in one transaction; the ids of the events. */
+  /** Creates one due delivery to each of these subscriptions, in one transaction; returns the ids of the events. */
   makeDue(subscriptionPks: readonly bigint[]): Promise<string[]>;
   /** Ends the processes and drops the database. */
   stop(): Promise<void>;

@@ -12,16 +12,16 @@ interface OperatorDatabase {
   close(): Promise<void>;
 }
 
-/** Connections of an operator's command: it works through things one after the other. */
+/** Connections of an operator's command, which works sequentially. */
 const POOL_SIZE = 2;
 
-/** Commands that connected while this process kept the server have this long to finish before it stops. */
+/** The time that commands, connected while this process kept the server, have to finish before it stops. */
 const OTHERS_MS = 10_000;
 
 /**
- * The database that an operator's command speaks to: `databaseUrl`, else the embedded one of `dataDir`, whose server is
- * started for as long as the command runs when it is not running. Nothing is created or migrated.
- * @throws StartupError when it is missing or does not answer: one line that names the address.
+ * The database of an operator's command: `databaseUrl`, else the embedded database of `dataDir`, whose server runs for the
+ * duration of the command if it is not running. Creates and migrates nothing.
+ * @throws StartupError when it is missing or does not answer: one line that names the address
  */
 export async function openOperatorDatabase(options: {
   name: string;
@@ -85,7 +85,7 @@ async function start({ dataDir, log }: { dataDir: string; log: Logger }, which: 
   }
 }
 
-/** Stops the server, unless an `npm start` that came meanwhile waits to take it over. */
+/** Stops the server, unless an `npm start` waits to take it over. */
 async function letGo(server: EmbeddedPostgres): Promise<void> {
   if (!(await server.untilUnused(OTHERS_MS))) await server.stop();
 }
@@ -93,13 +93,13 @@ async function letGo(server: EmbeddedPostgres): Promise<void> {
 async function embeddedUrl(dataDir: string, log: Logger): Promise<string> {
   const home = await findClusterHome(dataDir);
   if (home === null) {
-    throw new StartupError(`no database: DATABASE_URL is not set and there is no embedded one in ${dataDir}`);
+    throw new StartupError(`no database: DATABASE_URL is not set and ${dataDir} contains no embedded database`);
   }
   const { port, password } = await keptConnection(home, log);
   return `postgres://${ROLE}:${password}@127.0.0.1:${port}/${ROLE}`;
 }
 
-/** A refused connection has an empty message of its own and its reasons inside. */
+/** The error of a refused connection has an empty message; its reasons are nested. */
 function reasonOf(error: unknown): string {
   const { message, code, errors } = asError(error) as Error & { code?: string; errors?: Error[] };
   return message || errors?.[0]?.message || code || 'no reason given';

@@ -3,7 +3,7 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../s
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { newToken } from '../../src/domain/values/ids.ts';
 import { writeMarkets } from '../../src/store/catalog/markets.ts';
-import { acquirePollLease, releasePollLease } from '../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, advancePoll, POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import { ensureTokens } from '../../src/store/catalog/tokens.ts';
 import type { Partitions } from '../../src/store/db/partitions.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
@@ -11,7 +11,7 @@ import { writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
 import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
-import { writePage } from '../../workers/polling/page-writer.ts';
+import { type PageStore, writePage } from '../../workers/polling/polling.ts';
 import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
 
 /** Returns how many records changed something. */
@@ -73,12 +73,18 @@ export async function storePage(
   }
   const lease = await acquirePollLease(db, venue, kind, newToken());
   if (!lease) throw new Error(`no lease for ${venue} ${kind}`);
-  const write = async (tx: Tx, some: readonly unknown[]) => {
-    const written = await writerOf(venue, kind)(tx, some, nowMs);
-    return { written, wake: () => undefined };
+  const store: PageStore<unknown, { written: number }> = {
+    kind,
+    write: async (tx, some) => ({ written: await writerOf(venue, kind)(tx, some, nowMs) }),
+    wake: () => undefined,
   };
   const page = { records, rejected, position: { at: newToken() }, more: false };
-  const { parts, refused } = await writePage({ db, lease, kind, from: lease.position, write }, page);
-  await releasePollLease(db, lease, null);
-  return { written: parts.reduce((sum, part) => sum + part.written, 0), rejected: [...rejected, ...refused] };
+  const { position } = lease;
+  const advance = (tx: Tx, moved: unknown) => advancePoll(tx, lease, moved);
+  const stored = await writePage({ db }, store, page, { venue, position, advance });
+  await POLL_LEASES.release(db, lease, null);
+  return {
+    written: stored.parts.reduce((sum, part) => sum + part.written, 0),
+    rejected: [...rejected, ...stored.refused],
+  };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { asError } from '../../domain/values/errors.ts';
+import { within } from '../../domain/values/within.ts';
 import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type Queryable, sql } from '../db/tx.ts';
@@ -80,7 +81,7 @@ export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
         if (!signal.aborted) await client.query('SELECT 1');
       }
     } finally {
-      await Promise.race([client.end(), delay(FAREWELL_MS, undefined, { ref: false })]);
+      await within(FAREWELL_MS, client.end(), () => undefined);
     }
   }
 

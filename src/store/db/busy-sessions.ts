@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { within } from '../../domain/values/within.ts';
 import type { BusySessions } from '../../observe/silent-connections.ts';
 import { sqlState } from './tx.ts';
 
@@ -30,8 +30,7 @@ export async function findBusySessions(databaseUrl: string, pids: readonly numbe
   } catch (error) {
     return sqlState(error) === undefined ? new Set() : 'unknown';
   } finally {
-    const farewell = client.end().catch(() => undefined);
-    await Promise.race([farewell, delay(FAREWELL_MS, undefined, { ref: false })]);
+    await within(FAREWELL_MS, client.end(), () => undefined).catch(() => undefined);
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   }
 }

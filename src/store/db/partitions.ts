@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../domain/values/durations.ts';
 import type { Database, Queryable } from './tx.ts';
 import { sql } from './tx.ts';
 
@@ -5,8 +6,6 @@ import { sql } from './tx.ts';
 const PARTITIONED = { trade: 'month', price_history: 'month', book_history: 'day', observation: 'day' } as const;
 export type PartitionedTable = keyof typeof PARTITIONED;
 export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
-
-const DAY_MS = 86_400_000;
 
 /** Lets one process at a time create partitions ("part" in ASCII). */
 const PARTITION_LOCK = 0x70_61_72_74;

@@ -1,42 +1,40 @@
-import { OddswireError } from '../../domain/values/errors.ts';
-import { scrubText } from '../../domain/values/text.ts';
-import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Lease, leaseEnd, leasesIn, positionText } from '../db/leases.ts';
+import { type Queryable, sql } from '../db/tx.ts';
 
-/** A killed poller delays a wallet at most this long; a running one renews the lease after every third of it. */
 export const WALLET_LEASE_SECONDS = 30;
-/** Wallets of a venue in flight at once, over all processes. The claim itself counts them. */
-const MAX_WALLETS_UNDER_WAY = 8;
-/** The maximum number of doublings of the interval for a wallet that keeps failing. */
+/** Concurrent polls of wallets of one venue, over all processes: the claim itself counts them. */
+const MAX_WALLETS_IN_FLIGHT = 8;
+/** Each consecutive failure doubles the interval of a wallet, up to this many times. */
 const MAX_DOUBLINGS = 4;
 
-/** A wallet that this process may poll until the lease ends. */
-export interface WalletLease {
+/** While a poll holds this lease, no other poll of this wallet runs. */
+export interface WalletLease extends Lease {
   pk: bigint;
-  venue: string;
   address: string;
-  token: string;
   /** The time of the claim by the database clock, as text to keep microseconds. */
   claimedAt: string;
   /** The start of the oldest current watch, epoch milliseconds. */
   sinceMs: number;
-  /** The position of the walk over its transactions: the adapter's own JSON; null at first. */
+  /** The adapter's own JSON, from which the walk over its transactions continues; null at first. */
   activityPosition: unknown;
-  /** The claim time of the latest complete read of its balances; null before the first. */
+  /** `claimedAt` of the latest complete read of its balances; null before the first. */
   balancesReadAt: string | null;
   failures: number;
 }
 
-/** Another process took the lease, or the last watch ended: the caller must write nothing. */
-export class WalletLeaseLostError extends OddswireError {
-  constructor(venue: string) {
-    super('lease_lost', `a wallet of ${venue} was taken over while it was polled`, { retryable: true });
-  }
-}
+export const WALLET_LEASES = leasesIn<WalletLease>({
+  table: 'watched_wallet',
+  name: 'wallet_lease',
+  key: ['pk'],
+  seconds: WALLET_LEASE_SECONDS,
+  failuresColumn: 'failures',
+  subject: ({ venue }) => `a wallet of ${venue}`,
+});
 
 const CLAIM = sql(
   'claim_wallets',
   `UPDATE watched_wallet w SET lease_token = $2, polled_at = clock_timestamp(),
-     lease_until = clock_timestamp() + ${WALLET_LEASE_SECONDS} * interval '1 second'
+     lease_until = ${leaseEnd(WALLET_LEASE_SECONDS)}
    WHERE w.pk IN (
      SELECT d.pk FROM watched_wallet d
      WHERE d.venue = $1 AND (d.lease_until IS NULL OR d.lease_until < clock_timestamp())
@@ -44,7 +42,7 @@ const CLAIM = sql(
          + $4 * (2 ^ least(d.failures, ${MAX_DOUBLINGS})) * interval '1 millisecond' <= clock_timestamp())
        AND EXISTS (SELECT FROM wallet a WHERE a.watched_pk = d.pk AND a.deleted_at IS NULL)
      ORDER BY d.polled_at NULLS FIRST, d.pk
-     LIMIT least($3::bigint, greatest(0, ${MAX_WALLETS_UNDER_WAY} - (
+     LIMIT least($3::bigint, greatest(0, ${MAX_WALLETS_IN_FLIGHT} - (
        SELECT count(*) FROM watched_wallet WHERE venue = $1 AND lease_until >= clock_timestamp())))
      FOR UPDATE SKIP LOCKED)
    RETURNING w.pk, w.address, w.activity_position, w.balance_position, w.failures, w.polled_at::text AS claimed_at,
@@ -62,8 +60,8 @@ interface ClaimRow {
 }
 
 /**
- * Claims up to `limit` watched wallets of a venue that were not polled for `everyMs`, longest waiting first. It skips wallets that
- * another process polls. Each wallet has one lease, regardless of the number of watching accounts.
+ * Claims up to `limit` watched wallets of a venue that no poll claimed for `everyMs`, longest waiting first, and skips leased ones. Each
+ * wallet has one lease, regardless of the number of watching accounts.
  */
 export async function claimWallets(
   db: Queryable,
@@ -84,62 +82,27 @@ export async function claimWallets(
   }));
 }
 
-const OURS = `pk = $1 AND lease_token = $2 AND lease_until > clock_timestamp()`;
-const RENEWED = `lease_until = clock_timestamp() + ${WALLET_LEASE_SECONDS} * interval '1 second'`;
-
-const ADVANCE_ACTIVITY = sql(
+const moveActivity = WALLET_LEASES.advancing(
   'advance_wallet_activity',
-  `UPDATE watched_wallet SET activity_position = $3::jsonb, ${RENEWED} WHERE ${OURS} RETURNING pk`,
+  (position) => `activity_position = ${position}::jsonb`,
 );
 
 /**
- * Advances the walk over the transactions, in the transaction that writes its page. It locks the wallet, so that changes of its watchers
- * wait.
- * @throws WalletLeaseLostError when this process lost the wallet: the caller's transaction must roll back.
+ * Advances the walk over the transactions, in the transaction that writes its page. The statement locks the wallet, so that concurrent
+ * changes of its watchers wait.
+ * @throws LeaseLostError when another poll took over, or when the wallet is no longer watched.
  */
-export async function advanceActivity(tx: Tx, lease: WalletLease, position: unknown): Promise<void> {
-  const text = position === null || position === undefined ? null : JSON.stringify(position);
-  const rows = await tx.query(ADVANCE_ACTIVITY, [lease.pk, lease.token, text]);
-  if (rows.length === 0) throw new WalletLeaseLostError(lease.venue);
+export function advanceActivity(tx: Queryable, lease: WalletLease, position: unknown): Promise<void> {
+  return moveActivity(tx, lease, positionText(position));
 }
 
-const ADVANCE_BALANCES = sql(
+const moveBalances = WALLET_LEASES.advancing(
   'advance_wallet_balances',
-  `UPDATE watched_wallet SET balance_position = jsonb_build_object('readAt', $3::text),
-     baseline_at = coalesce(baseline_at, clock_timestamp()), ${RENEWED} WHERE ${OURS} RETURNING pk`,
+  (readAt) => `balance_position = jsonb_build_object('readAt', ${readAt}::text),
+     baseline_at = coalesce(baseline_at, clock_timestamp())`,
 );
 
 /** Like `advanceActivity`, for a complete read of the balances, in the transaction that compares it. */
-export async function advanceBalances(tx: Tx, lease: WalletLease): Promise<void> {
-  const rows = await tx.query(ADVANCE_BALANCES, [lease.pk, lease.token, lease.claimedAt]);
-  if (rows.length === 0) throw new WalletLeaseLostError(lease.venue);
-}
-
-const RENEW = sql('renew_wallet_lease', `UPDATE watched_wallet SET ${RENEWED} WHERE ${OURS}`);
-
-/** Extends the lease during a slow fetch. Has no effect on a lost lease. */
-export async function renewWalletLease(db: Queryable, lease: WalletLease): Promise<void> {
-  await db.query(RENEW, [lease.pk, lease.token]);
-}
-
-const RELEASE = sql(
-  'release_wallet',
-  `UPDATE watched_wallet SET lease_token = NULL, lease_until = NULL,
-     failures = CASE WHEN $3::text IS NULL THEN 0 ELSE failures + 1 END, last_error = $3
-   WHERE pk = $1 AND lease_token = $2`,
-);
-
-/** Releases the wallet after success, or with the error, after which the next poll waits longer. */
-export async function releaseWallet(db: Queryable, lease: WalletLease, error: string | null): Promise<void> {
-  await db.query(RELEASE, [lease.pk, lease.token, error === null ? null : scrubText(error.slice(0, 500))]);
-}
-
-const ABANDON = sql(
-  'abandon_wallet',
-  `UPDATE watched_wallet SET lease_token = NULL, lease_until = NULL WHERE pk = $1 AND lease_token = $2`,
-);
-
-/** Releases the wallet without recording success or failure, because the fault is not its own. */
-export async function abandonWallet(db: Queryable, lease: WalletLease): Promise<void> {
-  await db.query(ABANDON, [lease.pk, lease.token]);
+export function advanceBalances(tx: Queryable, lease: WalletLease): Promise<void> {
+  return moveBalances(tx, lease, lease.claimedAt);
 }

@@ -10,10 +10,9 @@ import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
-import { writeBookPage } from '../../../workers/polling/book-page.ts';
+import { writeBookPage } from '../../../workers/polling/price-page.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
-import { wakeRecorder } from '../workers/worker-harness.ts';
 import { judge, type MadeAlert, type SeenPrice } from './alert-law.ts';
 
 const STAGE = 'evaluate-alerts' as const;
@@ -161,8 +160,8 @@ export class AlertWorld {
           bids: level((price * 100 - 1) / 1000),
           asks: level((price * 100 + 1) / 1000),
         }));
-        await writeBookPage(tx, books, new Map(polled.map((item) => [item.outcomeId, item])), {
-          producer: wakeRecorder(),
+        await writeBookPage(tx, books, {
+          tokenIdOf: new Map(polled.map(({ outcomeId, tokenId }) => [outcomeId, tokenId])),
         });
       },
       (committedAt) => {

@@ -34,7 +34,7 @@ it('npm run keys makes, lists, limits and ends keys', async () => {
   const made = await keys(place, 'create', '--account', 'acme', '--name', 'laptop', '--scopes', 'alerts');
   expect(made).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^key \w+ of acme: alerts; never expires\n.*this once/),
+    stderr: expect.stringMatching(/^key \w+ of acme: alerts; never expires\n.*only once/),
   });
   expect(made.stdout).toMatch(/^ow_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{36}\n$/);
   const key = made.stdout.trim();
@@ -65,7 +65,7 @@ it('npm run keys says who is meant that is not there', async () => {
   expect(await keys({ DATABASE_URL: test.url }, 'quota', '--account', 'nobody')).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: 'oddswire keys: no account is called nobody\n',
+    stderr: 'oddswire keys: no account has the name nobody\n',
   });
 });
 
@@ -78,7 +78,7 @@ it('npm run keys works on the embedded database, running or not, and leaves it a
     const place = { DATA_DIR: dataDir };
     const unmigrated = await keys(place, 'list');
     expect(unmigrated.stderr).toBe(
-      'oddswire keys: the database is not of this version: start oddswire once, which migrates it\n',
+      'oddswire keys: the database has another version: start oddswire once to migrate it\n',
     );
     const dataSource = createDataSource({ databaseUrl: server.url, poolSize: 1, applicationName: 'test', log });
     await dataSource.initialize();

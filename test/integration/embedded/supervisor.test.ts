@@ -34,7 +34,7 @@ function placeOf(from: string, text: string): number {
   return recorder.all.findIndex((recorded) => recorded.from === from && recorded.text === text);
 }
 
-const ENDED = 'process ended by itself; starting it again';
+const ENDED = 'process ended by itself; restarting it';
 
 describe('supervisor', () => {
   it('starts a process again with growing delays, one line for each exit', async () => {

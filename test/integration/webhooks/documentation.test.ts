@@ -4,6 +4,7 @@ import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
+import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
 import {
   GENERATED_SECRET_BYTES,
   MAX_SECRET_LENGTH,
@@ -17,7 +18,7 @@ import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { AUTO_PAUSE_AFTER_DAYS, AUTO_PAUSE_AFTER_EXHAUSTED } from '../../../src/store/deliveries/outcomes.ts';
 import { SECRET_OVERLAP_HOURS } from '../../../src/store/deliveries/subscriptions.ts';
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from '../../../src/webhooks/attempt.ts';
-import { EXCERPT_BYTES, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
+import { MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
 import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
 import { DEFAULT_CACHE_MS } from '../../../src/webhooks/resolver.ts';
 import { decide, JITTER, MAX_BLOCKED_ATTEMPTS, RETRY_AFTER_CAP_SECONDS } from '../../../src/webhooks/retry-policy.ts';
@@ -76,7 +77,7 @@ describe('the numbers on the page are those of the code', () => {
     `Up to ${JITTER * 100} % is added`,
     `twice the planned delay or ${RETRY_AFTER_CAP_SECONDS / 3600} hour`,
     `\`blocked_address\` ends after ${MAX_BLOCKED_ATTEMPTS} attempts, \`invalid_url\` after one`,
-    `At most ${MAX_IN_FLIGHT} attempts of a subscription are under way at once`,
+    `At most ${MAX_IN_FLIGHT} attempts of a subscription are in flight at once`,
     `after ${AUTO_PAUSE_AFTER_DAYS} days without a success and ${AUTO_PAUSE_AFTER_EXHAUSTED} deliveries that used up`,
     `port 443 or ${FIRST_UNPRIVILEGED_PORT} and up`,
     `at most ${MAX_URL_LENGTH} characters`,

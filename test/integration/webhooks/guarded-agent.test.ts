@@ -78,8 +78,8 @@ describe('guarded agent', () => {
   });
 
   it.each([
-    ['words only', /holds no PEM certificate/],
-    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /certificate that cannot be read/],
+    ['words only', /contains no PEM certificate/],
+    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /unreadable certificate/],
   ])('refuses the extra text %j', async (caPem, message) => {
     await expect(setUp('127.0.0.0/8', caPem)).rejects.toThrow(message);
   });

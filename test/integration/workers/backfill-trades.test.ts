@@ -297,7 +297,7 @@ describe('two workers', () => {
     });
     const first = on.run(adapter);
     await started.opened;
-    expect(await on.run(adapter)).toEqual({ skipped: 'under way' });
+    expect(await on.run(adapter)).toEqual({ skipped: 'already running' });
     mayGoOn.open();
     expect(await first).toMatchObject({ written: 4 });
     expect(await on.walkOf(market)).toMatchObject({ pages: 2, trades: 4 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import { addressOf } from '../../../sim/solana/tokens.ts';
 import { deleteAlert, findAlert } from '../../../src/store/alerts/alerts.ts';
-import { acquirePollLease, releasePollLease } from '../../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../src/venues/token-port.ts';
@@ -267,8 +267,8 @@ describe('prices', () => {
     const other = await acquirePollLease(test.db, 'solana', 'tokens', 'another process');
     if (!other) throw new Error('the lease is taken');
     const { report, prices } = await tick();
-    expect([report, prices]).toEqual([{ skipped: 'under way' }, []]);
-    await releasePollLease(test.db, other, null);
+    expect([report, prices]).toEqual([{ skipped: 'already running' }, []]);
+    await POLL_LEASES.release(test.db, other, null);
     expect((await tick()).report).toMatchObject({ records: 1 });
   });
 });

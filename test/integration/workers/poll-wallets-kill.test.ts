@@ -31,7 +31,7 @@ function process(venue: string, adapter: WalletAdapter, db: Database = test.db) 
 /** Where a process dies: at a transaction of its poll, before it or at its commit, or at a single statement. */
 const death = fc.oneof(
   fc.record({ at: fc.integer({ min: 1, max: 5 }), line: fc.constantFrom('before' as const, 'commit' as const) }),
-  fc.record({ line: fc.constantFrom('release_wallet', 'claim_wallets') }),
+  fc.record({ line: fc.constantFrom('release_wallet_lease', 'claim_wallets') }),
 );
 type Death = { at?: number; line: string };
 

@@ -62,16 +62,16 @@ describe('the arguments of keys', () => {
       '--account must not be empty',
       '--name must not be empty',
       '--expires must not be in the past',
-      `--scopes: markets is none of ${SCOPES.join(', ')}`,
-      `--scopes: (empty) is none of ${SCOPES.join(', ')}`,
-      'nothing is called y',
+      `--scopes: markets is not one of ${SCOPES.join(', ')}`,
+      `--scopes: (empty) is not one of ${SCOPES.join(', ')}`,
+      'unknown argument y',
     ]);
     expect(problemsOf('quota', '--webhooks', '-1', '--rate', '1e3', '--alerts', '2147483648')).toHaveLength(4);
   });
 
   it.each([
-    [[], 'say what to do: create, list, revoke, quota, accounts'],
-    [['drop'], 'say what to do: create, list, revoke, quota, accounts'],
+    [[], 'name a command: create, list, revoke, quota, accounts'],
+    [['drop'], 'name a command: create, list, revoke, quota, accounts'],
     [[...CREATE, '--expires', '2026-11-20T12:00Z'], '--expires must not be in the past'],
     [[...CREATE, '--expires', '999999999999'], '--expires must be before the year 10000'],
     [
@@ -89,7 +89,7 @@ describe('the arguments of keys', () => {
     [['list', '--name=n'], 'unknown option --name'],
     [['revoke'], 'revoke takes the id of a key, as `list` shows it'],
     [['revoke', "a'b"], 'revoke takes the id of a key, as `list` shows it'],
-    [['revoke', 'a', 'b'], 'nothing is called b'],
+    [['revoke', 'a', 'b'], 'unknown argument b'],
     [['revoke', 'ow_live_abc_def'], 'revoke takes the id of a key, not the key'],
     [['quota', '--rate', '5'], '--account must not be empty'],
   ])('%j: %s', (argv, problem) => {

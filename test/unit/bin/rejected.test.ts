@@ -44,7 +44,7 @@ describe('the arguments of rejected', () => {
     ).toEqual([
       'unknown option --nope',
       '--json takes no value',
-      'nothing is called stray',
+      'unknown argument stray',
       `--venue must be one of ${VENUE_NAMES.join(', ')}`,
       '--kind must be one of markets, prices, books, trades, wallets',
       '--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time',

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EXCERPT_BYTES, exchange, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
+import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
+import { exchange, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
 
 const REQUEST = { url: new URL('https://hooks.test/a/b?c=d#e'), headers: { 'x-a': '1' }, body: Buffer.from('{}') };
 const DEADLINE_MS = 1000;

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newToken } from '../../../../src/domain/values/ids.ts';
 import {
-  abandonPollLease,
   acquirePollLease,
   advancePoll,
   POLL_LEASE_SECONDS,
+  POLL_LEASES,
   type PollLease,
-  releasePollLease,
-  renewPollLease,
 } from '../../../../src/store/catalog/poll-state.ts';
+import { LeaseLostError } from '../../../../src/store/db/leases.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
@@ -72,8 +71,8 @@ describe('the lease of a poll', () => {
     const lease = await acquire();
     expect(lease.position).toBeNull();
     const position = { cursor: 'x\u0000\ud800"', at: 1.5, seen: [null, true, 'ż'] };
-    expect(await advancePoll(test.db, lease, position)).toBe(true);
-    await releasePollLease(test.db, lease, null);
+    await advancePoll(test.db, lease, position);
+    await POLL_LEASES.release(test.db, lease, null);
     expect((await acquire()).position).toEqual(position);
   });
 
@@ -81,7 +80,7 @@ describe('the lease of a poll', () => {
     const lease = await acquire();
     await advancePoll(test.db, lease, { page: 2 });
     await advancePoll(test.db, lease, null);
-    await releasePollLease(test.db, lease, null);
+    await POLL_LEASES.release(test.db, lease, null);
     expect(await acquire()).toMatchObject({ position: null });
   });
 
@@ -102,28 +101,28 @@ describe('the lease of a poll', () => {
     await advancePoll(test.db, next, 'theirs');
     await test.db.query(NEARLY, [venue]);
     const before = { ...(await state()), leaseLeft: 0 };
-    expect(await advancePoll(test.db, frozen, 'mine')).toBe(false);
-    await renewPollLease(test.db, frozen);
-    expect(await releasePollLease(test.db, frozen, 'late')).toBe(0);
-    expect(await releasePollLease(test.db, frozen, null)).toBe(0);
-    await abandonPollLease(test.db, frozen);
+    await expect(advancePoll(test.db, frozen, 'mine')).rejects.toThrow(LeaseLostError);
+    await POLL_LEASES.renew(test.db, frozen);
+    expect(await POLL_LEASES.release(test.db, frozen, 'late')).toBe(0);
+    expect(await POLL_LEASES.release(test.db, frozen, null)).toBe(0);
+    await POLL_LEASES.abandon(test.db, frozen);
     expect((await state()).leaseLeft).toBeLessThan(5.1);
     expect({ ...(await state()), leaseLeft: 0 }).toEqual(before);
-    expect(await advancePoll(test.db, next, 'still theirs')).toBe(true);
+    await advancePoll(test.db, next, 'still theirs');
   });
 
   it('cannot be advanced when it has expired, even without a takeover', async () => {
     const lease = await acquire();
     await test.db.query(EXPIRE, [venue]);
-    await renewPollLease(test.db, lease);
+    await POLL_LEASES.renew(test.db, lease);
     expect((await state()).leaseLeft).toBeLessThan(0);
-    expect(await advancePoll(test.db, lease, 'late')).toBe(false);
+    await expect(advancePoll(test.db, lease, 'late')).rejects.toThrow(LeaseLostError);
     expect((await state()).position).toBeNull();
   });
 
   it('is renewed by a page and by the heartbeat', async () => {
     const lease = await acquire();
-    for (const renew of [() => renewPollLease(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
+    for (const renew of [() => POLL_LEASES.renew(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
       await test.db.query(NEARLY, [venue]);
       await renew();
       expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
@@ -154,8 +153,8 @@ describe('the lease of a poll', () => {
 
 describe('the poll state', () => {
   it('records the time of a success and clears the last error', async () => {
-    await releasePollLease(test.db, await acquire(), 'venue down');
-    await releasePollLease(test.db, await acquire(), null);
+    await POLL_LEASES.release(test.db, await acquire(), 'venue down');
+    await POLL_LEASES.release(test.db, await acquire(), null);
     expect(await state()).toMatchObject({
       leaseToken: null,
       leaseLeft: null,
@@ -166,10 +165,10 @@ describe('the poll state', () => {
   });
 
   it('counts failures, and keeps the last error and the last success', async () => {
-    await releasePollLease(test.db, await acquire(), null);
+    await POLL_LEASES.release(test.db, await acquire(), null);
     const { lastSuccessAt } = await state();
-    expect(await releasePollLease(test.db, await acquire(), 'first')).toBe(1);
-    expect(await releasePollLease(test.db, await acquire(), 'bad \u0000 text \ud800')).toBe(2);
+    expect(await POLL_LEASES.release(test.db, await acquire(), 'first')).toBe(1);
+    expect(await POLL_LEASES.release(test.db, await acquire(), 'bad \u0000 text \ud800')).toBe(2);
     expect(await state()).toMatchObject({
       lastSuccessAt,
       lastError: 'bad \uFFFD text \uFFFD',
@@ -178,9 +177,9 @@ describe('the poll state', () => {
   });
 
   it('records neither success nor failure of an abandoned poll', async () => {
-    await releasePollLease(test.db, await acquire(), 'first');
+    await POLL_LEASES.release(test.db, await acquire(), 'first');
     const before = await state();
-    await abandonPollLease(test.db, await acquire());
+    await POLL_LEASES.abandon(test.db, await acquire());
     const { lastError, consecutiveFailures, lastSuccessAt, leaseToken } = await state();
     expect({ lastError, consecutiveFailures, lastSuccessAt, leaseToken }).toEqual({
       lastError: 'first',

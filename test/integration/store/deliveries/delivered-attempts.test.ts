@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { claimDue } from '../../../../src/store/deliveries/claims.ts';
-import {
-  type DeliveredAttempt,
-  finishDelivered,
-  recordDelivered,
-} from '../../../../src/store/deliveries/delivered-attempts.ts';
-import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
+import { finishAttempt, finishDelivered, type MadeAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import {
   aDelivery,
@@ -25,6 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
+const DELIVERED = { state: 'delivered' } as const;
 const STARTED = new Date('2026-01-02T03:04:05.678Z');
 const SET_FAILING = sql(
   'test_set_failing',
@@ -34,7 +30,7 @@ const SET_STATUS = sql('test_set_status', 'UPDATE delivery SET status = $2 WHERE
 const STEAL = sql('test_steal', `UPDATE delivery SET locked_until = now() + interval '9 hours' WHERE pk = $1`);
 
 /** A subscription with claimed deliveries, each with a successful attempt. */
-async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<DeliveredAttempt[]> {
+async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<MadeAttempt[]> {
   const subscriptionPk = await aSubscription(test.db, { accountId });
   for (let index = 0; index < count; index += 1) await aDelivery(test.db, { accountId, subscriptionPk, ...fields });
   const claim = await claimDue(test.db, subscriptionPk, count);
@@ -68,7 +64,7 @@ describe('one transaction of many delivered attempts', () => {
     const made = [...(await delivered(3)), ...(await delivered(2))];
     const [alone] = await delivered(1);
     if (alone === undefined) throw new Error('nothing was claimed');
-    await finishAttempt(test.db, alone.subscriptionPk, alone.delivery, alone.attempt, { state: 'delivered' });
+    await finishAttempt(test.db, alone, DELIVERED);
     expect(await finishDelivered(test.db, made)).toEqual(new Set(made.map(({ delivery }) => delivery.pk)));
     const { deliveredAt: _at, dueIn: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
     for (const { delivery, attempt } of made) {
@@ -145,13 +141,13 @@ describe('the batcher of delivered attempts', () => {
     db.held = new Promise((resolve) => {
       letGo = resolve;
     });
-    const finished = made.map((one) => recordDelivered(db, one));
+    const finished = made.map((one) => finishAttempt(db, one, DELIVERED));
     expect(db.transactions).toBe(1);
     letGo();
     expect(await Promise.all(finished)).toEqual(made.map(() => ({ isRecorded: true })));
     expect(db.transactions).toBe(2);
     const [again] = made;
-    expect(again && (await recordDelivered(db, again))).toEqual({ isRecorded: false });
+    expect(again && (await finishAttempt(db, again, DELIVERED))).toEqual({ isRecorded: false });
     expect(db.transactions).toBe(3);
   });
 
@@ -161,7 +157,7 @@ describe('the batcher of delivered attempts', () => {
     if (bad === undefined) throw new Error('nothing was claimed');
     // Exceeds the range of the column.
     made[3] = { ...bad, attempt: { ...bad.attempt, durationMs: 2 ** 31 + 5 } };
-    const results = await Promise.allSettled(made.map((one) => recordDelivered(db, one)));
+    const results = await Promise.allSettled(made.map((one) => finishAttempt(db, one, DELIVERED)));
     expect(results.map(({ status }) => status)).toEqual([
       'fulfilled',
       'fulfilled',
@@ -175,10 +171,10 @@ describe('the batcher of delivered attempts', () => {
   it('rejects all attempts of a batch when the database is unavailable, and records later ones', async () => {
     const made = await delivered(3);
     db.held = Promise.reject(new Error('Connection terminated'));
-    const results = await Promise.allSettled(made.map((one) => recordDelivered(db, one)));
+    const results = await Promise.allSettled(made.map((one) => finishAttempt(db, one, DELIVERED)));
     expect(results.every(({ status }) => status === 'rejected')).toBe(true);
     db.held = Promise.resolve();
     const [first] = made;
-    expect(first && (await recordDelivered(db, first))).toEqual({ isRecorded: true });
+    expect(first && (await finishAttempt(db, first, DELIVERED))).toEqual({ isRecorded: true });
   });
 });

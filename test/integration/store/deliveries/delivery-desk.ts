@@ -77,6 +77,10 @@ export function deliveryDesk(): DeliveryDesk {
       return delivery;
     },
     finish: (delivery, verdict) =>
-      finishAttempt(test.db, subscriptionPk, delivery, verdict.state === 'delivered' ? ATTEMPT : REFUSED, verdict),
+      finishAttempt(
+        test.db,
+        { subscriptionPk, delivery, attempt: verdict.state === 'delivered' ? ATTEMPT : REFUSED },
+        verdict,
+      ),
   };
 }
