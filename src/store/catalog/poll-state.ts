@@ -49,8 +49,8 @@ const advance = POLL_LEASES.advancing(
 );
 
 /**
- * Moves the position and renews the lease in the transaction that writes the page. From the first stored page on, the poll
- * counts as kept up.
+ * Advances the position and renews the lease, in the transaction that writes the page. The first stored page sets the time from which
+ * the poll counts as live.
  * @throws LeaseLostError when another poll took over.
  */
 export function advancePoll(tx: Queryable, lease: PollLease, position: unknown): Promise<void> {

@@ -8,7 +8,7 @@ export interface Lease {
   readonly token: string;
 }
 
-/** Another process holds the lease now, or the row is gone: the transaction of the caller must end with this error. */
+/** Another process holds the lease now, or the row is gone: the caller's transaction must roll back. */
 export class LeaseLostError extends OddswireError {
   constructor(subject: string) {
     super('lease_lost', `${subject} was taken over`, { retryable: true });
@@ -20,9 +20,9 @@ interface LeaseTable<L> {
   /** A statement is called `release_<name>`. */
   name: string;
   key: readonly (keyof L & string)[];
-  /** A killed process blocks its row for this long. A live one renews the lease every third of it. */
+  /** A killed process blocks its row at most this long. A running one renews the lease after every third of it. */
   seconds: number;
-  /** Counts failures in a row. */
+  /** Counts consecutive failures. */
   failuresColumn: string;
   /** Keeps the time of the last success. */
   successColumn?: string;
@@ -32,15 +32,15 @@ interface LeaseTable<L> {
 
 export interface Leases<L extends Lease> {
   readonly seconds: number;
-  /** Extends the lease while a slow page is fetched. Does nothing when the lease was lost. */
+  /** Extends the lease during a slow fetch. Has no effect on a lost lease. */
   renew(db: Queryable, lease: L): Promise<void>;
-  /** Ends the lease with success (`error` null) or a failure. Returns the failures in a row, 0 when the lease was lost. */
+  /** Ends the lease with success (`error` null) or a failure. Returns the number of consecutive failures, 0 when the lease was lost. */
   release(db: Queryable, lease: L, error: string | null): Promise<number>;
-  /** Ends the lease with neither success nor failure: the process stops, or the cause lies outside the row. */
+  /** Ends the lease without success or failure, because the process stops or the fault is not the row's. */
   abandon(db: Queryable, lease: L): Promise<void>;
   /**
-   * Makes a statement that moves a position and renews the lease. `assignments` gets the placeholder of the value. The statement
-   * throws LeaseLostError when the lease was lost, so that the transaction of an overtaken poll writes nothing.
+   * Creates a statement that advances a position and renews the lease. `assignments` gets the placeholder of the value. The statement
+   * throws LeaseLostError after a takeover, so that the transaction of an overtaken poll writes nothing.
    */
   advancing(
     name: string,
@@ -53,7 +53,7 @@ export function leaseEnd(seconds: number): string {
   return `clock_timestamp() + ${seconds} * interval '1 second'`;
 }
 
-/** A position as the JSON text that is stored; null at the start of a walk. */
+/** A position as stored JSON text; null at the start of a walk. */
 export function positionText(position: unknown): string | null {
   return position === null || position === undefined ? null : JSON.stringify(position);
 }

@@ -24,8 +24,8 @@ export function sqlPlannedPerCall(name: string, text: string): Statement {
 /** Runs statements: a transaction, or the pool for single reads. */
 export interface Queryable {
   /**
-   * Returns the rows. A column `created_at` is the key `createdAt`. `bigint` arrives as bigint, `numeric` as text, `timestamptz` as
-   * Date, `jsonb` as it was stored.
+   * Returns the rows. A column `created_at` becomes the key `createdAt`. `bigint` arrives as bigint, `numeric` as text, `timestamptz` as
+   * Date, `jsonb` as stored.
    */
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
@@ -35,7 +35,7 @@ export interface Tx extends Queryable {
   readonly em: EntityManager;
 }
 
-/** The parsers of our statements. BullMQ shares the driver's own, which must stay as they are. */
+/** The value parsers of these statements. The driver's global parsers stay unchanged, because BullMQ shares them. */
 const TYPES = new pg.TypeOverrides();
 const INT8_ARRAY = 1016;
 const toTexts = TYPES.getTypeParser(INT8_ARRAY) as unknown as (text: string) => string[];
@@ -44,7 +44,7 @@ TYPES.setTypeParser(INT8_ARRAY, (text) => toTexts(text).map(BigInt));
 
 const keys = new Map<string, string>();
 
-/** The key of a column: `volume_24h` is `volume24h`. Remembered, because a statement has thousands of rows and runs often. */
+/** The key of a column: `volume_24h` becomes `volume24h`. Cached, because statements run often and return thousands of rows. */
 function keyOf(column: string): string {
   const known = keys.get(column);
   if (known !== undefined) return known;

@@ -4,7 +4,7 @@ import type { CancelledDelivery } from './cancelled.ts';
 import type { ClaimedDelivery } from './claims.ts';
 import { cancelPending } from './subscriptions.ts';
 
-/** The result of one attempt, as it is stored. */
+/** The stored result of one attempt. */
 export interface AttemptRecord {
   startedAt: Date;
   durationMs: number;
@@ -23,8 +23,8 @@ export interface MadeAttempt {
 }
 
 /**
- * The next state of the delivery. A failure with `isCharged` false does not count towards pausing the subscription: the fault was
- * ours, or the schedule had ended before and this was one more retry by hand.
+ * The next state of the delivery. A failure with `isCharged` false does not count towards pausing the subscription: the fault was on
+ * this side, or the attempt was a manual retry after the schedule had ended.
  */
 export type DeliveryVerdict = { state: 'delivered' } | FailureVerdict;
 type FailureVerdict =
@@ -32,17 +32,17 @@ type FailureVerdict =
   | { state: 'failed'; pause?: 'gone'; isCharged?: boolean };
 
 export interface FinishedAttempt {
-  /** False when the lease had ended and another attempt finished the delivery. */
+  /** False when this worker no longer held the delivery: its lease had ended and another worker finished the attempt. */
   isRecorded: boolean;
   /** Set when this attempt paused the subscription. */
   pausedFor?: string;
-  /** Deliveries that the pause cancelled. */
+  /** The deliveries that the pause cancelled. */
   cancelled?: readonly CancelledDelivery[];
 }
 
 /**
- * Moves deliveries on and logs their attempts, guarded by attempt count and lease. `delivered_at` keeps the time of the first
- * success: a delivery that is sent again was delivered all the same.
+ * Updates deliveries and logs their attempts, guarded by attempt count and lease. `delivered_at` keeps the time of the first success
+ * when a delivery is sent again.
  */
 const FINISH_DELIVERIES = sql(
   'finish_deliveries',
@@ -70,7 +70,7 @@ const FINISH_DELIVERIES = sql(
    SELECT pk FROM done`,
 );
 
-/** Returns the deliveries that the lease still covered. */
+/** Returns the deliveries that this worker still held. */
 async function finishDeliveries(
   tx: Tx,
   made: readonly MadeAttempt[],
@@ -93,15 +93,15 @@ async function finishDeliveries(
 }
 
 /**
- * Records an attempt and moves the delivery on, in one transaction. A process that dies before the commit leaves the delivery
- * pending: the lease ends and the attempt is repeated. This is the only way to a duplicate request. Attempts that end with
- * success at the same time share a transaction.
+ * Records an attempt and updates the delivery, in one transaction. A crash before the commit leaves the delivery pending: the lease ends
+ * and the attempt is repeated with the same event id, which is the only possible duplicate. Attempts that succeed at the same time share
+ * a transaction.
  */
 export function finishAttempt(db: Database, made: MadeAttempt, verdict: DeliveryVerdict): Promise<FinishedAttempt> {
   return verdict.state === 'delivered' ? batchesOf(db)(made) : finishFailed(db, made, verdict);
 }
 
-/** Locked before the deliveries, in the order of the claim, which prevents deadlocks. Healthy subscriptions are not locked. */
+/** Locks before the deliveries, in the order of the claim, so that the two cannot deadlock. Healthy subscriptions are not locked. */
 const LOCK_RECOVERING = sql(
   'lock_recovering_subscriptions',
   `SELECT pk FROM webhook_subscription
@@ -121,7 +121,7 @@ const NOTE_SUCCESSES = sql(
 
 /**
  * Records delivered attempts of any subscriptions in one transaction, with one commit and four statements for all. Returns the
- * deliveries that the lease still covered.
+ * deliveries that this worker still held.
  */
 export async function finishDelivered(db: Database, made: readonly MadeAttempt[]): Promise<ReadonlySet<bigint>> {
   const counted = made.filter(({ delivery }) => !delivery.isTest);
@@ -141,7 +141,7 @@ export async function finishDelivered(db: Database, made: readonly MadeAttempt[]
 
 const MAX_BATCH = 100;
 
-/** A row that Postgres refuses fails alone, because its batch is split. */
+/** Splits a batch that Postgres refuses, so that only the refused row fails. */
 const batchesOf = oncePerOwner((db: Database) =>
   createBatcher<MadeAttempt, FinishedAttempt>({
     maxItems: MAX_BATCH,
@@ -176,7 +176,7 @@ const NOTE_FAILURE = sql(
    WHERE pk = $1 RETURNING status = 'paused' AS is_paused, pause_reason`,
 );
 
-/** Records a failed attempt. When it pauses the subscription, it cancels the pending deliveries, as a pause by hand does. */
+/** Records a failed attempt. When it pauses the subscription, it cancels the pending deliveries, as a manual pause does. */
 function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict): Promise<FinishedAttempt> {
   const { subscriptionPk, delivery } = made;
   const isExhausted = verdict.state === 'failed';

@@ -4,16 +4,16 @@ import { type Queryable, sql } from '../db/tx.ts';
 export const WALLET_LEASE_SECONDS = 30;
 /** Concurrent polls of wallets of one venue, over all processes: the claim itself counts them. */
 const MAX_WALLETS_IN_FLIGHT = 8;
-/** Each failure in a row doubles the interval of a wallet, up to this many times. */
+/** Each consecutive failure doubles the interval of a wallet, up to this many times. */
 const MAX_DOUBLINGS = 4;
 
 /** While a poll holds this lease, no other poll of this wallet runs. */
 export interface WalletLease extends Lease {
   pk: bigint;
   address: string;
-  /** The time of the claim by the database's clock, as text because it has microseconds. */
+  /** The time of the claim by the database clock, as text to keep microseconds. */
   claimedAt: string;
-  /** The time from which the first of its present watchers watches it, epoch milliseconds. */
+  /** The start of the oldest current watch, epoch milliseconds. */
   sinceMs: number;
   /** The adapter's own JSON, from which the walk over its transactions continues; null at first. */
   activityPosition: unknown;
@@ -60,8 +60,8 @@ interface ClaimRow {
 }
 
 /**
- * Claims up to `limit` watched wallets of a venue that no poll claimed for `everyMs`, the longest unpolled ones first, and
- * skips leased ones. Each wallet has one lease, however many accounts watch it.
+ * Claims up to `limit` watched wallets of a venue that no poll claimed for `everyMs`, longest waiting first, and skips leased ones. Each
+ * wallet has one lease, regardless of the number of watching accounts.
  */
 export async function claimWallets(
   db: Queryable,
@@ -88,8 +88,8 @@ const moveActivity = WALLET_LEASES.advancing(
 );
 
 /**
- * Moves the walk over the transactions, in the transaction that writes its page. The statement locks the wallet, so a
- * concurrent change of its watchers waits.
+ * Advances the walk over the transactions, in the transaction that writes its page. The statement locks the wallet, so that concurrent
+ * changes of its watchers wait.
  * @throws LeaseLostError when another poll took over, or when the wallet is no longer watched.
  */
 export function advanceActivity(tx: Queryable, lease: WalletLease, position: unknown): Promise<void> {
@@ -102,7 +102,7 @@ const moveBalances = WALLET_LEASES.advancing(
      baseline_at = coalesce(baseline_at, clock_timestamp())`,
 );
 
-/** The same for a complete read of the balances, in the transaction that compares it. */
+/** Like `advanceActivity`, for a complete read of the balances, in the transaction that compares it. */
 export function advanceBalances(tx: Queryable, lease: WalletLease): Promise<void> {
   return moveBalances(tx, lease, lease.claimedAt);
 }

@@ -138,7 +138,7 @@ describe('an evaluation with more met alerts than one transaction fires', () => 
   });
 });
 
-it('createAlert and DELETE do not wait for an evaluation of their token', async () => {
+it('createAlert and a deletion do not wait for an evaluation of their token', async () => {
   await aCrowd(mint, 'above', '0.6', 30);
   const other = await desk.create(mint, 'below', '0.1');
   await desk.see(mint, '0.7');

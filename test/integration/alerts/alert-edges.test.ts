@@ -212,7 +212,7 @@ describe('an alert evaluation with exact decimals', () => {
     ['above', `1${'0'.repeat(308)}`, `9${'9'.repeat(307)}`, false],
     ['below', `0.${'0'.repeat(323)}5`, `0.${'0'.repeat(323)}5`, true],
     ['below', `0.${'0'.repeat(323)}5`, `0.${'0'.repeat(322)}5`, false],
-  ] as const)('%s %s at %s fires: %s', async (condition, target, price, fires) => {
+  ] as const)('evaluates %s %s at price %s as fired: %s', async (condition, target, price, fires) => {
     const mint = newId('req');
     const alert = await desk.create(mint, condition, target);
     await desk.see(mint, price);

@@ -61,13 +61,13 @@ describe('the lease of a poll', () => {
     expect(await attempt()).toBeNull();
   });
 
-  it('is per venue and kind', async () => {
+  it('is separate for each venue and kind', async () => {
     await acquire('trades');
     await acquire('prices');
     expect(await acquirePollLease(test.db, `${venue}-other`, 'trades', newToken())).not.toBeNull();
   });
 
-  it('starts with no position, and hands the stored one back as it was', async () => {
+  it('starts without a position, and returns the stored position unchanged', async () => {
     const lease = await acquire();
     expect(lease.position).toBeNull();
     const position = { cursor: 'x\u0000\ud800"', at: 1.5, seen: [null, true, 'ż'] };
@@ -76,7 +76,7 @@ describe('the lease of a poll', () => {
     expect((await acquire()).position).toEqual(position);
   });
 
-  it('a position of null starts over', async () => {
+  it('restarts the walk when the position is null', async () => {
     const lease = await acquire();
     await advancePoll(test.db, lease, { page: 2 });
     await advancePoll(test.db, lease, null);
@@ -84,7 +84,7 @@ describe('the lease of a poll', () => {
     expect(await acquire()).toMatchObject({ position: null });
   });
 
-  it('runs out, and then the next one gets it with the position kept', async () => {
+  it('passes to the next process with its position when it expires', async () => {
     const frozen = await acquire();
     expect((await state()).leaseLeft).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
     await advancePoll(test.db, frozen, 'p1');
@@ -94,7 +94,7 @@ describe('the lease of a poll', () => {
     expect(next.token).not.toBe(frozen.token);
   });
 
-  it('once taken over, the frozen poll can neither advance, renew, release nor abandon it', async () => {
+  it('cannot be advanced, renewed, released or abandoned by a stalled poll after a takeover', async () => {
     const frozen = await acquire();
     await test.db.query(EXPIRE, [venue]);
     const next = await acquire();
@@ -111,7 +111,7 @@ describe('the lease of a poll', () => {
     await advancePoll(test.db, next, 'still theirs');
   });
 
-  it('that expired cannot be advanced, even without a takeover', async () => {
+  it('cannot be advanced when it has expired, even without a takeover', async () => {
     const lease = await acquire();
     await test.db.query(EXPIRE, [venue]);
     await POLL_LEASES.renew(test.db, lease);
@@ -129,7 +129,7 @@ describe('the lease of a poll', () => {
     }
   });
 
-  it('an advance that is rolled back keeps the old position', async () => {
+  it('keeps its position when an advance rolls back', async () => {
     const lease = await acquire();
     await advancePoll(test.db, lease, 'committed');
     const failing = test.db.transaction(async (tx) => {
@@ -140,7 +140,7 @@ describe('the lease of a poll', () => {
     expect((await state()).position).toBe('"committed"');
   });
 
-  it('a takeover waits for the page being written, and then finds the lease renewed', async () => {
+  it('stays with its holder when a takeover waits for a page that renews it', async () => {
     const lease = await acquire();
     let taken: ReturnType<typeof attempt> | undefined;
     await test.db.transaction(async (tx) => {
@@ -151,8 +151,8 @@ describe('the lease of a poll', () => {
   });
 });
 
-describe('the end of a poll', () => {
-  it('success records its time, and clears the last error', async () => {
+describe('the poll state', () => {
+  it('records the time of a success and clears the last error', async () => {
     await POLL_LEASES.release(test.db, await acquire(), 'venue down');
     await POLL_LEASES.release(test.db, await acquire(), null);
     expect(await state()).toMatchObject({
@@ -176,7 +176,7 @@ describe('the end of a poll', () => {
     });
   });
 
-  it('abandoned says neither', async () => {
+  it('records neither success nor failure of an abandoned poll', async () => {
     await POLL_LEASES.release(test.db, await acquire(), 'first');
     const before = await state();
     await POLL_LEASES.abandon(test.db, await acquire());

@@ -172,7 +172,7 @@ describe('pruneQuarantine', () => {
     expect((await stored()).map((row) => row.recordId)).toEqual(['r1', 'r3']);
   });
 
-  it('keeps the newest record of each reason, and the total count', async () => {
+  it('keeps the newest records of each reason, and the total count', async () => {
     const flood = Array.from({ length: 40 }, (_, index) => record({ recordId: `r${String(index).padStart(2, '0')}` }));
     await quarantine(test.db, venue, [...flood, ...flood, record({ kind: 'books' }), record({ reason: 'odd' })]);
     for (const index of [0, 1, 2]) await age(`r0${index}`, 1);

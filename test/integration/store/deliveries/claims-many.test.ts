@@ -112,7 +112,7 @@ describe('claimDueOfMany', () => {
   });
 });
 
-it('dueSubscriptions lists subscriptions by lane and page, and omits those without due rows', async () => {
+it('dueSubscriptionsOfLane lists subscriptions by lane and page, and omits those without due rows', async () => {
   const due = await subscriptions(9, 2);
   const idle = await subscriptions(3, 0);
   const [held = 0n] = await subscriptions(1, 1);

@@ -29,7 +29,7 @@ const SET_FAILING = sql(
 const SET_STATUS = sql('test_set_status', 'UPDATE delivery SET status = $2 WHERE pk = $1');
 const STEAL = sql('test_steal', `UPDATE delivery SET locked_until = now() + interval '9 hours' WHERE pk = $1`);
 
-/** A subscription with claimed deliveries, each of them delivered. */
+/** A subscription with claimed deliveries, each with a successful attempt. */
 async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<MadeAttempt[]> {
   const subscriptionPk = await aSubscription(test.db, { accountId });
   for (let index = 0; index < count; index += 1) await aDelivery(test.db, { accountId, subscriptionPk, ...fields });
@@ -47,7 +47,7 @@ async function delivered(count: number, fields: Partial<DeliveryFields> = {}): P
   }));
 }
 
-/** Counts transactions and lets the first of them be held. */
+/** Counts transactions and can hold the first one. */
 class WatchedDatabase extends Database {
   transactions = 0;
   held: Promise<void> = Promise.resolve();
@@ -59,8 +59,8 @@ class WatchedDatabase extends Database {
   }
 }
 
-describe('many delivered attempts in one transaction', () => {
-  it('are each recorded as one alone would be', async () => {
+describe('one transaction of many delivered attempts', () => {
+  it('records each attempt like a transaction of its own', async () => {
     const made = [...(await delivered(3)), ...(await delivered(2))];
     const [alone] = await delivered(1);
     if (alone === undefined) throw new Error('nothing was claimed');
@@ -84,7 +84,7 @@ describe('many delivered attempts in one transaction', () => {
     }
   });
 
-  it('skip attempts whose lease was taken over, and record nothing twice', async () => {
+  it('skips attempts whose lease another worker took, and records no attempt twice', async () => {
     const made = await delivered(4);
     const [lost, finished, cancelled, plain] = made.map(({ delivery }) => delivery.pk);
     await test.db.query(STEAL, [lost]);
@@ -94,12 +94,12 @@ describe('many delivered attempts in one transaction', () => {
     expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attemptCount: 0 });
     expect(await storedAttempts(test.db, lost ?? 0n)).toEqual([]);
     expect(await storedAttempts(test.db, finished ?? 0n)).toHaveLength(1);
-    // The receiver has it, even when it was cancelled meanwhile.
+    // The receiver accepted it, so the success wins over the cancellation.
     expect(await storedDelivery(test.db, cancelled ?? 0n)).toMatchObject({ status: 'delivered' });
     expect(await finishDelivered(test.db, made)).toEqual(new Set());
   });
 
-  it('clear the failures of their own subscriptions only, and test events clear none', async () => {
+  it('clears the failures of its own subscriptions, except for test events', async () => {
     const [first, second, tested, lost] = [
       await delivered(1),
       await delivered(1),
@@ -119,7 +119,7 @@ describe('many delivered attempts in one transaction', () => {
     expect(counts).toEqual([0, 0, 3, 3, 3]);
   });
 
-  it('in opposite orders from many processes end without a deadlock', async () => {
+  it('ends without a deadlock when many processes record in opposite orders', async () => {
     const made = [...(await delivered(8)), ...(await delivered(8)), ...(await delivered(8))];
     const calls = Array.from({ length: 8 }, (_, index) =>
       finishDelivered(test.db, index % 2 === 0 ? made : [...made].reverse()),
@@ -129,13 +129,13 @@ describe('many delivered attempts in one transaction', () => {
   });
 });
 
-describe('attempts that end one after the other', () => {
+describe('the batcher of delivered attempts', () => {
   let db: WatchedDatabase;
   beforeEach(() => {
     db = new WatchedDatabase(test.db.dataSource);
   });
 
-  it('share the transaction that follows the one in flight', async () => {
+  it('records attempts that end during a transaction in the next one', async () => {
     const made = await delivered(8);
     let letGo = (): void => undefined;
     db.held = new Promise((resolve) => {
@@ -151,11 +151,11 @@ describe('attempts that end one after the other', () => {
     expect(db.transactions).toBe(3);
   });
 
-  it('that Postgres refuses fail alone', async () => {
+  it('rejects only the attempt that Postgres refuses', async () => {
     const made = await delivered(5);
     const bad = made[3];
     if (bad === undefined) throw new Error('nothing was claimed');
-    // Beyond the range of the column.
+    // Exceeds the range of the column.
     made[3] = { ...bad, attempt: { ...bad.attempt, durationMs: 2 ** 31 + 5 } };
     const results = await Promise.allSettled(made.map((one) => finishAttempt(db, one, DELIVERED)));
     expect(results.map(({ status }) => status)).toEqual([
@@ -168,7 +168,7 @@ describe('attempts that end one after the other', () => {
     expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', isLocked: true });
   });
 
-  it('all fail when the database is away, and the next ones do not', async () => {
+  it('rejects all attempts of a batch when the database is unavailable, and records later ones', async () => {
     const made = await delivered(3);
     db.held = Promise.reject(new Error('Connection terminated'));
     const results = await Promise.allSettled(made.map((one) => finishAttempt(db, one, DELIVERED)));

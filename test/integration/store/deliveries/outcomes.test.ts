@@ -140,8 +140,8 @@ describe('finishAttempt', () => {
   });
 });
 
-describe('a claim on a paused subscription', () => {
-  it('cancels pending deliveries, keeps attempts in flight, and returns test events', async () => {
+describe('a paused subscription', () => {
+  it('gets pending deliveries cancelled by a claim, keeps attempts in flight, and gets test events', async () => {
     const flying = await due();
     const mine = await claimOne();
     const waiting = await due();
@@ -156,7 +156,7 @@ describe('a claim on a paused subscription', () => {
     expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'delivered' });
   });
 
-  it('cancels a delivery whose attempt failed during the pause, regardless of its due time', async () => {
+  it('gets a delivery cancelled whose attempt failed during the pause, regardless of its due time', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
@@ -165,7 +165,7 @@ describe('a claim on a paused subscription', () => {
     expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled', attemptCount: 1 });
   });
 
-  it('leaves a delivery cancelled in flight cancelled when it fails, and delivered when it succeeds', async () => {
+  it('keeps a delivery cancelled when an attempt in flight fails, and delivered when it succeeds', async () => {
     const cancel = sql('test_cancel', `UPDATE delivery SET status = 'cancelled' WHERE pk = $1`);
     for (const [verdict, status] of [
       [{ state: 'retry', delaySeconds: 1 }, 'cancelled'],
