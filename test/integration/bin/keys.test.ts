@@ -29,7 +29,7 @@ function keys(place: Place, ...argv: string[]): Promise<{ code: unknown; stdout:
   });
 }
 
-it('npm run keys makes, lists, limits and ends keys', async () => {
+it('npm run keys creates, lists, limits and revokes keys', async () => {
   const place = { DATABASE_URL: test.url };
   const made = await keys(place, 'create', '--account', 'acme', '--name', 'laptop', '--scopes', 'alerts');
   expect(made).toMatchObject({
@@ -61,7 +61,7 @@ it('npm run keys makes, lists, limits and ends keys', async () => {
   expect(JSON.parse(accounts.stdout)).toMatchObject([{ name: 'acme', keys: 1, webhooks: 0, alerts: 0, wallets: 0 }]);
 });
 
-it('npm run keys says who is meant that is not there', async () => {
+it('npm run keys names a missing key or account', async () => {
   expect(await keys({ DATABASE_URL: test.url }, 'quota', '--account', 'nobody')).toMatchObject({
     code: 1,
     stdout: '',
@@ -69,7 +69,7 @@ it('npm run keys says who is meant that is not there', async () => {
   });
 });
 
-it('npm run keys works on the embedded database, running or not, and leaves it as it found it', async () => {
+it('npm run keys works on the embedded database, running or not, and leaves it in the same state', async () => {
   const folder = await openFolder('oddswire-keys-');
   const dataDir = join(folder, 'data');
   try {

@@ -33,7 +33,7 @@ const SCHEDULE_SECONDS = loadConfig({
 }).webhooks.retryScheduleSeconds;
 const DEADLINE_SECONDS = Number(VARIABLES.WEBHOOK_TIMEOUT_MS.default) / 1000;
 
-/** As a person writes it: `30 s`, `2 min`, `5 h`. */
+/** The usual notation: `30 s`, `2 min`, `5 h`. */
 function spoken(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
   return seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`;
@@ -47,7 +47,7 @@ function list(items: readonly string[]): string {
   return `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
 }
 
-/** How many attempts a delivery gets when each fails with this code, or with none in particular. */
+/** The number of attempts of a delivery when each fails with this code, or without a code. */
 function attemptsOf(errorCode: AttemptErrorCode): number {
   for (let attemptNumber = 1; ; attemptNumber += 1) {
     const outcome = { kind: 'failed', errorCode, durationMs: 1 } as const;
@@ -56,7 +56,7 @@ function attemptsOf(errorCode: AttemptErrorCode): number {
   }
 }
 
-describe('the numbers on the page are those of the code', () => {
+describe('docs/webhooks.md', () => {
   const total = SCHEDULE_SECONDS.reduce((sum, seconds) => sum + seconds, 0);
   it.each([
     `any 2xx status within ${DEADLINE_SECONDS} seconds`,
@@ -83,21 +83,21 @@ describe('the numbers on the page are those of the code', () => {
     `at most ${MAX_URL_LENGTH} characters`,
     `after at most ${DEFAULT_CACHE_MS / 1000} seconds`,
     `The error codes of an attempt: ${ATTEMPT_ERROR_CODES.map((code) => `\`${code}\``).join(', ')}.`,
-  ])('%s', (sentence) => expect(TEXT).toContain(sentence));
+  ])('states: %s', (sentence) => expect(TEXT).toContain(sentence));
 
-  it('and the attempts are counted right', () => {
+  it('states the right number of attempts', () => {
     expect(attemptsOf('blocked_address')).toBe(MAX_BLOCKED_ATTEMPTS);
     expect(attemptsOf('invalid_url')).toBe(1);
   });
 
-  it('it names no variable that does not exist', () => {
+  it('names only existing variables', () => {
     const named = PAGE.match(/\bWEBHOOK_[A-Z_]+/g) ?? [];
     expect(named.length).toBeGreaterThan(0);
     for (const name of named) expect(VARIABLES).toHaveProperty(name);
   });
 });
 
-describe('the request on the page is the one that is sent', () => {
+describe('the documented request', () => {
   let receiver: Receiver;
   let sender: Sender;
   beforeAll(async () => {
@@ -109,7 +109,7 @@ describe('the request on the page is the one that is sent', () => {
     await receiver.close();
   });
 
-  it('header by header', async () => {
+  it('has the headers that the sender sends', async () => {
     await sender.send(delivery(receiver.url));
     const transport = ['host', 'connection', 'content-length'];
     const sent = Object.keys(receiver.requests[0]?.headers ?? {}).filter((name) => !transport.includes(name));
@@ -118,7 +118,7 @@ describe('the request on the page is the one that is sent', () => {
     expect(documented.sort()).toEqual(sent.sort());
   });
 
-  it.each(EVENT_TYPES)('the body of a %s event', (type) => {
+  it.each(EVENT_TYPES)('has the body of a %s event', (type) => {
     const shown = JSON.parse(codeBlock(`json ${type}`)) as { id: string; timestamp: string };
     const made = testEventBody({
       eventId: shown.id,
