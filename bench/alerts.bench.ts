@@ -63,7 +63,7 @@ it('evaluates a batch of a thousand prices, beside the same batch with few alert
   const [besideFew = [], besideMany = []] = await batchCosts([few, many]);
   report([
     {
-      what: `${whole(BATCH)} changed prices, ${whole(ALERTS)} alerts, ${whole(TOKENS)} tokens`,
+      title: `${whole(BATCH)} changed prices, ${whole(ALERTS)} alerts, ${whole(TOKENS)} tokens`,
       measured: spread(besideMany),
       baseline: `${whole(FEW_ALERTS)} alerts: ${spread(besideFew)}`,
       ratio: percentile(besideMany, 0.5) / percentile(besideFew, 0.5),
@@ -109,14 +109,14 @@ it('fires ten thousand alerts on one token at once', async () => {
 
   report([
     {
-      what: `firing ${whole(CROWD)} alerts on one token`,
+      title: `firing ${whole(CROWD)} alerts on one token`,
       measured: `${whole((CROWD * 1_000) / firedMs)} alerts/s, events and deliveries with them`,
       baseline: `plain INSERT .. SELECT: ${whole((CROWD * 1_000) / plainMs)}/s`,
       ratio: firedMs / plainMs,
       goal: { atMost: 10 },
     },
     {
-      what: 'creating alerts on that token meanwhile',
+      title: 'creating alerts on that token meanwhile',
       measured: `${spread(created.meanwhile)} (${created.meanwhile.length})`,
       baseline: `no other load: ${spread(created.idle)}`,
       ratio: percentile(created.meanwhile, 0.5) / percentile(created.idle, 0.5),

@@ -87,8 +87,8 @@ it('syncs the catalog twice, against plain COPY of its markets', async () => {
   expect(stored).toMatchObject({ markets: MARKETS, versions: 0 });
   expect([first.changed, second.changed, missing]).toEqual([MARKETS, 0, 0]);
   const baseline = `COPY ${whole(MARKETS / copySeconds)} markets/s`;
-  const figure = (what: string, seconds: number, goal: Goal) => ({
-    what,
+  const figure = (title: string, seconds: number, goal: Goal) => ({
+    title,
     measured: `${whole(MARKETS / seconds)} markets/s`,
     baseline,
     ratio: copySeconds / seconds,

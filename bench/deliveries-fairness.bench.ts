@@ -102,7 +102,7 @@ it('delivers to 100 endpoints, one dead and one that takes 10 s, beside the othe
   const show = (rounds: readonly number[][]) => `p50 ${percentile(rounds.flat(), 0.5)} ms, p99 ${p99(rounds)} ms`;
   report([
     {
-      what: `p99 of 98 endpoints beside a dead and a slow one, ${whole(beside.flat().length)} deliveries`,
+      title: `p99 of 98 endpoints beside a dead and a slow one, ${whole(beside.flat().length)} deliveries`,
       measured: show(beside),
       baseline: `without the two: ${show(without)}`,
       ratio: p99(beside) / p99(without),

@@ -103,7 +103,7 @@ describe.each(['postgres', 'redis'] as const)('over %s', (kind) => {
     await backend.close();
     report([
       {
-        what: `price seen to POST received, ${kind}, ${seen.latenciesMs.length} alerts`,
+        title: `price seen to POST received, ${kind}, ${seen.latenciesMs.length} alerts`,
         measured: `p50 ${percentile(seen.latenciesMs, 0.5)} ms, p99 ${percentile(seen.latenciesMs, 0.99)} ms`,
         baseline: `storing the price alone: p50 ${whole(percentile(seen.storingMs, 0.5))} ms`,
         ratio: percentile(seen.latenciesMs, 0.5) / percentile(seen.storingMs, 0.5),

@@ -24,7 +24,7 @@ it('ingests trades with all candles, against plain COPY into the same table', as
   const copySeconds = await copyTape(test.url, all);
   report([
     {
-      what: `ingest of ${whole(TRADES)} trades over ${OUTCOMES} outcomes, ${whole(stored.candles)} candles`,
+      title: `ingest of ${whole(TRADES)} trades over ${OUTCOMES} outcomes, ${whole(stored.candles)} candles`,
       measured: `${whole(TRADES / seconds)} trades/s`,
       baseline: `COPY ${whole(TRADES / copySeconds)} rows/s`,
       ratio: copySeconds / seconds,

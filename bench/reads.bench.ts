@@ -48,7 +48,7 @@ it('answers reads, beside a bare server that sends the same bytes', async () => 
       const again = await readRate([api.address], { paths, length });
       const rate = (ours.rate + again.rate) / 2;
       figures.push({
-        what: `${name}, ${label}`,
+        title: `${name}, ${label}`,
         measured: `${whole(rate)} requests/s, p99 ${Math.max(ours.p99Ms, again.p99Ms)} ms`,
         baseline: `bare server ${whole(theirs.rate)} requests/s`,
         ratio: rate / theirs.rate,

@@ -18,14 +18,14 @@ const log = createLogger({ process: 'db', level: logLevelOf(process.env) });
 const dataDir = process.env['DATA_DIR'] || VARIABLES.DATA_DIR.default || '.data';
 
 let stopping = false;
-let tellToStop: (order: { letClientsFinish: boolean }) => void = () => undefined;
+let requestStop: (order: { letClientsFinish: boolean }) => void = () => undefined;
 const order = new Promise<{ letClientsFinish: boolean }>((resolve) => {
-  tellToStop = resolve;
+  requestStop = resolve;
 });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => tellToStop({ letClientsFinish: false }));
+  process.on(signal, () => requestStop({ letClientsFinish: false }));
 }
-process.on('disconnect', () => tellToStop({ letClientsFinish: true }));
+process.on('disconnect', () => requestStop({ letClientsFinish: true }));
 
 async function main(): Promise<number> {
   const server = await startEmbeddedPostgres({ dataDir, log });

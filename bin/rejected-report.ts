@@ -47,8 +47,11 @@ export function rejectionsText({ summary, entries, hasMore }: Rejections, withSa
 
 function describeEntry(entry: QuarantineEntry, withSample: boolean): string {
   const { venue, kind, reason, recordId, detail, sample, times, lastSeenMs } = entry;
-  const what = `${venue} ${kind} ${recordId === '' ? '(no id)' : recordId}`;
-  const lines = [`${shortTime(lastSeenMs)}  ${what}  ${reason}${times > 1 ? `  ${times} times` : ''}`, `    ${detail}`];
+  const record = `${venue} ${kind} ${recordId === '' ? '(no id)' : recordId}`;
+  const lines = [
+    `${shortTime(lastSeenMs)}  ${record}  ${reason}${times > 1 ? `  ${times} times` : ''}`,
+    `    ${detail}`,
+  ];
   if (withSample) lines.push(`    ${sample}`);
   return lines.map((line) => `${printable(line)}\n`).join('');
 }

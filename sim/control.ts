@@ -12,7 +12,7 @@ import { MARKET_ACTIONS, type MarketAction, steerMarket } from './world/steering
 import type { Intent, Trade } from './world/trade-tape.ts';
 import type { World } from './world/world.ts';
 
-/** One outcome as the control routes show it; prices are decimal text, absent when there is none. */
+/** One outcome as the control routes show it; prices are decimal text, absent when unknown. */
 export interface OutcomeState {
   readonly tokenId: string;
   readonly label: string;

@@ -152,7 +152,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
 
-  function waitUntil<T>(find: () => T | undefined, what: string, timeoutMs: number): Promise<T> {
+  function waitUntil<T>(find: () => T | undefined, wanted: string, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const leave = () => {
         clearTimeout(timer);
@@ -171,7 +171,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
         },
       };
       const timer = setTimeout(() => {
-        waiter.fail(new Error(`no ${what} within ${timeoutMs} ms; ${sequence} requests came`));
+        waiter.fail(new Error(`no ${wanted} within ${timeoutMs} ms; ${sequence} requests came`));
       }, timeoutMs);
       waiters.add(waiter);
       waiter.check();

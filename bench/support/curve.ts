@@ -11,10 +11,10 @@ export interface CurvePoint {
 }
 
 /** A row per size, each compared with the first one, the smallest. */
-export function curve(what: string, points: readonly CurvePoint[], goal?: Goal): Figure[] {
+export function curve(title: string, points: readonly CurvePoint[], goal?: Goal): Figure[] {
   const [smallest, ...larger] = points;
   if (smallest === undefined) return [];
-  const row = ({ size, measured }: CurvePoint) => ({ what: `${what}, ${size}`, measured });
+  const row = ({ size, measured }: CurvePoint) => ({ title: `${title}, ${size}`, measured });
   return [
     { ...row(smallest), baseline: 'the smallest size' },
     ...larger.map((point) => ({

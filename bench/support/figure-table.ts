@@ -17,11 +17,11 @@ function goalText(goal: Goal): string {
 }
 
 function rowOf(bench: string, figure: Figure): Row {
-  const { what, measured, baseline, ratio, goal } = figure;
+  const { title, measured, baseline, ratio, goal } = figure;
   const met = isMet(figure);
   return {
     bench,
-    figure: what,
+    figure: title,
     measured,
     baseline,
     ratio: ratio == null ? '-' : ratio.toFixed(ratio < 10 ? 2 : 1),
@@ -33,7 +33,7 @@ function rowOf(bench: string, figure: Figure): Row {
 /** The line of a figure during the run. */
 export function inOneLine(figure: Figure): string {
   const { measured, baseline, ratio, goal, met } = rowOf('', figure);
-  return `${figure.what}: ${measured}; ${baseline}; ratio ${ratio}, goal ${goal}, met ${met}`;
+  return `${figure.title}: ${measured}; ${baseline}; ratio ${ratio}, goal ${goal}, met ${met}`;
 }
 
 /** All figures of a run as one Markdown table. */

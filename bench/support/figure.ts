@@ -3,7 +3,7 @@ export type Goal = ({ atLeast: number } | { atMost: number }) & { of?: { name: s
 
 /** A figure beside the physical limit that was measured in the same run. */
 export interface Figure {
-  what: string;
+  title: string;
   /** Texts for a person: numbers with their units. */
   measured: string;
   baseline: string;

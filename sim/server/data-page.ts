@@ -16,8 +16,8 @@ export function dataError(status: number, error: string, parameter?: string): Re
 export function refuseUnknown({ query }: SimRequest, known: readonly string[]): Reply | undefined {
   const unknown = [...query.keys()].find((name) => !known.includes(name) && !PAGING.includes(name));
   if (unknown === undefined) return undefined;
-  const why = unknown === 'offset' ? 'offset is not supported, use cursor' : `unknown query param '${unknown}'`;
-  return dataError(400, why, unknown);
+  const message = unknown === 'offset' ? 'offset is not supported, use cursor' : `unknown query param '${unknown}'`;
+  return dataError(400, message, unknown);
 }
 
 interface Place<A> {

@@ -31,16 +31,16 @@ export async function openOperatorDatabase(options: {
 }): Promise<OperatorDatabase> {
   const { databaseUrl, dataDir } = options;
   if (databaseUrl) return connect(options, databaseUrl, 'the database of DATABASE_URL');
-  const which = `the embedded database in ${dataDir}`;
+  const source = `the embedded database in ${dataDir}`;
   const url = await embeddedUrl(dataDir, options.log);
   try {
-    return await connect(options, url, which);
+    return await connect(options, url, source);
   } catch (error) {
     if (!isRefused(error)) throw error;
   }
-  const server = await start(options, which);
+  const server = await start(options, source);
   try {
-    const { db, close } = await connect(options, server.url, which);
+    const { db, close } = await connect(options, server.url, source);
     return { db, close: () => close().finally(() => letGo(server)) };
   } catch (error) {
     await letGo(server);
@@ -51,21 +51,21 @@ export async function openOperatorDatabase(options: {
 async function connect(
   { name, log }: { name: string; log: Logger },
   databaseUrl: string,
-  which: string,
+  source: string,
 ): Promise<OperatorDatabase> {
   const applicationName = `oddswire-${name}`;
   const dataSource = createDataSource({ databaseUrl, poolSize: POOL_SIZE, applicationName, log });
   try {
     await dataSource.initialize();
   } catch (error) {
-    throw new StartupError(`${which} does not answer: ${reasonOf(error)}`, error);
+    throw new StartupError(`${source} does not answer: ${reasonOf(error)}`, error);
   }
   const db = new Database(dataSource);
   try {
     await ping(db);
   } catch (error) {
     await dataSource.destroy();
-    throw new StartupError(`${which} does not answer: ${reasonOf(error)}`, error);
+    throw new StartupError(`${source} does not answer: ${reasonOf(error)}`, error);
   }
   return { db, close: () => dataSource.destroy() };
 }
@@ -77,11 +77,11 @@ function isRefused(error: unknown): boolean {
   return [code, ...(errors ?? []).map((each) => each.code)].includes('ECONNREFUSED');
 }
 
-async function start({ dataDir, log }: { dataDir: string; log: Logger }, which: string): Promise<EmbeddedPostgres> {
+async function start({ dataDir, log }: { dataDir: string; log: Logger }, source: string): Promise<EmbeddedPostgres> {
   try {
     return await startEmbeddedPostgres({ dataDir, log });
   } catch (error) {
-    throw new StartupError(`${which} does not start: ${reasonOf(error)}`, error);
+    throw new StartupError(`${source} does not start: ${reasonOf(error)}`, error);
   }
 }
 

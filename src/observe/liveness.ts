@@ -48,7 +48,7 @@ export function stallReasons({ nowMs, loops, jobs, queues }: Vitals): string[] {
   return [
     ...loops
       .filter(({ everyMs, endedAtMs }) => nowMs - endedAtMs > LOOP_ROUNDS * everyMs)
-      .map(({ name, endedAtMs }) => `loop ${name} has not come round for ${seconds(nowMs - endedAtMs)}`),
+      .map(({ name, endedAtMs }) => `loop ${name} has not run for ${seconds(nowMs - endedAtMs)}`),
     ...jobs
       .filter(({ startedAtMs, deadlineMs }) => nowMs - startedAtMs > deadlineMs + JOB_GRACE_MS)
       .map(({ name, startedAtMs }) => `job ${name} has run for ${seconds(nowMs - startedAtMs)}`),

@@ -41,8 +41,8 @@ export interface Probed {
 
 /** Alive unless the work is stalled although all dependencies answer: only then does a restart help. */
 export async function liveness({ dependencies, stallReasons }: Omit<Probed, 'metrics'>): Promise<readonly string[]> {
-  const why = await stallReasons();
-  return why.length === 0 || !(await readiness(dependencies)).isReady ? [] : why;
+  const reasons = await stallReasons();
+  return reasons.length === 0 || !(await readiness(dependencies)).isReady ? [] : reasons;
 }
 
 /** `/metrics`, `/health/live` and `/health/ready` of one process. The caller listens and closes. */
@@ -63,14 +63,16 @@ async function answer(path: string, probed: Probed) {
     return { status: 200, type: metrics.registry.contentType, body: await metrics.text() };
   }
   if (path === '/health/live') {
-    const wedged = await liveness(probed);
-    return wedged.length === 0 ? json(200, { status: 'live' }) : json(503, { status: 'wedged', wedged });
+    const reasons = await liveness(probed);
+    return reasons.length === 0 ? json(200, { status: 'live' }) : json(503, { status: 'wedged', wedged: reasons });
   }
   if (path === '/health/ready') {
     const { isReady, missing } = await readiness(dependencies);
     if (!isReady) return json(503, { status: 'not_ready', missing });
-    const wedged = await probed.stallReasons();
-    return wedged.length === 0 ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', missing, wedged });
+    const reasons = await probed.stallReasons();
+    return reasons.length === 0
+      ? json(200, { status: 'ready' })
+      : json(503, { status: 'not_ready', missing, wedged: reasons });
   }
   return json(404, { status: 'not_found' });
 }

@@ -31,7 +31,7 @@ interface ProcessOptions {
 export async function runProcess(options: ProcessOptions): Promise<void> {
   const { log, exit } = options;
   const stopping = new AbortController();
-  const told = new Promise<void>((resolve) => {
+  const stopRequested = new Promise<void>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   const stop = (reason: string) => {
@@ -56,7 +56,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   try {
     const running = await options.start(stopping.signal);
     log.info('started');
-    await told;
+    await stopRequested;
     await running.stop().then(
       () => {
         log.info('stopped');

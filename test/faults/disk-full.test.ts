@@ -51,7 +51,7 @@ function supervise(server: TestCluster): Supervisor {
       if (wasRunning && !isRunning) ends += 1;
       wasRunning = isRunning;
       if (!isRunning) {
-        // The start fails while there is no room for its log.
+        // The start fails while the disk has no room for its log.
         await server.start().catch((error: unknown) => {
           if (isOver) throw error;
         });

@@ -21,7 +21,7 @@ export function webhookUrlProblem(url: string, allow: readonly Cidr[] = []): str
   return inspectWebhookUrl(url, allow)?.message ?? null;
 }
 
-/** As `webhookUrlProblem`, with malformed URLs and forbidden destinations told apart. */
+/** As `webhookUrlProblem`, with malformed URLs and forbidden destinations distinguished. */
 export function inspectWebhookUrl(url: string, allow: readonly Cidr[] = []): UrlProblem | null {
   if (url.length > MAX_URL_LENGTH) return invalid(`must have at most ${MAX_URL_LENGTH} characters`);
   // The WHATWG parser drops or rewrites these silently: the stored URL would differ from the called one.
@@ -56,7 +56,7 @@ function hostProblem(host: string, allow: readonly Cidr[]): UrlProblem | null {
   if (isIP(host) !== 0) return isPublicAddress(host, allow) ? null : blocked();
   if (host.endsWith('.')) return invalid('must not have a host that ends in a dot');
   if (isLocalhostName(host)) return isPublicAddress('127.0.0.1', allow) ? null : blocked();
-  // Intranet names need an operator who allows an intranet range; the address is checked again at sending.
+  // Intranet names need an intranet range in `allow`; the address is checked again at sending.
   if (/\.(local|internal)$/i.test(host) && !allow.some(reachesBeyondLoopback)) return blocked();
   return null;
 }

@@ -46,9 +46,9 @@ export class ApiWatch {
     while (!this.#isOver) {
       try {
         const { status, code, isEnvelope } = await this.#ask();
-        const what = code === undefined ? String(status) : `${status} ${code}`;
-        this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
-        if (!isEnvelope) this.improper.push(`no envelope: ${what}`);
+        const label = code === undefined ? String(status) : `${status} ${code}`;
+        this.counts.set(label, (this.counts.get(label) ?? 0) + 1);
+        if (!isEnvelope) this.improper.push(`no envelope: ${label}`);
       } catch (error) {
         this.improper.push(String(error));
       }

@@ -155,11 +155,12 @@ export class Campaign {
         (found) => found !== undefined,
         { timeoutMs: limitMs },
       );
-      const isTold = (json: unknown) => (json as { data?: { alertId?: string } }).data?.alertId === crossing?.alertId;
-      const told = await this.fleet.receiver.waitFor(({ json }) => isTold(json), limitMs);
-      expect(told.bodySignature).toBe('ok');
-      if (this.#options.areSignaturesFresh !== false) expect(told.standardSignature).toBe('ok');
-      return told.receivedAtMs;
+      const isOfCrossing = (json: unknown) =>
+        (json as { data?: { alertId?: string } }).data?.alertId === crossing?.alertId;
+      const request = await this.fleet.receiver.waitFor(({ json }) => isOfCrossing(json), limitMs);
+      expect(request.bodySignature).toBe('ok');
+      if (this.#options.areSignaturesFresh !== false) expect(request.standardSignature).toBe('ok');
+      return request.receivedAtMs;
     });
   }
 
@@ -187,12 +188,12 @@ export class Campaign {
       );
       this.#count();
       expect(load.problems, 'failed calls without a fault').toEqual([]);
-      expect(keeper.ends, 'processes that ended by themselves').toEqual([]);
+      expect(keeper.ends, 'processes that ended unexpectedly').toEqual([]);
       await expectNothingLost(fleet, database, this.#tapeFrom, this.#options);
       await expectAlerts(database, { made: load.made, crossed: crossings.all });
-      const told = new Set(fleet.receiver.requests.map(({ headers }) => String(headers['webhook-id'])));
+      const received = new Set(fleet.receiver.requests.map(({ headers }) => String(headers['webhook-id'])));
       expect(
-        [...told].filter((id) => !this.#accepted.has(id)),
+        [...received].filter((id) => !this.#accepted.has(id)),
         'events that no receiver accepted',
       ).toEqual([]);
       this.#count();

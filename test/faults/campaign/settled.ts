@@ -79,8 +79,8 @@ export async function expectWorkDone(
     { timeoutMs: 10_000 },
   );
   const { requests } = fleet.receiver;
-  const told = new Set(requests.map(({ headers }) => String(headers['webhook-id'])));
-  expect([...told].sort()).toEqual((await eventIds(db)).sort());
+  const received = new Set(requests.map(({ headers }) => String(headers['webhook-id'])));
+  expect([...received].sort()).toEqual((await eventIds(db)).sort());
   const bodies = new Map(
     (await db.query<{ id: string; body: string }>(EVENT_BODIES)).map(({ id, body }) => [id, body]),
   );

@@ -104,7 +104,7 @@ describe('the Data API routes', () => {
     'side=LONG',
     'condition=0xunknown',
     `condition=0x${'1'.repeat(64)}&event_id=1`,
-  ])('refuses %s', async (query) => {
+  ])('reject %s', async (query) => {
     const refusal = await http.get(http.data(`/v2/trades?${query}`), 400);
     expect(refusal).toMatchObject({ code: 'invalid_request', retryable: false, trace_id: expect.any(String) });
   });

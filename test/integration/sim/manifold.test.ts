@@ -90,7 +90,7 @@ describe('Manifold bets of one contract', () => {
     ['too large a page', 'limit=1001', 400],
     ['an invalid order', 'order=random', 400],
     ['an unknown bet', 'before=nobody', 404],
-  ])('refuse %s', async (_what, query, status) => {
+  ])('reject %s', async (_label, query, status) => {
     expect(await http.get(http.manifold(`/bets?${query}`), status)).toHaveProperty('message');
   });
 });

@@ -235,7 +235,7 @@ describe('the control route of Solana', () => {
     ['/versions', { version: 2 }],
     ['/failure', { method: 'getSlot', code: '1', message: 'x' }],
     ['/failure', { method: 'getSlot', code: 1, message: 'x', status: 42 }],
-  ])('%s refuses %j', async (path, body) => {
+  ])('%s rejects %j', async (path, body) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
   });
 

@@ -140,7 +140,7 @@ it.each<[string, object, number]>([
   ['an unknown market', { conditionId: '0x1', action: 'halt' }, 404],
   ['an unknown action', { action: 'burn' }, 400],
   ['an invalid winner', { action: 'close', winner: 2 }, 400],
-])('refuses %s', async (_what, request, status) => {
+])('a control request with %s is rejected', async (_label, request, status) => {
   await http.post(`${exchange.url}/_sim/markets`, { conditionId: nextMarket().conditionId, ...request }, status);
 });
 

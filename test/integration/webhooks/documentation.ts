@@ -9,7 +9,7 @@ import { text as textOf } from 'node:stream/consumers';
 /** The unchanged text of docs/webhooks.md. */
 export const PAGE = readFileSync(new URL('../../../docs/webhooks.md', import.meta.url), 'utf8');
 
-/** The code between the fences with exactly this info string, such as `js` or `json test`. Throws when there is none. */
+/** The code between the fences with exactly this info string, such as `js` or `json test`. Throws when the page has none. */
 export function codeBlock(info: string): string {
   const found = PAGE.split(`\n\`\`\`${info}\n`)[1]?.split('\n```')[0];
   if (found === undefined) throw new Error(`docs/webhooks.md has no block ${info}`);

@@ -328,7 +328,7 @@ describe('an attempt at a receiver with invalid TLS is a tls_error', () => {
   it.each([
     ['expired', '2020-01-01', '2020-02-01'],
     ['not yet valid', '2190-01-01', '2190-02-01'],
-  ])('with a certificate that is %s', async (_what, notBefore, notAfter) => {
+  ])('with a certificate that is %s', async (_label, notBefore, notAfter) => {
     const ca = await testAuthority();
     const validity = { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
     expect(await outcomeOf(await ca.issue(['127.0.0.1'], validity))).toMatchObject({ errorCode: 'tls_error' });

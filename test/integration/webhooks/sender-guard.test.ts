@@ -69,7 +69,7 @@ describe('the guard, with a receiver on loopback,', () => {
     ['an IPv4-compatible answer', 'mapped.test', ['::7f00:1']],
     ['a metadata answer', 'hooks.test', ['169.254.169.254']],
     ['an empty answer', 'hooks.test', []],
-  ])('blocks %s', async (_what, name, addresses) => {
+  ])('blocks %s', async (_label, name, addresses) => {
     const before = server.connections();
     const outcome = await guarded({ [name]: addresses }).send(delivery(`https://${name}:${server.port}/`));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'blocked_address' });

@@ -44,7 +44,7 @@ describe('a delivery of the sender', () => {
     SECRETS.map(([what, secrets]) => [library, what, Webhook, secrets] as const),
   );
 
-  it.each(rows)('is accepted by %s with %s, and only unchanged', async (_library, _what, Webhook, secrets) => {
+  it.each(rows)('is accepted by %s with %s, and only unchanged', async (_library, _label, Webhook, secrets) => {
     const { headers, body } = await received(secrets);
     const given = headers as Record<string, string>;
     for (const secret of secrets) {

@@ -17,11 +17,11 @@ export interface SmallDisk {
 }
 
 /** Whether this process may mount a file system, which needs root's rights; prints the skipped tests otherwise. */
-export async function canMount(whatIsSkipped: string): Promise<boolean> {
+export async function canMount(skippedTests: string): Promise<boolean> {
   const where = await mkdtemp(join(tmpdir(), 'oddswire-disk-'));
   const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', where]).status === 0;
   if (isMounted) execFileSync('umount', [where]);
-  else console.warn(`\n!!! no right to mount a file system: ${whatIsSkipped} SKIPPED !!!\n`);
+  else console.warn(`\n!!! no right to mount a file system: ${skippedTests} SKIPPED !!!\n`);
   await rmdir(where);
   return isMounted;
 }

@@ -25,9 +25,9 @@ export async function startTestRedis(): Promise<TestRedis | null> {
 }
 
 /** Whether redis-server is on PATH; prints the skipped tests when it is not. */
-export function hasRedisServer(whatIsSkipped: string): boolean {
+export function hasRedisServer(skippedTests: string): boolean {
   if (spawnSync('redis-server', ['--version']).status === 0) return true;
-  console.warn(`\n!!! no redis-server on PATH: ${whatIsSkipped} SKIPPED !!!\n`);
+  console.warn(`\n!!! no redis-server on PATH: ${skippedTests} SKIPPED !!!\n`);
   return false;
 }
 

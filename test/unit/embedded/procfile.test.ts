@@ -25,7 +25,7 @@ describe('parseProcfile', () => {
     ['a name twice', 'a: node x\na: node y', /line 2 repeats a/],
     ['an empty program', 'a: ""', /line 1 names no program/],
     ['nothing', '\n# only a comment\n', /contains no process/],
-  ])('refuses %s', (_what, text, message) => {
+  ])('rejects %s', (_label, text, message) => {
     expect(() => parseProcfile(text)).toThrow(ProcfileError);
     expect(() => parseProcfile(text)).toThrow(message);
   });

@@ -27,7 +27,7 @@ describe('stallReasons', () => {
 
   it.each([
     ['just in time', LOOP_ROUNDS * 5_000, []],
-    ['overdue', LOOP_ROUNDS * 5_000 + 1, ['loop restore has not come round for 60 s']],
+    ['overdue', LOOP_ROUNDS * 5_000 + 1, ['loop restore has not run for 60 s']],
   ])('a loop %s', (_when, ago, why) => {
     expect(stallReasons(vitals({ loops: [{ name: 'restore', everyMs: 5_000, endedAtMs: NOW - ago }] }))).toEqual(why);
   });
@@ -48,7 +48,7 @@ describe('stallReasons', () => {
     ['that this process works on', { takenAtMs: NOW - QUEUE_STILL_MS }, false],
     ['whose jobs use the whole capacity', { running: 5 }, false],
     ['with free capacity', { running: 4 }, true],
-  ])('a queue %s', (_what, part, isWedged) => {
+  ])('a queue %s', (_label, part, isWedged) => {
     expect(stallReasons(vitals({ queues: [queue(part)] }))).toEqual(
       isWedged ? ['queue alerts: a job waits for 120 s, none is taken'] : [],
     );
@@ -84,7 +84,7 @@ describe('a tracker', () => {
     tracker.job('alerts', 'evaluate-alerts', 1_000)();
     expect(await tracker.stallReasons(age)).toEqual([]);
     nowMs += LOOP_ROUNDS * 5_000 + 1;
-    expect(await tracker.stallReasons(age)).toEqual(['loop restore has not come round for 60 s']);
+    expect(await tracker.stallReasons(age)).toEqual(['loop restore has not run for 60 s']);
   });
 
   it('ignores a queue store that does not answer', async () => {

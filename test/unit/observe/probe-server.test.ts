@@ -90,7 +90,7 @@ describe('the probe server', () => {
 
   it('is neither live nor ready when its work is stalled, but only while its dependencies answer', async () => {
     const database = { name: 'database', check: async () => undefined as undefined };
-    let why = ['loop restore has not come round for 70 s'];
+    let why = ['loop restore has not run for 70 s'];
     const probe = async (url: string, path: string) => {
       const response = await fetch(url + path);
       return [response.status, await response.json()];

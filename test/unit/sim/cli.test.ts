@@ -40,6 +40,6 @@ it.each([
   [['--speed', '-1']],
   [['--what', '1']],
   [['stray']],
-])('refuses %j', (args) => {
+])('the command line rejects %j', (args) => {
   expect(() => parseCommandLine(args, undefined)).toThrow(UsageError);
 });

@@ -86,7 +86,7 @@ describe('secret box', () => {
     'v1.k1.AAAA.AAAA.AAAA',
     'v1.k1.....',
     'v1.k1.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA',
-  ])('refuses %j', (sealed) => expect(() => createSecretBox([k1]).open(sealed, 'wh_1')).toThrow(SecretCorruptError));
+  ])('rejects %j', (sealed) => expect(() => createSecretBox([k1]).open(sealed, 'wh_1')).toThrow(SecretCorruptError));
 
   it('rejects a value without exactly five parts, and a start vector of another size', () => {
     const box = createSecretBox([k1]);

@@ -178,7 +178,7 @@ describe('parseDecimal', () => {
     10n,
     ['1'],
     {},
-  ])('refuses %s', (input) => expect(parseDecimal(input)).toBeNull());
+  ])('rejects %s', (input) => expect(parseDecimal(input)).toBeNull());
 
   // Quadratic work over five million characters would take minutes, beyond the time limit of every test.
   it('rejects a hostile length without processing it', () => {

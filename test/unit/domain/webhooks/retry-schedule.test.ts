@@ -27,7 +27,7 @@ describe('parseRetrySchedule', () => {
     '9999999',
     '1,,2',
     '1,'.repeat(60),
-  ])('refuses %j', (text) => expect(() => parseRetrySchedule(text)).toThrow(RetryScheduleError));
+  ])('rejects %j', (text) => expect(() => parseRetrySchedule(text)).toThrow(RetryScheduleError));
 
   it('accepts 50 delays of up to 30 days, and rejects one more', () => {
     const month = 30 * 86_400;

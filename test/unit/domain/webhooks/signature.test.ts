@@ -168,7 +168,7 @@ describe('secrets', () => {
     [base64(25).replace(/=+$/, ''), 'canonical'],
     [`whsec_${Buffer.alloc(25, 255).toString('base64url')}`, 'canonical'],
     [`whsec_${'A'.repeat(33)}B==`, 'canonical'],
-  ])('refuses %j', (secret, why) => {
+  ])('rejects %j', (secret, why) => {
     const problem = secretProblem(secret);
     expect(problem).toContain(why);
     if (secret.length > 6) expect(problem).not.toContain(secret);
