@@ -90,7 +90,7 @@ const moveActivity = WALLET_LEASES.advancing(
 /**
  * Advances the walk over the transactions, in the transaction that writes its page. The statement locks the wallet, so that concurrent
  * changes of its watchers wait.
- * @throws LeaseLostError when another poll took over, or when the wallet is no longer watched.
+ * @throws LeaseLostError when another poll took over, or when the last watch of the wallet has ended.
  */
 export function advanceActivity(tx: Queryable, lease: WalletLease, position: unknown): Promise<void> {
   return moveActivity(tx, lease, positionText(position));
