@@ -1,12 +1,12 @@
-# One image for every process; docker-compose.yml says which one a container runs.
+# One image for every process; docker-compose.yml selects the process of a container.
 
-# What runs: no development packages, no embedded Postgres (an optional package of a hundred megabytes).
+# Runtime packages: no development packages, no embedded Postgres (an optional package of a hundred megabytes).
 FROM node:24-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts && npm cache clean --force
 
-# What compiles: the compiler's own binary is an optional package.
+# Build packages: the compiler's own binary is an optional package.
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -32,7 +32,7 @@ COPY --from=build /app/api/ops/assets ./api/ops/assets
 COPY --from=build /app/dist ./dist
 USER node
 EXPOSE 8080 9464
-# Of whichever process the container runs: each answers on its own METRICS_PORT.
+# The process of the container answers on its own METRICS_PORT.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.METRICS_PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/api/main.js"]

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const nodeOptions = process.env['BENCH_NODE_OPTIONS'];
 
 /**
- * Benchmarks run like tests, one at a time: same cluster, same harness, a table at the end instead of assertions on time.
+ * Benchmarks run like tests, one at a time, on the same cluster and harness, with a table at the end instead of assertions on time.
  * `--mode curves` runs the cost curves (bench/*.curve.ts) instead, which take long.
  */
 export default defineConfig(({ mode }) => ({

@@ -4,15 +4,15 @@ import { LongestFirst } from './test/support/longest-first.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // Minutes of waiting for fail-overs and restarts: `npm run test:faults`.
+    // These wait for minutes for fail-overs and restarts: `npm run test:faults`.
     exclude: ['test/faults/**'],
     globalSetup: ['test/support/global-setup-in-memory.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // No module of ours keeps state: files of one worker share what they import, which saves a third of the time.
+    // Our modules keep no state, so the files of one worker share their imports, which saves a third of the time.
     isolate: false,
-    // Most tests wait for other processes: more files at once than the usual one per spare core.
+    // Most tests wait for other processes, so more files run at once than the default of one per spare core.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
   },

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Fail-overs, restarts and crowds of processes: tests that mostly wait, one file at a time, too long for every run. */
+/** Fail-overs, restarts and many processes: tests that mostly wait, one file at a time, too long for every run. */
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The quick ones first: the first test that fails settles what becomes of a mutant. */
+/** The fast tests first: the first failing test kills a mutant. */
 class UnitTestsFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isSlow = ({ moduleId }: TestSpecification) => Number(moduleId.includes('/integration/'));
@@ -9,7 +9,7 @@ class UnitTestsFirst extends BaseSequencer {
   }
 }
 
-/** What mutants of src/domain and src/webhooks are tried against: every test of theirs that needs no Postgres. */
+/** The tests for mutants of src/domain and src/webhooks: every test of theirs that needs no Postgres. */
 export default defineConfig({
   test: {
     include: [

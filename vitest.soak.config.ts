@@ -1,16 +1,16 @@
 import { defineConfig } from 'vitest/config';
 
-/** The soak: one file that takes as long as it is told to, and prints as it goes. */
+/** The soak: one long file that prints its progress. */
 export default defineConfig({
   test: {
     include: ['bench/soak/soak.ts'],
     globalSetup: ['test/support/global-setup.ts'],
-    // As long as SOAK_MINUTES says: a week at most.
+    // SOAK_MINUTES decides: a week at most.
     testTimeout: 604_800_000,
     hookTimeout: 120_000,
     pool: 'forks',
     disableConsoleIntercept: true,
-    // Each test as it ends: the file takes long.
+    // Prints each test as it ends, because the file takes long.
     reporters: ['verbose'],
   },
 });

@@ -24,7 +24,7 @@ export interface Caller {
   accountId: bigint;
   keyId: string;
   scopes: readonly string[];
-  /** The account's own limit; null: the configuration's. */
+  /** The account's own limit; null: the limit of the configuration. */
   coldReadsPerMinute: number | null;
 }
 
@@ -55,15 +55,15 @@ export interface OpsOptions {
   passwords: OpsPasswords;
   /** The key of password fingerprints, at least 32 bytes. */
   sessionKey: Uint8Array;
-  /** Where browsers reach them, without a slash at the end; absent: plain http at the requested address. */
+  /** The address of the pages for browsers, without a trailing slash. Absent: plain http at the requested address. */
   publicUrl?: string;
-  /** Proxies of ours, whose word for where a request comes from is taken; none when absent. */
+  /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
   trustedProxies?: readonly Cidr[];
   /** The queues to show. */
   queueNames: readonly string[];
 }
 
-/** Everything the app needs; it opens and closes none of it. */
+/** The dependencies of the app. The app neither opens nor closes them. */
 export interface ApiDeps {
   db: Database;
   /** Used for wake-ups only. */
@@ -72,23 +72,23 @@ export interface ApiDeps {
   arrivals: Pick<Arrivals, 'waitFor'>;
   /** How long a request waits for the result of a job, milliseconds. */
   coldWaitMs: number;
-  /** Is told which markets clients read. */
+  /** Records the markets that clients read. */
   reads: Pick<ReadTracker, 'note'>;
   keys: KeyDirectory;
   /** Limits networks that try too many keys. */
   failedKeys: FailedKeys;
   /** The limits of accounts per minute. */
   limits: Pick<AccountLimits, 'take'>;
-  /** Origins whose pages may call us from a browser; `*` is all of them. */
+  /** Origins whose pages may call the API from a browser; `*` means all. */
   corsOrigins: readonly string[];
   secretBox: SecretBox;
   cursors: CursorCodec;
   /** Answers of the last second. */
   latest: LatestCache;
-  /** The adapters that run, in the order in which they answer for `all`. */
+  /** The enabled adapters, in the order of their answers for `all`. */
   venues: readonly EnabledVenue[];
   decimalFormat: DecimalFormat;
-  /** Trades older than this, milliseconds, are neither accepted nor kept. */
+  /** Milliseconds. Older trades are neither accepted nor kept. */
   tradeRetentionMs: number;
   webhookAllow: readonly Cidr[];
   /** The quotas of an account without quotas of its own. */
@@ -102,7 +102,7 @@ export interface ApiDeps {
   now(): number;
 }
 
-/** How a group of routes is entered (spec section 5). */
+/** The authentication of a group of routes (specification section 5). */
 export interface RouteGroup {
   header: 'Authorization' | 'X-API-Key';
   scope: Scope;

@@ -2,12 +2,12 @@ import { OddswireError } from '../src/domain/values/errors.ts';
 
 /** The fault in one part of the input. */
 export interface ErrorDetail {
-  /** A query parameter, a body field (`events.0`), or where else to look. */
+  /** A query parameter, a body field (`events.0`), or another part of the request. */
   path: string;
   message: string;
 }
 
-/** Codes by status (DESIGN section 4). */
+/** The HTTP status of each code. */
 export const STATUS_OF = {
   invalid_request: 400,
   invalid_json: 400,
@@ -38,7 +38,7 @@ export const STATUS_OF = {
 export type ErrorCode = keyof typeof STATUS_OF;
 export const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[];
 
-/** An answer that is not a success: thrown anywhere below the envelope middleware, written by it. */
+/** A failed answer. Any code below the envelope middleware may throw it; the middleware writes it. */
 export class ApiError extends OddswireError {
   readonly status: number;
   readonly details: readonly ErrorDetail[];
@@ -56,7 +56,7 @@ export class ApiError extends OddswireError {
   }
 }
 
-/** 400 `invalid_request` with everything that is wrong. */
+/** 400 `invalid_request` that lists all faults. */
 export function invalidRequest(details: readonly ErrorDetail[]): ApiError {
   const [first] = details;
   const more = details.length > 1 ? ` (and ${details.length - 1} more)` : '';
@@ -65,7 +65,7 @@ export function invalidRequest(details: readonly ErrorDetail[]): ApiError {
   });
 }
 
-/** 503 `not_ready` that says when to come back. */
+/** 503 `not_ready` with `Retry-After`. */
 export function notReady(message: string, details: readonly ErrorDetail[] = [], cause?: unknown): ApiError {
   return new ApiError('not_ready', message, { details, headers: { 'Retry-After': '2' }, cause });
 }

@@ -6,7 +6,7 @@ await bootProcess({
   exit: (code) => process.exit(code),
   say: (line) => process.stderr.write(`oddswire api: ${line}\n`),
   async start(config, log, signal) {
-    // Loaded only now, so that a wrong configuration is reported at once and not after a second of loading.
+    // Dynamic import: an invalid configuration is reported before a second of loading.
     const { startApi } = await import('./server/start-api.ts');
     return startApi(config, log, signal);
   },

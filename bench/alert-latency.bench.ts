@@ -30,7 +30,7 @@ function residentBytes(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
 }
 
-it('from an alert that is already met to its POST at the receiver', async () => {
+it('measures an alert that is already met, from its creation to its POST at the receiver', async () => {
   const tokens = await eventually(
     async () => {
       const markets = await system.read<Market[]>('/v1/polymarket/markets?status=open');
@@ -62,11 +62,11 @@ it('from an alert that is already met to its POST at the receiver', async () => 
     const startedMs = Date.now();
     const alert = await system.call<{ id: string }>('POST', '/v1/alerts', body);
     directMs.push(Date.now() - startedMs);
-    const told = await system.receiver.waitFor(
+    const request = await system.receiver.waitFor(
       (request) => (request.json as { data?: { alertId?: string } }).data?.alertId === alert.id,
       30_000,
     );
-    pathMs.push(told.receivedAtMs - startedMs);
+    pathMs.push(request.receivedAtMs - startedMs);
   }
   expect(pathMs).toHaveLength(ALERTS);
   const ms = (samples: number[]) =>
@@ -74,7 +74,7 @@ it('from an alert that is already met to its POST at the receiver', async () => 
   const p99 = percentile(pathMs, 0.99);
   report([
     {
-      what: `alert creation to POST received, ${ALERTS} alerts`,
+      title: `alert creation to POST received, ${ALERTS} alerts`,
       measured: ms(pathMs),
       baseline: `the create call alone: ${ms(directMs)}`,
       ratio: percentile(pathMs, 0.5) / percentile(directMs, 0.5),

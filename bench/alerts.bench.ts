@@ -15,7 +15,7 @@ import {
 import { mib, percentile, sizeOf, whole } from './support/numbers.ts';
 import { note, report } from './support/report.ts';
 
-/** BENCH_ALERTS=1000000 for the figure of the design (250,000 tokens); the default is a quick look. */
+/** BENCH_ALERTS=1000000 for the published figure (250,000 tokens); the default is a quick run. */
 const ALERTS = sizeOf('BENCH_ALERTS', 100_000);
 const FEW_ALERTS = 10_000;
 const TOKENS = ALERTS / 4;
@@ -59,11 +59,11 @@ afterAll(async () => {
   await many.test.drop();
 });
 
-it('a batch of a thousand prices, beside the same one with few alerts', async () => {
+it('evaluates a batch of a thousand prices, beside the same batch with few alerts', async () => {
   const [besideFew = [], besideMany = []] = await batchCosts([few, many]);
   report([
     {
-      what: `${whole(BATCH)} changed prices, ${whole(ALERTS)} alerts, ${whole(TOKENS)} tokens`,
+      title: `${whole(BATCH)} changed prices, ${whole(ALERTS)} alerts, ${whole(TOKENS)} tokens`,
       measured: spread(besideMany),
       baseline: `${whole(FEW_ALERTS)} alerts: ${spread(besideFew)}`,
       ratio: percentile(besideMany, 0.5) / percentile(besideFew, 0.5),
@@ -72,7 +72,7 @@ it('a batch of a thousand prices, beside the same one with few alerts', async ()
   ]);
 });
 
-it('ten thousand alerts on one token at once', async () => {
+it('fires ten thousand alerts on one token at once', async () => {
   const { test, accountId } = many;
   const mint = 'crowded';
   const tokenId = (await ensureTokens(test.db, [mint], 'USD')).get(mint) ?? 0n;
@@ -109,16 +109,16 @@ it('ten thousand alerts on one token at once', async () => {
 
   report([
     {
-      what: `firing ${whole(CROWD)} alerts on one token`,
+      title: `firing ${whole(CROWD)} alerts on one token`,
       measured: `${whole((CROWD * 1_000) / firedMs)} alerts/s, events and deliveries with them`,
       baseline: `plain INSERT .. SELECT: ${whole((CROWD * 1_000) / plainMs)}/s`,
       ratio: firedMs / plainMs,
       goal: { atMost: 10 },
     },
     {
-      what: 'creating alerts on that token meanwhile',
+      title: 'creating alerts on that token meanwhile',
       measured: `${spread(created.meanwhile)} (${created.meanwhile.length})`,
-      baseline: `nothing else going on: ${spread(created.idle)}`,
+      baseline: `no other load: ${spread(created.idle)}`,
       ratio: percentile(created.meanwhile, 0.5) / percentile(created.idle, 0.5),
     },
   ]);

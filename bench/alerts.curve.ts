@@ -4,11 +4,11 @@ import { curve } from './support/curve.ts';
 import { percentile, sizesOf, whole } from './support/numbers.ts';
 import { report } from './support/report.ts';
 
-/** Active alerts that the curve goes through: BENCH_CURVE_ALERTS=10000,100000 for a quick look. */
+/** The curve's numbers of active alerts: BENCH_CURVE_ALERTS=10000,100000 for a quick run. */
 const ALERTS = sizesOf('BENCH_CURVE_ALERTS', [10_000, 1_000_000]);
 const TOKENS = Math.max(...ALERTS) / 4;
 
-it('a batch of a thousand prices, with more and more alerts', async () => {
+it('evaluates a batch of a thousand prices, with more and more alerts', async () => {
   const worlds: AlertWorld[] = [];
   try {
     for (const alerts of ALERTS) worlds.push(await anAlertWorld({ alerts, tokens: TOKENS }));

@@ -14,7 +14,7 @@ import { mib, sizeOf, whole } from './support/numbers.ts';
 import { note, report } from './support/report.ts';
 import { databaseBytes } from './support/stored-trades.ts';
 
-/** BENCH_MARKETS=100000 for the figure of the design (250,000 outcomes); the default is a quick look. */
+/** BENCH_MARKETS=100000 for the published figure (250,000 outcomes); the default is a quick run. */
 const MARKETS = sizeOf('BENCH_MARKETS', 20_000);
 const PAGE = 500;
 const START_MS = Date.UTC(2026, 5, 1);
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-/** A whole sweep, a page at a time: no more than one page is ever held. Seconds for all, and for the last tenth of the pages. */
+/** A whole sweep; memory never contains more than one page. Seconds for all, and for the last tenth of the pages. */
 async function sweep(startedAtMs: number): Promise<{ seconds: number; lastTenthSeconds: number; changed: number }> {
   const begunMs = performance.now();
   const lastTenthFrom = Math.floor(MARKETS * 0.9);
@@ -49,7 +49,7 @@ async function sweep(startedAtMs: number): Promise<{ seconds: number; lastTenthS
   return { seconds: (endedMs - begunMs) / 1_000, lastTenthSeconds: (endedMs - lastTenthBegunMs) / 1_000, changed };
 }
 
-/** The market rows, straight from one table into another of the same shape: index, text search and all; seconds. */
+/** The market rows, copied from one table into another of the same shape, with index and text search; seconds. */
 async function copyOfMarkets(): Promise<number> {
   const client = new pg.Client({ connectionString: test.url });
   await client.connect();
@@ -73,7 +73,7 @@ async function copyOfMarkets(): Promise<number> {
   return seconds;
 }
 
-it('two syncs of the catalog, against plain COPY of its markets', async () => {
+it('syncs the catalog twice, against plain COPY of its markets', async () => {
   const rssBefore = process.memoryUsage().rss;
   const first = await sweep(START_MS);
   const second = await sweep(START_MS + HOUR_MS);
@@ -87,8 +87,8 @@ it('two syncs of the catalog, against plain COPY of its markets', async () => {
   expect(stored).toMatchObject({ markets: MARKETS, versions: 0 });
   expect([first.changed, second.changed, missing]).toEqual([MARKETS, 0, 0]);
   const baseline = `COPY ${whole(MARKETS / copySeconds)} markets/s`;
-  const figure = (what: string, seconds: number, goal: Goal) => ({
-    what,
+  const figure = (title: string, seconds: number, goal: Goal) => ({
+    title,
     measured: `${whole(MARKETS / seconds)} markets/s`,
     baseline,
     ratio: copySeconds / seconds,

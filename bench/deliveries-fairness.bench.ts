@@ -10,9 +10,9 @@ import { aDeliveryWorld, type DeliveryWorld } from './support/delivery-world.ts'
 import { percentile, sizeOf, whole } from './support/numbers.ts';
 import { report } from './support/report.ts';
 
-/** BENCH_SECONDS=20 for figures worth keeping; the default is a quick look. */
+/** BENCH_SECONDS=20 for publishable figures; the default is a quick run. */
 const SECONDS = sizeOf('BENCH_SECONDS', 5);
-/** Of the comparison with and without bad endpoints, in turns. */
+/** Rounds with and without bad endpoints, in turns. */
 const ROUNDS = 3;
 /** Deliveries to healthy endpoints, ten times a second. */
 const PER_TICK = 7;
@@ -28,11 +28,11 @@ afterAll(async () => {
   await receiver.stop();
 });
 
-/** Sends at a steady pace and gives the latencies of the healthy endpoints, event stored to POST received. */
+/** Sends at a steady pace and returns the latencies of the healthy endpoints, event stored to POST received. */
 async function steadyLatencies(producer: Producer, healthy: bigint[], bad: bigint[]): Promise<number[]> {
   await receiver.forget({ quickOnly: true });
   const sentAtMs = new Map<string, number>();
-  // The first second is not counted: connections are made then.
+  // The first second, in which connections are opened, is not counted.
   const ticks = 10 + SECONDS * 10;
   for (let tick = 0; tick < ticks; tick += 1) {
     const nextAtMs = performance.now() + 100;
@@ -74,7 +74,7 @@ async function endBad(bad: readonly bigint[]): Promise<void> {
   );
 }
 
-it('100 endpoints, one dead and one that takes 10 s, beside the other 98 alone', async () => {
+it('delivers to 100 endpoints, one dead and one that takes 10 s, beside the other 98 alone', async () => {
   const log = createLogger({ process: 'bench', level: 'warn' });
   const backend = createQueueBackend({ databaseUrl: world.databaseUrl, prefix: 'oddswire', workers: 0, log });
   const producer = createProducer({ backend, log });
@@ -86,14 +86,14 @@ it('100 endpoints, one dead and one that takes 10 s, beside the other 98 alone',
   const beside: number[][] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     without.push(await steadyLatencies(producer, healthy, []));
-    // Another origin, as other receivers are: they share no connections.
+    // A different origin, as with other receivers, so that they share no connections.
     const bad = await world.subscribe(['/dead/1', '/after/10000'], receiver.origin.replace('127.0.0.1', 'localhost'));
     beside.push(await steadyLatencies(producer, healthy, bad));
     await endBad(bad);
   }
   await producer.close();
   await backend.close();
-  // The middle round: on a shared machine one of them always meets a neighbour's burst.
+  // The middle round: on a shared machine some round always coincides with other load.
   const p99 = (rounds: readonly number[][]) =>
     percentile(
       rounds.map((samples) => percentile(samples, 0.99)),
@@ -102,7 +102,7 @@ it('100 endpoints, one dead and one that takes 10 s, beside the other 98 alone',
   const show = (rounds: readonly number[][]) => `p50 ${percentile(rounds.flat(), 0.5)} ms, p99 ${p99(rounds)} ms`;
   report([
     {
-      what: `p99 of 98 endpoints beside a dead and a slow one, ${whole(beside.flat().length)} deliveries`,
+      title: `p99 of 98 endpoints beside a dead and a slow one, ${whole(beside.flat().length)} deliveries`,
       measured: show(beside),
       baseline: `without the two: ${show(without)}`,
       ratio: p99(beside) / p99(without),

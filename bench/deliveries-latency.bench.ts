@@ -17,9 +17,9 @@ import { aDeliveryWorld, type DeliveryWorld } from './support/delivery-world.ts'
 import { percentile, sizeOf, whole } from './support/numbers.ts';
 import { report } from './support/report.ts';
 
-/** BENCH_SECONDS=20 for figures worth keeping; the default is a quick look. */
+/** BENCH_SECONDS=20 for publishable figures; the default is a quick run. */
 const SECONDS = sizeOf('BENCH_SECONDS', 5);
-/** Alerts that the fresh processes get used to; not counted. */
+/** Alerts for the warm-up of the fresh processes; not counted. */
 const WARM_UP = 20;
 
 let receiver: BareReceiver;
@@ -44,7 +44,7 @@ const EVENTS_OF_TOKENS = sql(
   'SELECT event_id, token_id FROM alert WHERE event_id IS NOT NULL',
 );
 
-/** One alert a token, each price stored as the poller does, at a steady pace. */
+/** One alert per token, with prices stored as by the poller, at a steady pace. */
 async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
   const { db, accountId } = world;
   const mints = Array.from({ length: WARM_UP + SECONDS * 20 }, (_, index) => `token-${index}`);
@@ -72,20 +72,17 @@ async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
   }
   const arrivals = await receiver.arrivals(tokenIds.length);
   const order = new Map(
-    (await db.query<{ event_id: string; token_id: string }>(EVENTS_OF_TOKENS)).map((row) => [
-      row.event_id,
-      row.token_id,
-    ]),
+    (await db.query<{ eventId: string; tokenId: bigint }>(EVENTS_OF_TOKENS)).map((row) => [row.eventId, row.tokenId]),
   );
   const latenciesMs = arrivals.map(([eventId, atMs]) => {
-    const index = tokenIds.findIndex((tokenId) => String(tokenId) === order.get(eventId));
+    const index = tokenIds.findIndex((tokenId) => tokenId === order.get(eventId));
     return atMs - (seenAtMs[index] ?? Number.NaN);
   });
   return { latenciesMs: latenciesMs.slice(WARM_UP), storingMs: storingMs.slice(WARM_UP) };
 }
 
 describe.each(['postgres', 'redis'] as const)('over %s', (kind) => {
-  it.skipIf(!isAvailable(kind))('from a price seen to its POST at the receiver', async () => {
+  it.skipIf(!isAvailable(kind))('measures a price from its receipt to its POST at the receiver', async () => {
     const prefix = `b${randomBytes(6).toString('hex')}`;
     const redisUrl = kind === 'redis' ? inject('redisUrl') : null;
     const log = createLogger({ process: 'bench', level: 'warn' });
@@ -106,7 +103,7 @@ describe.each(['postgres', 'redis'] as const)('over %s', (kind) => {
     await backend.close();
     report([
       {
-        what: `price seen to POST received, ${kind}, ${seen.latenciesMs.length} alerts`,
+        title: `price seen to POST received, ${kind}, ${seen.latenciesMs.length} alerts`,
         measured: `p50 ${percentile(seen.latenciesMs, 0.5)} ms, p99 ${percentile(seen.latenciesMs, 0.99)} ms`,
         baseline: `storing the price alone: p50 ${whole(percentile(seen.storingMs, 0.5))} ms`,
         ratio: percentile(seen.latenciesMs, 0.5) / percentile(seen.storingMs, 0.5),

@@ -4,7 +4,7 @@ import { deliveryRate } from './support/delivery-rate.ts';
 import { sizeOf, whole } from './support/numbers.ts';
 import { report } from './support/report.ts';
 
-/** BENCH_DELIVERIES=20000 for figures worth keeping; the default is a quick look. */
+/** BENCH_DELIVERIES=20000 for publishable figures; the default is a quick run. */
 const DELIVERIES = sizeOf('BENCH_DELIVERIES', 2_000);
 
 let receiver: BareReceiver;
@@ -17,11 +17,11 @@ it.each([
   ['10 endpoints', { endpoints: 10 }],
   ['1,000 endpoints', { endpoints: 1_000 }],
   ['10 endpoints that take 100 ms', { endpoints: 10, kind: 'after/100' }],
-])('deliveries/s to %s, beside a bare undici loop to the same receiver', async (what, load) => {
+])('delivers to %s, beside a bare undici loop to the same receiver', async (receivers, load) => {
   const { own, bare } = await deliveryRate(receiver, { deliveries: DELIVERIES, ...load });
   report([
     {
-      what: `${whole(DELIVERIES)} deliveries to ${what}`,
+      title: `${whole(DELIVERIES)} deliveries to ${receivers}`,
       measured: `${whole(own)} deliveries/s`,
       baseline: `bare loop ${whole(bare)} posts/s`,
       ratio: own / bare,

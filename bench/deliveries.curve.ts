@@ -5,9 +5,9 @@ import { deliveryRate } from './support/delivery-rate.ts';
 import { sizeOf, sizesOf, whole } from './support/numbers.ts';
 import { note, report } from './support/report.ts';
 
-/** Endpoints that the curve goes through. */
+/** The curve's numbers of endpoints. */
 const ENDPOINTS = sizesOf('BENCH_CURVE_ENDPOINTS', [1, 100, 10_000]);
-/** In each point; one for each endpoint at least. */
+/** Deliveries per point; at least one for each endpoint. */
 const DELIVERIES = sizeOf('BENCH_CURVE_DELIVERIES', 10_000);
 
 let receiver: BareReceiver;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => receiver.stop());
 
-it('deliveries/s to more and more endpoints', async () => {
+it('delivers to more and more endpoints', async () => {
   const points: CurvePoint[] = [];
   for (const endpoints of ENDPOINTS) {
     const { own, bare } = await deliveryRate(receiver, { deliveries: Math.max(DELIVERIES, endpoints), endpoints });

@@ -7,12 +7,12 @@ import { tableOf } from './support/figure-table.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the bench files of a run leave their figures. */
+    /** The folder for the figures of a run's bench files. */
     figuresDir: string;
   }
 }
 
-/** One table of all figures at the end of a run, by bench file, with the notes below it; also of a run that failed half-way. */
+/** Prints one table of all figures at the end of a run, by bench file, with the notes below it; also of a failed run. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'oddswire-figures-'));
   project.provide('figuresDir', directory);

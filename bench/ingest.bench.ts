@@ -5,7 +5,7 @@ import { note, report } from './support/report.ts';
 import { databaseBytes } from './support/stored-trades.ts';
 import { BATCH, copyTape, ingest, OUTCOMES, preparePartitions, storedCounts } from './support/tape.ts';
 
-/** BENCH_TRADES=10000000 for the figure of the design; the default is a quick look. */
+/** BENCH_TRADES=10000000 for the published figure; the default is a quick run. */
 const TRADES = sizeOf('BENCH_TRADES', 100_000);
 
 let test: TestDatabase;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-it('trades with all candles, against plain COPY into the same table', async () => {
+it('ingests trades with all candles, against plain COPY into the same table', async () => {
   const all = { from: 0, count: TRADES };
   await preparePartitions(test.db, all);
   const { seconds, writtenAtMs } = await ingest(test.db, all);
@@ -24,7 +24,7 @@ it('trades with all candles, against plain COPY into the same table', async () =
   const copySeconds = await copyTape(test.url, all);
   report([
     {
-      what: `ingest of ${whole(TRADES)} trades over ${OUTCOMES} outcomes, ${whole(stored.candles)} candles`,
+      title: `ingest of ${whole(TRADES)} trades over ${OUTCOMES} outcomes, ${whole(stored.candles)} candles`,
       measured: `${whole(TRADES / seconds)} trades/s`,
       baseline: `COPY ${whole(TRADES / copySeconds)} rows/s`,
       ratio: copySeconds / seconds,

@@ -6,11 +6,11 @@ import { note, report } from './support/report.ts';
 import { databaseBytes, settle } from './support/stored-trades.ts';
 import { copyTape, ingest, preparePartitions, storedCounts, storeTape } from './support/tape.ts';
 
-/** Stored trades that a curve goes through: BENCH_CURVE_TRADES=100000,1000000 for a quick look. */
+/** The curve's numbers of stored trades: BENCH_CURVE_TRADES=100000,1000000 for a quick run. */
 const STORED = sizesOf('BENCH_CURVE_TRADES', [1_000_000, 10_000_000, 50_000_000]);
-/** Trades that are ingested on top of them. */
+/** Trades that are ingested after them. */
 const FRESH = sizeOf('BENCH_CURVE_FRESH', 100_000);
-/** Ingested first and not counted: plans are made, pages of the indexes come into memory. */
+/** A warm-up that is not counted: it creates plans and loads index pages into memory. */
 const WARM_UP = 20_000;
 
 async function onTopOf(stored: number): Promise<CurvePoint> {
@@ -47,9 +47,9 @@ async function onTopOf(stored: number): Promise<CurvePoint> {
   }
 }
 
-it('trades with all candles, on top of more and more history', async () => {
+it('ingests trades with all candles, on top of more and more history', async () => {
   const points: CurvePoint[] = [];
   for (const stored of STORED) points.push(await onTopOf(stored));
-  // Flat means within a fifth, which is the difference between two runs.
+  // Flat means within a fifth, the usual difference between two runs.
   report(curve(`ingest of ${whole(FRESH)} trades`, points, { atLeast: 0.8 }));
 });

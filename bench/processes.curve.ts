@@ -14,7 +14,7 @@ import { storeHistory } from './support/stored-history.ts';
 import { settle } from './support/stored-trades.ts';
 import { preparePartitions, storedCounts, writeTape } from './support/tape.ts';
 
-/** Processes of a kind that each curve goes through. */
+/** The curves' numbers of processes of a kind. */
 const PROCESSES = sizesOf('BENCH_CURVE_PROCESSES', [1, 2]);
 const DELIVERIES = sizeOf('BENCH_CURVE_DELIVERIES', 10_000);
 const FRESH_TRADES = sizeOf('BENCH_CURVE_FRESH', 100_000);
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await receiver.stop();
   note(
-    'one machine runs the processes, their client or receiver, and Postgres: two of a kind can gain what cores are left',
+    'one machine runs the processes, their client or receiver, and Postgres: two of a kind can use only the free cores',
   );
 });
 
@@ -38,7 +38,7 @@ function point(processes: number, rate: number, unit: string): CurvePoint {
   return { size, measured: `${whole(rate)} ${unit}/s`, value: rate };
 }
 
-it('deliveries/s with more deliverers', async () => {
+it('delivers with more and more deliverers', async () => {
   const points: CurvePoint[] = [];
   for (const deliverers of PROCESSES) {
     const { own } = await deliveryRate(receiver, { deliveries: DELIVERIES, endpoints: 100, deliverers });
@@ -47,7 +47,7 @@ it('deliveries/s with more deliverers', async () => {
   report(curve('deliverers, 100 endpoints', points));
 });
 
-it('reads/s with more APIs, the client using all of them', async () => {
+it('answers reads with more and more APIs, the client using all of them', async () => {
   const database = await createTestDatabase();
   try {
     const ids = await storeHistory(database.db, { markets: MARKETS, trades: 10 * MARKETS, days: 30 });
@@ -72,7 +72,7 @@ it('reads/s with more APIs, the client using all of them', async () => {
 
 const MARKS_LEFT = sql('bench_marks_left', `SELECT count(*)::int AS marks FROM mark WHERE stage = 'fold-candles'`);
 
-/** Folds a backlog of trades with so many aggregators; minutes of outcomes per second, from the first to the last. */
+/** Folds a backlog of trades with this many aggregators; minutes of outcomes per second, from the first to the last. */
 async function foldRate(aggregators: number): Promise<number> {
   const test = await createTestDatabase();
   const left = async () => (await test.db.query<{ marks: number }>(MARKS_LEFT))[0]?.marks ?? 0;
@@ -95,7 +95,7 @@ async function foldRate(aggregators: number): Promise<number> {
       );
     }
     await Promise.all(processes.map((item) => item.start()));
-    // The first look that finds some folded begins the measurement: processes take their time to start.
+    // Processes take time to start, so the measurement begins when the first minutes are folded.
     let begun: { atMs: number; marks: number } | undefined;
     for (let marks = waiting; marks > 0; marks = await left()) {
       if (marks < waiting) begun ??= { atMs: performance.now(), marks };
@@ -110,7 +110,7 @@ async function foldRate(aggregators: number): Promise<number> {
   }
 }
 
-it('minutes folded/s with more aggregators', async () => {
+it('folds minutes with more and more aggregators', async () => {
   const points: CurvePoint[] = [];
   for (const aggregators of PROCESSES) points.push(point(aggregators, await foldRate(aggregators), 'minutes'));
   report(curve('aggregators', points));

@@ -3,9 +3,9 @@ import { Session } from 'node:inspector';
 import { basename, join } from 'node:path';
 
 /**
- * Profiles the process that imports it, from start to exit, into the folder that its own URL names: `--import
- * file:///…/profile-hook.mjs?folder=/tmp/x`. Node 20 takes no `--cpu-prof` from NODE_OPTIONS. A process that is killed
- * instead of exiting, such as a vitest worker, emits `profile-end` with a name on `process` before.
+ * Profiles the process that imports it, from start to exit, into the folder in its own URL: `--import
+ * file:///…/profile-hook.mjs?folder=/tmp/x`. Node 20 accepts no `--cpu-prof` in NODE_OPTIONS. A process that will be killed
+ * instead of exiting, such as a vitest worker, first emits `profile-end` with a name on `process`.
  */
 const folder = new URL(import.meta.url).searchParams.get('folder') ?? '.';
 const session = new Session();

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run bench:profile -- <bench>...            runs benches with every process of theirs profiled, then says where the time went
-// npm run bench:profile -- <file.cpuprofile>...  says that of profiles there are; they open in Chrome's DevTools, too
+// npm run bench:profile -- <bench>...            runs benches, profiles all of their processes and prints the time by function
+// npm run bench:profile -- <file.cpuprofile>...  prints the same of existing profiles; Chrome's DevTools open them, too
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync } from 'node:fs';

@@ -8,12 +8,12 @@ import { note, report } from './support/report.ts';
 import { storeHistory } from './support/stored-history.ts';
 import { databaseBytes } from './support/stored-trades.ts';
 
-/** BENCH_TRADES=1000000 for the figure of the design; BENCH_SECONDS is the length of one measurement. */
+/** BENCH_TRADES=1000000 for the published figure; BENCH_SECONDS is the length of one measurement. */
 const TRADES = sizeOf('BENCH_TRADES', 100_000);
 const SECONDS = sizeOf('BENCH_SECONDS', 1);
 const MARKETS = 2_000;
 const DAYS = 60;
-/** Paths whose answers the bare server is taught. */
+/** Paths whose answers the bare server copies. */
 const TAUGHT = 50;
 
 let database: TestDatabase;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('reads, beside a bare server that sends the same bytes', async () => {
+it('answers reads, beside a bare server that sends the same bytes', async () => {
   const figures: Figure[] = [];
   for (const [name, pathOf] of Object.entries(ROUTES)) {
     for (const [label, count] of [
@@ -48,7 +48,7 @@ it('reads, beside a bare server that sends the same bytes', async () => {
       const again = await readRate([api.address], { paths, length });
       const rate = (ours.rate + again.rate) / 2;
       figures.push({
-        what: `${name}, ${label}`,
+        title: `${name}, ${label}`,
         measured: `${whole(rate)} requests/s, p99 ${Math.max(ours.p99Ms, again.p99Ms)} ms`,
         baseline: `bare server ${whole(theirs.rate)} requests/s`,
         ratio: rate / theirs.rate,

@@ -8,20 +8,20 @@ import { note, report } from './support/report.ts';
 import { storeHistory } from './support/stored-history.ts';
 import { databaseBytes } from './support/stored-trades.ts';
 
-/** Markets that the curve goes through: BENCH_CURVE_MARKETS=1000,10000 for a quick look. */
+/** The curve's numbers of markets: BENCH_CURVE_MARKETS=1000,10000 for a quick run. */
 const MARKETS = sizesOf('BENCH_CURVE_MARKETS', [1_000, 100_000]);
 const TRADES_PER_MARKET = 20;
 const DAYS = 60;
-/** Markets that are read in one pass, each once: any that is read again within a second would be answered from memory. */
+/** Markets of one pass, each read once: a second read within a second would be answered from memory. */
 const PASS = Math.min(1_000, ...MARKETS);
 const ANSWERS_LIVE_MS = 1_000;
 /** The first is not counted. */
 const PASSES = 6;
-/** Pages that are read one after another, when a list has as many. */
+/** Pages read one after another, if the list has as many. */
 const PAGES = 50;
 const SEARCHES = 40;
 
-/** Requests per second over each market of a pass, passes over other markets as far as there are any. */
+/** Requests per second over each market of a pass; successive passes use other markets as far as possible. */
 async function pointReads(api: Api, marketIds: readonly string[], pathOf: (id: string) => string): Promise<number> {
   const stride = Math.floor(marketIds.length / PASS);
   const rates: number[] = [];
@@ -51,7 +51,7 @@ async function timedRead(api: Api, path: string): Promise<{ ms: number; page: Pa
 /** Milliseconds per page of whole walks through all markets; each walk reads at least this number of pages. */
 async function listPages(api: Api, markets: number): Promise<number[]> {
   const samples: number[] = [];
-  // Another page size is another list: nothing of the walk before answers it.
+  // A different page size makes a different list, which the cache of the previous walk cannot answer.
   for (let limit = 100; samples.length < PAGES; limit--) {
     let cursor: string | null = '';
     let seen = 0;
@@ -124,7 +124,7 @@ async function measure(api: Api, ids: readonly string[]): Promise<Map<string, Cu
   return points;
 }
 
-it('reads, with more and more markets', async () => {
+it('answers reads with more and more markets', async () => {
   const all: Reads[] = [];
   for (const markets of MARKETS) all.push(await readsOf(markets));
   for (const name of all[0]?.points.keys() ?? []) {

@@ -26,8 +26,8 @@ interface Source {
 }
 
 /**
- * Compares our candles of one Kalshi market (of its Yes outcome, which all of its trades are kept under) with the venue's own.
- * Days are left out: the venue's are days of New York. Returns the exit code.
+ * Compares our candles of one Kalshi market (of its Yes outcome, which stores all of its trades) with the venue's own.
+ * Days are skipped, because the venue's days are days of New York. Returns the exit code.
  */
 export async function compareWithVenue(
   options: AuditOptions,
@@ -81,7 +81,7 @@ function printDisagreements(
   }
 }
 
-/** The range of the compared candles: outside of it the venue has no candles. */
+/** The range of the compared candles: the venue has no candles outside of it. */
 function rangeOf(candles: readonly Candlestick[], seconds: number): { start: number; end: number } {
   const start = candles[0]?.start ?? 0;
   return { start, end: (candles.at(-1)?.start ?? start) + seconds };
@@ -119,7 +119,7 @@ async function askVenue(
   }
 }
 
-/** A recorded answer: anywhere in it the list `candlesticks` that belongs to the ticker, or the only one there is. */
+/** A recorded answer: the list `candlesticks` of the ticker, at any depth, or the only such list. */
 async function readRecorded(path: string, ticker: string): Promise<Source> {
   let json: unknown;
   try {
@@ -129,14 +129,14 @@ async function readRecorded(path: string, ticker: string): Promise<Source> {
   }
   const lists = listsIn(json);
   const named = lists.find((list) => list.ticker === ticker) ?? (lists.length === 1 ? lists[0] : undefined);
-  if (!named) throw new OddswireError('unreadable_file', `${path} holds no candlesticks of ${ticker}`);
+  if (!named) throw new OddswireError('unreadable_file', `${path} contains no candlesticks of ${ticker}`);
   const ends = named.rows
     .map((row) => Number((row as { end_period_ts?: unknown }).end_period_ts))
     .sort((a, b) => a - b);
   const gaps = ends.slice(1).map((end, index) => end - (ends[index] ?? end));
   const minutes = [1, 60, 1440].find((each) => gaps.includes(each * MINUTE_SECONDS)) as CandlestickMinutes | undefined;
   if (minutes === undefined || minutes === 1440) {
-    throw new OddswireError('unreadable_file', `${path} holds no candlesticks of a minute or an hour`);
+    throw new OddswireError('unreadable_file', `${path} contains no candlesticks of a minute or an hour`);
   }
   return { minutes, candles: parseCandlesticks(named.rows, minutes) };
 }

@@ -7,20 +7,20 @@ export interface AuditOptions {
   /** `[start, end)`, epoch seconds. */
   range: { start: number; end: number };
   repair: boolean;
-  /** The venue's own candles to compare ours with: asked of the venue, or a recorded answer in a file. */
+  /** The source of the venue's own candles: the venue itself, or a recorded answer in a file. */
   against?: { kind: 'venue' } | { kind: 'file'; path: string };
   json: boolean;
-  /** Differences printed. */
+  /** The maximum of printed differences. */
   limit: number;
 }
 
 export const AUDIT_USAGE = `usage: npm run audit -- candles --venue VENUE [--market ID] [--from TIME] [--to TIME] [--repair] [--json] [--limit N]
        npm run audit -- candles --venue kalshi --market TICKER [--from TIME] [--to TIME] --against venue|FILE
 
-  Compares the stored candles with a fold of the stored trades and prints the differences; --repair mends them.
-  --against compares them with the venue's own candlesticks instead, asked of the venue or read from a recorded answer.
+  Compares the stored candles with a fold of the stored trades and prints the differences; --repair folds those minutes again.
+  --against compares them with the venue's own candlesticks instead, requested from the venue or read from a recorded answer.
   TIME is epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); the default is the last 7 days.
-  Exit code: 0 nothing differs or all was mended, 1 something differs.`;
+  Exit code: 0 no differences or all repaired, 1 differences.`;
 
 const OPTIONS = {
   venue: { type: 'string' },
@@ -36,12 +36,12 @@ const OPTIONS = {
 const DEFAULT_SECONDS = 7 * 86_400;
 const DEFAULT_LIMIT = 50;
 
-/** The arguments behind `npm run audit --`. @throws UsageError naming everything that is wrong. */
+/** Parses the arguments of `npm run audit --`. @throws UsageError that names every problem */
 export function parseAuditArguments(argv: readonly string[], nowSeconds: number): AuditOptions {
   const problems: string[] = [];
   const given = readArguments(argv, OPTIONS, problems);
   const { words, texts, flags } = given;
-  if (words.length !== 1 || words[0] !== 'candles') problems.push('say what to audit: candles');
+  if (words.length !== 1 || words[0] !== 'candles') problems.push('name the data to audit: candles');
   const venue = readChoice(given, 'venue', VENUE_NAMES, problems);
   if (!texts.has('venue')) problems.push(`--venue must be one of ${VENUE_NAMES.join(', ')}`);
   const moment = (name: 'from' | 'to', fallback: number): number => {
@@ -55,7 +55,8 @@ export function parseAuditArguments(argv: readonly string[], nowSeconds: number)
   if (start >= end) problems.push('--from must be before --to');
   const limit = readWholeNumber(given, 'limit', { fallback: DEFAULT_LIMIT, max: 1_000_000_000 }, problems);
   const [market, against] = [texts.get('market'), texts.get('against')];
-  if (against !== undefined && flags.has('repair')) problems.push('--repair mends from our own trades, not --against');
+  if (against !== undefined && flags.has('repair'))
+    problems.push('--repair uses our own trades and cannot be combined with --against');
   if (against !== undefined && (venue !== 'kalshi' || market === undefined)) {
     problems.push('--against needs --venue kalshi, which has candles of its own, and --market');
   }

@@ -4,7 +4,7 @@ import type { AuditedOutcome, CandleDifference, CandleValues } from '../src/stor
 
 const FIELDS = ['open', 'high', 'low', 'close', 'volume', 'notional', 'trades'] as const;
 
-/** One line for a person: where, and which fields differ. */
+/** One line for a person: the place, and the fields that differ. */
 export function describeDifference(difference: CandleDifference, outcome: AuditedOutcome | undefined): string {
   const { stored, folded, bucket, intervalSeconds } = difference;
   const place = `${outcome?.marketId ?? '?'} ${outcome?.outcomeId ?? difference.tokenId} ${intervalName(intervalSeconds)} ${time(bucket)}`;
@@ -14,7 +14,7 @@ export function describeDifference(difference: CandleDifference, outcome: Audite
   return `${place}  ${fields.map((name) => `${name} ${stored[name]}, trades say ${folded[name]}`).join('; ')}`;
 }
 
-/** One line for a person: a bucket in which a venue's own candle says something else. */
+/** One line for a person: a bucket in which the venue's own candle differs. */
 export function describeDisagreement({ start, field, ours, theirs }: CandleDisagreement): string {
   return `${time(start)}  ${field}: ours ${ours ?? 'none'}, the venue's ${theirs ?? 'none'}`;
 }

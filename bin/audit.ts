@@ -18,7 +18,7 @@ await runOperatorCommand<AuditOptions>({
 
 async function auditStored(options: AuditOptions, { db, config }: CommandContext): Promise<number> {
   const { venue, marketId, repair, json, limit } = options;
-  // Below the retention floor trades were dropped and their candles kept: there is nothing to compare with.
+  // Trades below the retention floor were dropped and their candles kept, so they cannot be compared.
   const floor = Math.ceil(Date.now() / 1000 / DAY_SECONDS - config.retention.tradesDays) * DAY_SECONDS;
   const range = { ...options.range, start: Math.max(options.range.start, floor) };
   let outcomes = 0;
@@ -39,8 +39,8 @@ async function auditStored(options: AuditOptions, { db, config }: CommandContext
     }
   }
   if (found > limit) process.stderr.write(`${found - limit} more differences are not shown (--limit)\n`);
-  const mended = repair && found > 0 ? ', all mended' : '';
-  process.stderr.write(`${outcomes} outcomes audited, ${found} candles differ${mended}\n`);
+  const repaired = repair && found > 0 ? ', all repaired' : '';
+  process.stderr.write(`${outcomes} outcomes audited, ${found} candles differ${repaired}\n`);
   if (outcomes === 0 && marketId !== undefined) process.stderr.write(`${venue} has no market ${marketId}\n`);
   return found === 0 || repair ? 0 : 1;
 }

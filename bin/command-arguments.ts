@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { OddswireError } from '../src/domain/values/errors.ts';
 
-/** Arguments that make no sense; `problems` names every one. */
+/** Invalid arguments; `problems` lists every one. */
 export class UsageError extends OddswireError {
   readonly problems: readonly string[];
 
@@ -17,14 +17,14 @@ export type OptionTypes = Readonly<Record<string, { type: 'string' } | { type: '
 export interface CommandArguments {
   /** The positional arguments, in order. */
   words: string[];
-  /** Texts of options, the last one given. */
+  /** The values of options; the last one of a repeated option. */
   texts: Map<string, string>;
   flags: Set<string>;
 }
 
 /**
- * The parsed arguments of a command. Unknown options and options without their value are added to `problems`:
- * the strict mode of `parseArgs` stops at the first problem, and an operator needs all of them.
+ * The parsed arguments of a command. Adds unknown options and options without their value to `problems`:
+ * the strict mode of `parseArgs` stops at the first problem, but an operator needs all of them.
  */
 export function readArguments(argv: readonly string[], options: OptionTypes, problems: string[]): CommandArguments {
   const words: string[] = [];
@@ -48,7 +48,7 @@ export function readArguments(argv: readonly string[], options: OptionTypes, pro
   return { words, texts, flags };
 }
 
-/** The one of `choices` that an option names; absent, or a problem, when it names none. */
+/** The choice of an option; undefined when it is absent or, with a problem, unknown. */
 export function readChoice<Choice extends string>(
   { texts }: CommandArguments,
   name: string,
@@ -61,7 +61,7 @@ export function readChoice<Choice extends string>(
   return choice;
 }
 
-/** The whole number from 0 to `max` that an option gives, else `fallback`. */
+/** The whole number from 0 to `max` of an option, else `fallback`. */
 export function readWholeNumber(
   { texts }: CommandArguments,
   name: string,
@@ -77,14 +77,14 @@ export function readWholeNumber(
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A length of time as an operator types it (`30s`, `90m`, `24h`, `7d`), in milliseconds. */
+/** A duration as an operator types it (`30s`, `90m`, `24h`, `7d`), in milliseconds. */
 export function parseSpan(text: string): number | null {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const unitMs = UNITS_MS[unit ?? ''];
   return count === undefined || unitMs === undefined ? null : Number(count) * unitMs;
 }
 
-/** A moment as an operator types it: epoch seconds, or a date or time in ISO 8601 (UTC unless it says otherwise). */
+/** A time as an operator types it: epoch seconds, or a date or time in ISO 8601 (UTC unless it has a zone). */
 export function parseMoment(text: string): number | null {
   if (/^\d{1,12}$/.test(text)) return Number(text);
   if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) return null;

@@ -7,35 +7,35 @@ import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
 import { logLevelOf } from './log-level.ts';
 
 /**
- * The embedded Postgres as a process: up until SIGTERM or SIGINT, or until the runner is gone. Tells the runner its URL
- * over the channel, never in a log.
+ * The embedded Postgres as a process: runs until SIGTERM or SIGINT, or until the runner ends. Sends its URL to the runner
+ * over the channel, never to a log.
  */
 
-/** When the runner was killed, its other processes are finishing their work now. */
+/** After a kill of the runner, its other processes have this time to finish their work. */
 const CLIENTS_MS = 18_000;
 
 const log = createLogger({ process: 'db', level: logLevelOf(process.env) });
 const dataDir = process.env['DATA_DIR'] || VARIABLES.DATA_DIR.default || '.data';
 
 let stopping = false;
-let tellToStop: (order: { letClientsFinish: boolean }) => void = () => undefined;
+let requestStop: (order: { letClientsFinish: boolean }) => void = () => undefined;
 const order = new Promise<{ letClientsFinish: boolean }>((resolve) => {
-  tellToStop = resolve;
+  requestStop = resolve;
 });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => tellToStop({ letClientsFinish: false }));
+  process.on(signal, () => requestStop({ letClientsFinish: false }));
 }
-process.on('disconnect', () => tellToStop({ letClientsFinish: true }));
+process.on('disconnect', () => requestStop({ letClientsFinish: true }));
 
 async function main(): Promise<number> {
   const server = await startEmbeddedPostgres({ dataDir, log });
   const { adopted, location, port, pid: serverPid } = server;
-  log.info({ adopted, location, port, serverPid }, 'the embedded database is up');
+  log.info({ adopted, location, port, serverPid }, 'the embedded database is ready');
   process.send?.({ type: 'ready', url: server.url, adopted, serverPid });
   const { letClientsFinish } = await Promise.race([order, lossOf(server)]);
   stopping = true;
   if (letClientsFinish && (await server.untilUnused(CLIENTS_MS))) {
-    log.info('the next runner takes the database over');
+    log.info('the next runner takes over the database');
     return 0;
   }
   await server.stop();
@@ -47,7 +47,7 @@ async function lossOf(server: EmbeddedPostgres): Promise<never> {
   await server.lost;
   // Stopping ends the connection too, and nothing listens on it afterwards.
   if (stopping) return new Promise(() => undefined);
-  throw new Error('the embedded database ended by itself');
+  throw new Error('the embedded database ended unexpectedly');
 }
 
 main().then(
@@ -58,7 +58,7 @@ main().then(
       process.stderr.write(`oddswire db: ${error.message}\n`);
       process.exit(EXIT_CONFIG);
     }
-    log.error({ err: error }, 'the database process cannot go on');
+    log.error({ err: error }, 'the database process failed');
     process.exit(1);
   },
 );

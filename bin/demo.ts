@@ -10,17 +10,17 @@ import { runInTerminal } from './terminal.ts';
 
 /** `npm run demo`: `npm start` with a simulated exchange to poll and a receiver to deliver to. */
 
-/** The banner comes by then, with or without a price (DESIGN section 3 promises 15 s). */
+/** The banner appears after at most this time, with or without a price. */
 const BANNER_BY_MS = 13_000;
 const LOOK_EVERY_MS = 100;
 const RENEW_EVERY_MS = 20_000;
 const MARKETS = 25;
 
-// The banner has to stay readable.
+// The banner must stay readable.
 process.env['LOG_LEVEL'] ||= 'warn';
 
 await runInTerminal(async ({ environment, dataDir, log, signal }) => {
-  // A cluster of its own: simulated markets do not belong among real ones.
+  // A cluster of its own, because simulated markets must not mix with real ones.
   const demoDir = join(dataDir, 'demo');
   const setup = await setUpDemo(demoDir, environment, log);
   return {
@@ -30,7 +30,7 @@ await runInTerminal(async ({ environment, dataDir, log, signal }) => {
     onStarted(apiUrl) {
       const api = connectDemoApi(apiUrl, setup.apiKey, signal);
       tell(api, apiUrl, setup, demoDir, signal).catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ reason: asError(error).message }, 'the demo sets no more alerts');
+        if (!signal.aborted) log.warn({ reason: asError(error).message }, 'the demo stopped setting alerts');
       });
     },
   };
@@ -48,7 +48,7 @@ async function tell(
   const found = await Promise.race([search.found, delay(Math.max(0, BANNER_BY_MS - performance.now()), null)]);
   if (signal.aborted) return;
   console.log(bannerText({ ...facts, marketId: found?.marketId ?? null, outcomeId: found?.outcomeId ?? null }));
-  if (found === null) console.log(`no price yet: ${search.whyNot()}`);
+  if (found === null) console.log(`no price yet: ${search.obstacle()}`);
   const { afterMs, marketId } = await search.found;
   console.log(`first price served after ${afterMs} ms (market ${marketId})`);
   await keepAlerts(api, setup, signal);
@@ -57,12 +57,12 @@ async function tell(
 interface FirstPrice {
   readonly marketId: string;
   readonly outcomeId: string;
-  /** From the start of this process. */
+  /** Measured from the start of this process. */
   readonly afterMs: number;
 }
 
-/** Waits until the API serves a market with a price; `whyNot` holds the latest obstacle. */
-function searchPrice(api: DemoApi, signal: AbortSignal): { found: Promise<FirstPrice>; whyNot: () => string } {
+/** Waits until the API serves a market with a price; `obstacle` returns the latest reason to wait. */
+function searchPrice(api: DemoApi, signal: AbortSignal): { found: Promise<FirstPrice>; obstacle: () => string } {
   let reason = 'no market yet';
 
   async function look(): Promise<FirstPrice | null> {
@@ -88,10 +88,10 @@ function searchPrice(api: DemoApi, signal: AbortSignal): { found: Promise<FirstP
     }
   }
 
-  return { found: search(), whyNot: () => reason };
+  return { found: search(), obstacle: () => reason };
 }
 
-/** Events should appear by themselves, for as long as the demo runs; an API that is away for a moment comes back. */
+/** Keeps events coming for as long as the demo runs; a short outage of the API is retried. */
 async function keepAlerts(api: DemoApi, setup: DemoSetup, signal: AbortSignal): Promise<void> {
   const alerts = await openDemoAlerts(setup.alertsFile);
   let isFirst = true;
@@ -105,7 +105,7 @@ async function keepAlerts(api: DemoApi, setup: DemoSetup, signal: AbortSignal): 
       isFirst = false;
       await alerts.renew(api, webhookId, markets);
     } catch (error) {
-      if (!signal.aborted && !hasComplained) console.log(`demo: ${asError(error).message}; trying again`);
+      if (!signal.aborted && !hasComplained) console.log(`demo: ${asError(error).message}; retrying`);
       hasComplained = true;
     }
     await delay(RENEW_EVERY_MS, undefined, { signal });

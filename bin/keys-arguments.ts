@@ -25,19 +25,19 @@ export const KEYS_USAGE = `usage: npm run --silent keys -- create --account A --
        npm run --silent keys -- accounts [--json]
        npm run --silent keys -- quota --account A [--webhooks N] [--alerts N] [--wallets N] [--rate N] [--cold-reads N] [--json]
 
-  create    makes a key, and the account if there is none of that name; the key is shown this once
-  list      keys with their scopes, expiry and last use; never what they consist of
-  revoke    ends a key within a second, for good
-  accounts  every account and what it has
-  quota     shows the limits of an account, after setting those that are given
+  create    creates a key, and the account if it does not exist; the key is shown only once
+  list      lists keys with their scopes, expiry and last use, never the keys themselves
+  revoke    ends a key within a second, permanently
+  accounts  lists every account with its usage and limits
+  quota     sets the given limits of an account and shows all of its limits
 
   A and N have 1 to 100 characters. S is one of ${SCOPES.join(', ')}; the default is all of them.
   TIME is an age from now (12h, 90d), epoch seconds or ISO 8601 (2027-01-01, 2027-01-01T12:00Z); the default is never.
-  --webhooks, --alerts and --wallets are what an account may have at once, --rate its requests and --cold-reads its cold
-  reads per minute: a whole number, or "default" for what the configuration says. --rate 0 is no limit.
-  Exit code: 0 done, 1 not done (no such key, no such account), 2 a wrong call.`;
+  --webhooks, --alerts and --wallets limit the number that an account may have, --rate its requests per minute and
+  --cold-reads its cold reads per minute: a whole number, or "default" for the configured value. --rate 0: no limit.
+  Exit code: 0 done, 1 not done (no such key, no such account), 2 wrong arguments.`;
 
-/** Options that give a limit, and whose. */
+/** The options of limits, with their names in the API. */
 const LIMITS = {
   webhooks: 'webhooks',
   alerts: 'alerts',
@@ -61,17 +61,17 @@ const VERBS = Object.keys(OPTIONS) as Verb[];
 const MAX_NAME_LENGTH = 100;
 /** The maximum of a Postgres integer column. */
 const MAX_LIMIT = 2_147_483_647;
-/** The last moment of the year 9999: later ones are typing errors. */
+/** The last second of the year 9999: later times are probably typing errors. */
 const MAX_EXPIRY_MS = 253_402_300_799_000;
 
-/** The arguments behind `npm run keys --`. @throws UsageError naming everything that is wrong. */
+/** Parses the arguments of `npm run keys --`. @throws UsageError that names every problem */
 export function parseKeysArguments(argv: readonly string[], nowMs: number): KeysOptions {
   const verb = VERBS.find((each) => each === argv[0]);
-  if (verb === undefined) throw new UsageError([`say what to do: ${VERBS.join(', ')}`]);
+  if (verb === undefined) throw new UsageError([`name a command: ${VERBS.join(', ')}`]);
   const problems: string[] = [];
   const given = readArguments(argv.slice(1), OPTIONS[verb], problems);
   const options = readOptions(verb, given, nowMs, problems);
-  problems.push(...given.words.map((word) => `nothing is called ${word}`));
+  problems.push(...given.words.map((word) => `unknown argument ${word}`));
   if (problems.length > 0) throw new UsageError(problems);
   return options;
 }
@@ -92,7 +92,7 @@ function readOptions(verb: Verb, given: CommandArguments, nowMs: number, problem
     }
     case 'revoke': {
       const id = given.words.shift() ?? '';
-      // The whole key would end up in the shell's history, so the error warns about it.
+      // The shell's history would contain the whole key, so the error warns about it.
       if (/^ow_live_[0-9A-Za-z]+_/.test(id)) problems.push('revoke takes the id of a key, not the key');
       else if (!/^[\w-]{1,64}$/.test(id)) problems.push('revoke takes the id of a key, as `list` shows it');
       return { verb, json, id };
@@ -120,7 +120,7 @@ function readName({ texts }: CommandArguments, option: 'account' | 'name', probl
 function readScopes({ texts }: CommandArguments, problems: string[]): Scope[] {
   const asked = (texts.get('scopes') ?? SCOPES.join(',')).split(',').map((scope) => scope.trim());
   const unknown = asked.filter((scope) => !SCOPES.some((each) => each === scope));
-  for (const scope of unknown) problems.push(`--scopes: ${scope || '(empty)'} is none of ${SCOPES.join(', ')}`);
+  for (const scope of unknown) problems.push(`--scopes: ${scope || '(empty)'} is not one of ${SCOPES.join(', ')}`);
   return SCOPES.filter((scope) => asked.includes(scope));
 }
 

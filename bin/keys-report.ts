@@ -58,7 +58,7 @@ export function accountsJson(accounts: readonly ListedAccount[]): string {
   return JSON.stringify(accounts.map(({ createdAt, name, ...counts }) => ({ name, created_at: createdAt, ...counts })));
 }
 
-/** Limits by the option that sets each. */
+/** Limits by their options. */
 export function quotasText(quotas: AccountQuotas): string {
   const rows = Object.entries(quotasByOption(quotas)).map(([name, limit]) => [name, String(limit ?? 'default')]);
   return table([['limit', 'value'], ...rows]);

@@ -40,13 +40,13 @@ async function answer(options: KeysOptions, db: Database): Promise<string> {
       const { account, change } = options;
       const isChange = Object.keys(change).length > 0;
       const quotas = await (isChange ? setAccountQuotas(db, account, change) : readAccountQuotas(db, account));
-      if (quotas === null) throw new OddswireError('no_such_account', `no account is called ${account}`);
+      if (quotas === null) throw new OddswireError('no_such_account', `no account has the name ${account}`);
       return json ? quotasJson(account, quotas) : quotasText(quotas);
     }
   }
 }
 
-/** Prints the key alone on stdout, so that a script can read it, and its description on stderr. */
+/** Prints only the key on stdout, so that a script can read it, and its description on stderr. */
 async function create(options: KeysOptions & { verb: 'create' }, db: Database): Promise<string> {
   const { account, name, scopes, expiresAt, json } = options;
   const made = await createApiKey(db, {
@@ -57,7 +57,7 @@ async function create(options: KeysOptions & { verb: 'create' }, db: Database): 
   });
   const until = expiresAt === undefined ? 'never expires' : `expires ${expiresAt.toISOString()}`;
   process.stderr.write(`key ${made.id} of ${account}: ${scopes.join(', ')}; ${until}\n`);
-  process.stderr.write('the key is shown this once and kept nowhere: store it now\n');
+  process.stderr.write('the key is shown only once and not stored: save it now\n');
   if (!json) return made.key;
   return JSON.stringify({ id: made.id, key: made.key, account, name, scopes, expires_at: expiresAt ?? null });
 }

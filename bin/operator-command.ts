@@ -24,16 +24,15 @@ interface OperatorCommand<Options> {
   run(options: Options, context: CommandContext): Promise<number>;
 }
 
-/** A command opens no secret: the key ring that every process must have is not asked of it. */
+/** A placeholder for the key ring that every process must have: a command opens no secret. */
 const NO_KEY_RING = `none:${Buffer.alloc(32).toString('base64')}`;
-/** SQLSTATEs of a table or a column that is not there. */
+/** SQLSTATEs of a missing table or column. */
 const SCHEMA_DIFFERS = ['42P01', '42703'];
 const NO_DATABASE = 'postgres://none';
 
 /**
- * Runs an operator's command and ends the process with its exit code: 2 for a wrong call, 78 for a wrong configuration, 1 when
- * it could not be done, each with a line that says why. It works on the database of `DATABASE_URL`, or on the one
- * `npm start` runs.
+ * Runs an operator's command and ends the process with its exit code: 2 for wrong arguments, 78 for a wrong configuration, 1 for
+ * a failure, each with a line that states the reason. It uses the database of `DATABASE_URL`, or the database of `npm start`.
  */
 export async function runOperatorCommand<Options>(command: OperatorCommand<Options>): Promise<void> {
   process.exit(await exitCodeOf(command));
@@ -68,7 +67,7 @@ async function exitCodeOf<Options>(command: OperatorCommand<Options>): Promise<n
       return EXIT_CONFIG;
     }
     if (SCHEMA_DIFFERS.includes(sqlState(thrown) ?? '')) {
-      say('the database is not of this version: start oddswire once, which migrates it');
+      say('the database has another version: start oddswire once to migrate it');
       return 1;
     }
     const error = asError(thrown);
@@ -78,7 +77,7 @@ async function exitCodeOf<Options>(command: OperatorCommand<Options>): Promise<n
   }
 }
 
-/** Writes to stdout; resolves when it is out, which a process that then exits must wait for. */
+/** Writes to stdout; resolves after the flush, which must precede the exit. */
 export function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()));

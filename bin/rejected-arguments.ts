@@ -3,7 +3,7 @@ import { VENUE_NAMES, type VenueName } from '../src/domain/markets/venue.ts';
 import { parseMoment, parseSpan, readArguments, readChoice, readWholeNumber, UsageError } from './command-arguments.ts';
 
 type Kind = keyof Config['pollMs'];
-/** The kinds of records there are. */
+/** All kinds of records. */
 const KINDS: readonly Kind[] = ['markets', 'prices', 'books', 'trades', 'wallets'];
 
 export interface RejectedOptions {
@@ -12,20 +12,20 @@ export interface RejectedOptions {
   reason?: string;
   /** Epoch milliseconds. */
   sinceMs?: number;
-  /** Records listed below the summary. */
+  /** The maximum of records below the summary. */
   limit: number;
   json: boolean;
-  /** Whether the records themselves are shown. */
+  /** Whether the output includes the records themselves. */
   sample: boolean;
 }
 
 export const REJECTED_USAGE = `usage: npm run rejected -- [--venue VENUE] [--kind KIND] [--reason REASON] [--since TIME] [--limit N] [--sample] [--json]
 
-  Records of the venues that were refused: how many per venue, kind and reason, then the newest of them.
+  Rejected records of the venues: counts per venue, kind and reason, then the newest records.
   VENUE is one of ${VENUE_NAMES.join(', ')}; KIND one of ${KINDS.join(', ')}.
   TIME is an age (90m, 24h, 7d), epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z).
   --limit N   records listed, 0 to 1000 (default 20)
-  --sample    show the records too, as they came, cut to 4 KiB
+  --sample    also show the original records, cut to 4 KiB
   --json      one JSON object: {"summary": [...], "records": [...]}`;
 
 const OPTIONS = {
@@ -41,12 +41,12 @@ const OPTIONS = {
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
 
-/** The arguments behind `npm run rejected --`. @throws UsageError naming everything that is wrong. */
+/** Parses the arguments of `npm run rejected --`. @throws UsageError that names every problem */
 export function parseRejectedArguments(argv: readonly string[], nowMs: number): RejectedOptions {
   const problems: string[] = [];
   const given = readArguments(argv, OPTIONS, problems);
   const { words, texts, flags } = given;
-  problems.push(...words.map((word) => `nothing is called ${word}`));
+  problems.push(...words.map((word) => `unknown argument ${word}`));
   const venue = readChoice(given, 'venue', VENUE_NAMES, problems);
   const kind = readChoice(given, 'kind', KINDS, problems);
   const reason = texts.get('reason');

@@ -4,7 +4,7 @@ import { iso, printable, shortTime, table } from './report-table.ts';
 interface Rejections {
   summary: readonly QuarantineSummary[];
   entries: readonly QuarantineEntry[];
-  /** Whether there are more records than were listed. */
+  /** Whether there are more records than listed. */
   hasMore: boolean;
 }
 
@@ -47,8 +47,11 @@ export function rejectionsText({ summary, entries, hasMore }: Rejections, withSa
 
 function describeEntry(entry: QuarantineEntry, withSample: boolean): string {
   const { venue, kind, reason, recordId, detail, sample, times, lastSeenMs } = entry;
-  const what = `${venue} ${kind} ${recordId === '' ? '(no id)' : recordId}`;
-  const lines = [`${shortTime(lastSeenMs)}  ${what}  ${reason}${times > 1 ? `  ${times} times` : ''}`, `    ${detail}`];
+  const record = `${venue} ${kind} ${recordId === '' ? '(no id)' : recordId}`;
+  const lines = [
+    `${shortTime(lastSeenMs)}  ${record}  ${reason}${times > 1 ? `  ${times} times` : ''}`,
+    `    ${detail}`,
+  ];
   if (withSample) lines.push(`    ${sample}`);
   return lines.map((line) => `${printable(line)}\n`).join('');
 }

@@ -3,7 +3,7 @@ import { type CommandContext, print, runOperatorCommand } from './operator-comma
 import { parseRejectedArguments, REJECTED_USAGE, type RejectedOptions } from './rejected-arguments.ts';
 import { rejectionsJson, rejectionsText } from './rejected-report.ts';
 
-/** `npm run rejected`: which records of the venues were refused, and why. */
+/** `npm run rejected`: the rejected records of the venues, with reasons. */
 await runOperatorCommand<RejectedOptions>({
   name: 'rejected',
   usage: REJECTED_USAGE,

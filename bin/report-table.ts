@@ -1,4 +1,4 @@
-/** Columns padded to their widest cell; those of numbers to the right. The first row is the head. */
+/** Columns padded to their widest cell, numbers right-aligned. The first row is the head. */
 export function table(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string {
   const cells = rows.map((row) => row.map(printable));
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
@@ -7,7 +7,7 @@ export function table(rows: readonly (readonly string[])[], numeric: readonly nu
   return cells.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('');
 }
 
-/** Others' text must not steer the operator's terminal: no control characters, nothing that turns the direction of text. */
+/** Foreign text must not control the operator's terminal: removes control characters and changes of text direction. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
 }

@@ -9,7 +9,7 @@ import { logLevelOf } from './log-level.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The package folder, seen from dist/bin. */
+/** The package folder, relative to dist/bin. */
 const ROOT = resolve(import.meta.dirname, '..', '..');
 const PARENT_CHECK_MS = 500;
 
@@ -27,8 +27,8 @@ interface Terminal {
 type Extras = Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions' | 'onStarted'>;
 
 /**
- * Runs the Procfile until told to stop, and ends this process: 0 when told to, 1 when it could not run, then with one
- * line that says why. `prepare` may add to the environment and name companions.
+ * Runs the Procfile until a stop is requested, and ends this process: with 0 after a request, with 1 and one line with the
+ * reason when it could not run. `prepare` may extend the environment and add companions.
  */
 export async function runInTerminal(prepare: (terminal: Terminal) => Promise<Extras>): Promise<void> {
   const environment = withAbsolutePaths(process.env);
@@ -63,7 +63,7 @@ function print(name: string, line: string, isError = false): void {
   stream.write(`${formatChildLine(name, line, stream.isTTY)}\n`);
 }
 
-/** A terminal signals the whole group and npm forwards it again: only the first counts. */
+/** A terminal signals the whole group and npm forwards the signal again: only the first counts. */
 function stopSignal(log: Logger): AbortSignal {
   const stopping = new AbortController();
   const stop = (reason: string) => {
@@ -72,11 +72,11 @@ function stopSignal(log: Logger): AbortSignal {
     stopping.abort();
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
-  // npm signals the shell it started us with, and a shell dies without passing that on.
+  // npm signals the shell that started this process, and the shell ends without passing the signal on.
   if (process.env['npm_lifecycle_event'] !== undefined) {
     const parent = process.ppid;
     setInterval(() => {
-      if (process.ppid !== parent) stop('npm is gone');
+      if (process.ppid !== parent) stop('npm ended');
     }, PARENT_CHECK_MS).unref();
   }
   return stopping.signal;

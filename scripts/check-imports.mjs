@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Enforces who may import whom (docs/architecture.md): folders, packages, cycles, and no environment outside src/config.
+// Enforces the import rules of docs/architecture.md: folders, packages, cycles, and the environment only in src/config.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -19,7 +19,7 @@ const roomOf = (file) => {
   return inside.length > 1 ? inside[0] : '.';
 };
 
-/** What each area may import of ours, beside itself. */
+/** The areas of ours that each area may import, beside itself. */
 const MAY_IMPORT = {
   'src/domain': [],
   'src/config': ['src/domain'],
@@ -102,10 +102,10 @@ const ROOMS = {
   },
 };
 
-/** Of src/webhooks the api may seal secrets, never send. */
+/** The parts of src/webhooks that the api may import: it seals secrets, but never sends. */
 const API_WEBHOOKS = new Set(['src/webhooks/secret-box.ts']);
 
-/** Packages that only some places may use. */
+/** Packages with restricted importers. */
 const PACKAGES = [
   { names: ['koa', '@koa/router'], allowed: (file) => file.startsWith('api/') },
   { names: ['typeorm', 'pg'], allowed: (file) => /^(src\/(store|queues|runtime|embedded)|bench)\//.test(file) },
@@ -146,7 +146,7 @@ for (const file of files) {
   for (const match of imports) check(file, match[1] ?? match[2], /^\s*import type\s/.test(match[0]));
 }
 
-/** A type vanishes from the program: api/deps.ts names the types of every room. */
+/** Type imports do not exist at run time: api/deps.ts names the types of every room. */
 function checkRooms(file, target, isType) {
   const rooms = ROOMS[areaOf(file)];
   const [from, to] = [roomOf(file), roomOf(target)];

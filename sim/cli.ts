@@ -7,7 +7,7 @@ export const USAGE = `sim [--port N] [--seed N] [--markets N] [--live-markets N]
     [--host ADDRESS] [--recorded DIR]
 SIM_PORT is the port when --port is absent; 0 or neither takes a free one.`;
 
-/** A flag that does not exist or a value that is not what it should be. */
+/** An unknown flag or an invalid value. */
 export class UsageError extends Error {
   readonly code = 'usage';
   readonly retryable = false;

@@ -12,7 +12,7 @@ import { MARKET_ACTIONS, type MarketAction, steerMarket } from './world/steering
 import type { Intent, Trade } from './world/trade-tape.ts';
 import type { World } from './world/world.ts';
 
-/** One outcome as the control routes show it; prices are decimal text, absent when there is none. */
+/** One outcome as the control routes show it; prices are decimal text, absent when unknown. */
 export interface OutcomeState {
   readonly tokenId: string;
   readonly label: string;
@@ -37,7 +37,7 @@ export interface MarketState {
   readonly outcomes: readonly [OutcomeState, OutcomeState];
 }
 
-/** Markets that can be seen from outside; cut to the first 500 in an answer over HTTP. */
+/** Markets with an id at the venues; an answer over HTTP lists the first 500. */
 export interface ExchangeState {
   readonly mode: 'simulated' | 'recorded';
   readonly seed: number;
@@ -81,7 +81,7 @@ export interface PriceRequest {
   readonly tokenId: string;
   /** Decimal text or number on the market's tick grid. */
   readonly price: string | number;
-  /** How long random traders stay away and a strong maker holds the level. Default 10,000. */
+  /** How long random traders pause while a strong maker holds the level. Default 10,000. */
   readonly holdMs?: number | undefined;
 }
 
@@ -97,28 +97,28 @@ export interface ForcedPrice {
 export interface SteerRequest {
   readonly conditionId: string;
   readonly action: MarketAction;
-  /** The outcome that wins, for `close` and `resolve`. Default: the one that its traders believe in. */
+  /** The winning outcome, for `close` and `resolve`. Default: the outcome that its traders believe in. */
   readonly winner?: 0 | 1 | undefined;
 }
 
-/** What tests and the control routes can do; both speak to the same object. */
+/** The actions of tests and of the control routes, on one object. */
 export interface ExchangeControl {
   state(): ExchangeState;
   /** Simulated now, epoch seconds. */
   second(): number;
   /** Fills from index `since` on, at most `limit` (default all). */
   ledger(since?: number, limit?: number): LedgerPage;
-  /** @throws SimControlError for an unknown token, a price off the grid, a market that does not trade. */
+  /** @throws SimControlError for an unknown token, a price off the grid, or a market without trading */
   forcePrice(request: PriceRequest): ForcedPrice;
-  /** Ends the hold of a forced price with the next second, if there still is one. @throws SimControlError for an unknown token. */
+  /** Ends the hold of a forced price with the next second. @throws SimControlError for an unknown token */
   releasePrice(tokenId: string): void;
-  /** Decides something about one market by hand. @throws SimControlError */
+  /** Performs an action on one market. @throws SimControlError */
   steer(request: SteerRequest): void;
   pause(): void;
   resume(): void;
   /** Plays seconds by hand, paused or not. */
   step(steps: number): void;
-  /** Moves the clock on without anyone trading. Phases that fall due come with the next step. */
+  /** Advances the clock without trades. Phases that fall due change with the next step. */
   idle(seconds: number): void;
   addFault(request: FaultRequest): Fault;
   faults(): Fault[];
@@ -132,7 +132,7 @@ type EngineControl = Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults'
 const DEFAULT_HOLD_MS = 10_000;
 const MAX_STEPS = 1_000_000;
 
-/** Control of a running engine. */
+/** The controls of a running engine. */
 export function engineControl(world: World, clock: LiveClock): EngineControl {
   return {
     state: () => {

@@ -1,4 +1,4 @@
-/** A control request that cannot be done; `status` is what the control route answers. */
+/** A rejected control request; `status` is the status of the answer. */
 export class SimControlError extends Error {
   readonly code: string;
   readonly status: number;
@@ -11,7 +11,7 @@ export class SimControlError extends Error {
   }
 }
 
-/** The port asked for is taken by another program. */
+/** Another program uses the requested port. */
 export class PortTakenError extends Error {
   readonly code = 'port_taken';
   readonly retryable = false;
@@ -21,7 +21,7 @@ export class PortTakenError extends Error {
   }
 }
 
-/** The folder of recordings is not there or cannot be read. */
+/** The folder of recordings is missing or unreadable. */
 export class RecordingsError extends Error {
   readonly code = 'recordings_unreadable';
   readonly retryable = false;

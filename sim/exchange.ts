@@ -63,7 +63,7 @@ export interface Exchange extends ExchangeControl {
   close(): Promise<void>;
 }
 
-/** About three months, the venue's target. */
+/** About three months, as the venue plans. */
 const KALSHI_LIVE_HOURS = 90 * 24;
 
 interface Backend {

@@ -2,9 +2,9 @@ import { SimControlError } from './errors.ts';
 import { RandomStream } from './random.ts';
 
 /**
- * `latency` waits first; `drip` sends the body in pieces over that time; `hang` never answers; `reset` breaks the connection,
- * which is all that a host sharing its port with others can do to be down. `status429` and `status500` refuse. `truncate`
- * cuts the body, `html` sends a web page for it, `rename_field` and `set_field` bend what is in it. `cdn_cache` puts a CDN before
+ * `latency` delays the answer; `drip` sends the body in pieces over that time; `hang` never answers; `reset` breaks the connection,
+ * which simulates an unreachable host on a shared port. `status429` and `status500` reject the request. `truncate`
+ * cuts the body, `html` sends a web page instead, `rename_field` and `set_field` change its fields. `cdn_cache` puts a CDN before
  * the route: it repeats the same answer, with its age, for `maxAgeSeconds` of simulated time.
  */
 export const FAULT_KINDS = [
@@ -37,34 +37,34 @@ export type FaultHost = (typeof FAULT_HOSTS)[number];
 /** The hosts of one venue. */
 const POLYMARKET_HOSTS = ['gamma', 'clob', 'data'];
 
-/** What to break, where and how often. Without `count` it lasts until cleared; `probability` is 0..1, default 1. */
+/** The kind, place and frequency of a fault. Without `count` it lasts until cleared; `probability` is 0..1, default 1. */
 export interface FaultRequest {
   readonly host: FaultHost;
-  /** Only paths that begin so, without the host prefix: `/books`. */
+  /** Only paths with this prefix, without the host prefix: `/books`. */
   readonly path?: string | undefined;
   readonly kind: FaultKind;
   readonly retryAfterSeconds?: number | undefined;
-  /** How long `latency` waits, and over how long `drip` spreads an answer. */
+  /** The delay of `latency`, and the duration of `drip`. */
   readonly latencyMs?: number | undefined;
-  /** What `status500` answers, 500..599. Default 500. */
+  /** The status of `status500`, 500..599. Default 500. */
   readonly status?: number | undefined;
   /** `cdn_cache` only: the lifetime of an answer. Gamma's lists have 300. */
   readonly maxAgeSeconds?: number | undefined;
   readonly field?: { readonly from: string; readonly to: string } | undefined;
   /**
-   * The value that `set_field` gives to this key: any JSON, a wrong type or a wrong size. Wherever the key occurs, or at every
-   * so many of its places in an answer, so that some records are bad among good ones.
+   * The value that `set_field` gives to this key: any JSON, also of a wrong type or size. Every occurrence of the key, or every
+   * n-th occurrence in an answer, so that some records are bad among good ones.
    */
   readonly set?: { readonly field: string; readonly value: unknown; readonly every?: number | undefined } | undefined;
   readonly count?: number | undefined;
   readonly probability?: number | undefined;
-  /** Truncate only: the length that is announced, that of the cut body or of the full one. Default `cut`. */
+  /** Truncate only: the announced length, of the cut or the full body. Default `cut`. */
   readonly contentLength?: 'cut' | 'full' | undefined;
 }
 
 export interface Fault extends FaultRequest {
   readonly id: number;
-  /** How many requests it has hit. */
+  /** The number of affected requests. */
   readonly applied: number;
 }
 
@@ -76,7 +76,7 @@ interface ActiveFault {
 
 const FAULT_DOMAIN = 61;
 
-/** The faults in force. Which requests a probability hits depends on the seed and the order of requests only. */
+/** The active faults. A probability selects requests by the seed and the order of requests only. */
 export class FaultBoard {
   private readonly random: RandomStream;
   private active: ActiveFault[] = [];
@@ -86,7 +86,7 @@ export class FaultBoard {
     this.random = new RandomStream(seed, FAULT_DOMAIN);
   }
 
-  /** @throws SimControlError when the request makes no sense. */
+  /** @throws SimControlError for an invalid request */
   add(request: FaultRequest): Fault {
     check(request);
     const fault = { id: this.nextId, request, applied: 0 };
@@ -99,14 +99,14 @@ export class FaultBoard {
     return this.active.map(view);
   }
 
-  /** Clears one fault, or all; returns how many there were. */
+  /** Clears one fault, or all; returns the number of cleared faults. */
   clear(id?: number): number {
     const before = this.active.length;
     this.active = id === undefined ? [] : this.active.filter((fault) => fault.id !== id);
     return before - this.active.length;
   }
 
-  /** The faults that hit this request; counts them. Used-up ones leave. */
+  /** The faults of this request; counts them, and removes exhausted ones. */
   take(host: string, path: string): FaultRequest[] {
     const hits: FaultRequest[] = [];
     for (const fault of this.active) {
@@ -153,7 +153,7 @@ function check(request: FaultRequest): void {
   if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');
 }
 
-/** Gives a key another value at every so many of its places in a JSON text. */
+/** Replaces the value of every n-th occurrence of a key in a JSON text. */
 export function setField(text: string, field: string, value: unknown, every = 1): string {
   let places = 0;
   return JSON.stringify(
@@ -165,7 +165,7 @@ export function setField(text: string, field: string, value: unknown, every = 1)
   );
 }
 
-/** Renames a key wherever it occurs in a JSON text. */
+/** Renames every occurrence of a key in a JSON text. */
 export function renameField(text: string, from: string, to: string): string {
   return JSON.stringify(
     JSON.parse(text, (_key, value: unknown) => {

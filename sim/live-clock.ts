@@ -1,12 +1,12 @@
 import type { World } from './world/world.ts';
 
-/** A machine that slept does not owe the market every second it slept through. */
+/** After a sleep of the machine, at most this many missed seconds are played. */
 const MAX_CATCH_UP_SECONDS = 60;
 const TICK_MS = 250;
 
 /**
- * Ties simulated seconds to the wall clock: whoever asks first after a second has begun gets it played. A pause stops
- * simulated time; after it the clock jumps to the wall's second, or keeps its lead when steps by hand ran ahead.
+ * Couples simulated seconds to the wall clock: the first request after a second has begun plays it. A pause stops
+ * simulated time; afterwards the clock jumps to the wall's second, or keeps its lead after manual steps.
  */
 export class LiveClock {
   private readonly world: World;
@@ -33,7 +33,7 @@ export class LiveClock {
     clearInterval(this.timer);
   }
 
-  /** Stops time where it stands, without playing what the wall clock owes. */
+  /** Stops time without playing the missed seconds. */
   hold(): void {
     this.paused = true;
   }

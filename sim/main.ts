@@ -18,7 +18,7 @@ try {
   };
   process.once('SIGTERM', end);
   process.once('SIGINT', end);
-  // The parent is gone: nobody would ever stop us.
+  // Without a parent, no process would stop this one.
   process.once('disconnect', end);
 } catch (error) {
   if (error instanceof UsageError) console.error(`sim: ${error.message}\n${USAGE}`);

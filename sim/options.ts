@@ -1,7 +1,7 @@
 import type { SimRequest } from './server/reply.ts';
 import type { RequestRecord } from './server/request-log.ts';
 
-/** Everything has a default; the same seed, `nowSecond` and number of steps give the same tape byte for byte. */
+/** Every option has a default; the same seed, `nowSecond` and number of steps give the same tape byte for byte. */
 export interface ExchangeOptions {
   /** 0 (the default) takes a free port. */
   readonly port?: number | undefined;
@@ -11,28 +11,28 @@ export interface ExchangeOptions {
   readonly seed?: number | undefined;
   /** Markets that exist or are planned at the start, the rolling series included. Default 24, up to 100,000. */
   readonly markets?: number | undefined;
-  /** How many of them have live traders. Default: all, at most 48. */
+  /** The number of markets with live traders. Default: all, at most 48. */
   readonly liveMarkets?: number | undefined;
   /** Hours of history played at the start. Default 6. */
   readonly historyHours?: number | undefined;
-  /** So many markets have traded for `deepDays` before the history already, `deepPrints` times each. Default 0, 5, 3,000. */
+  /** This number of markets traded for `deepDays` before the history, `deepPrints` times each. Default 0, 5, 3,000. */
   readonly deepMarkets?: number | undefined;
   readonly deepDays?: number | undefined;
   readonly deepPrints?: number | undefined;
-  /** Multiplies how often traders act in live time. Default 1. */
+  /** Multiplies the activity of traders in live time. Default 1. */
   readonly speed?: number | undefined;
   /** Length of the rolling up-or-down markets in seconds, 0 for none. Default 900. */
   readonly rollingSeconds?: number | undefined;
   /** The second at which history ends and live time begins. Default: the wall clock's. */
   readonly nowSecond?: number | undefined;
-  /** Start with the clock stopped: time moves by `step` only. Default false. */
+  /** Starts with the clock stopped: only `step` advances time. Default false. */
   readonly paused?: boolean | undefined;
   /** Trades kept in all, and per market. Default 200,000 and 20,000. */
   readonly tapeCapacity?: number | undefined;
   readonly perMarketCapacity?: number | undefined;
   /**
-   * Hours before `nowSecond`: what Kalshi printed or settled earlier is on its historical routes only. Default 2,160, which
-   * is the venue's three months.
+   * Hours before `nowSecond`: older prints and settlements on Kalshi are on its historical routes only. Default 2,160, the venue's
+   * three months.
    */
   readonly kalshiLiveHours?: number | undefined;
   /** Kalshi lists planned markets before they open, as `initialized`. Default false. */
@@ -41,15 +41,15 @@ export interface ExchangeOptions {
   readonly kalshiCombinations?: number | undefined;
   /** Whether Kalshi's events carry the deprecated `category`. Default true. */
   readonly kalshiEventCategory?: boolean | undefined;
-  /** What Kalshi's `/events` makes of `tickers`. Default `served`. */
+  /** How Kalshi's `/events` treats `tickers`. Default `served`. */
   readonly kalshiEventTickers?: 'served' | 'ignored' | 'refused' | undefined;
-  /** Whether anything happens on the simulated Solana by itself. Default true. */
+  /** Whether the simulated Solana has traffic of its own. Default true. */
   readonly solanaTraffic?: boolean | undefined;
   /** The share of version 1 transactions among them, 0 to 1. Default 0.4. */
   readonly solanaV1Share?: number | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */
   readonly recorded?: string | undefined;
-  /** Hears of each request to a venue host when it is over, answered or not. */
+  /** Receives each finished request to a venue host, answered or not. */
   readonly onAnswered?: ((request: SimRequest, record: RequestRecord) => void) | undefined;
 }
 

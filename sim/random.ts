@@ -1,4 +1,4 @@
-/** Seeded numbers: every draw and every made-up id of the simulator comes from here, so a seed fixes them all. */
+/** Seeded numbers: every draw and every id of the simulator depends on the seed. */
 
 const TWO_POW_32 = 4_294_967_296;
 
@@ -70,7 +70,7 @@ export class RandomStream {
     return low + this.below(high - low + 1);
   }
 
-  /** True `perMillion` times in a million. */
+  /** True with a probability of `perMillion` in a million. */
   chance(perMillion: number): boolean {
     return this.below(1_000_000) < perMillion;
   }

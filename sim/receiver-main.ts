@@ -4,9 +4,9 @@ import { parseArgs } from 'node:util';
 import { type ReceivedRequest, type SignatureVerdict, startReceiver } from './receiver.ts';
 
 /**
- * The demo's webhook receiver: prints one line per event and whether both signatures verified.
- * The secret comes from RECEIVER_SECRET or from a file (one secret per line, read anew for each event, so that it
- * may be written after the start). Ends on SIGTERM, SIGINT, or when the process that started it goes away.
+ * The demo's webhook receiver: prints one line per event with the verdict on both signatures.
+ * The secret comes from RECEIVER_SECRET or from a file (one secret per line, read for each event, so that it
+ * may be written after the start). Ends on SIGTERM, SIGINT, or when its parent process ends.
  */
 const USAGE = `usage: receiver-main [--host ADDRESS] [--port PORT] [--ca-dir DIR] [--secret-file FILE]
   RECEIVER_SECRET  the webhook secret, instead of --secret-file
@@ -54,7 +54,7 @@ function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-/** What a stranger sends must not steer the terminal. */
+/** Foreign text must not control the terminal. */
 function plain(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   const short = text.length > 80 ? `${text.slice(0, 77)}...` : text;

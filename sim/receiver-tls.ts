@@ -1,4 +1,4 @@
-// The certificate library keeps its registry with reflect metadata, which has to be there before it loads.
+// The certificate library uses reflect metadata, which must be loaded first.
 import 'reflect-metadata';
 
 import { webcrypto } from 'node:crypto';
@@ -6,16 +6,16 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
+import { DAY_MS } from '../src/domain/values/durations.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-const DAY_MS = 86_400_000;
 const CA_DAYS = 3650;
-/** Apple and others refuse leaf certificates that live longer than this. */
+/** The maximum lifetime of leaf certificates that Apple and others accept. */
 const LEAF_DAYS = 397;
 
 type Keys = webcrypto.CryptoKeyPair;
 
-/** A certificate authority of our own: trusted by nobody who was not given `caPem`. */
+/** A certificate authority of our own: only clients with `caPem` trust it. */
 export interface CertificateAuthority {
   readonly caPem: string;
   /** A server certificate for these host names and addresses. */
@@ -33,15 +33,15 @@ export interface ServerCertificate {
   readonly key: string;
 }
 
-/** A fresh authority that lives in memory. */
+/** A new authority, in memory. */
 export async function createAuthority(): Promise<CertificateAuthority> {
   const keys = await generateKeys();
   return authority(await selfSignedCa(keys), keys.privateKey);
 }
 
 /**
- * The authority kept in `directory`, made on first use, so that a `ca.pem` named once as WEBHOOK_CA_FILE stays right
- * over restarts. `ca-key.pem`, readable by its owner only, holds certificate and key together: they cannot part.
+ * The authority in `directory`, created on first use, so that a `ca.pem` in WEBHOOK_CA_FILE stays valid
+ * over restarts. `ca-key.pem`, readable by its owner only, contains certificate and key together, so that they always match.
  */
 export async function openAuthority(directory: string): Promise<CertificateAuthority> {
   const storePath = join(directory, 'ca-key.pem');
@@ -134,7 +134,7 @@ function authority(ca: x509.X509Certificate, signingKey: webcrypto.CryptoKey): C
   };
 }
 
-/** Backdated a day, so that a machine whose clock is a little behind still accepts it. */
+/** Backdated by a day, so that a machine with a slightly slow clock accepts it. */
 function validFor(days: number): Validity {
   return { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + days * DAY_MS) };
 }

@@ -10,10 +10,10 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const DEFAULT_RECORDED = 50_000;
 const HOSTS = ['localhost', '127.0.0.1', '::1'];
 
-/** What a signature header was worth. `unchecked` when the receiver knows no secret. */
+/** The verdict on a signature header. `unchecked` when the receiver has no secret. */
 export type SignatureVerdict = 'ok' | 'bad' | 'missing' | 'unchecked';
 
-/** One request as it came in, its body complete. */
+/** One complete request. */
 export interface ReceivedRequest {
   /** From 1, in order of arrival. */
   readonly sequence: number;
@@ -22,17 +22,17 @@ export interface ReceivedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** The body as JSON, undefined when it is none. */
+  /** The body as JSON, undefined for other bodies. */
   readonly json: unknown;
   /** `X-Webhook-Signature`. */
   readonly bodySignature: SignatureVerdict;
   /** `webhook-signature`, with `webhook-id` and a timestamp not more than five minutes off. */
   readonly standardSignature: SignatureVerdict;
-  /** Whether a request with this `webhook-id` came before. */
+  /** Whether an earlier request had this `webhook-id`. */
   readonly duplicate: boolean;
 }
 
-/** What to answer. Default: 200, at once, with a short JSON body. */
+/** The answer. Default: 200 at once with a short JSON body. */
 export interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export interface Reply {
   readonly delayMs?: number;
 }
 
-/** A fixed reply, or a function of the request; one that returns nothing has answered (or will) through `response`. */
+/** A fixed reply, or a function of the request. A function without a result answers through `response`, now or later. */
 export type ReplyRule =
   | Reply
   | ((request: ReceivedRequest, response: ServerResponse) => Reply | undefined | Promise<Reply | undefined>);
@@ -52,12 +52,12 @@ export interface ReceiverOptions {
   readonly host?: string;
   /** Where the certificate authority is kept. Default: a new one in memory. */
   readonly caDirectory?: string;
-  /** Secrets to verify with, or a way to ask for them at each request. */
+  /** The secrets for verification, or a function that returns them for each request. */
   readonly secrets?: readonly string[] | (() => readonly string[]);
   readonly reply?: ReplyRule;
   /** Called for each request before it is answered. */
   readonly onRequest?: (request: ReceivedRequest) => void;
-  /** Requests kept in `requests`; older ones go first. Default 50 000. */
+  /** The limit of `requests`; the oldest are dropped first. Default 50 000. */
   readonly maxRecorded?: number;
 }
 
@@ -65,14 +65,14 @@ export interface Receiver {
   /** `https://127.0.0.1:<port>`, without a path. */
   readonly url: string;
   readonly port: number;
-  /** The authority to trust. */
+  /** The authority that clients must trust. */
   readonly caPem: string;
   readonly requests: readonly ReceivedRequest[];
   /** Changes the answer from the next request on. */
   readonly replyWith: (rule: ReplyRule) => void;
   /** Changes the secrets from the next request on. */
   readonly expectSecrets: (secrets: readonly string[]) => void;
-  /** The first request, past or coming, for which `predicate` holds. Rejects after `timeoutMs` or on `close`. */
+  /** The first matching request, past or future. Rejects after `timeoutMs` or on `close`. */
   readonly waitFor: (predicate: (request: ReceivedRequest) => boolean, timeoutMs: number) => Promise<ReceivedRequest>;
   /** All requests once there are `count` of them. */
   readonly waitForCount: (count: number, timeoutMs: number) => Promise<readonly ReceivedRequest[]>;
@@ -137,7 +137,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
 
   const server = createServer({ ...(await ca.issue(HOSTS)), minVersion: 'TLSv1.2' }, (incoming, response) => {
     answer(incoming, response).catch((error: unknown) => {
-      // A sender that hung up half-way is gone; a reply rule that threw shows in what the sender is told.
+      // A sender that disconnected needs no answer; the answer reports an error of the reply function.
       if (incoming.destroyed && !incoming.complete) return;
       if (response.headersSent) response.destroy();
       else response.writeHead(500).end(error instanceof Error ? error.message : String(error));
@@ -152,7 +152,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
 
-  function waitUntil<T>(find: () => T | undefined, what: string, timeoutMs: number): Promise<T> {
+  function waitUntil<T>(find: () => T | undefined, wanted: string, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const leave = () => {
         clearTimeout(timer);
@@ -171,7 +171,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
         },
       };
       const timer = setTimeout(() => {
-        waiter.fail(new Error(`no ${what} within ${timeoutMs} ms; ${sequence} requests came`));
+        waiter.fail(new Error(`no ${wanted} within ${timeoutMs} ms; ${sequence} requests came`));
       }, timeoutMs);
       waiters.add(waiter);
       waiter.check();
@@ -243,7 +243,7 @@ function headerText(value: string | string[] | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A set that forgets its oldest members, so that a receiver can run for weeks. */
+/** A set that drops its oldest members, so that a receiver can run for weeks. */
 function remember(seen: Set<string>, id: string, limit: number): void {
   seen.add(id);
   if (seen.size <= limit) return;

@@ -1,4 +1,4 @@
-/** What the three hosts serve, whether it comes from the engine or from a folder of recordings. */
+/** The data of the three hosts, from the engine or from a folder of recordings. */
 
 export const SORT_FIELDS = [
   'id',
@@ -15,7 +15,7 @@ export const SORT_FIELDS = [
 ] as const;
 export type SortField = (typeof SORT_FIELDS)[number];
 
-/** One market of the Gamma listing. `rank` is its place by id, unique and fixed. */
+/** One market of the Gamma listing. `rank` is its unique and fixed position by id. */
 export interface GammaEntry {
   readonly rank: number;
   readonly id: string;
@@ -25,7 +25,7 @@ export interface GammaEntry {
   isClosed(): boolean;
   /** The value to sort by; 0 when the market has none. */
   sortValue(field: SortField): number;
-  /** The market object as JSON text, with its tags when they are asked for. */
+  /** The market object as JSON text, with its tags on request. */
   text(hasTags: boolean): string;
 }
 
@@ -51,21 +51,21 @@ export interface ClobSource {
   bookText(tokenId: string): string | undefined;
   midpoint(tokenId: string): string | undefined;
   spread(tokenId: string): string | undefined;
-  /** Undefined when the token never traded or is unknown. */
+  /** Undefined for an unknown token and for one without trades. */
   lastTrade(tokenId: string): LastTrade | undefined;
   marketText(conditionId: string): string | undefined;
 }
 
 export interface TradeRow {
   readonly second: number;
-  /** Falls within a second from the newest row on, and never changes. */
+  /** Descends from the newest row within a second, and never changes. */
   readonly sequence: number;
   readonly conditionId: string;
   readonly side: 'BUY' | 'SELL';
-  /** Shares, and dollars, as numbers: only filters read them. */
+  /** Shares and dollars as numbers, for filters only. */
   readonly shares: number;
   readonly dollars: number;
-  /** The address of the wallet; like the text, made only when somebody asks: a page walks over all that is newer. */
+  /** The address of the wallet. Built on demand, like the text, because a page skips all newer rows. */
   wallet(): string;
   text(): string;
 }

@@ -16,7 +16,7 @@ await bootProcess({
   say: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
   async start(config, log, signal) {
     if (!isRole(role)) throw new StartupError(`usage: workers/main.js ${ROLES.join('|')}`);
-    // Loaded only now: what is wrong with a call or a configuration is told at once, not after a second of loading.
+    // Loading takes a second, so errors of the call and of the configuration are reported before it.
     const { startWorker } = await import('./start-worker.ts');
     return startWorker(role, config, log, signal);
   },

@@ -30,7 +30,7 @@ export interface RunningWorker {
   stop(): Promise<void>;
 }
 
-/** Brings up one worker process. It stops in the order: take no more, finish, close. The signal ends the wait for the database. */
+/** Starts one worker process. The signal ends the wait for the database. A stop finishes the running jobs, then closes. */
 export async function startWorker(
   role: Role,
   config: Config,
@@ -50,7 +50,7 @@ export async function startWorker(
     const stopping = new AbortController();
     const clock = new DatabaseClock(processContext.db);
     const readClock = () =>
-      clock.read().catch((error: unknown) => log.debug({ err: error }, 'clock of the database not read'));
+      clock.read().catch((error: unknown) => log.debug({ err: error }, 'database clock not read'));
     await readClock();
     const reading = setInterval(readClock, READ_CLOCK_EVERY_MS);
     processContext.onStop(async () => clearInterval(reading));
@@ -70,9 +70,9 @@ export async function startWorker(
     const tracker = new LivenessTracker();
     const processor = createProcessor(processors, deps, tracker);
     metrics.collectors.add(...gaugesOf(role, deps));
-    // What cannot be written at this moment (a full disk, a full Redis) is not worth an end: the timer does it again.
+    // A full disk or a full Redis must not end the process: the timer tries again.
     await inOrder([() => releaseParked(role, deps), () => restore(role, deps, backend)]).catch((error: unknown) =>
-      log.warn({ err: error }, 'not restored yet; the timer will'),
+      log.warn({ err: error }, 'queue not restored at start; the timer retries'),
     );
     const workers = names.map((name) => {
       tracker.queue(name, concurrencyOf(name));
@@ -103,7 +103,7 @@ function runWorker(worker: Worker, log: Logger): Worker {
   return worker;
 }
 
-/** Only the poller talks to venues. */
+/** Only the poller sends requests to venues. */
 function adaptersOf(
   role: Role,
   config: Config,
@@ -111,7 +111,7 @@ function adaptersOf(
   log: Logger,
 ): Pick<WorkerDeps, 'adapters' | 'walletAdapters' | 'tokenAdapters'> {
   const venues = role === 'poller' ? config.venues : [];
-  sayWhatIsOff(venues, config, log);
+  warnOfMissingKeys(venues, config, log);
   const options = { venues, urls: config.venueUrls, observer: venueObserver(metrics, log) };
   return {
     adapters: createAdapters(options),
@@ -120,7 +120,7 @@ function adaptersOf(
   };
 }
 
-function sayWhatIsOff(venues: readonly VenueName[], { venueUrls }: Config, log: Logger): void {
+function warnOfMissingKeys(venues: readonly VenueName[], { venueUrls }: Config, log: Logger): void {
   if (!venues.includes('solana')) return;
   const { rpc, jupiterKey } = venueUrls.solana;
   if (rpc === undefined)

@@ -1,12 +1,13 @@
 import type { AddUsage, UsageEntry, UsageKind } from '../../src/domain/values/usage.ts';
+import { within } from '../../src/domain/values/within.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 
 const WINDOW_MS = 60_000;
 const SYNC_EVERY_MS = 1_000;
-/** A store that hangs is taken for one that is away. */
+/** A sync that takes longer fails: the store counts as unavailable. */
 const SYNC_LIMIT_MS = 2_000;
 
-/** Whether one more is within the limit, and the remainder. */
+/** Whether one more request is within the limit, and the remainder. */
 export interface Admission {
   isAdmitted: boolean;
   /** Per window. */
@@ -17,13 +18,13 @@ export interface Admission {
 }
 
 /**
- * Counts the usage of accounts against their limits per minute, for all API processes together. No request waits for a store or
- * writes to one: each process counts in memory and publishes its counts once a second. Between two syncs processes do not see each
- * other, so an account may exceed its limit by the requests that other processes admit within that second. While the store is away,
- * each process limits by its own counts.
+ * Counts the usage of accounts against their limits per minute, for all API processes together. No request waits for the store:
+ * each process counts in memory and publishes its counts once a second. Between two syncs a process does not know the counts of
+ * the others, so an account may exceed its limit by the requests that other processes admit within that second. While the store is
+ * unavailable, each process limits by its own counts.
  */
 export interface AccountLimits {
-  /** Counts one if it is within the limit; null without a limit. `override` is the account's own limit per minute. */
+  /** Counts one request within the limit. Null when the account has no limit. `override` is the account's own limit per minute. */
   take(kind: UsageKind, accountId: bigint, override: number | null): Admission | null;
   /** Publishes the admitted counts now, and reads those of the other processes. Never throws. */
   sync(): Promise<void>;
@@ -33,7 +34,7 @@ export interface AccountLimits {
 
 interface AccountLimitsOptions {
   addUsage: AddUsage;
-  /** Requests per minute, 0: no limit. Cold reads per minute, 0: none at all. */
+  /** Requests per minute, 0: no limit. Cold reads per minute, 0: no cold reads. */
   defaults: Readonly<Record<UsageKind, number>>;
   log: Logger;
   /** Epoch milliseconds: windows begin at the same moment in every process. */
@@ -53,7 +54,7 @@ interface Use {
 export function createAccountLimits(options: AccountLimitsOptions): AccountLimits {
   const { addUsage, defaults, log, now, syncLimitMs = SYNC_LIMIT_MS } = options;
   const uses: Readonly<Record<UsageKind, Map<bigint, Use>>> = { requests: new Map(), cold_reads: new Map() };
-  let isAway = false;
+  let isUnavailable = false;
   let syncing: Promise<void> | undefined;
 
   function currentUse(kind: UsageKind, accountId: bigint, nowMs: number): Use {
@@ -86,22 +87,24 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
     const batch = collect();
     if (batch.length === 0) return;
     try {
-      const totals = await within(syncLimitMs, addUsage(batch.map(({ entry }) => entry)));
+      const totals = await within(syncLimitMs, addUsage(batch.map(({ entry }) => entry)), () => {
+        throw new Error(`the store of account limits did not answer in ${syncLimitMs} ms`);
+      });
       batch.forEach(({ use }, i) => {
-        // A store that lost its counts knows less than we do.
+        // A store that lost its data returns less than this process has counted.
         use.known = Math.max(use.known + use.sending, totals[i] ?? 0);
         use.sending = 0;
       });
-      if (isAway) log.info('limits of accounts are shared between processes again');
-      isAway = false;
+      if (isUnavailable) log.info('account limits are shared between processes again');
+      isUnavailable = false;
     } catch (error) {
-      // Should the store have counted it before the answer was lost, it is counted twice: for the rest of a minute at most.
+      // If the store counted the batch before its answer was lost, the batch counts twice until the window ends (at most a minute).
       for (const { use } of batch) {
         use.unsent += use.sending;
         use.sending = 0;
       }
-      if (!isAway) log.warn({ err: error }, 'limits of accounts are not shared between processes; each limits alone');
-      isAway = true;
+      if (!isUnavailable) log.warn({ err: error }, 'account limits are not shared between processes');
+      isUnavailable = true;
     }
   }
 
@@ -144,16 +147,4 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
 function windowStartMs(accountId: bigint, nowMs: number): number {
   const offsetMs = Number(accountId % 60n) * 1_000;
   return Math.floor((nowMs - offsetMs) / WINDOW_MS) * WINDOW_MS + offsetMs;
-}
-
-async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the store of limits did not answer in ${limitMs} ms`)), limitMs);
-  });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { type Cidr, networkOf } from '../../src/domain/webhooks/address-policy.ts';
 
 /**
- * The network a request comes from: its IPv4 address, or the /64 of its IPv6 address, which a provider gives to one customer.
- * Behind trusted proxies it is the nearest address in `X-Forwarded-For` that is not a trusted proxy; any client can write the
- * addresses further left. `unknown` when the connection is gone.
+ * The network that a request comes from: its IPv4 address, or the /64 of its IPv6 address, which a provider gives to one customer.
+ * Behind trusted proxies it is the nearest address in `X-Forwarded-For` that is not a trusted proxy, because any client can write the
+ * addresses further left. `unknown` when the connection is closed.
  */
 export function clientNetwork(req: IncomingMessage, trusted: readonly Cidr[]): string {
   let network = networkOf(req.socket.remoteAddress ?? '', trusted);

@@ -2,31 +2,31 @@ import type { ApiDeps, Caller } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import type { Admission } from './account-limits.ts';
 
-/** The venue requests that one read may still cause: fetching a book, or starting a walk back through old trades. */
+/** The venue requests that one read may still cause: a book fetch, or the start of a history backfill. */
 export interface ColdAllowance {
-  /** Counts a cold read of the account; false when it has used up those of this minute. */
+  /** Counts a cold read of the account. Returns false when the account has used up the cold reads of this minute. */
   take(): boolean;
-  /** Whether `take` refused: then the answer holds the stored data, and is not shared with others. */
+  /** Whether `take` returned false: the answer then holds the stored data, and other accounts do not share it. */
   readonly isExhausted: boolean;
-  /** 429 for a read of which nothing is stored. */
-  refusal(): ApiError;
+  /** 429 for a read without stored data. */
+  rejection(): ApiError;
 }
 
 /** The allowance of a request; see AccountLimits for how accounts are counted. */
 export function coldAllowance(deps: Pick<ApiDeps, 'limits'>, caller: Caller): ColdAllowance {
-  let refused: Admission | undefined;
+  let rejected: Admission | undefined;
   return {
     take() {
       const admission = deps.limits.take('cold_reads', caller.accountId, caller.coldReadsPerMinute);
-      if (admission?.isAdmitted === false) refused = admission;
+      if (admission?.isAdmitted === false) rejected = admission;
       return admission?.isAdmitted ?? true;
     },
     get isExhausted() {
-      return refused !== undefined;
+      return rejected !== undefined;
     },
-    refusal() {
-      const message = `nothing is stored of this, and the account has used up its ${refused?.limit} cold reads per minute`;
-      return new ApiError('rate_limited', message, { headers: { 'Retry-After': String(refused?.resetSeconds ?? 1) } });
+    rejection() {
+      const message = `no data is stored for this read, and the account has used up its ${rejected?.limit} cold reads per minute`;
+      return new ApiError('rate_limited', message, { headers: { 'Retry-After': String(rejected?.resetSeconds ?? 1) } });
     },
   };
 }

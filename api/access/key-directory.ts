@@ -5,32 +5,32 @@ import { findApiKey, type StoredApiKey, touchApiKeys } from '../../src/store/acc
 import { type Database, isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import type { KeyGuess } from './failed-keys.ts';
 
-/** The look-up itself included: a revocation takes effect within a second. */
+/** Includes the time of the look-up, so that a revocation takes effect within a second. */
 const LOOKUP_TTL_MS = 990;
 const MAX_CACHED_KEYS = 10_000;
 const FLUSH_INTERVAL_MS = 10_000;
 /** A key that was valid within this time does not count as a guess. */
 const IN_USE_MS = 600_000;
 
-/** Knows keys without asking the database at each request, and never writes at one. */
+/** Finds keys without a database query or write per request. */
 export interface KeyDirectory {
   /**
-   * The key, or null when it is not valid now: unknown, wrong, expired and revoked keys take the same code path. Marks its use:
-   * `last_used_at` follows within seconds. A key that is not known to be in use is a guess until it is found good.
-   * @throws ApiError `rate_limited` when there were too many guesses.
+   * The key, or null when it is not valid now: unknown, wrong, expired and revoked keys take the same code path. Records the
+   * use: `last_used_at` follows within seconds. A key that is not known to be in use counts as a guess until the look-up finds it valid.
+   * @throws ApiError `rate_limited` after too many guesses.
    */
   find(key: string, nowMs: number, guess?: KeyGuess): Promise<StoredApiKey | null>;
-  /** The same at once, for a key in use whose look-up is kept; null for every other, which is not looked up. */
+  /** The same without a query: only for a key in use with a cached look-up, null for every other key. */
   findKept(key: string, nowMs: number): StoredApiKey | null;
-  /** Writes pending `last_used_at` now; failures are logged and tried again. */
+  /** Writes pending `last_used_at` now. Failures are logged and retried. */
   flush(): Promise<void>;
   /** Ends the timer and flushes. */
   close(): Promise<void>;
 }
 
 /**
- * A directory with a 1 s cache of look-ups, misses included, and a flush of last uses each 10 s. `monotonicMs` tells how much
- * time passes.
+ * A directory with a 1 s cache of look-ups, misses included, and a flush of last uses every 10 s. `monotonicMs` is the clock of
+ * the cache.
  */
 export function createKeyDirectory(
   db: Database,
@@ -38,7 +38,7 @@ export function createKeyDirectory(
   monotonicMs: () => number = () => performance.now(),
 ): KeyDirectory {
   const perf = { now: monotonicMs };
-  // Keyed by hash: keys themselves are kept nowhere. Concurrent look-ups of one key are one query.
+  // Keyed by hash: the process keeps no plain keys. Concurrent look-ups of one key share one query.
   const cache = new LRUCache<string, { found: StoredApiKey | null }, string>({
     max: MAX_CACHED_KEYS,
     ttl: LOOKUP_TTL_MS,
@@ -53,7 +53,7 @@ export function createKeyDirectory(
       return { found };
     },
   });
-  /** Found objects are noted once: each look-up makes a new one. */
+  /** Each look-up returns a new object, so each result enters this cache once. */
   const inUse = new LRUCache<string, StoredApiKey>({ max: MAX_CACHED_KEYS, ttl: IN_USE_MS, perf });
   let usedAt = new Map<string, Date>();
 
@@ -61,7 +61,7 @@ export function createKeyDirectory(
     return used(hash, (await cache.fetch(hash, { context: key }))?.found ?? null, nowMs);
   }
 
-  /** The found key when it is valid. Valid keys are recorded as in use, invalid ones are not. */
+  /** The found key when it is valid. Only valid keys are recorded as in use. */
   function used(hash: string, found: StoredApiKey | null, nowMs: number): StoredApiKey | null {
     if (found === null || found.revokedAt !== null || isExpired(found, nowMs)) {
       inUse.delete(hash);

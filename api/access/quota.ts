@@ -10,8 +10,8 @@ const COUNTED: Readonly<Record<Quota, string>> = {
 };
 
 /**
- * Lets the transaction create one more for the caller's account. Call it before anything else of the creation.
- * @throws ApiError `quota_exceeded` naming the quota and the limit.
+ * Lets the transaction create one more for the caller's account. Call it first in the transaction.
+ * @throws ApiError `quota_exceeded` that names the quota and the limit.
  */
 export async function requireQuota(
   tx: Tx,

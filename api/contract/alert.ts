@@ -4,7 +4,7 @@ import { numberField } from '../../src/domain/values/api-json.ts';
 import { compareDecimals, decimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { isoTime, numberValue, opaqueId } from './wire.ts';
 
-/** A price alert (spec section 2.9, DESIGN section 4). */
+/** A price alert (specification section 2.9). */
 export const alert = z
   .object({
     id: opaqueId,
@@ -12,14 +12,14 @@ export const alert = z
     condition: z.enum(ALERT_CONDITIONS).meta({ description: 'Touching the target counts.' }),
     price: numberValue.meta({ description: 'The target, in `currency`.' }),
     status: z.enum(ALERT_STATUSES),
-    webhookId: opaqueId.optional().meta({ description: 'Absent: the default webhook, chosen when the alert fires.' }),
+    webhookId: opaqueId.optional().meta({ description: 'Absent: the default webhook when the alert fires.' }),
     createdAt: isoTime,
     triggeredAt: isoTime.optional(),
-    eventId: opaqueId.optional().meta({ description: 'The event, once there is one.' }),
-    tracked: z.boolean().meta({ description: 'Whether anything prices the token yet.' }),
+    eventId: opaqueId.optional().meta({ description: 'The event of the alert, after it fired.' }),
+    tracked: z.boolean().meta({ description: 'Whether the token is an outcome or has a price.' }),
     currency: z.string().meta({ description: "The token's own currency: USD, or MANA on Manifold." }),
   })
-  .meta({ description: 'A price alert: fires once, at the first observation that meets its condition.' });
+  .meta({ description: 'A price alert. It fires once, at the first observation that meets its condition.' });
 export type AlertBody = z.output<typeof alert>;
 
 export const alertExample: AlertBody = {
@@ -38,7 +38,7 @@ export const createAlertBody = z.strictObject({
     .string('must be a string')
     .min(1, 'must not be empty')
     .max(256, 'must have at most 256 characters')
-    .regex(/^[^\s\p{Cc}]*$/u, 'must not hold spaces or control characters')
+    .regex(/^[^\s\p{Cc}]*$/u, 'must not contain spaces or control characters')
     .meta({ description: 'An `outcome_id`, or any token.' }),
   condition: z.enum(ALERT_CONDITIONS, 'must be above or below'),
   price: z
@@ -52,7 +52,7 @@ export const createAlertBody = z.strictObject({
     .max(256, 'must have at most 256 characters')
     .optional()
     .meta({
-      description: "One of the account's webhooks that lists `price_alert`. Default: the oldest active one that does.",
+      description: "One of the account's webhooks that lists `price_alert`. Default: the oldest active one of these.",
     }),
 });
 export const createAlertExample: z.input<typeof createAlertBody> = {

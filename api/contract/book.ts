@@ -7,18 +7,18 @@ import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
 const level = z.object({
   price: decimalValue,
   size: decimalValue,
-  count: count.optional().meta({ description: 'Orders at this price, where the venue tells.' }),
+  count: count.optional().meta({ description: 'Orders at this price, if the venue reports it.' }),
 });
 export type LevelBody = z.output<typeof level>;
 
-/** An orderbook snapshot (spec section 2.6). */
+/** An orderbook snapshot (specification section 2.6). */
 export const book = z
   .object({
     market_id: opaqueId,
     outcome_id: opaqueId,
-    as_of: epochTime.meta({ description: "The book's own time." }),
-    bids: z.array(level).meta({ description: 'Falling.' }),
-    asks: z.array(level).meta({ description: 'Rising.' }),
+    as_of: epochTime.meta({ description: 'Time of the book.' }),
+    bids: z.array(level).meta({ description: 'Best price first (falling).' }),
+    asks: z.array(level).meta({ description: 'Best price first (rising).' }),
     best_bid: decimalValue.optional(),
     best_ask: decimalValue.optional(),
     spread: decimalValue.optional(),

@@ -4,7 +4,7 @@ import { DELIVERY_STATUSES, EVENT_TYPES } from '../../src/domain/webhooks/event.
 import { param } from '../http/input.ts';
 import { count, isoTime, opaqueId, storedEvent } from './wire.ts';
 
-/** A delivery as lists show it (DESIGN section 4). */
+/** A delivery in lists. */
 export const delivery = z
   .object({
     id: opaqueId,
@@ -13,10 +13,10 @@ export const delivery = z
     status: z.enum(DELIVERY_STATUSES),
     attempts: count,
     createdAt: isoTime,
-    nextAttemptAt: isoTime.optional().meta({ description: 'While it is pending.' }),
-    deliveredAt: isoTime.optional().meta({ description: 'When a receiver first took it.' }),
-    lastStatusCode: z.int().optional().meta({ description: 'Of the latest attempt.' }),
-    lastError: z.string().optional().meta({ description: 'Of the latest attempt.' }),
+    nextAttemptAt: isoTime.optional().meta({ description: 'Present while the delivery is pending.' }),
+    deliveredAt: isoTime.optional().meta({ description: 'When the receiver first accepted it.' }),
+    lastStatusCode: z.int().optional().meta({ description: 'HTTP status of the latest attempt.' }),
+    lastError: z.string().optional().meta({ description: 'Error code of the latest attempt.' }),
   })
   .meta({ description: 'One event on its way to one webhook.' });
 export type DeliveryBody = z.output<typeof delivery>;
@@ -29,12 +29,12 @@ export const attempt = z.object({
   statusCode: z.int().optional(),
   errorCode: z.string().optional(),
   responseBody: z.string().optional().meta({ description: 'The beginning of the response, at most 4 KiB.' }),
-  responseEncoding: z.literal('base64').optional().meta({ description: 'There when the response is no text.' }),
+  responseEncoding: z.literal('base64').optional().meta({ description: 'Present when the response is not text.' }),
 });
 export type AttemptBody = z.output<typeof attempt>;
 
 export const deliveryWithLog = delivery.extend({
-  attemptLog: z.array(attempt).meta({ description: 'First to last.' }),
+  attemptLog: z.array(attempt).meta({ description: 'Oldest attempt first.' }),
   payload: storedEvent,
 });
 export type DeliveryWithLogBody = z.output<typeof deliveryWithLog>;
@@ -71,7 +71,7 @@ export const deliveryWithLogExample: DeliveryWithLogBody = {
 };
 
 const WRONG_MOMENT = 'must be an ISO 8601 time with an offset, such as 2026-01-31T12:00:00.000Z, or a date';
-/** A time, or a date: the midnight it begins with, in UTC. */
+/** A time with an offset, or a date, which means its midnight in UTC. */
 const moment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], WRONG_MOMENT)
   .transform((text) => new Date(text))
@@ -86,9 +86,9 @@ export const deliveryQuery = z.object({
   cursor: param.cursor,
   status: z.enum(DELIVERY_STATUSES, `must be one of ${DELIVERY_STATUSES.join(', ')}`).optional(),
   eventType: z.enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`).optional(),
-  since: moment.optional().meta({ description: 'Deliveries made then or later. A time with an offset, or a date.' }),
+  since: moment.optional().meta({ description: 'Created at or after this time. A time with an offset, or a date.' }),
 });
 export const retryBody = z.strictObject({});
 export const recoverBody = z.strictObject({ since: moment });
 export const recoverExample: z.input<typeof recoverBody> = { since: '2026-01-01T00:00:00.000Z' };
-export const recovered = z.object({ recovered: count.meta({ description: 'How many deliveries are due again.' }) });
+export const recovered = z.object({ recovered: count.meta({ description: 'Deliveries that are due again.' }) });

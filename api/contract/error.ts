@@ -4,43 +4,43 @@ import { epochTime } from './wire.ts';
 
 /** The meaning of each code, for the document. */
 export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
-  invalid_request: 'The input is wrong; `details` lists what.',
+  invalid_request: 'The input is invalid; `details` lists each fault.',
   invalid_json: 'The body is not JSON in UTF-8.',
-  invalid_cursor: 'The cursor is altered, or belongs to another route or other filters.',
+  invalid_cursor: 'The cursor was changed, or belongs to another route or to other filters.',
   unauthorized: 'The API key is missing, in the wrong header, unknown, expired or revoked.',
   insufficient_scope: 'The key lacks the scope of the route.',
-  quota_exceeded: 'The account has as many of these as it may have.',
-  cross_origin: 'A write to the operator pages from another page.',
-  not_found: 'There is no such thing here.',
-  venue_not_found: 'No venue of this name runs.',
+  quota_exceeded: 'The account has reached its quota.',
+  cross_origin: 'Another origin sent a write to the operator pages.',
+  not_found: 'The path or the resource does not exist.',
+  venue_not_found: 'No enabled venue has this name.',
   market_not_found: 'The market is unknown.',
   event_not_found: 'The event is unknown.',
-  orderbook_not_available: 'No orderbook of this outcome is known. `Retry-After` where it may come.',
-  no_data_yet: 'Nothing had been seen yet.',
+  orderbook_not_available: 'No orderbook of this outcome is stored. With `Retry-After` when a later read may find one.',
+  no_data_yet: 'No data is known yet, or was known at `as_of`.',
   webhook_not_found: 'The account has no such webhook.',
   alert_not_found: 'The account has no such alert.',
   wallet_not_found: 'The account has no such wallet.',
-  method_not_allowed: 'The path takes other methods: see `Allow`.',
-  conflict: 'Not in the state that this takes, there already, or still being answered.',
+  method_not_allowed: 'The path does not accept this method; `Allow` lists the accepted methods.',
+  conflict: 'The resource is in another state or exists already, or a request with the same key is in flight.',
   uri_too_long: 'The request line is too long.',
   payload_too_large: 'The body is larger than 64 KiB.',
   unsupported_media_type: 'The body is not uncompressed UTF-8 `application/json`.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with another path or body.',
-  rate_limited: 'Too many requests: come back after `Retry-After` seconds.',
-  internal_error: 'Our fault.',
-  not_ready: 'Something we need is out of reach: come back after `Retry-After` seconds.',
+  rate_limited: 'Too many requests. Retry after `Retry-After` seconds.',
+  internal_error: 'The server failed.',
+  not_ready: 'A dependency of the server is unavailable. Retry after `Retry-After` seconds.',
 };
 
-export const errorCode = z.enum(ERROR_CODES).meta({ description: 'Every code there is.' });
+export const errorCode = z.enum(ERROR_CODES).meta({ description: 'All error codes.' });
 export const errorMeta = z.object({ request_id: z.string(), timestamp: epochTime });
 export const errorDetail = z
   .object({
-    path: z.string().meta({ description: 'A query parameter, a body field (`events.0`), or where else to look.' }),
+    path: z.string().meta({ description: 'A query parameter, a body field (`events.0`), or another part.' }),
     message: z.string(),
   })
-  .meta({ description: 'What is wrong with one part of the input.' });
+  .meta({ description: 'The fault in one part of the input.' });
 
-/** The body of a failure with one of these codes. */
+/** The schema of an error body with one of these codes. */
 export function errorBody(codes: readonly ErrorCode[]) {
   return z.object({
     success: z.literal(false),

@@ -9,9 +9,9 @@ const AT = '2026-01-02T03:04:05.678Z';
 
 function event<Type extends EventType, Data extends z.ZodType>(type: Type, data: Data) {
   return z.object({
-    id: opaqueId.meta({ description: 'The same on every attempt and for every webhook.' }),
+    id: opaqueId.meta({ description: 'Identical for every attempt and every webhook.' }),
     type: z.literal(type),
-    timestamp: isoTime.meta({ description: 'When it happened: ISO 8601, UTC, milliseconds.' }),
+    timestamp: isoTime.meta({ description: 'Time of the event: ISO 8601, UTC, milliseconds.' }),
     data,
   });
 }
@@ -19,7 +19,7 @@ function event<Type extends EventType, Data extends z.ZodType>(type: Type, data:
 const tokenSymbol = z.string().optional();
 const marketId = z.string().optional();
 
-/** The bodies of deliveries (spec section 6.2, DESIGN section 8). They are built as text in src/domain; a test holds both together. */
+/** The bodies of deliveries (specification section 6.2). src/domain builds their text; a test compares the two. */
 export const priceAlertEvent = event(
   'price_alert',
   z.object({
@@ -32,12 +32,12 @@ export const priceAlertEvent = event(
     venue: z.string().optional(),
     marketId,
   }),
-).meta({ description: 'The price condition of an alert is met.' });
+).meta({ description: 'A price met the condition of an alert.' });
 
 export const transactionEvent = event(
   'transaction',
   z.object({
-    wallet: z.string().meta({ description: 'The address.' }),
+    wallet: z.string().meta({ description: 'The address of the wallet.' }),
     venue: z.string(),
     transactionId: z.string(),
     type: z.string(),
@@ -45,7 +45,7 @@ export const transactionEvent = event(
     timestamp: isoTime,
     transfers: z
       .array(z.object({ tokenMint: z.string(), tokenSymbol, change: numberValue }))
-      .meta({ description: 'What came (`change` above zero) and went (below).' }),
+      .meta({ description: 'Incoming (`change` above zero) and outgoing (below zero) transfers.' }),
     marketId,
     side: z.string().optional(),
     size: numberValue.optional(),
@@ -57,7 +57,7 @@ export const transactionEvent = event(
 export const balanceChangeEvent = event(
   'balance_change',
   z.object({
-    wallet: z.string().meta({ description: 'The address.' }),
+    wallet: z.string().meta({ description: 'The address of the wallet.' }),
     venue: z.string(),
     tokenMint: z.string(),
     tokenSymbol,
@@ -67,10 +67,10 @@ export const balanceChangeEvent = event(
     change: numberValue,
     transactionId: z.string().optional(),
   }),
-).meta({ description: 'The balance of a token in a watched wallet is another than when we last looked.' });
+).meta({ description: 'The balance of a token in a watched wallet changed since the previous poll.' });
 
 export const testEvent = event('test', z.object({ test: z.literal(true), webhookId: opaqueId })).meta({
-  description: 'Sent on request, to try a receiver.',
+  description: 'A test event, sent on request.',
 });
 
 export const EVENT_SCHEMAS = {

@@ -10,22 +10,22 @@ export const marketEvent = z
   .object({
     event_id: opaqueId.meta({ description: "The venue's own id." }),
     venue: z.string(),
-    title: z.string().optional().meta({ description: 'Absent while only the id is known.' }),
-    category: z.string().optional().meta({ description: 'The most frequent one of its markets.' }),
+    title: z.string().optional().meta({ description: 'Absent while oddswire knows only the id.' }),
+    category: z.string().optional().meta({ description: 'The most frequent category of its markets.' }),
     tags: z.array(z.string()).meta({ description: 'The tags of its markets.' }),
     status: z.enum(MARKET_STATUSES).meta({
-      description: 'The first of open, halted, created, closed, resolved, settled that one of its markets has.',
+      description: 'The first of open, halted, created, closed, resolved, settled that a market of it has.',
     }),
-    market_count: z.number().int().meta({ description: 'How many markets of it are stored.' }),
+    market_count: z.number().int().meta({ description: 'Number of stored markets of the event.' }),
     created_at: epochTime.optional().meta({ description: 'When its first market was created.' }),
     open_at: epochTime.optional().meta({ description: 'When its first market opens.' }),
     close_at: epochTime.optional().meta({ description: 'When its last market closes.' }),
     url: z.string().optional(),
-    volume: decimalValue.optional().meta({ description: 'The sum over its markets whose volume is known.' }),
+    volume: decimalValue.optional().meta({ description: 'Sum of the known volumes of its markets.' }),
     volume_24h: decimalValue.optional(),
-    updated_at: epochTime.meta({ description: 'When it or one of its markets last changed.' }),
+    updated_at: epochTime.meta({ description: 'When the event or one of its markets last changed.' }),
   })
-  .meta({ description: 'An event. Fields whose value is not known are absent.' });
+  .meta({ description: 'An event. Unknown fields are absent.' });
 export type MarketEventBody = z.output<typeof marketEvent>;
 
 export const marketEventWithMarkets = marketEvent
@@ -58,7 +58,7 @@ export const eventListQuery = z.object({
     .string()
     .max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`)
     .optional()
-    .meta({ description: 'Words of the title; the last may be the beginning of one.' }),
+    .meta({ description: 'Words of the title. The last word may be a prefix.' }),
   status: statusFilter,
   category: categoryFilter,
   limit: param.limit,
@@ -66,5 +66,5 @@ export const eventListQuery = z.object({
 });
 export const eventQuery = z.object({ limit: param.limit, cursor: param.cursor });
 export const eventMeta = z.object({
-  next_cursor: z.string().nullable().meta({ description: 'Null at the end.' }),
+  next_cursor: z.string().nullable().meta({ description: 'Null on the last page.' }),
 });

@@ -4,7 +4,7 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { param } from '../http/input.ts';
 import { decimalValue, epochTime, opaqueId } from './wire.ts';
 
-/** A market (spec section 2.3, DESIGN section 4 "Market"). */
+/** A market (specification section 2.3). */
 export const market = z
   .object({
     market_id: opaqueId.meta({ description: "The venue's own id." }),
@@ -13,15 +13,15 @@ export const market = z
     event_title: z.string().optional().meta({ description: 'The title of its event.' }),
     title: z.string(),
     sibling_label: z.string().optional().meta({
-      description: 'Distinguishes it from the other markets of its event, which may have the same title.',
+      description: 'Distinguishes the market from other markets of its event with the same title.',
     }),
     description: z.string(),
-    category: z.string().optional().meta({ description: 'As the venue writes it.' }),
+    category: z.string().optional().meta({ description: "The venue's spelling." }),
     tags: z.array(z.string()),
     status: z.enum(MARKET_STATUSES),
     outcomes: z
       .array(z.object({ outcome_id: opaqueId, label: z.string() }))
-      .meta({ description: 'An `outcome_id` is what an alert calls `tokenMint`.' }),
+      .meta({ description: 'Alerts name an `outcome_id` in their field `tokenMint`.' }),
     created_at: epochTime.optional(),
     open_at: epochTime.optional(),
     close_at: epochTime.optional(),
@@ -32,9 +32,9 @@ export const market = z
     volume: decimalValue.optional().meta({ description: "Lifetime volume in the venue's currency." }),
     volume_24h: decimalValue.optional(),
     liquidity: decimalValue.optional(),
-    updated_at: epochTime.meta({ description: 'When this version of it came in.' }),
+    updated_at: epochTime.meta({ description: 'When oddswire received this version.' }),
   })
-  .meta({ description: 'A market. Fields whose value is not known are absent.' });
+  .meta({ description: 'A market. Unknown fields are absent.' });
 export type MarketBody = z.output<typeof market>;
 
 export const EVENT_ID_EXAMPLE = '16167';
@@ -69,7 +69,7 @@ export const marketExample: MarketBody = {
   updated_at: 1767323040,
 };
 
-/** Names other APIs use for our states. */
+/** Names that other APIs use for these states. */
 export const STATUS_ALIASES: Readonly<Record<string, MarketStatus>> = {
   unopened: 'created',
   active: 'open',
@@ -88,12 +88,11 @@ export const categoryFilter = z
   .min(1, 'must not be empty')
   .max(200, 'must have at most 200 characters')
   .optional()
-  .meta({ description: 'As the venue writes it.' });
+  .meta({ description: "The venue's spelling." });
 
 export const marketListQuery = z.object({
   q: z.string().max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`).optional().meta({
-    description:
-      'Words of title, description, event title or label; the last may be the beginning of one. Best match first.',
+    description: 'Words of title, description, event title or label. The last word may be a prefix. Best match first.',
   }),
   status: statusFilter,
   category: categoryFilter,
@@ -102,15 +101,14 @@ export const marketListQuery = z.object({
     .min(1, 'must not be empty')
     .max(200, 'must have at most 200 characters')
     .optional()
-    .meta({ description: "The venue's id of an event: only its markets.", example: EVENT_ID_EXAMPLE }),
+    .meta({ description: "The venue's id of an event. The answer holds only its markets.", example: EVENT_ID_EXAMPLE }),
   limit: param.limit,
   cursor: param.cursor,
 });
 export const marketListMeta = z.object({
-  next_cursor: z.string().nullable().meta({ description: 'Null at the end.' }),
-  search: z
-    .enum(['words', 'similar'])
-    .optional()
-    .meta({ description: 'With `q`: whether markets have its words, or only titles like it were found.' }),
+  next_cursor: z.string().nullable().meta({ description: 'Null on the last page.' }),
+  search: z.enum(['words', 'similar']).optional().meta({
+    description: 'Only with `q`. `words`: the markets contain its words. `similar`: only the titles are similar.',
+  }),
 });
 export const marketQuery = z.object({ as_of: param.asOf });

@@ -6,7 +6,7 @@ import { EVENT_ID_EXAMPLE, MARKET_ID_EXAMPLE } from './market.ts';
 import { walletExample } from './wallet.ts';
 import { webhookExample } from './webhook.ts';
 
-/** The parameters that paths have. Their form is never rejected: a malformed id is an unknown id. */
+/** The path parameters. No route rejects their form: a malformed id counts as an unknown id. */
 export function pathParams(venues: readonly string[]): Readonly<Record<string, z.ZodString>> {
   const segment = z.string().min(1);
   return {
@@ -20,6 +20,6 @@ export function pathParams(venues: readonly string[]): Readonly<Record<string, z
     delivery_id: segment.meta({ example: deliveryExample.id }),
     alert_id: segment.meta({ example: alertExample.id }),
     wallet_id: segment.meta({ example: walletExample.id }),
-    file: segment.meta({ description: 'A file that the page loads.', example: 'swagger-ui.css' }),
+    file: segment.meta({ description: 'A file of the documentation page.', example: 'swagger-ui.css' }),
   };
 }

@@ -4,17 +4,17 @@ import { param } from '../http/input.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES } from './market.ts';
 import { decimalValue, epochTime, numberValue, opaqueId } from './wire.ts';
 
-/** A price snapshot (spec section 2.4). */
+/** A price snapshot (specification section 2.4). */
 export const prices = z
   .object({
     market_id: opaqueId,
-    as_of: epochTime.meta({ description: "The venue's time of the newest of the prices." }),
+    as_of: epochTime.meta({ description: "The venue's time of the newest price." }),
     outcomes: z.array(
       z.object({
         outcome_id: opaqueId,
         price: decimalValue.optional(),
         probability: numberValue.optional().meta({
-          description: 'The price, where it is one of a share that pays 1.',
+          description: 'The price, if a winning share pays 1.',
           override: { minimum: 0, maximum: 1 },
         }),
         best_bid: decimalValue.optional(),
@@ -57,12 +57,12 @@ export const batchPricesQuery = z.object({
     .transform((list) => [...new Set(list.split(','))])
     .refine((ids) => ids.length <= MAX_BATCH && ids.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), BATCH_RULE)
     .meta({
-      description: `A comma list of 1 to ${MAX_BATCH} market ids. The answer is in the order asked.`,
+      description: `A comma list of 1 to ${MAX_BATCH} market ids. The answer keeps this order.`,
       override: { type: 'string', minLength: 1 },
       example: MARKET_ID_EXAMPLE,
     }),
   as_of: param.asOf,
 });
 export const batchPricesMeta = z.object({
-  missing: z.array(z.string()).meta({ description: 'Ids that are unknown here or have no price yet.' }),
+  missing: z.array(z.string()).meta({ description: 'Ids that are unknown or have no price yet.' }),
 });

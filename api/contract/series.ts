@@ -8,7 +8,7 @@ import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
 
 const bucketStart = epochTime.meta({ description: 'Start of the bucket, epoch seconds.' });
 
-/** A candle (DESIGN section 4). */
+/** A candle. */
 export const candle = z
   .object({
     timestamp: bucketStart,
@@ -19,7 +19,7 @@ export const candle = z
     volume: decimalValue.meta({ description: 'Units traded.' }),
     notional: decimalValue.meta({ description: 'Sum of price times size.' }),
     trades: count,
-    closed: z.boolean().meta({ description: 'Whether the bucket is over.' }),
+    closed: z.boolean().meta({ description: 'Whether the bucket has ended.' }),
   })
   .meta({ description: 'OHLCV of one outcome over one bucket.' });
 export type CandleBody = z.output<typeof candle>;
@@ -66,10 +66,10 @@ export const snapshotExample: z.output<typeof snapshot> = {
 export const history = z
   .object({
     status: z.enum(['complete', 'backfilling', 'partial']),
-    covered_from: z.int().optional().meta({ description: 'Everything from here on is stored. Epoch seconds.' }),
+    covered_from: z.int().optional().meta({ description: 'All trades since this time are stored. Epoch seconds.' }),
     trades: count.optional().meta({ description: 'Older trades stored so far.' }),
     requested_at: epochTime.optional(),
-    reason: z.string().optional().meta({ description: 'Why it is `partial`, or what delays it.' }),
+    reason: z.string().optional().meta({ description: 'Why the status is `partial`, or the cause of a delay.' }),
   })
   .meta({ description: 'How far back the trades of this market are stored.' });
 export type HistoryBody = z.output<typeof history>;
@@ -91,7 +91,7 @@ export const candleQuery = z.object({
   fill: z
     .enum(['none', 'previous'], 'must be none or previous')
     .default('none')
-    .meta({ description: '`previous` fills buckets without trades with the close before.' }),
+    .meta({ description: '`previous` fills buckets without trades with the previous close.' }),
 });
 export const snapshotQuery = z.object({ ...range, outcome_id: oneOutcome, interval: param.interval });
 export const volumeQuery = z.object({ ...range, outcome_id: anyOutcome, window: param.interval });

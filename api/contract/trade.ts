@@ -5,7 +5,7 @@ import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { history } from './series.ts';
 import { coldReads, decimalValue, epochTime, opaqueId } from './wire.ts';
 
-/** A trade (spec section 2.7, plus `outcome_id`). */
+/** A trade (specification section 2.7, plus `outcome_id`). */
 export const trade = z.object({
   trade_id: opaqueId,
   market_id: opaqueId,
@@ -13,7 +13,7 @@ export const trade = z.object({
   timestamp: epochTime,
   price: decimalValue,
   size: decimalValue,
-  side: z.enum(['buy', 'sell']).optional().meta({ description: "The taker's, where it is known." }),
+  side: z.enum(['buy', 'sell']).optional().meta({ description: 'Side of the taker, if known.' }),
 });
 export type TradeBody = z.output<typeof trade>;
 
@@ -36,7 +36,7 @@ export const tradeQuery = z.object({
   outcome_id: param.outcomeId.meta({ description: 'Default: all outcomes of the market.' }),
 });
 export const tradeMeta = z.object({
-  next_cursor: z.string().nullable().meta({ description: 'Null at the end.' }),
+  next_cursor: z.string().nullable().meta({ description: 'Null on the last page.' }),
   history,
   cold_reads: coldReads,
 });

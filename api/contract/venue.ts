@@ -3,31 +3,31 @@ import { count, epochTime } from './wire.ts';
 
 const capability = z.boolean();
 
-/** A venue that runs (DESIGN section 4). */
+/** An enabled venue. */
 export const venue = z
   .object({
     venue: z.string(),
     title: z.string(),
-    currency: z.string().meta({ description: 'What its prices are in. MANA is play money.' }),
+    currency: z.string().meta({ description: 'Currency of its prices. MANA is play money.' }),
     capabilities: z.object({
       markets: capability,
       prices: capability,
       books: capability,
       trades: capability,
-      history: capability.meta({ description: 'Trades of one market can be fetched back to its start.' }),
+      history: capability.meta({ description: 'oddswire can fetch the trades of one market back to its start.' }),
       wallets: capability,
       tokens: capability,
     }),
     healthy: z
       .boolean()
-      .meta({ description: 'Every kind of poll succeeded lately and did not fail three times in a row.' }),
+      .meta({ description: 'Every kind of poll succeeded recently and did not fail three times in a row.' }),
     failing: z
       .array(z.object({ kind: z.string(), failures: count, reason: z.string() }))
       .optional()
-      .meta({ description: 'Each kind of poll whose latest one failed.' }),
+      .meta({ description: 'The kinds of poll whose latest run failed.' }),
     last_success_at: epochTime.optional(),
     lag_seconds: count.optional().meta({ description: 'Age of the stalest kind of poll.' }),
-    markets: count.meta({ description: 'Markets stored.' }),
+    markets: count.meta({ description: 'Number of stored markets.' }),
   })
   .meta({ description: 'A market source that oddswire polls.' });
 export type VenueBody = z.output<typeof venue>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isoTime, opaqueId } from './wire.ts';
 
-/** A watched wallet (DESIGN section 4). */
+/** A watched wallet. */
 export const wallet = z
   .object({
     id: opaqueId,
@@ -28,10 +28,10 @@ export function createWalletBody(venues: readonly string[]) {
       .string('must be a string')
       .refine(
         (venue) => venues.includes(venue),
-        venues.length === 0 ? 'no venue that runs has wallets to watch' : `must be one of ${venues.join(', ')}`,
+        venues.length === 0 ? 'no enabled venue supports wallets' : `must be one of ${venues.join(', ')}`,
       )
       .meta({
-        description: 'A venue whose capabilities say `wallets`.',
+        description: 'A venue with the capability `wallets`.',
         ...(venues.length > 0 && { override: { type: 'string', enum: [...venues] } }),
       }),
     address: z.string('must be a string').max(256, 'must have at most 256 characters').meta({

@@ -17,7 +17,7 @@ export const webhookItem = z.object({
 });
 export const webhook = webhookItem.extend({
   createdAt: isoTime,
-  pauseReason: z.string().optional().meta({ description: 'Why we paused it: `failing` or `gone`.' }),
+  pauseReason: z.string().optional().meta({ description: 'Why oddswire paused the webhook: `failing` or `gone`.' }),
 });
 /** The only answers that hold a secret. */
 export const webhookWithSecret = webhook.extend({
@@ -26,7 +26,7 @@ export const webhookWithSecret = webhook.extend({
 export const rotatedWebhook = webhookWithSecret.extend({
   previousSecretUntil: isoTime
     .optional()
-    .meta({ description: 'Until then `webhook-signature` also carries a signature of the secret before.' }),
+    .meta({ description: 'Until this time `webhook-signature` also carries a signature with the previous secret.' }),
 });
 export type WebhookItem = z.output<typeof webhookItem>;
 export type WebhookBody = z.output<typeof webhook>;
@@ -53,7 +53,7 @@ const events = z
   .min(1, 'must name at least one event')
   .max(20, 'must name at most 20 events')
   .transform((names) => [...new Set(names)])
-  .meta({ description: 'The events to receive. A name given twice counts once.' });
+  .meta({ description: 'The events to receive. Duplicates count once.' });
 const secret = z
   .string('must be a string')
   .superRefine((text, context) => {
@@ -62,7 +62,7 @@ const secret = z
   })
   .meta({
     description:
-      '16 to 256 printable ASCII characters; after `whsec_` the canonical base64 of 24 to 64 bytes. Made for you when absent.',
+      '16 to 256 printable ASCII characters; after `whsec_` the canonical base64 of 24 to 64 bytes. oddswire creates one when absent.',
     override: { minLength: 16, maxLength: 256, pattern: '^[\\x20-\\x7e]*$' },
   });
 const status = z.enum(STATUSES, 'must be active or paused');
@@ -94,5 +94,5 @@ export const testBody = z.strictObject({
   eventType: z
     .enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`)
     .default('test')
-    .meta({ description: '`test`, or a real kind, of which a sample is sent.' }),
+    .meta({ description: '`test`, or an event type, of which oddswire sends a sample.' }),
 });

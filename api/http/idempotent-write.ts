@@ -11,40 +11,40 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 const HEADER = 'idempotency-key';
 
 interface Done {
-  /** Wake-ups: run when the transaction is committed. Dying before them loses nothing, because timers find the due work. */
+  /** Wake-ups, run after the commit. A crash before them loses nothing, because timers find the due work. */
   afterCommit?(): void;
 }
-/** The answer to a write that is done. */
+/** The answer to a completed write. */
 export type WriteAnswer<Data extends ApiJson = ApiJson> = AccountAnswer<Data> & Done;
-/** A write that takes several transactions, not done yet: `progress` is passed to the next one, in any process. */
+/** An unfinished write of several transactions. The next transaction gets `progress`, in any process. */
 export type WriteProgress = { progress: string } & Done;
 
 /**
- * One transaction of a write, which changes state by `tx` alone. It may run again after a deadlock, so every other effect
- * belongs into `afterCommit`. `progress` is that of the transaction before, absent for the first.
- * @throws ApiError to roll back and answer so.
+ * One transaction of a write, which changes state only through `tx`. It may run again after a deadlock, so every other effect
+ * belongs in `afterCommit`. `progress` comes from the previous transaction and is absent for the first.
+ * @throws ApiError to roll back and answer with this error.
  */
 type Write = (tx: Tx, progress: string | undefined) => Promise<WriteAnswer | WriteProgress>;
 
 interface WriteRequest {
   ctx: ApiContext;
   caller: Caller;
-  /** The JSON value that was sent, already checked. */
+  /** The JSON value of the request, already checked. */
   body: unknown;
-  /** Of the answer. */
+  /** The status of the answer. */
   status: 200 | 201 | 202;
 }
 
 type WriteDeps = Pick<ApiDeps, 'db' | 'secretBox' | 'decimalFormat'>;
 
-/** An answer as it goes out. */
+/** An answer in the form that is sent. */
 interface Prepared {
   status: number;
   text: string;
   location?: string;
 }
 
-/** The sealed value under a key: answers contain secrets. A hash identifies the request. */
+/** The value stored under a key, sealed because answers contain secrets. `request` is a hash of the request. */
 interface Kept {
   request: string;
   answer?: Prepared;
@@ -59,9 +59,9 @@ interface Step {
 }
 
 /**
- * Does a write and answers it; with an `Idempotency-Key` at most once in IDEMPOTENCY_HOURS (DESIGN section 4, "Writes"). The
- * claim of the key, the write and the kept answer are one transaction: dying anywhere leaves all of it or nothing. Of a write in
- * several transactions each keeps how far it came, so the next request with the key goes on there. Failures are not kept.
+ * Runs a write and answers the request; with an `Idempotency-Key` at most once in IDEMPOTENCY_HOURS. One transaction holds the claim
+ * of the key, the write and the kept answer, so a crash leaves all of them or nothing. Each transaction of a longer write stores its
+ * progress, and the next request with the key continues there. Failures are not kept.
  */
 export async function answerOnce(request: WriteRequest, deps: WriteDeps, write: Write): Promise<void> {
   const key = readKey(request.ctx);
@@ -101,7 +101,7 @@ async function runKeyed(tx: Tx, key: string, request: WriteRequest, deps: WriteD
   const hash = hashOf(request);
   const claim = await claimIdempotencyKey(tx, accountId, key);
   if (claim.outcome === 'busy') {
-    throw new ApiError('conflict', 'a request with this Idempotency-Key is being answered: send it again later', {
+    throw new ApiError('conflict', 'a request with this Idempotency-Key is in flight; retry later', {
       headers: { 'Retry-After': '1' },
     });
   }
@@ -128,14 +128,14 @@ function readKey(ctx: ApiContext): string | undefined {
   return key;
 }
 
-/** Of method, path and body as a JSON value: neither the order of fields nor white space nor the spelling of numbers counts. */
+/** Hashes method, path and body as a JSON value. Field order, white space and the spelling of numbers do not change the hash. */
 function hashOf({ ctx, body }: WriteRequest): string {
   return createHash('sha256')
     .update(JSON.stringify([ctx.method, ctx.path, body], sortedFields))
     .digest('base64url');
 }
 
-/** The schemas let through no deeper a value than they know. */
+/** Recurses without a depth limit, because the schemas reject values that are nested too deep. */
 function sortedFields(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -26,23 +26,23 @@ const interval = z.enum(INTERVALS, `must be one of ${INTERVALS.join(', ')}`).def
 export const param = {
   limit: wholeNumber(1, MAX_LIMIT)
     .default(DEFAULT_LIMIT)
-    .meta({ description: 'The most items to answer.', override: { default: DEFAULT_LIMIT } }),
-  cursor: z.string().optional().meta({ description: '`meta.next_cursor` of the page before, with the same filters.' }),
+    .meta({ description: 'Maximum number of items.', override: { default: DEFAULT_LIMIT } }),
+  cursor: z.string().optional().meta({ description: '`meta.next_cursor` of the last page, with the same filters.' }),
   start: epochSeconds,
   end: epochSeconds,
-  /** A moment of a point-in-time read; see `checkAsOf`. */
-  asOf: epochSeconds.meta({ description: 'Answer what was known at this moment: epoch seconds, not in the future.' }),
+  /** The moment of a point-in-time read; see `checkAsOf`. */
+  asOf: epochSeconds.meta({ description: 'Read the state known at this moment. Epoch seconds, not in the future.' }),
   interval,
   outcomeId: z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters').optional(),
   depth: wholeNumber(1, MAX_DEPTH)
     .default(MAX_DEPTH)
-    .meta({ description: 'Levels a side.', override: { default: MAX_DEPTH } }),
+    .meta({ description: 'Maximum number of levels per side.', override: { default: MAX_DEPTH } }),
   direction: z.enum(['asc', 'desc'], 'must be asc or desc').default('desc'),
 };
 
 /**
- * Reads the query parameters a route knows, checked; others are ignored. The returned function throws `invalid_request` with everything
- * that is wrong.
+ * Reads and checks the query parameters of a route, and ignores others. The returned function throws `invalid_request` with all
+ * faults.
  */
 export function queryReader<Query extends z.ZodObject>(
   schema: Query | undefined,

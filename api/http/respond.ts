@@ -7,13 +7,13 @@ import { ApiError } from '../errors.ts';
 import { callerOf } from '../middleware/authenticate.ts';
 import type { Freshness, PreparedAnswer } from '../reads/latest-cache.ts';
 
-/** Closed buckets change only when a late trade comes in. */
+/** Closed buckets change only when a late trade arrives. */
 const CACHE_CONTROL: Record<Freshness, string> = { latest: 'private, max-age=1', history: 'private, max-age=60' };
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Fields = { readonly [key: string]: ApiJson | undefined };
 
-/** The answer of a market route. `meta` holds its fields beside request id and timestamp. */
+/** The answer of a market route. `meta` holds its fields besides request id and timestamp. */
 export interface MarketAnswer<Data extends ApiJson = ApiJson, Meta extends Fields = Fields> {
   data: Data;
   meta?: Meta;
@@ -23,13 +23,13 @@ export interface MarketAnswer<Data extends ApiJson = ApiJson, Meta extends Field
 /** A read of a market route. */
 export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields = Fields> {
   /**
-   * The route's name and everything else the answer depends on but time and the caller: venue scope, ids, each query parameter
-   * that shapes it, normalized. Requests with one key within a second get one answer.
+   * The name of the route and all inputs of the answer except time and caller: venue scope, ids, and each normalized query
+   * parameter that changes it. Requests with the same key within a second get the same answer.
    */
   key: readonly (string | number | boolean | null | undefined)[];
   /**
-   * Makes the answer; an error is answered and not kept. Other requests may wait for it: it must not end with one client,
-   * and must depend on the caller only through `cold`.
+   * Builds the answer. Errors are answered and not cached. Other requests may wait for the same load, so it must not end with one
+   * client, and it may depend on the caller only through `cold`.
    */
   load(cold: ColdAllowance): Promise<MarketAnswer<Data, Meta>>;
 }
@@ -37,26 +37,26 @@ export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields 
 type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'latest' | 'limits'>;
 
 /**
- * Answers a market route: envelope with meta, weak ETag, 304, from the cache of the last second where it can. The ETag covers
- * data and the lasting part of meta (`next_cursor`), not request id and timestamp, which differ each time.
+ * Answers a market route: envelope with meta, weak ETag, 304, from the cache of the last second when possible. The ETag covers
+ * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request.
  */
 export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: MarketRead): Promise<void> {
   const key = JSON.stringify(read.key);
   const { answer, isShared } = await sharedOrOwn(key, deps, read, callerOf(ctx));
-  // Answers before the app carry no deprecation of a route.
+  // Recent answers are sent before the app and carry no deprecation headers.
   if (ctx.method === 'GET' && isShared && !ctx.response.get('Deprecation')) {
     deps.latest.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
   }
   sendPrepared(ctx, deps, answer);
 }
 
-/** Loads waited for that turned out to be of another account alone, before one is made without sharing it. */
+/** A request waits for this many loads that belong to other accounts. After that it loads without sharing. */
 const MAX_OTHERS = 3;
 
 /**
- * The shared answer; or, for an account without cold reads left, an answer of its own: its load is thrown, and
- * so never kept, to whoever waits for it, and those of other accounts load again. So an account's limit changes no other's
- * answers.
+ * Returns the shared answer, or an answer for this account alone when the account has no cold reads left. `OwnAnswer` carries the
+ * latter as an error, because the cache keeps no errors. Waiting requests of other accounts load again, so the limit of one account
+ * does not change the answers of another.
  */
 async function sharedOrOwn(
   key: string,
@@ -71,7 +71,7 @@ async function sharedOrOwn(
     } catch (error) {
       if (!(error instanceof OwnAnswer)) throw error;
       if (error.accountId !== caller.accountId) continue;
-      if (error.refusal) throw error.refusal;
+      if (error.rejection) throw error.rejection;
       return { answer: error.answer, isShared: false };
     }
   }
@@ -92,17 +92,17 @@ async function loadFor(caller: Caller, deps: MarketDeps, load: MarketRead['load'
 
 const NO_ANSWER: PreparedAnswer = { data: 'null', meta: '', extraBytes: 0, etag: '', freshness: 'latest' };
 
-/** The answer for an account without cold reads left: thrown, because an error is never kept. */
+/** The answer for one account without cold reads left. */
 class OwnAnswer extends OddswireError {
   readonly accountId: bigint;
   readonly answer: PreparedAnswer;
-  readonly refusal: ApiError | undefined;
+  readonly rejection: ApiError | undefined;
 
-  constructor(accountId: bigint, answer: PreparedAnswer, refusal?: ApiError) {
-    super('own_answer', 'an answer of one account alone');
+  constructor(accountId: bigint, answer: PreparedAnswer, rejection?: ApiError) {
+    super('own_answer', 'an answer for one account alone');
     this.accountId = accountId;
     this.answer = answer;
-    this.refusal = refusal;
+    this.rejection = rejection;
   }
 }
 
@@ -126,12 +126,12 @@ function sendPrepared(ctx: ApiContext, deps: Pick<ApiDeps, 'now'>, answer: Prepa
   ctx.body = answerText(answer, ctx.state.requestId, deps.now());
 }
 
-/** Headers of an answer, 304 included: names and values in turn. */
+/** Headers of an answer, 304 included: names and values alternate. */
 export function answerHeaders({ etag, freshness }: PreparedAnswer, vary = 'Accept-Encoding, Authorization'): string[] {
   return ['ETag', etag, 'Cache-Control', CACHE_CONTROL[freshness], 'Vary', vary];
 }
 
-/** The answer in an envelope of its own, which is ASCII: request ids need no escaping (see `requestIdOf`). */
+/** The answer in its envelope. Request ids need no escaping (see `requestIdOf`). */
 export function answerText({ data, meta }: PreparedAnswer, requestId: string, nowMs: number): string {
   const more = meta === '' ? '' : `,${meta}`;
   const timestamp = Math.floor(nowMs / 1000);
@@ -141,13 +141,13 @@ export function answerText({ data, meta }: PreparedAnswer, requestId: string, no
 /** The answer of an account route. */
 export interface AccountAnswer<Data extends ApiJson = ApiJson> {
   data: Data;
-  /** Where a list goes on. */
+  /** Set for lists with pages. */
   meta?: { next_cursor: string | null };
   /** The path of the created resource. */
   location?: string;
 }
 
-/** Answers a webhook or alert route: success and data, and meta only where a list goes on. Never cached. */
+/** Answers a webhook or alert route: success and data, and meta only for lists with pages. Never cached. */
 export function sendAccountData(
   ctx: ApiContext,
   deps: Pick<ApiDeps, 'decimalFormat'>,
@@ -162,7 +162,7 @@ export function accountText({ data, meta }: AccountAnswer, deps: Pick<ApiDeps, '
   return toJsonText({ success: true, data, meta }, deps.decimalFormat);
 }
 
-/** Sends a body that `accountText` made, now or earlier. */
+/** Sends a body from `accountText`, new or stored. */
 export function sendAccountText(
   ctx: ApiContext,
   { status, text, location }: { status: number; text: string; location?: string | undefined },
@@ -174,7 +174,7 @@ export function sendAccountText(
   ctx.body = text;
 }
 
-/** Weak comparison of RFC 9110 section 13.1.2. */
+/** Weak comparison (RFC 9110 section 13.1.2). */
 export function matchesEtag(header: string, etag: string): boolean {
   if (header === '') return false;
   if (header.trim() === '*') return true;
@@ -182,7 +182,7 @@ export function matchesEtag(header: string, etag: string): boolean {
   return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === opaque);
 }
 
-/** Epoch seconds of a moment; absent when unknown. */
+/** Epoch seconds; undefined when unknown. */
 export function epochSeconds(at: Date): number;
 export function epochSeconds(at: Date | null): number | undefined;
 export function epochSeconds(at: Date | null): number | undefined {

@@ -20,27 +20,27 @@ type ParamName<Path extends string> = Path extends `${string}/:${infer Name}/${i
   : Path extends `${string}/:${infer Name}`
     ? Name
     : never;
-/** The parameters of a path such as `/v1/alerts/:alert_id`, as they came. */
+/** The parameters of a path such as `/v1/alerts/:alert_id`, unchecked. */
 type PathParams<Path extends string> = { readonly [Name in ParamName<Path>]: string };
 
 type NoQuery = z.ZodObject<Record<never, never>>;
 type NoBody = z.ZodUndefined;
 type NoMeta = z.ZodObject<Record<never, never>>;
-/** `meta` of a market route: what it holds beside request id and timestamp. */
+/** The fields in `meta` of a market route besides request id and timestamp. */
 type MetaSchema = z.ZodObject & z.ZodType<{ readonly [key: string]: ApiJson | undefined }>;
 
-/** What is told of a route beside its schemas. */
-interface Told<Path extends string> {
+/** The documentation of a route besides its schemas. */
+interface RouteDocs<Path extends string> {
   path: Path;
   /** Names it in generated clients. */
   operationId: string;
   summary: string;
   description?: string;
-  /** Told in the document and in every answer; see middleware/deprecation.ts. */
+  /** Published in the document and in every answer; see middleware/deprecation.ts. */
   deprecated?: Deprecation;
   /**
-   * Codes that its own rules lead to. Those of its key, its path parameters, query and body, and of our own troubles are added
-   * by the document.
+   * Codes of the route's own rules. The document adds the codes for key, path parameters, query and body, and for server
+   * failures.
    */
   errors?: readonly ErrorCode[];
 }
@@ -52,20 +52,20 @@ interface BodySpec<Body extends z.ZodType> {
   isOptional?: true;
 }
 
-/** A route as the document shows it. */
-export interface RouteContract extends Told<string> {
+/** A route in the document. */
+export interface RouteContract extends RouteDocs<string> {
   method: 'get' | 'post' | 'put' | 'delete';
   tag: RouteTag;
-  /** Absent: it is entered without a key. */
+  /** Absent: the route needs no key. */
   group?: RouteGroup;
   query?: z.ZodObject;
   body?: BodySpec<z.ZodType>;
-  /** Whether it takes the header `Idempotency-Key`, and its answer may have `Idempotent-Replayed`. */
+  /** Whether the route accepts the header `Idempotency-Key` and may answer with `Idempotent-Replayed`. */
   isIdempotent?: true;
   answer: AnswerContract;
 }
 
-/** The success of a route. `envelope` says what surrounds its data. */
+/** The success answer of a route. `envelope` is the form around its data. */
 type AnswerContract =
   | {
       envelope: 'account';
@@ -73,7 +73,7 @@ type AnswerContract =
       description: string;
       data: z.ZodType;
       example: ApiJson;
-      /** Whether it is a list that goes on, with `meta.next_cursor`. */
+      /** Whether the answer is a list with pages and `meta.next_cursor`. */
       isPaged: boolean;
     }
   | {
@@ -93,14 +93,14 @@ type AnswerContract =
       mediaTypes: readonly string[];
     };
 
-/** One definition: what the router runs, what checks its input, and what the document says. */
+/** One definition for the router, the input checks and the document. */
 export interface Route {
   contract: RouteContract;
-  /** Answers a request that was let in. */
+  /** Answers an authenticated request. */
   run(ctx: ApiContext, deps: ApiDeps): void | Promise<void>;
 }
 
-/** What a handler of an account route is given: all of it checked. */
+/** The checked input of an account handler. */
 interface AccountRequest<Path extends string, Query extends z.ZodObject, Body extends z.ZodType> {
   ctx: ApiContext;
   caller: Caller;
@@ -114,7 +114,7 @@ interface AccountSpec<
   Query extends z.ZodObject,
   Body extends z.ZodType,
   Data extends z.ZodType<ApiJson>,
-> extends Told<Path> {
+> extends RouteDocs<Path> {
   method: 'get' | 'post' | 'put' | 'delete';
   tag: RouteTag;
   group: RouteGroup;
@@ -123,7 +123,7 @@ interface AccountSpec<
   answer: { status?: 200 | 201 | 202; description: string; data: Data; example: z.output<Data>; isPaged?: true };
 }
 
-/** A route of what an account owns: `{success, data}`, never cached (DESIGN section 4, "Envelope"). */
+/** A route for resources of an account: `{success, data}`, never cached. */
 export function accountRoute<
   const Path extends `/${string}`,
   Data extends z.ZodType<ApiJson>,
@@ -152,8 +152,8 @@ export function accountRoute<
 }
 
 /**
- * A POST of what an account owns, done at most once per `Idempotency-Key`. All it changes it changes by `tx`; see `answerOnce`.
- * What it throws rolls back.
+ * A POST for resources of an account, which runs at most once per `Idempotency-Key`. The handler changes state only through `tx`; see
+ * `answerOnce`. Its errors roll back.
  */
 export function writeRoute<
   const Path extends `/${string}`,
@@ -196,9 +196,9 @@ export function writeRoute<
   };
 }
 
-/** The same without a key. */
+/** A GET route without a key. */
 export function publicRoute<const Path extends `/${string}`, Data extends z.ZodType<ApiJson>>(
-  spec: Told<Path> & { tag: RouteTag; answer: { description: string; data: Data; example: z.output<Data> } },
+  spec: RouteDocs<Path> & { tag: RouteTag; answer: { description: string; data: Data; example: z.output<Data> } },
   handle: (ctx: ApiContext) => Promise<AccountAnswer<z.output<NoInfer<Data>>>>,
 ): Route {
   return {
@@ -213,9 +213,9 @@ export function publicRoute<const Path extends `/${string}`, Data extends z.ZodT
   };
 }
 
-/** A file of ours, without a key; the handler writes the answer. */
+/** A file, without a key. The handler writes the answer. */
 export function fileRoute<const Path extends `/${string}`>(
-  spec: Told<Path> & { tag: RouteTag; answer: { description: string; mediaTypes: readonly string[] } },
+  spec: RouteDocs<Path> & { tag: RouteTag; answer: { description: string; mediaTypes: readonly string[] } },
   handle: (ctx: ApiContext, params: PathParams<Path>) => void,
 ): Route {
   return {
@@ -224,7 +224,7 @@ export function fileRoute<const Path extends `/${string}`>(
   };
 }
 
-/** What a handler of a market route is given. */
+/** The checked input of a market handler. */
 interface MarketRequest<Path extends string, Query extends z.ZodObject> {
   params: PathParams<Path>;
   query: z.output<Query>;
@@ -235,13 +235,13 @@ interface MarketSpec<
   Query extends z.ZodObject,
   Data extends z.ZodType<ApiJson>,
   Meta extends MetaSchema,
-> extends Told<Path> {
+> extends RouteDocs<Path> {
   query?: Query;
   answer: {
     description: string;
     data: Data;
     example: z.output<Data>;
-    /** What `meta` holds beside request id and timestamp. */
+    /** The fields in `meta` besides request id and timestamp. */
     meta?: Meta;
     metaExample?: z.output<Meta>;
   };
@@ -249,7 +249,7 @@ interface MarketSpec<
 
 const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
 
-/** A read of market data: envelope with meta, ETag, and the cache of the last second (DESIGN section 4, "Caching"). */
+/** A read of market data: envelope with meta, ETag, and the cache of the last second. */
 export function marketRoute<
   const Path extends `/${string}`,
   Data extends z.ZodType<ApiJson>,
@@ -259,12 +259,12 @@ export function marketRoute<
   spec: MarketSpec<Path, Query, Data, Meta>,
   handle: (request: MarketRequest<Path, Query>) => MarketRead<z.output<NoInfer<Data>>, z.output<NoInfer<Meta>>>,
 ): Route {
-  const { answer, ...told } = spec;
+  const { answer, ...docs } = spec;
   const { meta, metaExample = {}, ...shown } = answer;
   const readQuery = queryReader(spec.query);
   return {
     contract: {
-      ...told,
+      ...docs,
       method: 'get',
       tag: 'markets',
       group: MARKET_GROUP,
@@ -275,7 +275,7 @@ export function marketRoute<
   };
 }
 
-/** Puts routes on the router, behind what their group asks for. The first that matches answers. */
+/** Registers routes behind the authentication of their group. The first match answers. */
 export function register(router: ApiRouter, deps: ApiDeps, routes: readonly Route[]): void {
   for (const { contract, run } of routes) {
     const steps: RouterMiddleware<ApiState>[] = [];

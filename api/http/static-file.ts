@@ -7,13 +7,13 @@ import { matchesEtag } from './respond.ts';
 interface Content {
   bytes: Buffer;
   gzipped?: Buffer;
-  /** Weak: the same for every encoding. */
+  /** Weak: one ETag for all encodings. */
   etag: string;
 }
 
-/** Something that is the same for everybody as long as the process runs. It is had when first asked for, then kept in memory. */
+/** Content that does not change while the process runs. The first request loads it, then it stays in memory. */
 export class StaticFile {
-  /** With its charset. */
+  /** Media type with charset. */
   readonly type: string;
   readonly maxAgeSeconds: number;
   readonly #make: () => Buffer | string;
@@ -34,13 +34,13 @@ export class StaticFile {
   }
 }
 
-/** A file on disk. Throws when there is none now; it is read later. */
+/** A file on disk, read at the first request. Throws at once when the file does not exist. */
 export function fileOnDisk(path: string, type: string, maxAgeSeconds: number): StaticFile {
   statSync(path);
   return new StaticFile(type, maxAgeSeconds, () => readFileSync(path));
 }
 
-/** Answers with it: whole, gzipped, or 304. */
+/** Answers with the file: whole, gzipped, or 304. */
 export function sendFile(ctx: ApiContext, { content, type, maxAgeSeconds }: StaticFile): void {
   ctx.set('ETag', content.etag);
   ctx.set('Cache-Control', `public, max-age=${maxAgeSeconds}`);

@@ -2,7 +2,7 @@ import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import type { ApiContext } from '../deps.ts';
 import { callerOf } from '../middleware/authenticate.ts';
 
-/** Field names of log lines by the prefixes of our ids. */
+/** Log field names by id prefix. */
 const FIELD_OF_PREFIX: Readonly<Record<string, string>> = {
   alert: 'alertId',
   wh: 'webhookId',
@@ -10,12 +10,12 @@ const FIELD_OF_PREFIX: Readonly<Record<string, string>> = {
   evt: 'eventId',
   wal: 'walletId',
 };
-/** What else of an answer is worth telling. Neither secrets nor addresses of receivers, which may hold some. */
-const TOLD = ['tokenMint', 'condition', 'status', 'recovered', 'venue'];
+/** Other logged fields of an answer. Secrets and receiver addresses, which may contain secrets, are never logged. */
+const LOGGED_FIELDS = ['tokenMint', 'condition', 'status', 'recovered', 'venue'];
 
 /**
- * One line per write that was done: who did what to what. `answered` is absent when an earlier answer was sent again. Ids are found
- * in the path and the answer by their form.
+ * Logs one line per completed write: account, key, operation and ids. `answered` is absent for a replayed answer. Ids are recognised
+ * by their form, in the path and in the answer.
  */
 export function logWrite(
   ctx: ApiContext,
@@ -25,7 +25,7 @@ export function logWrite(
 ): void {
   const { accountId, keyId } = callerOf(ctx);
   const data = isRecord(answered?.data) ? answered.data : {};
-  const told = TOLD.flatMap((name) => (isPlain(data[name]) ? [[name, data[name]]] : []));
+  const fields = LOGGED_FIELDS.flatMap((name) => (isPlain(data[name]) ? [[name, data[name]]] : []));
   ctx.state.log.info(
     {
       operation,
@@ -33,7 +33,7 @@ export function logWrite(
       keyId,
       ...idsIn(Object.values(params)),
       ...idsIn(Object.values(data)),
-      ...Object.fromEntries(told),
+      ...Object.fromEntries(fields),
       ...(answered === undefined && { isReplay: true }),
     },
     'account write',

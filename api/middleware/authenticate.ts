@@ -6,9 +6,9 @@ import { rateLimitHeaders, tooManyRequests } from './rate-limit.ts';
 const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiKey realm="oddswire"' };
 
 /**
- * Lets a request through that carries a valid key in the header of its route group (spec section 5), is within the limit of its
- * account, and has the scope it needs. The other header alone is 401 with a message that names the right one. Every
- * answer states the remaining limit.
+ * Accepts a request with a valid key in the header of its route group (specification section 5), within the limit of its account, and
+ * with the scope of the route. A key in the other header gets 401 with a message that names the right header. Every answer states
+ * the remaining limit.
  */
 export function authenticate(
   deps: Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>,
@@ -37,7 +37,7 @@ export function authenticate(
 /** The caller of a route behind `authenticate`. */
 export function callerOf(ctx: ApiContext): Caller {
   const { caller } = ctx.state;
-  if (!caller) throw new TypeError('this route is not behind authenticate');
+  if (!caller) throw new TypeError('this route has no authentication');
   return caller;
 }
 
@@ -50,7 +50,7 @@ function offeredKey(ctx: ApiContext, group: RouteGroup): string {
       group,
       bearer === ''
         ? 'send an API key in the header "X-API-Key: <API_KEY>"'
-        : 'this route takes the key in the header "X-API-Key: <API_KEY>", not in Authorization',
+        : 'this route expects the key in the header "X-API-Key: <API_KEY>", not in Authorization',
     );
   }
   if (bearer !== '') {
@@ -62,7 +62,7 @@ function offeredKey(ctx: ApiContext, group: RouteGroup): string {
     group,
     apiKey === ''
       ? 'send an API key in the header "Authorization: Bearer <API_KEY>"'
-      : 'this route takes the key in the header "Authorization: Bearer <API_KEY>", not in X-API-Key',
+      : 'this route expects the key in the header "Authorization: Bearer <API_KEY>", not in X-API-Key',
   );
 }
 

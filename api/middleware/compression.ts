@@ -3,14 +3,14 @@ import type { Context, Middleware } from 'koa';
 import compress from 'koa-compress';
 import type { ApiState } from '../deps.ts';
 
-/** Below this a body fits a packet anyway. */
+/** A smaller body fits into one packet. */
 const THRESHOLD_BYTES = 1024;
-/** Of 11; beyond it the time grows faster than the bytes shrink. */
+/** Of 11. Above 4 the time grows faster than the size shrinks. */
 const BROTLI_QUALITY = 4;
 
 /**
- * Compresses answers with brotli or gzip, as the client prefers, and says `Vary: Accept-Encoding` on all of them. The ETags
- * are weak, so they hold for every encoding. The operator pages are left alone: they stream files of their own.
+ * Compresses answers with brotli or gzip, as the client prefers, and sends `Vary: Accept-Encoding` with all answers. The ETags are
+ * weak, so one ETag is valid for every encoding. The operator pages are excluded, because they stream their own files.
  */
 export function compression(): Middleware<ApiState> {
   const compressed = compress({
@@ -21,7 +21,7 @@ export function compression(): Middleware<ApiState> {
     zstd: false,
   });
   return (ctx, next) => {
-    // The raw target: reading the path of an invalid one throws (see text-guard.ts).
+    // The raw target, because `ctx.path` throws for an invalid target (see text-guard.ts).
     if (ctx.req.url?.startsWith('/ops')) return next();
     if (ctx.req.headers['accept-encoding'] !== undefined) return compressed(ctx, next);
     ctx.vary('Accept-Encoding');
@@ -29,7 +29,7 @@ export function compression(): Middleware<ApiState> {
   };
 }
 
-/** A client may refuse every encoding, even none: it gets the plain text then, as RFC 9110 section 12.5.3 allows. */
+/** A client that rejects every encoding, including identity, gets plain text (RFC 9110 section 12.5.3 allows this). */
 function acceptsSomething(ctx: Context): boolean {
   return ctx.get('Accept-Encoding') === '' || ctx.acceptsEncodings('br', 'gzip', 'identity') !== false;
 }

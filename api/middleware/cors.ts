@@ -12,7 +12,7 @@ const ALLOWED_HEADERS = [
   'If-None-Match',
   'X-Request-Id',
 ];
-/** The headers that a page may read beside the safelisted ones. */
+/** The headers that a page may read besides the safelisted ones. */
 const EXPOSED_HEADERS = [
   'ETag',
   'Location',
@@ -29,12 +29,12 @@ const EXPOSED_HEADERS = [
   'Sunset',
   'Link',
 ];
-/** Browsers keep a preflight this long; most of them no longer than two hours. */
+/** How long browsers cache a preflight. Most browsers limit it to two hours. */
 const MAX_AGE_SECONDS = 3_600;
 
 /**
- * Lets the pages of `origins` (`*`: of all) call the API from a browser. Preflights are answered without a key. Keys are in headers, so
- * credentials (cookies) are never allowed. The operator pages are for their own origin only.
+ * Allows browser calls from pages of `origins` (`*`: all). Preflights need no key. Keys are in headers, so credentials (cookies)
+ * are never allowed. Only their own origin may call the operator pages.
  */
 export function cors(origins: readonly string[]): Middleware<ApiState> {
   const isOpen = origins.includes('*');

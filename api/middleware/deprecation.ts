@@ -1,16 +1,16 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { ApiState } from '../deps.ts';
 
-/** How a route ends (docs/api.md, "Deprecation"). */
+/** The deprecation of a route (docs/api.md, "Deprecation"). */
 export interface Deprecation {
-  /** When it was deprecated, and when it stops to answer; ISO 8601. */
+  /** ISO 8601: the start of the deprecation, and the removal of the route. */
   since: string;
   sunset: string;
   /** The documentation of the replacement. */
   link: string;
 }
 
-/** Says in every answer of a route, failures included, that it ends: RFC 9745 and RFC 8594. */
+/** Announces the deprecation in every answer of a route, failures included (RFC 9745, RFC 8594). */
 export function deprecation({ since, sunset, link }: Deprecation): RouterMiddleware<ApiState> {
   const headers = {
     Deprecation: `@${Math.floor(Date.parse(since) / 1000)}`,

@@ -8,7 +8,7 @@ import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import type { ApiDeps, ApiState } from '../deps.ts';
 import { ApiError, type ErrorDetail, invalidRequest, notReady } from '../errors.ts';
 
-/** `{success:false, error, meta}` as JSON text: the same for every failure, with never a stack trace. */
+/** `{success:false, error, meta}` as JSON text. All failures have this form, without a stack trace. */
 export function errorBody(
   error: { code: string; message: string; details?: readonly ErrorDetail[] },
   requestId: string,
@@ -27,7 +27,7 @@ export function errorBody(
   return toJsonText(scrubData(body), 'number');
 }
 
-/** Turns an error of the routes below into an answer. */
+/** Converts errors of the routes into answers. */
 export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
   return async (ctx, next) => {
     try {
@@ -53,5 +53,5 @@ export function toApiError(thrown: unknown): ApiError {
   if (isDatabaseUnavailable(thrown)) {
     return notReady('the database is not available', [{ path: 'database', message: 'not available' }], thrown);
   }
-  return new ApiError('internal_error', 'something went wrong on our side', { cause: thrown });
+  return new ApiError('internal_error', 'the server failed to answer this request', { cause: thrown });
 }

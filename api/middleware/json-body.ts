@@ -3,7 +3,7 @@ import { isStorableText } from '../../src/domain/values/text.ts';
 import type { ApiContext } from '../deps.ts';
 import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 
-/** Far beyond any body of ours. */
+/** Much larger than any valid body. */
 const MAX_BODY_BYTES = 64 * 1024;
 
 interface BodyOptions {
@@ -25,7 +25,8 @@ export async function readJsonBody(ctx: ApiContext, options: BodyOptions = {}): 
   return value;
 }
 
-async function readBytes(ctx: ApiContext): Promise<Buffer> {
+/** The bytes of a body of at most 64 KiB. @throws ApiError `payload_too_large`, or `invalid_request` when the body ends early. */
+export async function readBytes(ctx: ApiContext): Promise<Buffer> {
   if (Number(ctx.get('Content-Length')) > MAX_BODY_BYTES) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
@@ -36,14 +37,14 @@ async function readBytes(ctx: ApiContext): Promise<Buffer> {
       chunks.push(chunk);
     }
   } catch (error) {
-    throw new ApiError('invalid_request', 'the request body ended early', { cause: asError(error) });
+    throw new ApiError('invalid_request', 'the request body is incomplete', { cause: asError(error) });
   }
   if (size > MAX_BODY_BYTES) throw tooLarge();
   return Buffer.concat(chunks);
 }
 
 function tooLarge(): ApiError {
-  // The rest of the body is not read, so the connection cannot be used again.
+  // The server does not read the rest of the body, so the connection cannot be reused.
   return new ApiError('payload_too_large', `a body may have at most ${MAX_BODY_BYTES} bytes`, {
     headers: { Connection: 'close' },
   });
@@ -78,10 +79,10 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Walks with a stack of its own: 64 KiB of brackets nest deeper than the call stack. */
+/** Iterates with an explicit stack, because 64 KiB of brackets nest deeper than the call stack. */
 function unstorableTexts(root: unknown): ErrorDetail[] {
   const details: ErrorDetail[] = [];
-  const message = 'must not hold U+0000 or lone surrogates';
+  const message = 'must not contain U+0000 or lone surrogates';
   const open: { path: string; value: unknown }[] = [{ path: '', value: root }];
   for (let item = open.pop(); item !== undefined && details.length < 10; item = open.pop()) {
     const { path, value } = item;

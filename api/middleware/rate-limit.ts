@@ -1,9 +1,9 @@
 import type { Admission } from '../access/account-limits.ts';
 import { ApiError } from '../errors.ts';
 
-/** The `RateLimit-Policy` of each limit there is: few, and at every request. */
+/** The `RateLimit-Policy` text of each limit. Every request needs one, and few limits exist. */
 const policies = new Map<number, string>();
-/** Accounts with a limit of their own are few; should they not be, the texts are made anew. */
+/** Bounds the memory: beyond it the cache is cleared. */
 const MAX_POLICIES = 1_000;
 
 function policyOf(limit: number): string {
@@ -16,8 +16,8 @@ function policyOf(limit: number): string {
 }
 
 /**
- * The headers about the account's limit: names and values in turn. The first two are of draft-ietf-httpapi-ratelimit-headers,
- * the others are the older names. Empty without a limit.
+ * The headers about the account's limit: names and values alternate. The first two come from
+ * draft-ietf-httpapi-ratelimit-headers, the others are older names. Empty without a limit.
  */
 export function rateLimitHeaders(admission: Admission | null): string[] {
   if (admission === null) return [];
@@ -38,7 +38,7 @@ export function rateLimitHeaders(admission: Admission | null): string[] {
 
 /** 429 for an account that used up its requests of this minute. */
 export function tooManyRequests({ limit, resetSeconds }: Admission): ApiError {
-  return new ApiError('rate_limited', `this account may make ${limit} requests per minute`, {
+  return new ApiError('rate_limited', `this account has a limit of ${limit} requests per minute`, {
     headers: { 'Retry-After': String(resetSeconds) },
   });
 }

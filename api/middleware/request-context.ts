@@ -6,7 +6,7 @@ import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Most requests never log: their logger is made when it is asked for. */
+/** Creates the logger at first use, because most requests never log. */
 class RequestState implements ApiState {
   readonly requestId: string;
   caller?: Caller;
@@ -25,8 +25,7 @@ class RequestState implements ApiState {
 }
 
 /**
- * Gives a request its id (the caller's, or one of ours) and logger, and reports it when it was answered: on `finish`,
- * because only then the status is final.
+ * Sets the id of a request (the caller's or a new one) and its logger, and reports the request when its response closes.
  */
 export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middleware<ApiState> {
   return async (ctx, next) => {
@@ -46,14 +45,14 @@ export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middle
   };
 }
 
-/** The caller's id of a request, when it is one, else one of ours. */
+/** The request id of the caller if it is valid, otherwise a new id. */
 export function requestIdOf(offered: string | string[] | undefined): string {
   return typeof offered === 'string' && REQUEST_ID.test(offered) ? offered : newId('req');
 }
 
-/** The known facts of a request. Facts from its handling are read at its end. */
+/** The facts of a request. The functions are called when the response closes. */
 interface Reported {
-  /** By `performance.now()`. */
+  /** `performance.now()` at the start. */
   startedAtMs: number;
   method: string;
   route(): string;
@@ -61,7 +60,7 @@ interface Reported {
   keyId(): string | undefined;
 }
 
-/** Counts a request and logs it when its answer is sent: only then the status is final. */
+/** Counts and logs a request when its response closes, because only then the status is final. */
 export function reportRequest(
   deps: Pick<ApiDeps, 'log' | 'onRequest'>,
   res: ServerResponse,
@@ -71,7 +70,7 @@ export function reportRequest(
     const durationSeconds = (performance.now() - startedAtMs) / 1000;
     const sample = { method, route: route(), status: res.statusCode };
     deps.onRequest?.({ ...sample, durationSeconds });
-    // While a dependency is away every request is a 503: readiness says so once, not each request.
+    // While a dependency is unavailable every request is a 503. Readiness logs this once, so the requests do not.
     const level = sample.status >= 500 && sample.status !== 503 ? 'warn' : 'debug';
     if (!deps.log.isLevelEnabled(level)) return;
     const durationMs = Math.round(durationSeconds * 1000);
@@ -80,14 +79,14 @@ export function reportRequest(
 }
 
 /**
- * Whether the request line names a path. It may also name a whole URL, or an invalid one: then even asking Koa for
- * the path throws, so such a request must be refused before anything does (see text-guard.ts).
+ * Whether the request line names a path. It may also name a whole URL, or an invalid one, for which `ctx.path` throws. Such a
+ * request must be rejected first (see text-guard.ts).
  */
 export function isPathTarget(target: string | undefined): boolean {
   return target?.startsWith('/') ?? false;
 }
 
-/** The pattern of the matched route: metrics must not have a label value per path. */
+/** The pattern of the matched route, because metrics must not have one label value per path. */
 function routeLabel(path: string, matched: ApiContext['_matchedRoute']): string {
   if (path === '/ops' || path.startsWith('/ops/')) return '/ops';
   return matched === undefined ? 'none' : String(matched);

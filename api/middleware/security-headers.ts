@@ -2,8 +2,8 @@ import type { Middleware } from 'koa';
 import type { ApiState } from '../deps.ts';
 
 /**
- * On every answer, names and values in turn: an answer is data and never a page, so it must not be framed, embedded or run. Pages
- * (`/docs`, `/ops`) set a policy of their own instead. HTTPS, and so `Strict-Transport-Security`, is the proxy's.
+ * Headers of every answer; names and values alternate. Answers are data, so browsers must not frame, embed or run them. Pages
+ * (`/docs`, `/ops`) set their own policy. The proxy terminates HTTPS, so it also sets `Strict-Transport-Security`.
  */
 export const SECURITY_HEADERS: readonly string[] = [
   'X-Content-Type-Options',
@@ -16,7 +16,7 @@ export const SECURITY_HEADERS: readonly string[] = [
   'same-origin',
 ];
 
-/** Sets them before anything can fail. */
+/** Sets the headers first, so that failures have them too. */
 export const securityHeaders: Middleware<ApiState> = (ctx, next) => {
   for (let i = 0; i < SECURITY_HEADERS.length; i += 2)
     ctx.set(SECURITY_HEADERS[i] ?? '', SECURITY_HEADERS[i + 1] ?? '');

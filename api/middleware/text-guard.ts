@@ -4,15 +4,15 @@ import type { ApiState } from '../deps.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
 import { isPathTarget } from './request-context.ts';
 
-const UNSTORABLE = 'must not hold U+0000 or lone surrogates';
-/** Text that is harmless without decoding. */
+const UNSTORABLE = 'must not contain U+0000 or lone surrogates';
+/** Text that needs no decoding for the check. */
 const PLAIN = /^[\x21-\x24\x26-\x7e]*$/;
-/** UTF-8 bytes of a surrogate, as Node shows header bytes: one character each. */
+/** UTF-8 bytes of a surrogate. Node shows each header byte as one character. */
 const ENCODED_SURROGATE = /\xed[\xa0-\xbf][\x80-\xbf]/;
 
 /**
- * Refuses text that Postgres cannot store before any route sees it: U+0000 and lone surrogates in path, query and headers,
- * and percent-encodings that are not UTF-8 (DESIGN section 4, "Text"). Bodies are looked at when they are read.
+ * Rejects text that Postgres cannot store before any route runs: U+0000 and lone surrogates in path, query and headers, and
+ * percent-encodings that are not UTF-8. `readJsonBody` checks bodies.
  */
 export const textGuard: Middleware<ApiState> = async (ctx, next) => {
   if (!isPathTarget(ctx.req.url))
@@ -21,7 +21,7 @@ export const textGuard: Middleware<ApiState> = async (ctx, next) => {
   if (!PLAIN.test(ctx.req.url ?? '')) {
     const pathProblem = encodedTextProblem(ctx.path);
     if (pathProblem !== null) details.push({ path: 'path', message: pathProblem });
-    // A plus is a space in a query, which no rule here is about.
+    // A plus means a space in a query. The check ignores this, because no rule concerns spaces.
     const queryProblem = encodedTextProblem(ctx.querystring);
     if (queryProblem !== null) details.push({ path: 'query', message: queryProblem });
   }
@@ -42,7 +42,7 @@ function encodedTextProblem(encoded: string): string | null {
   try {
     decoded = decodeURIComponent(encoded);
   } catch (error) {
-    // Only a URIError can come: a lone `%`, or bytes that are not UTF-8, such as encoded surrogates.
+    // A URIError means a lone `%`, or bytes that are not UTF-8, such as encoded surrogates.
     if (error instanceof URIError) return 'is not valid percent-encoded UTF-8';
     throw error;
   }

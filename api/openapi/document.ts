@@ -37,7 +37,7 @@ import {
 import { failure, failures, headerRefs, paramNames } from './responses.ts';
 import { webhooksSection } from './webhooks-section.ts';
 
-/** Schemas with names of their own, which generated clients take over. */
+/** Named schemas. Generated clients use these names. */
 const SCHEMAS = {
   Alert: alert,
   Attempt: attempt,
@@ -71,12 +71,12 @@ const SCHEMAS = {
 
 const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
   markets: 'Markets, events, prices, books, trades and series: `Authorization: Bearer`, scope `markets:read`.',
-  webhooks: 'Where events are sent: `X-API-Key`, scope `webhooks`.',
-  deliveries: 'What was sent, and what brings it back: `X-API-Key`, scope `webhooks`.',
+  webhooks: 'Receivers of events: `X-API-Key`, scope `webhooks`.',
+  deliveries: 'Delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
   alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',
   wallets: 'Watched wallets: `X-API-Key`, scope `wallets`.',
-  events: 'What a webhook receives.',
-  health: 'Whether the service runs.',
+  events: 'The events that a webhook receives.',
+  health: 'State of the service.',
   contract: 'This document and its page.',
 };
 
@@ -87,26 +87,26 @@ const SECURITY = { Authorization: 'bearer', 'X-API-Key': 'apiKey' } as const sat
 
 const DESCRIPTION = `Reads of prediction markets, webhooks and price alerts.
 
-- Market routes take the key as \`Authorization: Bearer\`, account routes as \`X-API-Key\`; the other header alone is 401.
-- Success is \`{success, data}\`, with \`meta\` on market routes; failure is \`{success, error, meta}\`. A field whose value is not known is
-  absent. Fields and values of enumerations may be added: ignore what you do not know.
+- Market routes read the key from \`Authorization: Bearer\`, account routes from \`X-API-Key\`. A key in the other header only gets 401.
+- Success is \`{success, data}\`, with \`meta\` on market routes; failure is \`{success, error, meta}\`. Unknown fields are absent.
+  New versions may add fields and enumeration values, so clients must ignore names that they do not know.
 - Times are epoch seconds on market routes, ISO 8601 on account routes.
-- Every GET answers HEAD too. A path asked with a method it does not take is 405 \`method_not_allowed\` with \`Allow\`, a path that is
-  none of these 404 \`not_found\`.`;
+- Every GET route also answers HEAD. A wrong method gets 405 \`method_not_allowed\` with \`Allow\`, an unknown path 404
+  \`not_found\`.`;
 
 const DECIMALS: Readonly<Record<DecimalFormat, { type: 'number' | 'string'; pattern?: string }>> = {
   number: { type: 'number' },
   string: { type: 'string', pattern: '^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$' },
 };
 
-/** The inputs of the document beside the routes. */
+/** The inputs of the document besides the routes. */
 interface DocumentOptions {
   decimalFormat: DecimalFormat;
   /** The venues that have markets. */
   venues: readonly string[];
 }
 
-/** The OpenAPI 3.1 document of these routes, made from the schemas that check them. */
+/** The OpenAPI 3.1 document of these routes, generated from the schemas of their input checks. */
 export function openApiDocument(contracts: readonly RouteContract[], options: DocumentOptions) {
   const shared = new Map<string, ZodOpenApiResponseObject>();
   const paths = pathsOf(contracts, options, shared);
@@ -126,7 +126,7 @@ export function openApiDocument(contracts: readonly RouteContract[], options: Do
           ...Object.fromEntries([...shared].sort(([a], [b]) => (a < b ? -1 : 1))),
           method_not_allowed: failure(['method_not_allowed']),
           not_modified: {
-            description: 'What you have is what there is.',
+            description: 'The answer has not changed.',
             headers: headerRefs('X-Request-Id', 'ETag', 'Cache-Control', 'Vary'),
           },
         },
@@ -140,13 +140,13 @@ export function openApiDocument(contracts: readonly RouteContract[], options: Do
   );
 }
 
-/** Parts that zod cannot express, or expresses at too great a length. */
+/** Adjusts the parts that zod cannot express, or expresses at length. */
 function adjust(
   { jsonSchema, io }: Parameters<NonNullable<CreateDocumentOptions['override']>>[0],
   decimalFormat: DecimalFormat,
 ): void {
   if (jsonSchema.format === DECIMAL) Object.assign(jsonSchema, DECIMALS[decimalFormat]);
-  // Fields may be added to answers: a client that rejects unknown fields would break then.
+  // New versions may add fields to answers, which would break a client that rejects unknown fields.
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
@@ -206,10 +206,10 @@ function operationOf(
   };
 }
 
-/** @throws TypeError for a parameter that nothing describes. */
+/** @throws TypeError for a parameter without a schema. */
 function paramOf(params: Readonly<Record<string, z.ZodString>>, name: string): z.ZodString {
   const schema = params[name];
-  if (!schema) throw new TypeError(`nothing describes the path parameter ${name}`);
+  if (!schema) throw new TypeError(`the path parameter ${name} has no schema`);
   return schema;
 }
 

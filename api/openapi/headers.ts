@@ -12,53 +12,58 @@ type ParameterObject = Exclude<NonNullable<ZodOpenApiOperationObject['parameters
 const seconds = { type: 'integer', minimum: 0 } as const;
 const text = { type: 'string' } as const;
 
-/** Headers of answers: `required` ones are on every answer that names them. */
+/** Headers of answers. Every answer that lists a `required` header has it. */
 export const HEADERS = {
   'X-Request-Id': {
-    description: "The request's id: the caller's where it sent a fit one, else made. In `meta.request_id` too.",
+    description: 'The id of the request: yours if valid, otherwise a new one. Also in `meta.request_id`.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
     required: true,
     example: 'req_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c04',
   },
   ETag: {
-    description: 'Weak, over data and the lasting part of meta. Send it as `If-None-Match` to get 304.',
+    description: 'Weak, over data and the stable part of meta. Send it as `If-None-Match` to get 304.',
     schema: { type: 'string', pattern: '^W/"[^"]+"$' },
     required: true,
     example: 'W/"RqsXAXEQUtWkSMvI8nvn9Wh3cWk"',
   },
   'Cache-Control': {
-    description: 'How long the answer may be kept.',
+    description: 'How long clients may cache the answer.',
     schema: text,
     required: true,
     example: 'private, max-age=1',
   },
-  Vary: { description: 'What else the answer depends on.', schema: text, required: true, example: 'Accept-Encoding' },
+  Vary: {
+    description: 'Request headers that affect the answer.',
+    schema: text,
+    required: true,
+    example: 'Accept-Encoding',
+  },
   Location: {
-    description: 'The path of what was made.',
+    description: 'The path of the created resource.',
     schema: { type: 'string', pattern: '^/v1/' },
     required: true,
     example: '/v1/alerts/alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
   },
   'WWW-Authenticate': {
-    description: 'How to authenticate.',
+    description: 'The authentication scheme of the route.',
     schema: text,
     required: true,
     example: 'Bearer realm="oddswire"',
   },
-  Allow: { description: 'The methods the path takes.', schema: text, required: true, example: 'GET, HEAD' },
-  'Retry-After': { description: 'Seconds to wait.', schema: seconds, example: 2 },
+  Allow: { description: 'The methods that the path accepts.', schema: text, required: true, example: 'GET, HEAD' },
+  'Retry-After': { description: 'Seconds to wait before a retry.', schema: seconds, example: 2 },
   'Idempotent-Replayed': {
-    description: '`true` when this is the answer that was given before.',
+    description: '`true` when this answer repeats an earlier one.',
     schema: { type: 'string', pattern: '^true$' },
     example: 'true',
   },
   'RateLimit-Policy': {
-    description: "The account's limit: quota `q` per window of `w` seconds. Absent where the account has no limit.",
+    description: "The account's limit: quota `q` per window of `w` seconds. Absent when the account has no limit.",
     schema: text,
     example: '"default";q=600;w=60',
   },
   RateLimit: {
-    description: 'What is left: `r` requests, for `t` more seconds.',
+    description: 'The remaining quota: `r` requests, for `t` more seconds.',
     schema: text,
     example: '"default";r=597;t=42',
   },
@@ -76,18 +81,18 @@ export const RATE_LIMIT_HEADERS = [
   'RateLimit-Reset',
 ] as const satisfies readonly HeaderName[];
 
-/** On every answer of a route that is deprecated (docs/api.md, "Deprecation"). */
+/** Headers of every answer of a deprecated route (docs/api.md, "Deprecation"). */
 export const DEPRECATION_HEADERS = {
   Deprecation: {
-    description: 'Since when: `@` and epoch seconds.',
+    description: 'Start of the deprecation: `@` and epoch seconds.',
     schema: { type: 'string', pattern: '^@\\d+$' },
     required: true,
   },
-  Sunset: { description: 'When the route stops to answer, as an HTTP date.', schema: text, required: true },
-  Link: { description: 'What to use instead, with `rel="deprecation"`.', schema: text, required: true },
+  Sunset: { description: 'Removal of the route, as an HTTP date.', schema: text, required: true },
+  Link: { description: 'Documentation of the replacement, with `rel="deprecation"`.', schema: text, required: true },
 } as const satisfies Record<string, HeaderObject>;
 
-/** The headers that an answer with this code always has, beside `X-Request-Id`. */
+/** The headers that every answer with this code has, besides `X-Request-Id`. */
 export const HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>>> = {
   unauthorized: ['WWW-Authenticate'],
   insufficient_scope: ['WWW-Authenticate'],
@@ -95,32 +100,32 @@ export const HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly Header
   rate_limited: ['Retry-After'],
   not_ready: ['Retry-After'],
 };
-/** The headers that it may have. */
+/** The headers that an answer with this code may have. */
 export const OPTIONAL_HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>>> = {
   orderbook_not_available: ['Retry-After'],
   conflict: ['Retry-After'],
 };
 
-/** Request headers that several routes take. */
+/** Request headers that several routes read. */
 export const REQUEST_HEADERS = {
   'X-Request-Id': {
     name: 'X-Request-Id',
     in: 'header',
-    description: 'An id of yours for this request, which the answer and our logs then carry. An unfit one is replaced.',
+    description: 'Your id for this request. The answer and the logs contain it. An invalid id is replaced.',
     schema: { type: 'string' },
   },
   'If-None-Match': {
     name: 'If-None-Match',
     in: 'header',
-    description: 'The `ETag` of an answer you have: 304 while it would be the same.',
+    description: 'The `ETag` of an earlier answer. The server sends 304 while the answer has not changed.',
     schema: { type: 'string' },
   },
   'Idempotency-Key': {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      '1 to 255 printable ASCII characters of your choice. The same key with the same path and body gets the first answer again for ' +
-      '24 hours and does nothing; with another it is 422; while the first is being answered it is 409.',
+      '1 to 255 printable ASCII characters of your choice. For 24 hours the same key with the same path and body gets the first answer ' +
+      'again, without a second write. Another path or body gets 422. While the first request is in flight the answer is 409.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]*$' },
   },
 } as const satisfies Record<string, ParameterObject>;

@@ -16,7 +16,7 @@ const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
   file: 'not_found',
 };
 
-/** Every code a route may answer: its own, and the codes of its path, key, query and body. */
+/** All codes of a route: its own, and the codes of its path, key, query and body. */
 function codesOf(contract: RouteContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(['invalid_request', 'uri_too_long', 'internal_error', ...(contract.errors ?? [])]);
   for (const name of paramNames(contract.path)) {
@@ -34,20 +34,20 @@ export function paramNames(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 }
 
-/** Errors of the HTTP parser, before any route: `invalid_request`, and the connection is closed. */
-const PARSER_REFUSALS = {
-  request_timeout: { status: 408, description: '`invalid_request`: the request came too slowly.' },
+/** Errors of the HTTP parser, before any route: `invalid_request`, then the server closes the connection. */
+const PARSER_ERRORS = {
+  request_timeout: { status: 408, description: '`invalid_request`: the request was too slow.' },
   headers_too_large: { status: 431, description: '`invalid_request`: the headers are too large.' },
 } as const;
 
-/** References to the failures of a route, by status. Their targets are put into `shared`. */
+/** References to the failures of a route, by status. Adds the targets to `shared`. */
 export function failures(
   contract: RouteContract,
   shared: Map<string, ZodOpenApiResponseObject>,
 ): Record<`${number}`, { $ref: string }> {
   const all = codesOf(contract);
   const statuses = [...new Set(all.map((code) => STATUS_OF[code]))];
-  const ofParser = Object.entries(PARSER_REFUSALS).map(([name, { status, description }]) => {
+  const ofParser = Object.entries(PARSER_ERRORS).map(([name, { status, description }]) => {
     shared.set(name, { ...failure(['invalid_request']), description });
     return [status, { $ref: `#/components/responses/${name}` }];
   });
@@ -61,7 +61,7 @@ export function failures(
   return Object.fromEntries([...ofRoute, ...ofParser]);
 }
 
-/** One answer that is a failure with one of these codes. `isCounted`: whether it may report the remaining rate limit. */
+/** A failure with one of these codes. `isCounted`: whether it may have the rate limit headers. */
 export function failure(codes: readonly ErrorCode[], isCounted = false): ZodOpenApiResponseObject {
   const [first] = codes;
   const always = new Set<HeaderName>(first ? (HEADERS_OF_CODE[first] ?? []) : []);
@@ -103,7 +103,7 @@ function errorExample(code: ErrorCode) {
   };
 }
 
-/** A reference, unless its target is required in another form. */
+/** A reference if `required` agrees with the shared header, otherwise a copy. */
 function header(name: HeaderName, required: boolean) {
   return 'required' in HEADERS[name] === required
     ? { $ref: `#/components/headers/${name}` }

@@ -4,10 +4,10 @@ import { EVENT_TYPES, type EventType } from '../../src/domain/webhooks/event.ts'
 import { EVENT_EXAMPLES, EVENT_SCHEMAS } from '../contract/event.ts';
 
 const SUMMARIES: Readonly<Record<EventType, string>> = {
-  price_alert: 'The price condition of an alert is met',
+  price_alert: 'A price met the condition of an alert',
   transaction: 'A watched wallet has a new transaction',
   balance_change: 'A balance of a watched wallet changed',
-  test: 'A test event was asked for',
+  test: 'A client requested a test event',
 };
 
 /** The headers of a delivery. */
@@ -17,22 +17,22 @@ const DELIVERY_HEADERS: Readonly<Record<string, { description: string; pattern?:
       '`sha256=` and the lower-case hex HMAC-SHA256 of the raw body, keyed with the UTF-8 bytes of the whole secret.',
     pattern: '^sha256=[0-9a-f]{64}$',
   },
-  'X-Webhook-Id': { description: 'The webhook.' },
+  'X-Webhook-Id': { description: 'The id of the webhook.' },
   'X-Webhook-Event': { description: 'The type of the event.' },
-  'X-Webhook-Delivery': { description: 'The delivery: the same on every attempt.' },
+  'X-Webhook-Delivery': { description: 'The id of the delivery, identical for every attempt.' },
   'X-Webhook-Attempt': { description: 'The number of the attempt, from 1.', type: 'integer' },
-  'webhook-id': { description: 'The id of the event: the same on every attempt and for every webhook.' },
+  'webhook-id': { description: 'The id of the event, identical for every attempt and every webhook.' },
   'webhook-timestamp': { description: 'Epoch seconds of this attempt.', type: 'integer' },
   'webhook-signature': {
     description:
-      'Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is what the base64 ' +
-      'after `whsec_` says, or the UTF-8 bytes of any other secret. While a secret is rotated out there are two, separated by ' +
-      'a space, the new one first.',
+      'Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the decoded ' +
+      'base64 after `whsec_`, or the UTF-8 bytes of any other secret. During a rotation the header has two signatures, separated ' +
+      'by a space, the new one first.',
     pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$',
   },
 };
 
-/** The `webhooks` section: every event as its receiver sees it. */
+/** The `webhooks` section: the request that a receiver gets for each event. */
 export function webhooksSection(): ZodOpenApiPathsObject {
   return Object.fromEntries(
     EVENT_TYPES.map((type): [string, ZodOpenApiPathItemObject] => [type, { post: receive(type) }]),
@@ -44,7 +44,7 @@ function receive(type: EventType): NonNullable<ZodOpenApiPathItemObject['post']>
     operationId: `receive_${type}`,
     tags: ['events'],
     summary: SUMMARIES[type],
-    description: 'Verify a signature over the raw body, remember `webhook-id`, answer 2xx within 15 seconds.',
+    description: 'Verify the signature over the raw body, store `webhook-id`, and answer 2xx within 15 seconds.',
     parameters: Object.entries(DELIVERY_HEADERS).map(([name, { description, pattern, type = 'string' as const }]) => ({
       name,
       in: 'header',
@@ -62,11 +62,11 @@ function receive(type: EventType): NonNullable<ZodOpenApiPathItemObject['post']>
       },
     },
     responses: {
-      '2XX': { description: 'Delivered, whatever the body says.' },
-      '410': { description: 'Fails at once and pauses the webhook.' },
-      '429': { description: 'Tried again, not before `Retry-After` within bounds.' },
-      '503': { description: 'Tried again, not before `Retry-After` within bounds.' },
-      default: { description: 'Tried again on the schedule. Redirects are never followed.' },
+      '2XX': { description: 'The event is delivered. The body has no meaning.' },
+      '410': { description: 'The delivery fails at once and oddswire pauses the webhook.' },
+      '429': { description: 'oddswire retries, not before `Retry-After` within bounds.' },
+      '503': { description: 'oddswire retries, not before `Retry-After` within bounds.' },
+      default: { description: 'oddswire retries on the schedule. It does not follow redirects.' },
     },
   };
 }

@@ -15,21 +15,21 @@ const YEAR_SECONDS = 31_536_000;
 interface Asset {
   type: string;
   bytes: Buffer;
-  /** Made when first asked for. */
+  /** Created at the first request. */
   gzipped?: Buffer;
 }
 
 /** The style sheet and scripts of the operator pages. */
 export interface OpsAssets {
-  /** The address of a file, which changes with its content. @throws OddswireError for an unknown name. */
+  /** The URL of a file, which changes with its content. @throws OddswireError for an unknown name. */
   url(name: string): string;
   /** Answers a request below /ops/assets. @throws ApiError `not_found`. */
   send(ctx: ParameterizedContext<ApiState>): void;
 }
 
 /**
- * Reads the files of `api/ops/assets` and the chart library once. The build does not copy them, because they are not TypeScript:
- * they are found from the package's root, which contains both the sources and `dist`.
+ * Reads the files of `api/ops/assets` and the chart library once. The build copies only TypeScript, so
+ * they are located from the package root, which contains both the sources and `dist`.
  */
 export function loadOpsAssets(): OpsAssets {
   const folder = join(packageRoot(), 'api', 'ops', 'assets');
@@ -41,22 +41,22 @@ export function loadOpsAssets(): OpsAssets {
     }
   }
   assets.set('lightweight-charts.js', { type: TYPES.js, bytes: readFileSync(chartLibrary()) });
-  // One version for all: modules that import each other by a relative name stay together.
+  // One version for all files, because modules import each other by relative names.
   const digest = createHash('sha256');
   for (const [name, { bytes }] of assets) digest.update(`${name} ${bytes.length} `).update(bytes);
   const version = digest.digest('hex').slice(0, 16);
 
   return {
     url(name) {
-      if (!assets.has(name)) throw new OddswireError('no_such_asset', `no file ${name} for the operator pages`);
+      if (!assets.has(name)) throw new OddswireError('no_such_asset', `the operator pages have no file ${name}`);
       return `${BASE_PATH}/${version}/${name}`;
     },
     send(ctx) {
-      const [asked, name = '', ...rest] = ctx.path.slice(BASE_PATH.length + 1).split('/');
+      const [requested, name = '', ...rest] = ctx.path.slice(BASE_PATH.length + 1).split('/');
       const asset = rest.length === 0 ? assets.get(name) : undefined;
-      if (asset === undefined) throw new ApiError('not_found', 'no such file');
-      // While two versions run side by side, a page of one may ask the other: it gets the present file, but must not cache it.
-      const isCurrent = asked === version;
+      if (asset === undefined) throw new ApiError('not_found', 'the file does not exist');
+      // During a rolling upgrade a page of one version may request a file from the other: it gets the current file without caching.
+      const isCurrent = requested === version;
       ctx.set('Cache-Control', isCurrent ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-store');
       ctx.set('Vary', 'Accept-Encoding');
       ctx.type = asset.type;
@@ -80,7 +80,8 @@ function packageRoot(): string {
   let folder = import.meta.dirname;
   while (!existsSync(join(folder, 'package.json'))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new OddswireError('no_package_root', 'package.json is in no folder above the program');
+    if (parent === folder)
+      throw new OddswireError('no_package_root', 'no folder above the program contains package.json');
     folder = parent;
   }
   return folder;

@@ -5,7 +5,7 @@ import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import type { Operator } from './operator.ts';
 
-/** An action that is about to be done. */
+/** An action before it runs. */
 export interface AuditedAction {
   action: string;
   target: string;
@@ -15,15 +15,15 @@ export interface AuditedAction {
 
 type AuditDeps = Pick<ApiDeps, 'db' | 'now' | 'log'>;
 
-/** Lets operators pass; that a viewer tried is written down. @throws ApiError `insufficient_scope` */
+/** Admits operators and records the attempts of viewers. @throws ApiError `insufficient_scope` */
 export async function requireOperator(deps: AuditDeps, action: AuditedAction): Promise<void> {
   if (action.operator.role === 'operator') return;
-  const error = new ApiError('insufficient_scope', 'viewers may look at everything and change nothing');
+  const error = new ApiError('insufficient_scope', 'viewers can read all pages but cannot change anything');
   await writeFailure(deps, action, error);
   throw error;
 }
 
-/** Runs `work` and writes it down in its own transaction: there is never the one without the other. */
+/** Runs `work` and records it in the same transaction, so that neither exists without the other. */
 export async function inAuditedTransaction<T extends { result: string }>(
   deps: AuditDeps,
   action: AuditedAction,
@@ -65,18 +65,18 @@ function writeFailure(deps: AuditDeps, action: AuditedAction, error: unknown): P
   });
 }
 
-/** The log of a failure must not hide the failure. */
+/** A failed write to the audit log must not hide the original failure. */
 async function afterFailure(
   deps: AuditDeps,
   thrown: unknown,
   write: (status: 'refused' | 'failed', result: string) => Promise<void>,
 ): Promise<void> {
-  const isRefusal = thrown instanceof ApiError && thrown.status < 500;
-  const result = isRefusal ? `${thrown.code}: ${thrown.message}` : asError(thrown).name;
+  const isRejection = thrown instanceof ApiError && thrown.status < 500;
+  const result = isRejection ? `${thrown.code}: ${thrown.message}` : asError(thrown).name;
   try {
-    await write(isRefusal ? 'refused' : 'failed', result);
+    await write(isRejection ? 'refused' : 'failed', result);
   } catch (error) {
-    deps.log.warn({ err: asError(error) }, 'a failed action of an operator was not written down');
+    deps.log.warn({ err: asError(error) }, 'the audit log has no entry for a failed operator action');
   }
 }
 

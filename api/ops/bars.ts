@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts';
 const WIDTH = 240;
 const HEIGHT = 56;
 
-/** A minute each as bars from the floor up, drawn by the server: a picture that needs no script. Unknown minutes are ticks. */
+/** A bar chart with one bar per minute. The server draws it, so it needs no script. Unknown minutes are ticks. */
 export function bars(values: readonly (number | null)[], label: string): Html {
   const highest = Math.max(1, ...values.map((value) => value ?? 0));
   const step = WIDTH / values.length;

@@ -1,6 +1,6 @@
 /**
- * Asks at most once in `ttlMs`: concurrent callers share the answer, also one in flight. A failure is not cached: only the
- * callers that wait for it see it.
+ * Loads at most once in `ttlMs`. Concurrent callers share the answer, also a load in flight. Failures are not cached; only the
+ * waiting callers get them.
  */
 export function briefly<T>(ttlMs: number, load: () => Promise<T>, now: () => number = () => performance.now()) {
   let kept: { atMs: number; answer: Promise<T> } | undefined;

@@ -1,10 +1,7 @@
-import { asError } from '../../src/domain/values/errors.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
 import type { ApiContext } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-
-/** Far beyond any form of ours. */
-const MAX_FORM_BYTES = 64 * 1024;
+import { readBytes } from '../middleware/json-body.ts';
 
 /**
  * The fields of a form.
@@ -20,29 +17,8 @@ export async function readForm(ctx: ApiContext): Promise<URLSearchParams> {
   const form = new URLSearchParams((await readBytes(ctx)).toString('utf8'));
   for (const [name, value] of form) {
     if (!isStorableText(name) || !isStorableText(value)) {
-      throw invalidRequest([{ path: name.slice(0, 100), message: 'must not hold U+0000 or lone surrogates' }]);
+      throw invalidRequest([{ path: name.slice(0, 100), message: 'must not contain U+0000 or lone surrogates' }]);
     }
   }
   return form;
-}
-
-async function readBytes(ctx: ApiContext): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > MAX_FORM_BYTES) break;
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw new ApiError('invalid_request', 'the form ended early', { cause: asError(error) });
-  }
-  if (size > MAX_FORM_BYTES) {
-    // The rest is not read, so the connection cannot be used again.
-    throw new ApiError('payload_too_large', `a form may have at most ${MAX_FORM_BYTES} bytes`, {
-      headers: { Connection: 'close' },
-    });
-  }
-  return Buffer.concat(chunks);
 }

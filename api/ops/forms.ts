@@ -3,7 +3,7 @@ import type { OpsRequest } from './ops-route.ts';
 
 type Viewer = Pick<OpsRequest, 'operator' | 'csrf'>;
 
-/** A form that posts to an action. Viewers get nothing: the server would refuse them. */
+/** A form that posts to an action. Empty for viewers, because the server rejects their actions. */
 export function actionForm(request: Viewer, action: string, fields: HtmlValue, classes = 'form'): Html {
   if (request.operator.role !== 'operator') return html``;
   return html`<form method="post" action="${action}" class="${classes}">
@@ -11,8 +11,8 @@ export function actionForm(request: Viewer, action: string, fields: HtmlValue, c
 }
 
 /**
- * A button that acts at once, or with `confirm` after a second press, next to the sentence that describes the
- * effect. It works without a script. Viewers get nothing.
+ * A button that acts at once, or with `confirm` after a second press next to a description of the effect. It works without a
+ * script. Empty for viewers.
  */
 export function actionButton(
   request: Viewer,
@@ -51,7 +51,7 @@ export function field(options: {
   type?: 'text' | 'number' | 'password' | 'date' | 'datetime-local' | 'search';
   hint?: string;
   isRequired?: boolean;
-  /** Of the autocomplete attribute. */
+  /** The value of the autocomplete attribute. */
   autocomplete?: string;
   max?: number;
   min?: number;
@@ -66,7 +66,7 @@ export function field(options: {
   }>${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`;
 }
 
-/** A labelled choice of one. */
+/** A labelled select element. */
 export function choice(options: {
   label: string;
   name: string;
@@ -80,7 +80,7 @@ export function choice(options: {
   )}</select></div>`;
 }
 
-/** A form of filters: a GET of the page itself. */
+/** A filter form, which sends a GET of the same page. */
 export function filterForm(path: string, fields: HtmlValue): Html {
   return html`<form method="get" action="${path}" class="filters">${fields}<div class="submit"><button type="submit">Show</button>
 <a class="quiet" href="${path}">Reset</a></div></form>`;

@@ -1,6 +1,6 @@
 import { html as escaped } from 'ghtml';
 
-/** Markup that may go out as it is: made by `html`, of literals and of escaped values only. */
+/** Safe markup. `html` builds it from literals and escaped values only. */
 export class Html {
   readonly #text: string;
 
@@ -8,7 +8,7 @@ export class Html {
     this.#text = text;
   }
 
-  /** Of the text between values of a template, which the program wrote. */
+  /** Builds markup from the literals and the values of a template. */
   static of(strings: readonly string[], values: readonly HtmlValue[]): Html {
     let text = strings[0] ?? '';
     for (const [index, value] of values.entries()) text += render(value) + (strings[index + 1] ?? '');
@@ -23,7 +23,7 @@ export class Html {
 /** The values of a template: text and numbers are escaped; null and undefined print nothing. */
 export type HtmlValue = Html | string | number | bigint | null | undefined | false | readonly HtmlValue[];
 
-/** Markup: every value is escaped, but for `Html` itself. Attributes must be quoted. */
+/** Builds markup and escapes every value except `Html`. Attributes must be quoted. */
 export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
   return Html.of(strings, values);
 }
@@ -36,7 +36,7 @@ function render(value: HtmlValue): string {
   return escaped`${String(value)}`;
 }
 
-/** Where something is not known or does not apply. */
+/** The placeholder for unknown or inapplicable values. */
 export const NONE = html`<span class="none" aria-label="none">–</span>`;
 
 /** A whole or decimal number in groups of three digits. */
@@ -52,7 +52,7 @@ export function time(at: Date | null | undefined): Html {
   return html`<time class="num" datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
 }
 
-/** A moment as its distance from now: `12 s ago`, `in 3 min`. */
+/** A moment relative to now: `12 s ago`, `in 3 min`. */
 export function ago(at: Date | null | undefined, nowMs: number): Html {
   if (at === null || at === undefined) return NONE;
   const iso = at.toISOString();
@@ -81,7 +81,7 @@ export function badge(tone: Tone, text: string): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
 }
 
-/** Text that may be long or hostile: in full, broken where it must be. */
+/** Text that may be long or hostile. Shown in full, with line breaks anywhere. */
 export function longText(text: string | null | undefined): Html {
   return text === null || text === undefined || text === '' ? NONE : html`<span class="long">${text}</span>`;
 }
@@ -94,7 +94,7 @@ export function code(text: string | null | undefined): Html {
 interface Column<Row> {
   label: string;
   cell(row: Row): HtmlValue;
-  /** Right-aligned, digits of one width. */
+  /** Right-aligned, with digits of equal width. */
   isNumeric?: boolean;
 }
 
@@ -104,13 +104,13 @@ export function table<Row>(options: {
   caption: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  /** Instead of a table without rows. */
+  /** Replaces a table without rows. */
   empty: HtmlValue;
 }): Html {
   const { caption, columns, rows, empty } = options;
   if (rows.length === 0) return emptyState(empty);
   const side = ({ isNumeric }: Column<Row>) => (isNumeric ? 'numeric' : 'text');
-  // The roles are those that the elements have: a phone shows them as blocks, which would take the roles away.
+  // Explicit roles, because the block layout on phones removes the implicit roles of table elements.
   return html`<div class="table-wrap" role="region" aria-label="${caption}" tabindex="0"><table role="table">
 <caption class="visually-hidden">${caption}</caption>
 <thead role="rowgroup"><tr role="row">${columns.map(
@@ -131,12 +131,12 @@ export function emptyState(text: HtmlValue): Html {
   return html`<p class="empty">${text}</p>`;
 }
 
-/** Names with their values. */
+/** A list of names and values. */
 export function facts(pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html {
   return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** Links through a list with keyset cursors: to its beginning, and on. Filters are kept. */
+/** Links to the first and the next page of a list with keyset cursors. Keeps the filters. */
 export function pager(path: string, query: URLSearchParams, next: string | undefined): Html {
   const link = (cursor: string | undefined): string => {
     const target = new URLSearchParams(query);

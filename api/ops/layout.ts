@@ -16,9 +16,9 @@ const SECTIONS = {
 export type Section = keyof typeof SECTIONS;
 
 interface PageOptions {
-  /** The heading, and the beginning of the window's title. */
+  /** The heading and the start of the window title. */
   title: string;
-  /** None: the page belongs to none, such as an error. */
+  /** Absent for pages outside the sections, such as errors. */
   section?: Section;
   /** Absent without a session: the page then has no navigation. */
   operator?: Operator;

@@ -1,17 +1,17 @@
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../errors.ts';
 
-/** Wrong passwords within the window: of one address, and of all addresses together, which bounds a distributed attack. */
+/** Wrong passwords per window: from one address, and from all addresses, which bounds a distributed attack. */
 const MAX_FAILURES_OF_ADDRESS = 10;
 const MAX_FAILURES = 100;
 const WINDOW_MS = 60_000;
 const ALL = '*';
 
-/** Counts wrong passwords of this process. Existing sessions are not affected. */
+/** Counts wrong passwords in this process. The limits do not affect existing sessions. */
 interface LoginLimits {
   /** @throws ApiError `rate_limited` with Retry-After. */
   check(address: string): void;
-  /** Returns whether it is the first of this address within the window. */
+  /** Records a failure. Returns whether it is the first of this address within the window. */
   failed(address: string): boolean;
 }
 
@@ -19,7 +19,7 @@ export function createLoginLimits(): LoginLimits {
   const failures = new LRUCache<string, number>({ max: 10_000, ttl: WINDOW_MS });
   const all = new LRUCache<typeof ALL, number>({ max: 1, ttl: WINDOW_MS });
 
-  function refuse(remainingMs: number): never {
+  function rejectLogin(remainingMs: number): never {
     throw new ApiError('rate_limited', 'too many failed logins', {
       headers: { 'Retry-After': String(Math.max(1, Math.ceil(remainingMs / 1000))) },
     });
@@ -27,8 +27,8 @@ export function createLoginLimits(): LoginLimits {
 
   return {
     check(address) {
-      if ((failures.get(address) ?? 0) >= MAX_FAILURES_OF_ADDRESS) refuse(failures.getRemainingTTL(address));
-      if ((all.get(ALL) ?? 0) >= MAX_FAILURES) refuse(all.getRemainingTTL(ALL));
+      if ((failures.get(address) ?? 0) >= MAX_FAILURES_OF_ADDRESS) rejectLogin(failures.getRemainingTTL(address));
+      if ((all.get(ALL) ?? 0) >= MAX_FAILURES) rejectLogin(all.getRemainingTTL(ALL));
     },
     failed(address) {
       const before = failures.get(address) ?? 0;

@@ -19,7 +19,7 @@ const MAX_PASSWORD_LENGTH = 1_024;
 
 type LoginDeps = Pick<ApiDeps, 'db' | 'now' | 'log'>;
 
-/** Logging in. */
+/** The login page and its form. */
 export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions, assets: OpsAssets): void {
   const limits = createLoginLimits();
 
@@ -39,25 +39,25 @@ export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsO
     const form = await readForm(ctx);
     const next = nextPath(form.get('next'));
     const role = roleOfPassword(ops.passwords, (form.get('password') ?? '').slice(0, MAX_PASSWORD_LENGTH));
-    const who = { address, target: 'session', requestId: ctx.state.requestId };
+    const from = { address, target: 'session', requestId: ctx.state.requestId };
     if (role === null) {
       const isFirst = limits.failed(address);
-      // Once a minute and address: guessing must not fill the log.
+      // One entry per minute and address, so that guessing cannot fill the log.
       if (isFirst) {
-        const nobody = { role: null, sessionId: null, action: 'login' } as const;
-        await recordAction(deps.db, { ...who, ...nobody, status: 'refused', result: 'wrong password' }, deps.now());
+        const unknown = { role: null, sessionId: null, action: 'login' } as const;
+        await recordAction(deps.db, { ...from, ...unknown, status: 'refused', result: 'wrong password' }, deps.now());
       }
-      sendLoginPage(ctx, assets, next, 'That is not the password.');
+      sendLoginPage(ctx, assets, next, 'The password is wrong.');
       return;
     }
     const token = newSessionToken();
     const tokenHash = hashSessionToken(token);
     const fingerprint = passwordFingerprint(ops.sessionKey, ops.passwords, role);
-    if (fingerprint === null) throw new TypeError('a role that has a password has a fingerprint');
+    if (fingerprint === null) throw new TypeError('the role has a password but no fingerprint');
     await deps.db.transaction(async (tx) => {
       await beginSession(tx, { tokenHash, role, passwordFingerprint: fingerprint, address }, deps.now());
       const entry = { role, sessionId: sessionIdOf(tokenHash), action: 'login', status: 'done', result: '' } as const;
-      await recordAction(tx, { ...who, ...entry }, deps.now());
+      await recordAction(tx, { ...from, ...entry }, deps.now());
     });
     setCookie(ctx, ops, token);
     ctx.redirect(next);
@@ -65,7 +65,7 @@ export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsO
   });
 }
 
-/** Logging out, here or everywhere. Needs a session. */
+/** Logs out this session or all sessions. Needs a session. */
 export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions): void {
   router.post('/ops/logout', async (ctx) => {
     await enterForm(ctx);
@@ -103,7 +103,7 @@ ${field({ label: 'Password', name: 'password', type: 'password', isRequired: tru
   ctx.body = page(assets, { title: 'Log in', body });
 }
 
-/** The target after logging in: always a path of these pages, even when a link names another site. */
+/** The target after the login: always a path of these pages, even if a link names another site. */
 function nextPath(offered: string | null): string {
   if (offered === null || !/^\/ops(?:[/?]|$)/.test(offered) || !URL.canParse(offered, 'http://ops.invalid'))
     return START;
@@ -119,7 +119,7 @@ function setCookie(ctx: ApiContext, ops: OpsOptions, value: string, more = ''): 
 
 function leave(ctx: ApiContext, ops: OpsOptions): void {
   setCookie(ctx, ops, '', '; Max-Age=0');
-  // The browser's cache of the pages is cleared too.
+  // Also clears the browser cache of the pages.
   ctx.set('Clear-Site-Data', '"cache"');
   ctx.redirect(LOGIN_PATH);
   ctx.status = 303;

@@ -23,7 +23,7 @@ import { venuePages } from './pages/venues.ts';
 import { webhookPage } from './pages/webhook.ts';
 import { queueBoard } from './queue-board.ts';
 
-/** Every page, each file of `pages/` by one line. */
+/** Registers every page: one line per file in `pages/`. */
 export function registerPages(router: OpsRouter, deps: ApiDeps): void {
   overviewPages(router, deps);
   venuePages(router, deps);
@@ -38,7 +38,7 @@ export function registerPages(router: OpsRouter, deps: ApiDeps): void {
   webhookPage(router, deps);
 }
 
-/** The operator pages, for /ops and all paths below it. */
+/** The operator pages: /ops and all paths below it. */
 export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> {
   const assets = loadOpsAssets();
   const entry = new Router<ApiState>({ sensitive: true });
@@ -76,16 +76,16 @@ function sendAssets(assets: OpsAssets): Middleware<ApiState> {
 const notFound: Middleware<ApiState> = (ctx) => {
   const { matched = [] } = ctx as { matched?: readonly { methods: readonly string[] }[] };
   const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort();
-  throw allowed.length === 0 ? new ApiError('not_found', 'there is no such page') : methodNotAllowed(allowed);
+  throw allowed.length === 0 ? new ApiError('not_found', 'the page does not exist') : methodNotAllowed(allowed);
 };
 
 function methodNotAllowed(allowed: readonly string[]): ApiError {
-  return new ApiError('method_not_allowed', `allowed here: ${allowed.join(', ')}`, {
+  return new ApiError('method_not_allowed', `allowed methods: ${allowed.join(', ')}`, {
     headers: { Allow: allowed.join(', ') },
   });
 }
 
-/** Shows a failure to a person as a page; scripts get the envelope of the API. */
+/** Shows a failure as a page in a browser. Scripts get the envelope of the API. */
 function errorPages(assets: OpsAssets): Middleware<ApiState> {
   return async (ctx, next) => {
     try {
@@ -103,12 +103,12 @@ function errorPages(assets: OpsAssets): Middleware<ApiState> {
 }
 
 const TITLES: Readonly<Record<number, string>> = {
-  400: 'That does not fit',
+  400: 'Invalid request',
   401: 'Not logged in',
   403: 'Not allowed',
   404: 'Not found',
-  429: 'Too many tries',
-  500: 'Something broke',
+  429: 'Too many attempts',
+  500: 'Server error',
   503: 'Not available',
 };
 
@@ -119,7 +119,7 @@ ${error.details.length > 1 && html`<ul>${error.details.map(({ path, message }) =
 <p>${session ? html`<a class="button" href="/ops">Overview</a>` : html`<a class="button" href="/ops/login">Log in</a>`}</p>
 <p class="hint">Request <code>${ctx.state.requestId}</code></p>`;
   return page(assets, {
-    title: TITLES[error.status] ?? 'Not possible',
+    title: TITLES[error.status] ?? 'Request failed',
     body,
     ...(session && { operator: session.operator, csrf: csrfTokenOf(session.token) }),
   });

@@ -5,7 +5,7 @@ import { findLiveSession } from './ops-session.ts';
 
 const QUEUES_PATH = '/ops/queues';
 
-/** Everything the pages load is ours. The queue dashboard's chart and editor libraries make styles at run time. */
+/** The pages load only their own files. The chart and editor libraries of the queue dashboard create styles at run time. */
 function contentSecurityPolicy(path: string): string {
   const isDashboard = path === QUEUES_PATH || path.startsWith(`${QUEUES_PATH}/`);
   return [
@@ -22,13 +22,13 @@ function contentSecurityPolicy(path: string): string {
 }
 
 /**
- * Headers that keep every third party out, and writes only from the pages themselves: by where the browser says they come
- * from, beside the cookie that it sends on same-site requests only.
+ * Sets headers that block third parties, and accepts writes only from the pages themselves. The check of the origin supplements
+ * the SameSite cookie.
  */
 export function opsHeaders(ops: Pick<OpsOptions, 'publicUrl'>): Middleware<ApiState> {
   return async (ctx, next) => {
     ctx.set('Content-Security-Policy', contentSecurityPolicy(ctx.path));
-    // Without a referrer browsers would send `Origin: null` with forms.
+    // Without a referrer, browsers send `Origin: null` with forms.
     ctx.set('Referrer-Policy', 'same-origin');
     ctx.set('X-Content-Type-Options', 'nosniff');
     ctx.set('X-Frame-Options', 'DENY');
@@ -36,23 +36,23 @@ export function opsHeaders(ops: Pick<OpsOptions, 'publicUrl'>): Middleware<ApiSt
     ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
     ctx.set('Cache-Control', 'no-store');
     if (!isRead(ctx) && !isSameOrigin(ctx, ops.publicUrl)) {
-      throw new ApiError('cross_origin', 'changes are accepted from the operator pages only');
+      throw new ApiError('cross_origin', 'the server accepts changes only from the operator pages');
     }
     await next();
   };
 }
 
-/** Passes requests with a session, which it puts into the state; redirects others to the login page. */
+/** Admits requests with a session, which it puts into the state. Redirects other requests to the login page. */
 export function opsGuard(deps: Pick<ApiDeps, 'db' | 'now'>, ops: OpsOptions): Middleware<ApiState> {
   return async (ctx, next) => {
     const session = await findLiveSession(ctx, deps, ops);
-    if (session === null) return refuse(ctx);
+    if (session === null) return requireLogin(ctx);
     ctx.state.ops = session;
     await next();
   };
 }
 
-function refuse(ctx: ParameterizedContext<ApiState>): void {
+function requireLogin(ctx: ParameterizedContext<ApiState>): void {
   if (isRead(ctx) && wantsHtml(ctx)) {
     ctx.status = 303;
     ctx.redirect(
@@ -65,7 +65,7 @@ function refuse(ctx: ParameterizedContext<ApiState>): void {
   });
 }
 
-/** Whether a person's browser asks for a page: it says so, scripts do not. */
+/** Whether a browser requests a page. Scripts do not accept `text/html`. */
 export function wantsHtml(ctx: ParameterizedContext<ApiState>): boolean {
   return ctx.get('Accept').includes('text/html');
 }
@@ -75,8 +75,8 @@ function isRead(ctx: ParameterizedContext<ApiState>): boolean {
 }
 
 /**
- * A browser says where the page is that makes a request. Neither header: not a browser that could be trusted to say so,
- * refused.
+ * Whether the headers name this origin as the source of the request. Without both headers the client is not a current browser, and
+ * the request is rejected.
  */
 function isSameOrigin(ctx: ParameterizedContext<ApiState>, publicUrl: string | undefined): boolean {
   const fetchSite = ctx.get('Sec-Fetch-Site');

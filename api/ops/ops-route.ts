@@ -16,7 +16,7 @@ import { sessionOf } from './ops-session.ts';
 /** A request with a session. */
 export interface OpsRequest {
   operator: Operator;
-  /** Goes into every form, as the field `csrf`; `actionForm` puts it there. */
+  /** The field `csrf` of every form; `actionForm` adds it. */
   csrf: string;
   /** The named parts of the path. */
   params: Readonly<Record<string, string>>;
@@ -37,14 +37,14 @@ interface PageContent {
 
 /** A page: for viewers and operators. */
 interface OpsPage {
-  /** Below /ops, with `:name` for parts. */
+  /** A path below /ops, with `:name` for parameters. */
   path: string;
   section: Section;
-  /** @throws ApiError, shown as a page of its own. */
+  /** @throws ApiError, which is shown as an error page. */
   load(request: OpsRequest): Promise<PageContent>;
 }
 
-/** JSON for a script of a page: for viewers and operators. Asking for it does not keep a session alive. */
+/** JSON for a script of a page: for viewers and operators. Its requests do not extend a session. */
 interface OpsData {
   path: string;
   load(request: OpsRequest): Promise<ApiJson>;
@@ -57,13 +57,13 @@ export interface ActionRequest extends OpsRequest {
 
 /** The result of an action: the audit log keeps `result`, and the next page shows it. */
 type ActionOutcome = {
-  /** A sentence, with no secret in it. */
+  /** A sentence without secrets. */
   result: string;
-  /** Runs after the commit and never fails: wake-ups. */
+  /** Wake-ups, run after the commit. Must not throw. */
   afterCommit?: () => void;
 } & (
-  | { /** Where to go on: a path below /ops. */ to: string }
-  | { /** The answer itself, where a redirect would lose it: a key that is shown once. */ page: PageContent }
+  | { /** The redirect target: a path below /ops. */ to: string }
+  | { /** The answer, when a redirect would lose it: a key that is shown once. */ page: PageContent }
 );
 
 interface ActionBase {
@@ -75,18 +75,18 @@ interface ActionBase {
   target(request: ActionRequest): string;
 }
 
-/** A change that is SQL: done and written into the audit log in one transaction, which may be run again on a deadlock. */
+/** A change by SQL. One transaction holds the change and its audit entry, and may run again after a deadlock. */
 interface TransactionAction extends ActionBase {
-  /** @throws ApiError: nothing is done, the audit log says `refused`. */
+  /** @throws ApiError to roll back; the audit log records `refused`. */
   inTransaction(tx: Tx, request: ActionRequest): Promise<ActionOutcome>;
 }
 
-/** Any other change: the audit log has it before it begins, and its end afterwards. */
+/** Any other change: the audit log records its start and its end. */
 interface PlainAction extends ActionBase {
   run(request: ActionRequest): Promise<ActionOutcome>;
 }
 
-/** A change, by POST: for operators only. */
+/** A change by POST, for operators only. */
 type OpsAction = TransactionAction | PlainAction;
 
 /** Registers the pages and checks access for all of them. */
@@ -94,9 +94,9 @@ export interface OpsRouter {
   page(definition: OpsPage): void;
   data(definition: OpsData): void;
   action(definition: OpsAction): void;
-  /** Everything registered, in order. */
+  /** All registered routes, in order. */
   readonly registered: readonly { kind: 'page' | 'data' | 'action'; path: string }[];
-  /** To be used behind `opsGuard`. */
+  /** Must run behind `opsGuard`. */
   routes(): Middleware<ApiState>;
 }
 
@@ -175,7 +175,7 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
 export async function enterForm(ctx: ApiContext): Promise<URLSearchParams> {
   const form = await readForm(ctx);
   if (!isSameText(form.get('csrf') ?? '', csrfTokenOf(sessionOf(ctx).token))) {
-    throw new ApiError('cross_origin', 'this form is not of your session any more: load the page again');
+    throw new ApiError('cross_origin', 'this form belongs to an earlier session; reload the page');
   }
   return form;
 }

@@ -13,21 +13,21 @@ import {
 
 type AnyContext = ParameterizedContext<ApiState>;
 
-/** Where the browser keeps the token. With https the prefix binds the cookie to this host, and no plain page can set it. */
+/** The cookie of the token. With https the prefix binds the cookie to this host, and plain http pages cannot set it. */
 export function cookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; attributes: string } {
   return ops.publicUrl?.startsWith('https:')
     ? { name: '__Host-oddswire_ops', attributes: 'Path=/; Secure; HttpOnly; SameSite=Strict' }
     : { name: 'oddswire_ops', attributes: 'Path=/ops; HttpOnly; SameSite=Strict' };
 }
 
-/** Where a request comes from, as the audit log and the limits of logging in know it. */
+/** The client address for the audit log and the login limits. */
 export function addressOf(ctx: AnyContext, ops: Pick<OpsOptions, 'trustedProxies'>): string {
   return clientNetwork(ctx.req, ops.trustedProxies ?? []);
 }
 
 /**
- * The session of the request's cookie, or null. Each request looks it up: it may have ended in another process. A session
- * begun with a password that its role no longer has is invalid.
+ * The session of the request's cookie, or null. Each request queries it, because it may have ended in another process. A session is
+ * invalid when the password of its role has changed.
  */
 export async function findLiveSession(
   ctx: AnyContext,
@@ -48,7 +48,7 @@ export async function findLiveSession(
   return { operator, token, tokenHash, flash: session.flash };
 }
 
-/** Whether a person sent the request. The refresh of an open page must not keep a session alive. */
+/** Whether a person sent the request. The refresh of an open page must not extend a session. */
 function isUse(ctx: AnyContext): boolean {
   return ctx.method !== 'GET' || !(ctx.path.endsWith('.json') || ctx.path.startsWith('/ops/queues/api/'));
 }
@@ -56,6 +56,6 @@ function isUse(ctx: AnyContext): boolean {
 /** The session of a request behind the guard. */
 export function sessionOf(ctx: AnyContext): LiveSession {
   const { ops } = ctx.state;
-  if (!ops) throw new TypeError('this route is not behind the guard of the operator pages');
+  if (!ops) throw new TypeError('this route does not run behind opsGuard');
   return ops;
 }

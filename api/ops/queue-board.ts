@@ -9,18 +9,18 @@ import { sessionOf } from './ops-session.ts';
 
 const BASE_PATH = '/ops/queues';
 
-/** Tags that load something from another host; the page of bull-board links a font service. */
+/** Tags that load files from another host: bull-board links a font service. */
 const FOREIGN_TAGS = /<(link|script|img|iframe)\b[^>]*\b(?:href|src)=["']?(?:https?:)?\/\/[^>]*>(?:\s*<\/\1>)?/gi;
 
-/** The dashboard fills the window: the way back lies over its corner. */
-const WAY_BACK =
+/** A link over the corner of the dashboard, which fills the window. */
+const BACK_LINK =
   '<a href="/ops" style="position:fixed;left:12px;bottom:44px;z-index:1000;padding:6px 12px;border:1px solid GrayText;' +
   'border-radius:6px;background:Canvas;color:CanvasText;font:14px system-ui,sans-serif;text-decoration:none">← Operator pages</a>';
 
 /**
- * bull-board under /ops/queues: every session reads, operators write, each write goes into the audit log. Its own writes
- * carry no form token. Three rules keep other sites out: browsers send the cookie on same-site requests only, the origin of
- * each request is checked, and a body must be JSON, which no form can send.
+ * bull-board under /ops/queues: viewers read, operators also write, and the audit log records each write. Its writes carry no form
+ * token. Three rules block other sites: browsers send the cookie only with same-site requests, `opsHeaders` checks the origin of
+ * each write, and a body must be JSON, which forms cannot send.
  */
 export function queueBoard(
   deps: Pick<ApiDeps, 'producer' | 'db' | 'now' | 'log'>,
@@ -35,14 +35,14 @@ export function queueBoard(
     if (ctx.method === 'GET' || ctx.method === 'HEAD') {
       await show(ctx, next);
       if (typeof ctx.body === 'string' && ctx.response.is('html')) {
-        ctx.body = ctx.body.replace(FOREIGN_TAGS, '').replace('<div id="root">', `${WAY_BACK}$&`);
+        ctx.body = ctx.body.replace(FOREIGN_TAGS, '').replace('<div id="root">', `${BACK_LINK}$&`);
       }
       return;
     }
     const target = `${ctx.method} ${ctx.path.slice(BASE_PATH.length)}`;
     const action = { action: 'queue.write', target, operator, requestId: ctx.state.requestId };
     await requireOperator(deps, action);
-    refuseForms(ctx);
+    rejectForms(ctx);
     await runAudited(deps, action, async () => {
       await show(ctx, next);
       return { result: `answered ${ctx.status}`, hasFailed: ctx.status >= 400 };
@@ -50,7 +50,7 @@ export function queueBoard(
   };
 }
 
-/** Hides its buttons from viewers. */
+/** A dashboard; read-only for viewers. */
 function board(deps: Pick<ApiDeps, 'producer'>, ops: OpsOptions, isReadOnly: boolean): Middleware<ApiState> {
   const adapter = new KoaAdapter();
   adapter.setBasePath(BASE_PATH);
@@ -66,11 +66,11 @@ function isBelow(path: string): boolean {
   return path === BASE_PATH || path.startsWith(`${BASE_PATH}/`);
 }
 
-function refuseForms(ctx: ParameterizedContext<ApiState>): void {
+function rejectForms(ctx: ParameterizedContext<ApiState>): void {
   const hasBody = ctx.get('Transfer-Encoding') !== '' || Number(ctx.get('Content-Length') || 0) > 0;
   const [type = ''] = ctx.get('Content-Type').toLowerCase().split(';');
   if (type.trim() === 'application/json' || (!hasBody && type === '')) return;
-  throw new ApiError('unsupported_media_type', 'the queues take JSON only', {
+  throw new ApiError('unsupported_media_type', 'the queues accept only JSON', {
     headers: { Accept: 'application/json' },
   });
 }

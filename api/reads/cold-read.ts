@@ -4,28 +4,28 @@ import { type LatestBook, readBook } from '../../src/store/series/book-reads.ts'
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import type { ApiDeps } from '../deps.ts';
 
-/** Longer than the interval of a hot book; an unpolled book is requested again after this. */
+/** Longer than the poll interval of a hot book. After this a read requests an unpolled book again. */
 const STALE_AFTER_MS = 60_000;
-/** Frequent reads of a market without a book cost the venue one call per this interval. */
-const NOTHING_CAME_MS = 5_000;
+/** Frequent reads of a market without a book cause one venue request per interval. */
+const NO_BOOK_MS = 5_000;
 const MAX_REMEMBERED = 10_000;
 /**
- * Markets waited for at once. Cold reads go before the venue's polls, so a reader of the whole catalog must not take all
- * its turns: beyond this the answer is the stored book, and the read makes the market hot.
+ * Concurrent book fetches. Cold reads have priority over the polls of the venue, so a reader of the whole catalog must not use up the
+ * request rate. Beyond this bound the answer is the stored book, and the read makes the market hot.
  */
-export const MAX_UNDER_WAY = 32;
+export const MAX_IN_FLIGHT = 32;
 
-/** Whether a book may be had that is not there yet: the venue keeps one, and it is traded on. */
+/** Whether a fetch can return a book: the venue has one, and the market is open or halted. */
 function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean {
   return market.hasBook && (market.status === 'open' || market.status === 'halted');
 }
 
-/** Reads of latest books that are fetched when they are not polled. */
+/** Reads of latest books, which fetch books that are not polled. */
 interface ColdBooks {
   /**
-   * The latest book of one of the market's outcomes. One that is absent or was not seen for a minute is fetched by a job
-   * first, for `deps.coldWaitMs` at most, where `cold` allows it; then the stored book is the answer, even when it is stale. Null
-   * when no book is known. A read that waits for another read's request costs no cold read.
+   * The latest book of one outcome. If it is absent or unseen for a minute and `cold` allows it, a job fetches it first, for at most
+   * `deps.coldWaitMs`. Then the stored book is the answer, even when it is stale. Null when no book is stored. A read that waits for
+   * the job of another read costs no cold read.
    */
   read(market: MarketTokens, tokenId: bigint, cold: Pick<ColdAllowance, 'take'>): Promise<LatestBook | null>;
 }
@@ -34,24 +34,24 @@ interface ColdBookDeps extends Pick<ApiDeps, 'db' | 'arrivals' | 'coldWaitMs' | 
   producer: Pick<ApiDeps['producer'], 'wake'>;
 }
 
-/** Keeps in memory which markets are waited for, and of which nothing came. */
+/** Keeps the fetches in flight and the recent fetches without a book in memory. */
 export function createColdBooks(deps: ColdBookDeps): ColdBooks {
-  const underWay = new Map<bigint, Promise<boolean>>();
-  const nothingCame = new LRUCache<bigint, true>({
+  const inFlight = new Map<bigint, Promise<boolean>>();
+  const withoutBook = new LRUCache<bigint, true>({
     max: MAX_REMEMBERED,
-    ttl: NOTHING_CAME_MS,
+    ttl: NO_BOOK_MS,
     ttlResolution: 0,
     perf: { now: deps.now },
   });
 
-  /** Requests for one market wait together, for one job. */
+  /** Concurrent requests for one market share one job. */
   function fetched(market: MarketTokens): Promise<boolean> {
     const { pk, venue } = market;
-    const joined = underWay.get(pk);
+    const joined = inFlight.get(pk);
     if (joined) return joined;
-    // Listen before the call: an immediate announcement would be missed otherwise.
-    const arrival = deps.arrivals.waitFor(`book:${pk}`, deps.coldWaitMs).finally(() => underWay.delete(pk));
-    underWay.set(pk, arrival);
+    // Listen before the wake-up, which could cause an announcement at once.
+    const arrival = deps.arrivals.waitFor(`book:${pk}`, deps.coldWaitMs).finally(() => inFlight.delete(pk));
+    inFlight.set(pk, arrival);
     deps.producer.wake('fetch-book', { venue, marketPk: String(pk) });
     return arrival;
   }
@@ -59,12 +59,12 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
   return {
     async read(market, tokenId, cold) {
       const before = await readBook(deps.db, tokenId);
-      if (!isCold(before) || !mayHaveBook(market) || nothingCame.has(market.pk)) return before;
-      if (!underWay.has(market.pk) && (underWay.size >= MAX_UNDER_WAY || !cold.take())) return before;
+      if (!isCold(before) || !mayHaveBook(market) || withoutBook.has(market.pk)) return before;
+      if (!inFlight.has(market.pk) && (inFlight.size >= MAX_IN_FLIGHT || !cold.take())) return before;
       await fetched(market);
-      // Also when nothing was heard: a connection lost meanwhile hears nothing.
+      // Reads also without an announcement, because a lost connection misses it.
       const after = await readBook(deps.db, tokenId);
-      if (isCold(after)) nothingCame.set(market.pk, true);
+      if (isCold(after)) withoutBook.set(market.pk, true);
       return after;
     },
   };

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 
-/** How long the client may keep an answer. */
+/** How long the client may cache an answer. */
 export type Freshness = 'latest' | 'history';
 
-/** An answer of a market route, ready to be sent: JSON texts and what goes into its headers. */
+/** An answer of a market route, ready to send: JSON texts and header values. */
 export interface PreparedAnswer {
   /** JSON text of `data`. */
   data: string;
-  /** JSON text of the `meta` fields beside request id and timestamp, without braces; may be empty. */
+  /** JSON text of the `meta` fields besides request id and timestamp, without braces; may be empty. */
   meta: string;
-  /** The UTF-8 bytes of both texts beyond one per character, so that the length of an answer needs no scan. */
+  /** The UTF-8 bytes of both texts minus their characters, so that the length of an answer needs no scan. */
   extraBytes: number;
   /** Weak, over data and meta. */
   etag: string;
@@ -17,17 +17,17 @@ export interface PreparedAnswer {
 }
 
 /**
- * Answers of market routes for a second: a hit costs no SQL, no serialization and no hash.
- * Concurrent requests share one load. Errors are thrown to all waiting requests and never kept.
+ * Caches answers of market routes for a second. A hit costs no SQL, no serialization and no hash. Concurrent requests share one
+ * load. All waiting requests get its error, and errors are not cached.
  */
 export interface LatestCache {
-  /** The answer kept under `key`, else the result of `load`. The key must name every dependency of the answer except time. */
+  /** The cached answer of `key`, otherwise the result of `load`. The key must contain every dependency of the answer except time. */
   fetch(key: string, load: () => Promise<PreparedAnswer>): Promise<PreparedAnswer>;
-  /** Notes that a GET of this request target by this route (its pattern) was answered from `key`. */
+  /** Records that a GET of this request target got the answer of `key` from this route (its pattern). */
   remember(target: string, place: AnswerPlace): void;
   /**
-   * The kept answer of a GET of this exact target, which saves routing and reading. The caller that answers with it calls
-   * `used`, so that it is counted.
+   * The cached answer of a GET of this exact target, which saves routing and parsing. A caller that sends it must call `used`, which
+   * counts the hit.
    */
   recent(target: string): { answer: PreparedAnswer; route: string; used(): void } | undefined;
 }
@@ -37,36 +37,36 @@ interface AnswerPlace {
   route: string;
 }
 
-/** The source of an answer: kept, a load in flight, or a load of its own. */
+/** The source of an answer: the cache, a load in flight, or a new load. */
 type Lookup = 'hit' | 'shared' | 'miss';
 
 interface LatestCacheOptions {
   onLookup?: (lookup: Lookup) => void;
-  /** Age beyond which an answer is loaded again, counted from when its load began. 0: loads are shared, nothing is kept. */
+  /** The lifetime of an answer since the start of its load. 0: loads are shared, but nothing is cached. */
   ttlMs?: number;
   maxEntries?: number;
   maxBytes?: number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number;
 }
 
 const TTL_MS = 1_000;
 const MAX_ENTRIES = 20_000;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** The approximate size of an entry beside its texts. */
+/** The approximate size of an entry without its texts. */
 const ENTRY_OVERHEAD_BYTES = 500;
-/** Longer request targets are rare and routed each time. */
+/** Longer request targets are rare and always routed. */
 const MAX_TARGET_LENGTH = 512;
 
-/** A bounded cache; the least recently used answers go first. */
+/** A bounded cache that evicts the least recently used answers first. */
 export function createLatestCache(options: LatestCacheOptions = {}): LatestCache {
   const { ttlMs = TTL_MS, maxEntries = MAX_ENTRIES, maxBytes = MAX_BYTES, now = () => performance.now() } = options;
   const cache = new LRUCache<string, PreparedAnswer, () => Promise<PreparedAnswer>>({
     max: maxEntries,
     maxSize: maxBytes,
-    // A list of a thousand markets must not push out everything else.
+    // A list of a thousand markets must not evict all other answers.
     maxEntrySize: Math.max(1, Math.floor(maxBytes / 8)),
-    // Two bytes a character at worst: exact counting would cost a walk over every text.
+    // At most two bytes per character. An exact count would need a scan of every text.
     sizeCalculation: (answer, key) => 2 * (answer.data.length + answer.meta.length + key.length) + ENTRY_OVERHEAD_BYTES,
     ttl: Math.max(1, ttlMs),
     ttlResolution: 0,
@@ -96,7 +96,7 @@ export function createLatestCache(options: LatestCacheOptions = {}): LatestCache
       const status: LRUCache.Status<string, PreparedAnswer, () => Promise<PreparedAnswer>> = {};
       const fetched = cache.fetch(key, { context: load, forceRefresh: ttlMs === 0, status });
       onLookup(status.fetch === 'hit' ? 'hit' : status.fetch === 'inflight' ? 'shared' : 'miss');
-      // Never absent: the load either gives an answer or throws.
+      // Never undefined: the load returns an answer or throws.
       return (await fetched) ?? load();
     },
   };

@@ -1,19 +1,19 @@
 import type { EnabledVenue } from './venue-catalog.ts';
 
-/** Failures in a row that a healthy venue may show: a single bad answer does not make it unhealthy. */
+/** Consecutive failures of a healthy poll: a single bad answer does not make it unhealthy. */
 const TOLERATED_FAILURES = 2;
-/** A kind of poll is stale after this many of its own intervals, and never before a minute. */
+/** A kind of poll is stale after this many of its intervals, but never before a minute. */
 const STALE_AFTER_INTERVALS = 5;
 const STALE_AT_LEAST_MS = 60_000;
 
 type PollMs = EnabledVenue['pollMs'];
 
-/** Whether a kind of poll has a cadence to be measured by; work on demand (walks back through trades) has no cadence. */
+/** Whether a kind of poll has a cadence. Work on demand (backfills) has none. */
 export function isScheduledPoll(kind: string, pollMs: PollMs): kind is keyof PollMs {
   return kind in pollMs;
 }
 
-/** Whether a scheduled poll is neither failing nor late at this moment, epoch milliseconds. */
+/** Whether a scheduled poll is neither failing nor late at `nowMs` (epoch milliseconds). */
 export function isPollHealthy(
   poll: { kind: string; lastSuccessAt: Date | null; consecutiveFailures: number },
   pollMs: PollMs,

@@ -2,10 +2,10 @@ import type { Logger } from '../../src/observe/logger.ts';
 import { noteMarketReads } from '../../src/store/catalog/market-heat.ts';
 import { type Database, isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 
-/** The poller checks every few seconds, so a market that is read becomes hot within two ticks. */
+/** The poller checks reads every few seconds, so a read market becomes hot within two ticks. */
 const FLUSH_INTERVAL_MS = 2_000;
 
-/** Notes which markets are read, so that the poller asks for them first; never a write per request. */
+/** Records the markets that clients read, so that the poller polls them first. Does not write per request. */
 export interface ReadTracker {
   note(marketPk: bigint): void;
   /** Writes pending reads now; failures are logged and retried. Never throws. */
@@ -14,7 +14,7 @@ export interface ReadTracker {
   close(): Promise<void>;
 }
 
-/** A tracker that flushes each 2 s. `monotonicMs` tells how much time passes. */
+/** A tracker that flushes every 2 s. `monotonicMs` is its clock. */
 export function createReadTracker(
   db: Database,
   log: Logger,
@@ -33,11 +33,11 @@ export function createReadTracker(
     } catch (error) {
       readAt = new Map([...batch, ...readAt]);
       const level = isDatabaseUnavailable(error) ? 'debug' : 'warn';
-      log[level]({ err: error }, 'reads of markets not noted; will retry');
+      log[level]({ err: error }, 'market reads not written; will retry');
     }
   }
 
-  /** One at a time: the next flush must see the reads that a failed one returned. */
+  /** Runs flushes one after another, because a failed flush returns its reads to the next. */
   function flush(): Promise<void> {
     flushing = flushing.then(write);
     return flushing;

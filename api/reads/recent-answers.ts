@@ -6,7 +6,7 @@ import { reportRequest, requestIdOf } from '../middleware/request-context.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
 import type { PreparedAnswer } from './latest-cache.ts';
 
-/** From this size on an answer is compressed for clients that accept it. */
+/** Answers of at least this size are compressed for clients that accept it. */
 const COMPRESSED_FROM_CHARACTERS = 1024 / 4;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/;
 const NOT_PLAIN = /[^\x20-\x7e]/;
@@ -14,10 +14,9 @@ const NOT_PLAIN = /[^\x20-\x7e]/;
 type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
 
 /**
- * Answers a GET whose exact target was answered within the last second, for keys that may read market data: byte for byte the
- * answer of the app, without routing, reading the query and a dozen middlewares.
- * Only market routes leave answers in the cache. Unusual requests go to `app`: keys that have to be looked up,
- * accounts at their limit, and pages of other origins among it.
+ * Answers a GET of a target that was answered within the last second, for keys with the scope of market data. The answer is byte for
+ * byte the answer of the app, but needs no routing, query parsing or middleware. Only market routes put answers into the cache. Other
+ * requests go to `app`, for example keys without a cached look-up, accounts at their limit, and pages of other origins.
  */
 export function withRecentAnswers(deps: RecentDeps, app: RequestListener): RequestListener {
   const hasCors = deps.corsOrigins.length > 0;
@@ -32,7 +31,7 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
     const found = deps.keys.findKept(key, nowMs);
     if (!found?.scopes.includes('markets:read')) return app(req, res);
     const admission = deps.limits.take('requests', found.accountId, found.ratePerMinute);
-    // A rejected request was not counted: the app reaches the same result.
+    // `take` does not count a rejected request, so the app reaches the same result.
     if (admission?.isAdmitted === false) return app(req, res);
     recent.used();
     const requestId = requestIdOf(req.headers['x-request-id']);

@@ -11,25 +11,24 @@ import type { ColdAllowance } from '../access/cold-allowance.ts';
 import type { HistoryBody } from '../contract/series.ts';
 import type { ApiDeps } from '../deps.ts';
 
-/** How far back a market's trades are stored, and so its candles and volume. Epoch milliseconds. */
+/** How far back the trades, candles and volume of a market are stored. Epoch milliseconds. */
 export interface TradeCoverage {
-  /** `partial`: the venue may have older trades that nobody asked for, or that cannot be had: then `reason` says why. */
+  /** `partial`: older trades were not requested, or are not available. `reason` holds the cause. */
   status: 'complete' | 'backfilling' | 'partial';
-  /** Everything from here on is stored; null while the venue was never polled. */
+  /** All trades since this moment are stored. Null before the first poll of the venue. */
   coveredMs: number | null;
-  /** Where the walk back ends: the market's start, or the oldest trades that are kept. */
+  /** The end of the backfill: the start of the market, or the trade retention. */
   wantedMs: number;
   reason: string | null;
   history: TradeHistory | null;
 }
 
-/** Reads that know how much is stored, and fetch what is not (DESIGN section 4, "Cold reads"). */
+/** Reads the coverage of stored trades, and fetches missing trades. */
 interface TradeCoverages {
   read(market: MarketTokens): Promise<TradeCoverage>;
   /**
-   * Fetches what this range (epoch seconds, open ends absent) lacks, when it was not asked for before and `cold` allows it: the
-   * walk back is requested, and its first page waited for, `deps.coldWaitMs` at most. The same object when there was nothing to
-   * do.
+   * Requests a backfill when this range (epoch seconds, open ends absent) lacks trades, no earlier request covers it and `cold` allows
+   * it. Waits for the first page, at most `deps.coldWaitMs`. Returns the same object when it requested and awaited nothing.
    */
   deepen(
     market: MarketTokens,
@@ -58,30 +57,30 @@ export function createTradeCoverages(deps: CoverageDeps): TradeCoverages {
       const { coveredMs, wantedMs, history } = coverage;
       if (!walkable.has(market.venue) || coveredMs === null || !lacks(coverage, range)) return coverage;
       const isNew = isWorthAsking(history, wantedMs);
-      // Whoever comes while the first page is on its way waits for it too, for the rest of the time.
+      // A later request also waits for the first page, for the rest of the time.
       const waitMs = isNew || !history ? deps.coldWaitMs : deps.coldWaitMs - (history.asOfMs - history.requestedMs);
       if (!isNew && (!isUntouched(history) || waitMs <= 0)) return coverage;
       if (isNew && !cold.take()) return coverage;
-      const ear = new AbortController();
+      const wait = new AbortController();
       try {
-        // First the ear, then the call: what comes at once would be missed otherwise.
-        const arrival = deps.arrivals.waitFor(`history:${market.pk}`, waitMs, ear.signal);
+        // Listen before the wake-up, which could cause an announcement at once.
+        const arrival = deps.arrivals.waitFor(`history:${market.pk}`, waitMs, wait.signal);
         if (isNew && (await requestTradeHistory(deps.db, { marketPk: market.pk, fromMs: wantedMs, toMs: coveredMs }))) {
           deps.producer.wake('backfill-trades', { venue: market.venue });
         }
         const before = await read(market);
         if (!isUntouched(before.history)) return before;
         await arrival;
-        // Also when nothing was heard: a connection lost meanwhile hears nothing.
+        // Reads also without an announcement, because a lost connection misses it.
         return await read(market);
       } finally {
-        ear.abort();
+        wait.abort();
       }
     },
   };
 }
 
-/** Whether the range reaches into what is not stored. */
+/** Whether the range includes times without stored trades. */
 export function lacks({ status, coveredMs, wantedMs }: TradeCoverage, range: Partial<TimeRange>): boolean {
   if (status === 'complete' || coveredMs === null) return false;
   const startMs = (range.start ?? 0) * 1000;
@@ -91,7 +90,7 @@ export function lacks({ status, coveredMs, wantedMs }: TradeCoverage, range: Par
 
 /** `meta.history` of an answer. */
 export function presentCoverage({ status, coveredMs, reason, history }: TradeCoverage): HistoryBody {
-  // A whole second of which a part is missing is not covered; nothing is missing of a complete history.
+  // Rounds up, because a second is covered only as a whole. A complete history has no gap, so it rounds down.
   const round = status === 'complete' ? Math.floor : Math.ceil;
   return {
     status,
@@ -115,7 +114,7 @@ function judge(facts: TradeFacts, bounds: { floorMs: number; isWalkable: boolean
   const { floorMs } = bounds;
   const wantedMs = Math.max(beganMs ?? floorMs, floorMs);
   const reachedMs = history ? (history.reachedMs ?? history.toMs) : liveMs;
-  // From its first trade on its venue was followed, or all there is was asked for and came.
+  // Live-born: live polls cover the market since its start. Reached: the backfill covers the whole wanted range.
   const isLiveBorn = liveMs !== null && beganMs !== null && beganMs >= liveMs;
   const isReached = reachedMs !== null && reachedMs <= wantedMs && history?.lastError == null;
   const coveredMs = isLiveBorn || reachedMs === null ? (isLiveBorn ? beganMs : null) : Math.max(reachedMs, floorMs);
@@ -128,6 +127,6 @@ function judge(facts: TradeFacts, bounds: { floorMs: number; isWalkable: boolean
     return { ...known, status: 'partial', reason: 'older trades are not kept' };
   }
   if (history?.lastError != null) return { ...known, status: 'partial', reason: history.lastError };
-  if (liveMs === null) return { ...known, status: 'partial', reason: 'the venue was not polled yet' };
-  return { ...known, status: 'partial', reason: bounds.isWalkable ? null : 'the venue gives no older trades' };
+  if (liveMs === null) return { ...known, status: 'partial', reason: 'the venue has not been polled yet' };
+  return { ...known, status: 'partial', reason: bounds.isWalkable ? null : 'the venue offers no older trades' };
 }

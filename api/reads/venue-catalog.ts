@@ -1,13 +1,13 @@
 import { VENUES, type VenueName, type VenueProfile } from '../../src/domain/markets/venue.ts';
 
-/** An enabled venue: its profile and how often each kind is polled, which is what its freshness is measured by. */
+/** An enabled venue: its profile and the cadence of its polls, which defines its freshness. */
 export interface EnabledVenue extends VenueProfile {
   venue: VenueName;
   /** Cadence of each poll, milliseconds. */
   pollMs: Readonly<Record<'markets' | 'prices' | 'books' | 'trades' | 'tokens', number>>;
 }
 
-/** The enabled venues, in their order; `walletsOff` are those whose configuration leaves their wallets off. */
+/** The enabled venues, in their order. `walletsOff` lists venues without configured wallets. */
 export function enabledVenues(
   venues: readonly VenueName[],
   pollMs: Omit<EnabledVenue['pollMs'], 'tokens'>,

@@ -4,12 +4,12 @@ import type { ApiContext, ApiDeps } from '../deps.ts';
 import { param } from '../http/input.ts';
 import type { AccountAnswer } from '../http/respond.ts';
 
-/** What every list of the account's own things takes. */
+/** The query of every list of account resources. */
 export const listQuery = z.object({ limit: param.limit, cursor: param.cursor });
 
 interface AccountPage<Item extends ApiJson> {
   items: Item[];
-  /** The key to go on behind when more follow. */
+  /** The key of the last item when more items follow. */
   next?: bigint | undefined;
 }
 
@@ -19,8 +19,8 @@ interface ListRequest {
 }
 
 /**
- * A list of the account's own things, newest first. `meta.next_cursor` is there when the caller pages, or has to: the plain
- * call stays the spec's `{success, data}`. A cursor belongs to `scope`.
+ * A list of account resources, newest first. `meta.next_cursor` is present when the caller pages or more items follow; otherwise the
+ * answer is the `{success, data}` of the specification. A cursor is valid only for `scope`.
  */
 export async function accountList<Item extends ApiJson>(
   { ctx, query: { limit, cursor } }: ListRequest,

@@ -14,7 +14,7 @@ import { webhookNotFound } from './webhooks.ts';
 const tag = 'alerts';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
-/** /v1/alerts: price alerts (spec section 4.4, DESIGN section 7). */
+/** /v1/alerts: price alerts (specification section 4.4). */
 export function alertRoutes(deps: ApiDeps): Route[] {
   return [
     writeRoute(
@@ -91,7 +91,7 @@ export function alertRoutes(deps: ApiDeps): Route[] {
         summary: 'Delete an alert',
         tag,
         group,
-        answer: { description: 'It is gone.', data: deleted, example: { id: alertExample.id, deleted: true } },
+        answer: { description: 'Deleted.', data: deleted, example: { id: alertExample.id, deleted: true } },
       },
       async ({ caller, params: { alert_id: id } }) => {
         if (!(await deleteAlert(deps.db, caller.accountId, id))) throw alertNotFound();
@@ -101,7 +101,7 @@ export function alertRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** A foreign alert answers the same. */
+/** An alert of another account gets the same answer. */
 function alertNotFound(): ApiError {
   return new ApiError('alert_not_found', 'no such alert');
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { findDeliveryWithLog, listDeliveries } from '../../src/store/deliveries/reads.ts';
 import { recoverBatch, retryDelivery } from '../../src/store/deliveries/recovery.ts';
 import { findSubscription } from '../../src/store/deliveries/subscriptions.ts';
@@ -20,14 +21,13 @@ import { accountList } from './account-list.ts';
 import { presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
 import { WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
 
-const DAY_MS = 86_400_000;
-/** How far back a recovery may reach. */
+/** The maximum age of a recovery. */
 export const MAX_RECOVERY_DAYS = 14;
 
 const tag = 'deliveries';
 const group = WEBHOOKS_GROUP;
 
-/** /v1/webhooks/{id}/deliveries, and what brings deliveries back (DESIGN sections 4 and 8). */
+/** /v1/webhooks/{id}/deliveries: the delivery log, retry and recovery. */
 export function deliveryRoutes(deps: ApiDeps): Route[] {
   return [
     accountRoute(
@@ -82,8 +82,8 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
         operationId: 'retryDelivery',
         summary: 'Send a delivery again',
         description:
-          'Any delivery that is over, delivered ones too. It is attempted at once, then goes on with what is left of its schedule. ' +
-          'Refused while it is pending or the webhook is paused.',
+          'Accepts every finished delivery, also a delivered one. The next attempt starts at once, then the rest of the schedule applies. ' +
+          'Rejected with `conflict` while the delivery is pending or the webhook is paused.',
         tag,
         group,
         body: { schema: retryBody, example: {}, isOptional: true },
@@ -100,7 +100,7 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
           case 'paused':
             throw webhookPaused();
           case 'pending':
-            throw new ApiError('conflict', 'this delivery is pending: it will be attempted anyway');
+            throw new ApiError('conflict', 'this delivery is already pending');
           case 'retried':
             return {
               data: presentDelivery(retry.delivery),
@@ -113,17 +113,17 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
       {
         path: '/v1/webhooks/:webhook_id/recover',
         operationId: 'recoverDeliveries',
-        summary: 'Send what a webhook should have got and did not',
-        description: `Everything since \`since\`, at most ${MAX_RECOVERY_DAYS} days ago. Safe to repeat; refused while it is paused.`,
+        summary: 'Send the undelivered events of a webhook',
+        description: `Covers all events since \`since\`, at most ${MAX_RECOVERY_DAYS} days ago. Safe to repeat. Rejected with \`conflict\` while the webhook is paused.`,
         tag,
         group,
         body: { schema: recoverBody, example: recoverExample },
-        answer: { status: 202, description: 'What is due again.', data: recovered, example: { recovered: 12 } },
+        answer: { status: 202, description: 'Deliveries due again.', data: recovered, example: { recovered: 12 } },
         errors: ['conflict'],
       },
       async (tx, { caller, params, body: { since } }, progress) => {
         const soFar = progress === undefined ? BEGINNING : (JSON.parse(progress) as RecoveryProgress);
-        // A recovery that was begun in time is finished.
+        // Only at the start, so that a recovery that started in time can finish.
         if (progress === undefined) checkReach(since, deps.now());
         const target = { accountId: caller.accountId, subscriptionId: params.webhook_id, since };
         const batch = await recoverBatch(tx, target, soFar.after === undefined ? undefined : BigInt(soFar.after));
@@ -141,14 +141,14 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** How far a recovery came: the key of the last event that was looked at, and how many deliveries are due again. */
+/** The progress of a recovery: the key of the last event, and the number of deliveries that are due again. */
 interface RecoveryProgress {
   after?: string;
   recovered: number;
 }
 const BEGINNING: RecoveryProgress = { recovered: 0 };
 
-/** @throws ApiError `invalid_request` on `since` when a recovery may not reach back so far, or it has not come. */
+/** @throws ApiError `invalid_request` on `since` when it is too old or in the future. */
 export function checkReach(since: Date, nowMs: number): void {
   const ageMs = nowMs - since.getTime();
   if (ageMs < 0) throw invalidRequest([{ path: 'since', message: 'must not be in the future' }]);
@@ -162,5 +162,5 @@ function deliveryNotFound(): ApiError {
 }
 
 function webhookPaused(): ApiError {
-  return new ApiError('conflict', 'this webhook is paused: set its status to active first');
+  return new ApiError('conflict', 'this webhook is paused; set its status to active first');
 }

@@ -10,7 +10,7 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 const PAGE_SECONDS = 300;
 const FILE_SECONDS = 86_400;
 
-/** Everything the page loads is ours. It draws its icons from `data:` addresses in its style sheet. */
+/** The page loads only its own files. Its style sheet has icons with `data:` addresses. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -34,7 +34,7 @@ const PAGE = `<!DOCTYPE html>
   </head>
   <body>
     <div id="swagger-ui"></div>
-    <noscript>This page needs scripts. The document itself is <a href="/openapi.json">/openapi.json</a>.</noscript>
+    <noscript>This page needs scripts. The document is at <a href="/openapi.json">/openapi.json</a>.</noscript>
     <script src="/docs/swagger-ui-bundle.js"></script>
     <script src="/docs/page.js"></script>
   </body>
@@ -42,7 +42,7 @@ const PAGE = `<!DOCTYPE html>
 `;
 const PAGE_CSS = `body { margin: 0; background: #fafafa; }
 `;
-/** The validator would be a third party. */
+/** Without the validator, which is a third party. */
 const PAGE_SCRIPT = `window.ui = SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
@@ -53,7 +53,7 @@ const PAGE_SCRIPT = `window.ui = SwaggerUIBundle({
 });
 `;
 
-/** GET /docs: Swagger UI over /openapi.json, with nothing from another host. Looks the library's files up once. */
+/** GET /docs: Swagger UI over /openapi.json, without files from another host. Locates the files of the library once. */
 export function docsRoutes(): Route[] {
   const page = new StaticFile(HTML, PAGE_SECONDS, () => PAGE);
   const files = docsFiles();
@@ -62,7 +62,7 @@ export function docsRoutes(): Route[] {
       {
         path: '/docs',
         operationId: 'getDocs',
-        summary: 'A page to read this document and to try the routes',
+        summary: 'Page to read this document and to try the routes',
         tag: 'contract',
         answer: { description: 'The page.', mediaTypes: ['text/html'] },
       },

@@ -13,9 +13,9 @@ export function healthRoutes(deps: ApiDeps): Route[] {
       {
         path: '/health/live',
         operationId: 'getLiveness',
-        summary: 'Whether the process runs',
+        summary: 'Liveness of the process',
         tag,
-        answer: { description: 'It does.', data: live, example: { status: 'live' } },
+        answer: { description: 'The process runs.', data: live, example: { status: 'live' } },
       },
       async () => ({ data: { status: 'live' as const } }),
     ),
@@ -23,9 +23,9 @@ export function healthRoutes(deps: ApiDeps): Route[] {
       {
         path: '/health/ready',
         operationId: 'getReadiness',
-        summary: 'Whether everything the API needs is there',
+        summary: 'Readiness of the API and its dependencies',
         tag,
-        answer: { description: 'It is.', data: ready, example: { status: 'ready' } },
+        answer: { description: 'All dependencies are available.', data: ready, example: { status: 'ready' } },
         errors: ['not_ready'],
       },
       async () => {

@@ -2,7 +2,7 @@ import { findMarketTokens, type MarketTokens } from '../../src/store/catalog/mar
 import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 
-/** Path segments that mean every enabled venue (DESIGN section 4, "Venue segment"). */
+/** Path segments that mean every enabled venue (docs/api.md). */
 const EVERY_VENUE = ['all', 'venue'];
 
 interface VenueScope {
@@ -11,14 +11,12 @@ interface VenueScope {
   venues: readonly string[];
 }
 
-/** The venues that have markets, in their order. */
+/** The enabled venues with markets, in their order. */
 export function marketVenues(deps: Pick<ApiDeps, 'venues'>): string[] {
   return deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
 }
 
-/**
- * What tells the venues that a path segment means; one without markets is none here. What it gives throws `venue_not_found`.
- */
+/** Returns a function from a path segment to venues with markets. The function throws `venue_not_found`. */
 export function venueScopes(deps: Pick<ApiDeps, 'venues'>): (segment: string) => VenueScope {
   const venues = marketVenues(deps);
   const all: VenueScope = { name: 'all', venues };
@@ -26,7 +24,8 @@ export function venueScopes(deps: Pick<ApiDeps, 'venues'>): (segment: string) =>
   for (const name of EVERY_VENUE) scopes.set(name, all);
   return (segment) => {
     const scope = scopes.get(segment);
-    if (!scope) throw new ApiError('venue_not_found', `no such venue; there are: ${[...venues, 'all'].join(', ')}`);
+    if (!scope)
+      throw new ApiError('venue_not_found', `no such venue; enabled venues: ${[...venues, 'all'].join(', ')}`);
     return scope;
   };
 }
@@ -36,8 +35,8 @@ export function marketNotFound(): ApiError {
 }
 
 /**
- * A market with the keys of its outcomes. The read is noted, unless it is of the past: who reads that, as a backtest does, has no
- * use for fresher polls. Throws `market_not_found`.
+ * A market with the keys of its outcomes. Records the read unless it is a point-in-time read: a backtest needs no fresher polls.
+ * @throws ApiError `market_not_found`
  */
 export async function marketWithTokens(
   deps: Pick<ApiDeps, 'db' | 'reads'>,
@@ -54,8 +53,8 @@ export async function marketWithTokens(
 export type MarketOutcome = MarketTokens['outcomes'][number];
 
 /**
- * The outcome a series is of: the one asked for, else the market's first. Throws `invalid_request` when it is not one of the
- * market's; undefined when the market has none at all.
+ * The requested outcome, or by default the first outcome of the market. Undefined when the market has no outcomes.
+ * @throws ApiError `invalid_request` when the outcome does not belong to the market.
  */
 export function chooseOutcome(market: MarketTokens, outcomeId: string | undefined): MarketOutcome | undefined {
   if (outcomeId === undefined) return market.outcomes[0];

@@ -47,7 +47,7 @@ export function marketRoutes(deps: ApiDeps): Route[] {
         const { name, venues } = scopeOf(params.venue);
         const status = given.status === undefined ? undefined : toStatus(given.status);
         const text = given.q?.trim() || undefined;
-        // Without the event, a cursor of an earlier release stays valid.
+        // Without `event_id` the scope stays the same, so cursors of earlier releases stay valid.
         const scope = [
           'markets',
           name,
@@ -89,7 +89,7 @@ export function marketRoutes(deps: ApiDeps): Route[] {
               ? findMarket(deps.db, venues, marketId)
               : findMarketAt(deps.db, venues, marketId, as_of));
             if (!found) throw marketNotFound();
-            if (found === 'not-yet') throw new ApiError('no_data_yet', 'this market had not been seen by then');
+            if (found === 'not-yet') throw new ApiError('no_data_yet', 'this market was not known at this moment');
             if (as_of === undefined) deps.reads.note(found.pk);
             return { data: presentMarket(found), freshness: freshnessAt(as_of, deps.now()) };
           },
@@ -131,13 +131,13 @@ export function toStatus(name: string): MarketStatus | undefined {
   return STATUS_ALIASES[name] ?? MARKET_STATUSES.find((status) => status === name);
 }
 
-/** A place in a search as a cursor holds it. */
+/** A search place in the form of a cursor. */
 export function toPosition(place: SearchPlace): string[] {
   const { tier, pk } = place;
   return tier === 'similar' ? [tier, pk, place.similarity, String(place.threshold)] : [tier, pk];
 }
 
-/** The place back. @throws InvalidCursorError on one of another kind, such as an earlier version gave out. */
+/** The inverse of `toPosition`. @throws InvalidCursorError for another kind, for example from an earlier version. */
 export function toPlace([tier, pk = '', similarity = '', threshold = '']: readonly string[]): SearchPlace {
   switch (tier) {
     case 'title':
@@ -152,7 +152,7 @@ export function toPlace([tier, pk = '', similarity = '', threshold = '']: readon
   }
 }
 
-/** Spec section 2.3, DESIGN section 4 "Market". */
+/** A market (specification section 2.3). */
 export function presentMarket(market: StoredMarket): MarketBody {
   return {
     market_id: market.marketId,

@@ -8,13 +8,13 @@ const MAX_AGE_SECONDS = 300;
 
 type DocumentDeps = Pick<ApiDeps, 'decimalFormat' | 'venues'>;
 
-/** The document of these routes as it is served. It differs by what is configured, not from process to process. */
+/** The served document of these routes. It depends on the configuration only, so all processes serve the same text. */
 export function openApiText(deps: DocumentDeps, routes: readonly Route[]): string {
   const contracts = routes.map(({ contract }) => contract);
   return JSON.stringify(openApiDocument(contracts, { decimalFormat: deps.decimalFormat, venues: marketVenues(deps) }));
 }
 
-/** GET /openapi.json: the document of these routes and of itself, made once, when first asked for. */
+/** GET /openapi.json: the document of these routes and of itself, generated at the first request. */
 export function openApiRoute(deps: DocumentDeps, routes: readonly Route[]): Route {
   const file = new StaticFile('application/json; charset=utf-8', MAX_AGE_SECONDS, () =>
     openApiText(deps, [...routes, route]),

@@ -12,7 +12,7 @@ import { createColdBooks } from '../reads/cold-read.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
 import { chooseOutcome, type MarketOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
-/** GET /v1/{venue}/markets/{market_id}/orderbook: the book of one outcome, the latest or as it was known at `as_of`. */
+/** GET /v1/{venue}/markets/{market_id}/orderbook: the latest book of one outcome, or the book known at `as_of`. */
 export function orderbookRoutes(deps: ApiDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coldBooks = createColdBooks(deps);
@@ -22,7 +22,7 @@ export function orderbookRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/markets/:market_id/orderbook',
         operationId: 'getOrderbook',
         summary: 'Read an orderbook',
-        description: 'A book that nobody polls is fetched first, for up to 2.5 seconds.',
+        description: 'oddswire fetches a book that it does not poll first, for at most 2.5 seconds.',
         query: bookQuery,
         answer: { description: 'The book of one outcome.', data: book, example: bookExample, meta: bookMeta },
         errors: ['orderbook_not_available', 'no_data_yet'],
@@ -38,11 +38,11 @@ export function orderbookRoutes(deps: ApiDeps): Route[] {
             const outcome = chooseOutcome(market, outcome_id);
             if (as_of !== undefined) {
               const known = outcome && (await readBookAt(deps.db, outcome.tokenId, as_of));
-              if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome had been seen by then');
+              if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome was known at this moment');
               return { data: presentBook(market, outcome, known, depth), freshness: freshnessAt(as_of, deps.now()) };
             }
             const latest = outcome && (await coldBooks.read(market, outcome.tokenId, cold));
-            if (!latest) throw cold.isExhausted ? cold.refusal() : bookNotAvailable(market);
+            if (!latest) throw cold.isExhausted ? cold.rejection() : bookNotAvailable(market);
             return { data: presentBook(market, outcome, latest, depth), freshness: 'latest' };
           },
         };
@@ -51,7 +51,7 @@ export function orderbookRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** An orderbook snapshot (spec section 2.6), `depth` levels a side; `as_of` is the book's own time. */
+/** An orderbook snapshot (specification section 2.6) with `depth` levels per side. `as_of` is the time of the book. */
 function presentBook(market: MarketTokens, outcome: MarketOutcome, book: StoredBook, depth: number): BookBody {
   const bestBid = book.bids[0]?.[0];
   const bestAsk = book.asks[0]?.[0];
@@ -72,10 +72,10 @@ function presentLevel([price, size, count]: StoredLevel): LevelBody {
   return { price: decimalField(price), size: decimalField(size), count };
 }
 
-/** Worth asking again only where the venue keeps a book that is traded on, or will be. */
+/** `Retry-After` only when the venue has a book and the market can still trade. */
 function bookNotAvailable(market: MarketTokens): ApiError {
   const mayCome = market.hasBook && ['created', 'open', 'halted'].includes(market.status);
-  return new ApiError('orderbook_not_available', 'no orderbook of this outcome is known', {
+  return new ApiError('orderbook_not_available', 'no orderbook of this outcome is stored', {
     headers: mayCome ? { 'Retry-After': '5' } : {},
   });
 }

@@ -1,15 +1,13 @@
 import { JsonText } from '../../src/domain/values/api-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
+import { EXCERPT_BYTES } from '../../src/domain/webhooks/excerpt.ts';
 import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/reads.ts';
 import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';
 import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
 
-/** The maximum stored size of a response body: at this size it may end inside a character. */
-const EXCERPT_BYTES = 4 * 1024;
-
 type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError'>>;
 
-/** A delivery as lists show it (DESIGN section 4). */
+/** A delivery in lists. */
 export function presentDelivery(delivery: Presentable): DeliveryBody {
   return {
     id: delivery.id,
@@ -25,7 +23,7 @@ export function presentDelivery(delivery: Presentable): DeliveryBody {
   };
 }
 
-/** One delivery: its attempts, and the payload with the very digits that are sent. */
+/** One delivery with its attempts and its payload. The payload keeps the digits of the sent body. */
 export function presentDeliveryWithLog(delivery: DeliveryWithLog): DeliveryWithLogBody {
   return {
     ...presentDelivery(delivery),
@@ -46,7 +44,7 @@ function presentAttempt(attempt: LoggedAttempt): AttemptBody {
   };
 }
 
-/** Text where the bytes are text; else base64, and `responseEncoding` says so. */
+/** Text if the bytes are UTF-8 text, otherwise base64 with `responseEncoding`. */
 export function presentExcerpt(bytes: Uint8Array): { responseBody: string; responseEncoding?: 'base64' } {
   const text = utf8Text(bytes);
   if (text !== undefined && isStorableText(text)) return { responseBody: text };
@@ -55,7 +53,7 @@ export function presentExcerpt(bytes: Uint8Array): { responseBody: string; respo
 
 function utf8Text(bytes: Uint8Array): string | undefined {
   try {
-    // A stream may end inside a character, which an excerpt that was cut does too.
+    // `stream` accepts a truncated excerpt that ends inside a character.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, {
       stream: bytes.length >= EXCERPT_BYTES,
     });

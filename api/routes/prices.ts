@@ -42,7 +42,7 @@ export function priceRoutes(deps: ApiDeps): Route[] {
             if (!known) throw marketNotFound();
             if (as_of === undefined) deps.reads.note(known.pk);
             const data = presentPrices(known);
-            if (data === undefined) throw new ApiError('no_data_yet', 'no price of this market had been seen yet');
+            if (data === undefined) throw new ApiError('no_data_yet', 'this market has no known price at this moment');
             return { data, freshness: freshnessAt(as_of, deps.now()) };
           },
         };
@@ -55,7 +55,7 @@ export function priceRoutes(deps: ApiDeps): Route[] {
         summary: 'Read the prices of up to 100 markets',
         query: batchPricesQuery,
         answer: {
-          description: 'The prices, in the order asked.',
+          description: 'The prices, in the order of `market_ids`.',
           data: z.array(prices),
           example: [pricesExample],
           meta: batchPricesMeta,
@@ -84,8 +84,8 @@ export function priceRoutes(deps: ApiDeps): Route[] {
 }
 
 /**
- * A price snapshot (spec section 2.4): one item per outcome, `as_of` the newest of them. Undefined when no outcome has a
- * price yet.
+ * A price snapshot (specification section 2.4): one item per outcome; `as_of` is the newest of their times. Undefined when no
+ * outcome has a price yet.
  */
 function presentPrices({ marketId, outcomes }: MarketPrices): PricesBody | undefined {
   const times = outcomes.flatMap(({ asOf }) => (asOf === null ? [] : [asOf.getTime()]));
@@ -103,7 +103,7 @@ function presentPrices({ marketId, outcomes }: MarketPrices): PricesBody | undef
   };
 }
 
-/** What a share pays 1 on costs is its probability; a price outside 0..1 is none. */
+/** The price of a share that pays 1 is its probability. A price outside 0..1 has no probability. */
 function probability(price: string) {
   const value = decimal(price);
   return compareDecimals(value, ZERO) >= 0 && compareDecimals(value, ONE) <= 0 ? numberField(price) : undefined;

@@ -38,15 +38,15 @@ import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts'
 export function seriesRoutes(deps: ApiDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coverages = createTradeCoverages(deps);
-  // What is known to be stored is read first: the rows read next are no fewer.
+  // Reads the coverage before the rows, so that the rows hold at least the covered trades.
   const covering = async (market: MarketTokens, range: TimeRange, cold: ColdAllowance) =>
     coverages.deepen(market, await coverages.read(market), range, cold);
-  /** What any series is asked for; times are epoch seconds. */
+  /** The inputs of any series; times are epoch seconds. */
   const seriesOf = (params: { venue: string; market_id: string }, interval: Interval, range: GivenRange) => {
     const seconds = INTERVAL_SECONDS[interval];
     const now = Math.floor(deps.now() / 1000);
-    const asked = resolveSeriesRange(given(range), seconds, now);
-    return { scope: scopeOf(params.venue), marketId: params.market_id, seconds, now, asked };
+    const wanted = resolveSeriesRange(given(range), seconds, now);
+    return { scope: scopeOf(params.venue), marketId: params.market_id, seconds, now, wanted };
   };
 
   return [
@@ -55,7 +55,7 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/markets/:market_id/candles',
         operationId: 'listCandles',
         summary: 'Read candles of one outcome',
-        description: 'Oldest first. Buckets without trades are left out, or filled with `fill=previous`.',
+        description: 'Oldest first. Buckets without trades are omitted, or filled with `fill=previous`.',
         query: candleQuery,
         answer: {
           description: 'Candles.',
@@ -67,23 +67,23 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
       },
       ({ params, query }) => {
         const { outcome_id, interval, fill, start, end } = query;
-        const { scope, marketId, seconds, now, asked } = seriesOf(params, interval, query);
+        const { scope, marketId, seconds, now, wanted } = seriesOf(params, interval, query);
         return {
           key: ['candles', scope.name, marketId, outcome_id, interval, fill, start, end],
           load: async (cold) => {
             const market = await marketWithTokens(deps, scope, marketId);
             const outcome = chooseOutcome(market, outcome_id);
-            const coverage = await covering(market, asked, cold);
-            let candles = outcome ? await readCandles(deps.db, outcome.tokenId, seconds, asked) : [];
+            const coverage = await covering(market, wanted, cold);
+            let candles = outcome ? await readCandles(deps.db, outcome.tokenId, seconds, wanted) : [];
             if (outcome && fill === 'previous') {
-              const before = await readCloseBefore(deps.db, outcome.tokenId, seconds, asked.start);
-              const until = Math.min(asked.end, firstUnfilled(market, now));
-              candles = filled(candles, before, seconds, { ...asked, end: until });
+              const before = await readCloseBefore(deps.db, outcome.tokenId, seconds, wanted.start);
+              const until = Math.min(wanted.end, firstUnfilled(market, now));
+              candles = filled(candles, before, seconds, { ...wanted, end: until });
             }
             return {
               data: candles.map((one) => presentCandle(one, seconds, now)),
               meta: { interval, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
-              freshness: freshnessOf(asked, seconds, now, coverage),
+              freshness: freshnessOf(wanted, seconds, now, coverage),
             };
           },
         };
@@ -94,7 +94,7 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/markets/:market_id/volume',
         operationId: 'listVolume',
         summary: 'Read volume per window, of the market or of one outcome',
-        description: 'Oldest first. Windows without trades are left out.',
+        description: 'Oldest first. Windows without trades are omitted.',
         query: volumeQuery,
         answer: {
           description: 'Windows.',
@@ -106,15 +106,15 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
       },
       ({ params, query }) => {
         const { outcome_id, window, start, end } = query;
-        const { scope, marketId, seconds, now, asked } = seriesOf(params, window, query);
+        const { scope, marketId, seconds, now, wanted } = seriesOf(params, window, query);
         return {
           key: ['volume', scope.name, marketId, outcome_id, window, start, end],
           load: async (cold) => {
             const market = await marketWithTokens(deps, scope, marketId);
             const outcome = outcome_id === undefined ? undefined : chooseOutcome(market, outcome_id);
             const tokenIds = (outcome ? [outcome] : market.outcomes).map(({ tokenId }) => tokenId);
-            const coverage = await covering(market, asked, cold);
-            const windows = await readVolume(deps.db, tokenIds, seconds, asked);
+            const coverage = await covering(market, wanted, cold);
+            const windows = await readVolume(deps.db, tokenIds, seconds, wanted);
             return {
               data: windows.map(({ bucket, volume, notional, trades }) => ({
                 timestamp: bucket,
@@ -123,7 +123,7 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
                 trades,
               })),
               meta: { window, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
-              freshness: freshnessOf(asked, seconds, now, coverage),
+              freshness: freshnessOf(wanted, seconds, now, coverage),
             };
           },
         };
@@ -134,7 +134,7 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/markets/:market_id/snapshots',
         operationId: 'listSnapshots',
         summary: 'Read sampled prices of one outcome',
-        description: 'Last price, bid and ask at each boundary, carried over gaps. Oldest first.',
+        description: 'Last price, bid and ask at each boundary. Gaps repeat the previous values. Oldest first.',
         query: snapshotQuery,
         answer: {
           description: 'Snapshots.',
@@ -146,14 +146,14 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
       },
       ({ params, query }) => {
         const { outcome_id, interval, start, end } = query;
-        const { scope, marketId, seconds, now, asked } = seriesOf(params, interval, query);
+        const { scope, marketId, seconds, now, wanted } = seriesOf(params, interval, query);
         return {
           key: ['snapshots', scope.name, marketId, outcome_id, interval, start, end],
           load: async () => {
             const market = await marketWithTokens(deps, scope, marketId);
             const outcome = chooseOutcome(market, outcome_id);
-            // The future is not carried forward.
-            const known = { start: Math.ceil(asked.start / seconds) * seconds, end: Math.min(asked.end, now + 1) };
+            // No snapshots in the future.
+            const known = { start: Math.ceil(wanted.start / seconds) * seconds, end: Math.min(wanted.end, now + 1) };
             const snapshots = outcome ? await readSnapshots(deps.db, outcome.tokenId, seconds, known) : [];
             return {
               data: snapshots.map(({ ts, price, bid, ask }) => ({
@@ -163,7 +163,7 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
                 best_ask: optionalDecimal(ask),
               })),
               meta: { interval, outcome_id: outcome?.outcomeId },
-              freshness: freshnessOf(asked, seconds, now),
+              freshness: freshnessOf(wanted, seconds, now),
             };
           },
         };
@@ -181,13 +181,13 @@ function given({ start, end }: GivenRange): Partial<TimeRange> {
   return { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
 }
 
-/** History once its last bucket has been over for two more, and no older trades are on their way into it. */
+/** `history` when the range ended at least two buckets ago and no backfill adds trades to it. */
 function freshnessOf(range: TimeRange, seconds: number, now: number, coverage?: TradeCoverage): Freshness {
   if (coverage?.status === 'backfilling' && lacks(coverage, range)) return 'latest';
   return range.end <= now - 2 * seconds ? 'history' : 'latest';
 }
 
-/** Nothing is carried into the future, nor past the end of a market that is over: the first second that gets no bucket. */
+/** The first second without filled buckets: the next second, or the end of a finished market. */
 function firstUnfilled(market: MarketTokens, now: number): number {
   const future = now + 1;
   const isOver = ['closed', 'resolved', 'settled'].includes(market.status);
@@ -196,8 +196,8 @@ function firstUnfilled(market: MarketTokens, now: number): number {
 }
 
 /**
- * Candles with the gaps filled by the close before: no candle before the first trade, none that starts at or after
- * `range.end`. Candles of real trades always stay.
+ * Fills the gaps between candles with the previous close: not before the first trade, and not at or after `range.end`. Candles of
+ * real trades always stay.
  */
 function filled(
   candles: readonly StoredCandle[],
@@ -226,7 +226,7 @@ function filled(
   return result;
 }
 
-/** `timestamp` is the start of the bucket; `closed` says that it is over. */
+/** `timestamp` is the start of the bucket; `closed` means that the bucket has ended. */
 function presentCandle(candle: StoredCandle, seconds: number, now: number): CandleBody {
   return {
     timestamp: candle.bucket,

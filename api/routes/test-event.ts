@@ -15,8 +15,8 @@ const TOKEN = { tokenMint: 'sample-outcome-yes', tokenSymbol: 'Yes' };
 const WALLET = { wallet: 'sample-wallet', venue: 'sample', marketId: 'sample-market' };
 
 /**
- * The delivery body of a test event (DESIGN section 8): `{test:true, webhookId}`, or for a real kind a sample with made-up
- * values, so that a receiver can be tried before anything happens.
+ * The delivery body of a test event: `{test:true, webhookId}`, or for an event type a sample with made-up values, so that users can
+ * test a receiver before the first event.
  */
 export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEvent): string {
   switch (type) {

@@ -11,7 +11,7 @@ import { marketRoute, type Route } from '../http/route.ts';
 import { createTradeCoverages, lacks, presentCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
-/** A range that ended this long ago rarely gains trades. */
+/** A range rarely gains trades after this time. */
 const HISTORY_AFTER_SECONDS = 3_600;
 
 /** GET /v1/{venue}/markets/{market_id}/trades: the tape, in the order that docs/venues.md states for each venue. */
@@ -59,7 +59,7 @@ export function tradeRoutes(deps: ApiDeps): Route[] {
             const readPage = () =>
               readTrades(deps.db, { tokenIds, range, direction, limit, ...(after !== undefined && { after }) });
             let coverage = await coverages.read(market);
-            // Newest first without a start reaches back only where the stored trades run out.
+            // Newest first without a start needs a backfill only when the stored trades are exhausted.
             const isOpenEnded = start === undefined && direction === 'desc';
             if (!isOpenEnded) coverage = await coverages.deepen(market, coverage, range, cold);
             let page = await readPage();
@@ -89,7 +89,7 @@ export function tradeRoutes(deps: ApiDeps): Route[] {
 
 function presentTrade(trade: StoredTrade, marketId: string, outcomeIds: ReadonlyMap<bigint, string>): TradeBody {
   const outcomeId = outcomeIds.get(trade.tokenId);
-  if (outcomeId === undefined) throw new TypeError('a trade of an outcome that was not asked for');
+  if (outcomeId === undefined) throw new TypeError('a trade of an outcome that was not requested');
   return {
     trade_id: trade.tradeId,
     market_id: marketId,
@@ -101,7 +101,7 @@ function presentTrade(trade: StoredTrade, marketId: string, outcomeIds: Readonly
   };
 }
 
-/** Cursors of version 1 hold a place by `(ts, trade_id)`; walks that began with one go on. */
+/** Cursors of version 1 hold a place in the order `(ts, trade_id)`. They stay valid. */
 const ID_ORDER = 1;
 const TRADE_ORDER = 2;
 

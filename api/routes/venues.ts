@@ -7,7 +7,7 @@ import { marketRoute, type Route } from '../http/route.ts';
 import { isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 
-/** GET /v1/venues: the adapters that run, what they can do and how fresh they are. */
+/** GET /v1/venues: the enabled venues, their capabilities and their freshness. */
 export function venueRoutes(deps: ApiDeps): Route[] {
   const names = deps.venues.map((profile) => profile.venue);
   return [
@@ -15,7 +15,7 @@ export function venueRoutes(deps: ApiDeps): Route[] {
       {
         path: '/v1/venues',
         operationId: 'listVenues',
-        summary: 'List the venues that run',
+        summary: 'List the enabled venues',
         answer: { description: 'The venues.', data: z.array(venue), example: [venueExample] },
       },
       () => ({
@@ -31,7 +31,7 @@ export function venueRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** `lag_seconds` is the age of the stalest kind of scheduled poll; `failing` says what does not work, and why. */
+/** `lag_seconds` is the age of the stalest kind of scheduled poll. `failing` lists the failing polls with their errors. */
 function presentVenue(profile: EnabledVenue, facts: VenueFacts | undefined, nowMs: number): VenueBody {
   const { venue, title, currency, capabilities, pollMs } = profile;
   const polls = facts?.polls ?? [];

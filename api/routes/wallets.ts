@@ -12,7 +12,7 @@ import { accountList, listQuery } from './account-list.ts';
 const tag = 'wallets';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'wallets' };
 
-/** /v1/wallets: the wallets whose transactions and balance changes become events (DESIGN sections 4 and 8). */
+/** /v1/wallets: the wallets whose transactions and balance changes become events. */
 export function walletRoutes(deps: ApiDeps): Route[] {
   const venues = deps.venues.filter(({ capabilities }) => capabilities.wallets).map(({ venue }) => venue as string);
   return [
@@ -33,7 +33,7 @@ export function walletRoutes(deps: ApiDeps): Route[] {
         const request = { venue, address: read.address, ...(label !== undefined && { label }) };
         await requireQuota(tx, deps, caller, 'wallets');
         const made = await createWallet(tx, caller.accountId, request);
-        if (!made) throw new ApiError('conflict', 'this wallet is watched by the account already');
+        if (!made) throw new ApiError('conflict', 'the account already watches this wallet');
         return {
           data: presentWallet(made),
           location: `/v1/wallets/${made.id}`,
@@ -83,7 +83,7 @@ export function walletRoutes(deps: ApiDeps): Route[] {
         summary: 'Stop watching a wallet',
         tag,
         group,
-        answer: { description: 'It is gone.', data: deleted, example: { id: walletExample.id, deleted: true } },
+        answer: { description: 'No longer watched.', data: deleted, example: { id: walletExample.id, deleted: true } },
       },
       async ({ caller, params: { wallet_id: id } }) => {
         if (!(await deleteWallet(deps.db, caller.accountId, id))) throw walletNotFound();
@@ -93,7 +93,7 @@ export function walletRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** A foreign wallet answers the same. */
+/** A wallet of another account gets the same answer. */
 function walletNotFound(): ApiError {
   return new ApiError('wallet_not_found', 'no such wallet');
 }

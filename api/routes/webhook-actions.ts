@@ -13,7 +13,7 @@ import { presentSubscription, WEBHOOKS_GROUP, webhookNotFound } from './webhooks
 const tag = 'webhooks';
 const group = WEBHOOKS_GROUP;
 
-/** What is done to a subscription: test events and new secrets (spec section 4.3, DESIGN section 8). */
+/** Actions on a subscription: test events and new secrets (specification section 4.3). */
 export function webhookActionRoutes(deps: ApiDeps): Route[] {
   return [
     writeRoute(
@@ -21,7 +21,7 @@ export function webhookActionRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks/:webhook_id/test',
         operationId: 'testWebhook',
         summary: 'Send a test event',
-        description: 'Goes out while the webhook is paused too, once, and touches no counter.',
+        description: 'Makes one attempt, also while the webhook is paused, and changes no failure counter.',
         tag,
         group,
         body: { schema: testBody, example: { eventType: 'price_alert' }, isOptional: true },
@@ -56,15 +56,15 @@ export function webhookActionRoutes(deps: ApiDeps): Route[] {
       {
         path: '/v1/webhooks/:webhook_id/rotate-secret',
         operationId: 'rotateWebhookSecret',
-        summary: 'Give a webhook a new secret',
+        summary: 'Rotate the secret of a webhook',
         description:
-          'The secret before signs `webhook-signature` beside the new one for 24 hours. `X-Webhook-Signature` is of the new ' +
-          'one at once. The same `secret` sent again changes nothing.',
+          'For 24 hours `webhook-signature` carries signatures with both the new and the previous secret. `X-Webhook-Signature` uses the ' +
+          'new secret at once. A repeated request with the same `secret` changes nothing.',
         tag,
         group,
         body: { schema: rotateBody, example: {}, isOptional: true },
         answer: {
-          description: 'The webhook with its new secret, which is shown here only.',
+          description: 'The webhook with its new secret, which no other answer contains.',
           data: rotatedWebhook,
           example: rotatedWebhookExample,
         },
@@ -87,7 +87,7 @@ export function webhookActionRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** Whether the sealed value is this secret. One that cannot be opened is none that anybody could go on with. */
+/** Whether the sealed value is this secret. A value that cannot be opened never matches, so the rotation replaces it. */
 function isSealed(box: SecretBox, sealed: string, id: string, plain: string): boolean {
   try {
     return box.open(sealed, id) === plain;

@@ -32,7 +32,7 @@ const tag = 'webhooks';
 export const WEBHOOKS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'webhooks' };
 const group = WEBHOOKS_GROUP;
 
-/** /v1/webhooks: subscriptions (spec section 4.3). */
+/** /v1/webhooks: subscriptions (specification section 4.3). */
 export function webhookRoutes(deps: ApiDeps): Route[] {
   const bodies = webhookBodies(deps.webhookAllow);
   return [
@@ -46,7 +46,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         body: { schema: bodies.create, example: createWebhookExample },
         answer: {
           status: 201,
-          description: 'The webhook with its secret, which is shown here only.',
+          description: 'The webhook with its secret, which no other answer contains.',
           data: webhookWithSecret,
           example: webhookWithSecretExample,
         },
@@ -81,7 +81,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
       (request) =>
         accountList(request, deps, 'webhooks', async (limit, after) => {
           const page = await listSubscriptions(deps.db, request.caller.accountId, limit, after);
-          // The spec's list items carry these four fields.
+          // List items have these four fields (specification section 4.3).
           const items = page.subscriptions.map(({ id, url, events, status }) => ({ id, url, events, status }));
           return { items, next: page.next };
         }),
@@ -108,7 +108,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks/:webhook_id',
         operationId: 'updateWebhook',
         summary: 'Change, pause or resume a webhook',
-        description: 'Pausing cancels what is pending; activating forgets why it was paused.',
+        description: 'A pause cancels the pending deliveries. Activation clears the pause reason.',
         tag,
         group,
         body: { schema: bodies.update, example: { status: 'paused' } },
@@ -133,10 +133,10 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks/:webhook_id',
         operationId: 'deleteWebhook',
         summary: 'Delete a webhook',
-        description: 'Cancels what is pending.',
+        description: 'Cancels the pending deliveries.',
         tag,
         group,
-        answer: { description: 'It is gone.', data: deleted, example: { id: webhookExample.id, deleted: true } },
+        answer: { description: 'Deleted.', data: deleted, example: { id: webhookExample.id, deleted: true } },
       },
       async ({ ctx, caller, params: { webhook_id: id } }) => {
         const isDeleted = await deleteSubscription(deps.db, caller.accountId, id, (cancelled) =>
@@ -149,7 +149,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** A foreign subscription answers the same. */
+/** A subscription of another account gets the same answer. */
 export function webhookNotFound(): ApiError {
   return new ApiError('webhook_not_found', 'no such webhook');
 }

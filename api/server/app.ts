@@ -16,7 +16,7 @@ import { createOps } from '../ops/ops-app.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
 import { routeTable } from './route-table.ts';
 
-/** The HTTP API as a server takes it. It does not listen and owns none of its dependencies. */
+/** The request listener of the HTTP API. It neither listens nor owns its dependencies. */
 export function createApi(deps: ApiDeps): RequestListener {
   return withRecentAnswers(deps, createApp(deps).callback());
 }
@@ -45,7 +45,7 @@ const unrouted: Middleware<ApiState> = (ctx) => {
   const layers = (ctx as Partial<ApiContext>).matched ?? [];
   const allowed = [...new Set(layers.flatMap(({ methods }) => methods))].sort();
   if (allowed.length === 0) throw new ApiError('not_found', 'no such route');
-  throw new ApiError('method_not_allowed', `allowed here: ${allowed.join(', ')}`, {
+  throw new ApiError('method_not_allowed', `allowed methods: ${allowed.join(', ')}`, {
     headers: { Allow: allowed.join(', ') },
   });
 };

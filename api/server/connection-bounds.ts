@@ -7,44 +7,44 @@ import type { Logger } from '../../src/observe/logger.ts';
 interface ConnectionBounds {
   maxConnections: number;
   maxConnectionsPerAddress: number;
-  /** Their addresses stand for many clients. */
+  /** Exempt from the bound per address, because a proxy carries many clients. */
   trustedProxies: readonly Cidr[];
   stalledMs: number;
   checkEveryMs: number;
 }
 
-/** A connection that had bytes waiting for its client when it was last looked at. */
-interface Waiting {
-  /** Bytes that the client had taken by then, in whole writes. */
-  takenBytes: number;
-  /** Number of checks since the client last took bytes. A process that was stopped made no checks, so its pause does not count. */
-  looks: number;
+/** A connection with unsent bytes at the last check. */
+interface Unsent {
+  /** Bytes that the client had accepted, in whole writes. */
+  acceptedBytes: number;
+  /** Checks since the client last accepted bytes. A paused process makes no checks, so its pause does not count. */
+  checks: number;
 }
 
 /**
- * Closes connections beyond the bounds, of all clients together and of one address (an IPv6 /64), and those whose client does
- * not take the sent bytes: an answer that waits in memory for a client costs the server and not the client.
+ * Closes connections beyond two bounds: in total, and per address (an IPv6 /64). Also closes connections whose client does not
+ * accept the sent bytes, because an unsent answer occupies memory of the server.
  */
 export function boundConnections(server: Server, bounds: ConnectionBounds, log: Logger): void {
-  const sockets = new Map<Socket, Waiting | null>();
+  const sockets = new Map<Socket, Unsent | null>();
   const perNetwork = new Map<string, number>();
   let refused = 0;
   server.maxConnections = bounds.maxConnections;
 
-  function refuse(reason: string): void {
+  function logRejection(reason: string): void {
     refused += 1;
-    if (shouldLog(refused)) log.warn({ reason, refused }, 'connection refused');
+    if (shouldLog(refused)) log.warn({ reason, refused }, 'connection rejected');
   }
 
-  server.on('drop', () => refuse('too many connections'));
+  server.on('drop', () => logRejection('too many connections'));
   server.on('connection', (socket: Socket) => {
     const network = networkOf(socket.remoteAddress ?? '', bounds.trustedProxies);
-    // Gone before we looked.
+    // The connection has already closed.
     if (network === null) return;
     const { text, isWithin } = network;
     const open = perNetwork.get(text) ?? 0;
     if (!isWithin && open >= bounds.maxConnectionsPerAddress) {
-      refuse('too many connections of one address');
+      logRejection('too many connections of one address');
       socket.destroy();
       return;
     }
@@ -60,9 +60,9 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
 
   const sweep = setInterval(() => {
     for (const [socket, before] of sockets) {
-      const now = look(socket, before);
-      if (now !== null && now.looks * bounds.checkEveryMs >= bounds.stalledMs) {
-        log.debug({ waitingBytes: socket.writableLength }, 'client does not take its answer');
+      const now = check(socket, before);
+      if (now !== null && now.checks * bounds.checkEveryMs >= bounds.stalledMs) {
+        log.debug({ waitingBytes: socket.writableLength }, 'client does not read its answer');
         socket.destroy();
       } else if (now !== before) {
         sockets.set(socket, now);
@@ -73,9 +73,9 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
   server.on('close', () => clearInterval(sweep));
 }
 
-/** Null when nothing waits for the client. */
-function look(socket: Socket, before: Waiting | null): Waiting | null {
+/** Null without unsent bytes. */
+function check(socket: Socket, before: Unsent | null): Unsent | null {
   if (socket.writableLength === 0) return null;
-  const takenBytes = socket.bytesWritten - socket.writableLength;
-  return { takenBytes, looks: before?.takenBytes === takenBytes ? before.looks + 1 : 0 };
+  const acceptedBytes = socket.bytesWritten - socket.writableLength;
+  return { acceptedBytes, checks: before?.acceptedBytes === acceptedBytes ? before.checks + 1 : 0 };
 }

@@ -7,25 +7,25 @@ import { errorBody } from '../middleware/envelope.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
 import { boundConnections } from './connection-bounds.ts';
 
-/** Requests get this long to finish once we stop; then their connections are cut. */
+/** The time for requests in flight after a stop. Then the server closes their connections. */
 const DRAIN_MS = 10_000;
 
-/** The share of the server that one client may hold (docs/api.md, "Limits of a request"). */
+/** The limits of connections and requests (docs/api.md, "Limits of a request"). */
 export interface HttpLimits {
-  /** Connections at once, of all clients and of one address; addresses of `trustedProxies` count for all only. */
+  /** Concurrent connections: in total, and per address. The second bound does not apply to `trustedProxies`. */
   maxConnections: number;
   maxConnectionsPerAddress: number;
   trustedProxies: readonly Cidr[];
   /** Request line and headers together. */
   maxHeaderBytes: number;
-  /** Until the headers are there, and the whole request. */
+  /** The time limits for the headers and for the whole request. */
   headersMs: number;
   requestMs: number;
-  /** Between two requests. Longer than the minute that proxies keep a connection, so that the proxy closes it first. */
+  /** The idle time between two requests. Longer than the minute of common proxies, so that the proxy closes the connection first. */
   keepAliveMs: number;
-  /** The time for a client to take a finished answer. */
+  /** The time for a client to read a finished answer. */
   stalledMs: number;
-  /** The interval between checks of connections: a late one is cut within this time. */
+  /** The interval between connection checks. A late connection is closed within this time. */
   checkEveryMs: number;
 }
 
@@ -42,8 +42,8 @@ const DEFAULTS: HttpLimits = {
 };
 
 /**
- * The HTTP server of the API. It answers parser errors in the envelope too. Requests per connection have no bound:
- * beyond a bound Node answers 503 outside of the envelope, and a proxy distributes clients better.
+ * The HTTP server of the API. Parser errors get the envelope too. The requests per connection are unbounded, because beyond a bound
+ * Node answers 503 without the envelope.
  */
 export function createHttpServer(listener: RequestListener, log: Logger, over: Partial<HttpLimits> = {}): Server {
   const limits = { ...DEFAULTS, ...over };
@@ -58,20 +58,20 @@ export function createHttpServer(listener: RequestListener, log: Logger, over: P
     listener,
   );
   boundConnections(server, limits, log);
-  // Node answers an unknown expectation with a bare 417; a server may ignore it (RFC 9110 section 10.1.1).
+  // Ignores unknown expectations (RFC 9110 section 10.1.1). By default Node answers 417 without a body.
   server.on('checkExpectation', listener);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    log.debug({ code: error.code }, 'bad request line or headers');
+    log.debug({ code: error.code }, 'invalid request line or headers');
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    socket.end(refusal(error.code));
+    socket.end(parserErrorAnswer(error.code));
   });
   return server;
 }
 
-function refusal(code: string | undefined): string {
+function parserErrorAnswer(code: string | undefined): string {
   const isTooLarge = code === 'HPE_HEADER_OVERFLOW';
   const isSlow = code === 'ERR_HTTP_REQUEST_TIMEOUT';
   const status = isTooLarge
@@ -82,8 +82,8 @@ function refusal(code: string | undefined): string {
   const message = isTooLarge
     ? 'the headers are too large'
     : isSlow
-      ? 'the request came too slowly'
-      : 'this is not HTTP/1.1';
+      ? 'the request was too slow'
+      : 'the request is not valid HTTP/1.1';
   const requestId = newId('req');
   const body = errorBody({ code: 'invalid_request', message }, requestId, Date.now());
   const headers = [
@@ -99,10 +99,10 @@ function refusal(code: string | undefined): string {
   return `${headers.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Stops accepting, lets requests in flight finish, and resolves when the last connection is gone. */
+/** Stops accepting connections, lets requests in flight finish, and resolves when the last connection has closed. */
 export async function drain(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Requests that finish from now on leave their connection idle, and idle ones are closed.
+  // A finished request leaves its connection idle; the sweep closes idle connections.
   const sweep = setInterval(() => server.closeIdleConnections(), 100);
   const limit = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   try {

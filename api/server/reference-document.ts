@@ -7,8 +7,8 @@ import { routeTable } from './route-table.ts';
 const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
 
 /**
- * The OpenAPI document of a service with every venue and nothing else configured, from which clients are generated.
- * No route of the table runs, so it gets only the dependencies that describe them.
+ * The OpenAPI document of a service with all venues and default configuration. Clients are generated from it. No route runs, so the
+ * table gets only the dependencies of the document.
  */
 export function referenceDocument(): string {
   const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'webhookAllow' | 'now'> = {

@@ -16,12 +16,12 @@ import { walletRoutes } from '../routes/wallets.ts';
 import { webhookActionRoutes } from '../routes/webhook-actions.ts';
 import { webhookRoutes } from '../routes/webhooks.ts';
 
-/** Every route of the API, in the order in which they are tried. */
+/** All routes of the API, in matching order. */
 export function routeTable(deps: ApiDeps): Route[] {
   const routes = [
     ...docsRoutes(),
     ...healthRoutes(deps),
-    // Before the market routes, whose first segment is any venue.
+    // Before the market routes, whose first segment matches any name.
     ...webhookRoutes(deps),
     ...webhookActionRoutes(deps),
     ...deliveryRoutes(deps),

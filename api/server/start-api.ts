@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../../src/config/config.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { deriveKey } from '../../src/domain/values/secret-keys.ts';
 import { isLoopbackAddress } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
@@ -23,22 +24,22 @@ import { createApi } from './app.ts';
 import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
 
-/** What a client bears to wait for a book that nobody has asked for yet (DESIGN "Cold reads"). */
+/** The longest wait of a client for a cold read. */
 const COLD_WAIT_MS = 2_500;
 
 export interface RunningApi {
-  /** Base address of the API, without a slash at the end. */
+  /** Base address of the API, without a trailing slash. */
   address: string;
   port: number;
-  /** Where /metrics and /health answer. */
+  /** Base address of /metrics and /health. */
   probeUrl: string;
   /** Stops accepting, finishes requests, closes the producer and the pools. */
   stop(): Promise<void>;
 }
 
 /**
- * Brings up the API: wait for the database, migrate under the boot lock, make the bootstrap key, then listen (DESIGN
- * section 2, point 6). The signal ends the wait. What was opened is closed again when a later step fails.
+ * Starts the API: waits for the database, migrates under the boot lock, creates the bootstrap key, then listens. The signal ends the
+ * wait. If a step fails, it closes all opened resources.
  * @throws StartupError when a port is taken.
  */
 export async function startApi(
@@ -50,7 +51,7 @@ export async function startApi(
   const { db, producer, metrics, secretBox, dependencies, probeUrl } = processContext;
   try {
     if (config.bootstrapApiKey !== undefined && (await ensureBootstrapKey(db, config.bootstrapApiKey))) {
-      log.info('made the bootstrap API key');
+      log.info('bootstrap API key created');
     }
     const keys = createKeyDirectory(db, log);
     processContext.onStop(() => keys.close());
@@ -80,7 +81,7 @@ export async function startApi(
       latest: createLatestCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
       venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
       decimalFormat: config.decimalFormat,
-      tradeRetentionMs: config.retention.tradesDays * 86_400_000,
+      tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       webhookAllow: config.webhooks.allowCidrs,
       quotas: config.quotas,
       dependencies: [...dependencies, notStopping(signal)],
@@ -98,7 +99,7 @@ export async function startApi(
     });
     if (config.ops) {
       if (config.ops.publicUrl === undefined && !isLoopbackAddress(config.http.host)) {
-        log.warn('the operator pages are reached without TLS: behind TLS set OPS_PUBLIC_URL');
+        log.warn('the operator pages are served without TLS; set OPS_PUBLIC_URL when a proxy terminates TLS');
       }
       const sampler = startThroughputSampler(db, log);
       processContext.onStop(() => sampler.close());
@@ -115,7 +116,7 @@ export async function startApi(
   }
 }
 
-/** What clients send; Node's parser lets through some thirty more. */
+/** The usual methods. Node's parser accepts about thirty more, which would become label values. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 function countRequest(metrics: Metrics, { route, method, status, durationSeconds }: RequestSample): void {

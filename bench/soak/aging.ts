@@ -9,17 +9,17 @@ import { type Database, sql } from '../../src/store/db/tx.ts';
 const DAY_MS = 86_400_000;
 /** Rows of each kind; and in each old partition. */
 const ROWS = 2_000;
-/** The default retention of each table, and how long ago its old partitions lie, at least. Days. */
+/** The default retention of each table, and the minimum age of its old partitions. Days. */
 const OLD_DAYS: Readonly<Record<PartitionedTable, number>> = {
   trade: 3_650 + 40,
   price_history: 730 + 40,
   book_history: 7 + 2,
   observation: 7 + 2,
 };
-/** Old partitions are made again each so manieth part of the run, so that the dropping goes on under load. */
+/** Old partitions are created again this many times per run, so that dropping continues under load. */
 const PARTITION_ROUNDS = 8;
 
-/** All of these by the database's clock. `$1` rows; the first comes of age at once, the last after `$2` seconds. */
+/** All of these by the database's clock. `$1` rows; the first expires at once, the last after `$2` seconds. */
 const spread = (days: number) =>
   `clock_timestamp() - interval '${days} days' + (n - 1) * $2::float8 / $1::int * interval '1 second'`;
 
@@ -42,7 +42,7 @@ const eventsOfAge = (name: string, days: number) =>
      INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code)
      SELECT pk, 1, created_at, 5, 'delivered', 200 FROM sent`,
   );
-/** Past the retention of events, and past that of attempts only. */
+/** Past the retention of events, and past the retention of attempts only. */
 const OLD_EVENTS = eventsOfAge('event', 90);
 const OLD_ATTEMPTS = eventsOfAge('attempt', 30);
 const OLD_KEYS = sql(
@@ -78,12 +78,12 @@ function rowsOf(table: PartitionedTable, columns: string, values: string) {
 
 const LEFT = sql(
   'soak_left',
-  `SELECT (SELECT count(*)::int FROM event WHERE id LIKE 'soak-event-%') AS event,
-     (SELECT count(*)::int FROM delivery WHERE id LIKE 'soak-event-%') AS delivery,
-     (SELECT count(*)::int FROM delivery_attempt a JOIN delivery d ON d.pk = a.delivery_pk WHERE d.id LIKE 'soak-%')
-       AS delivery_attempt,
-     (SELECT count(*)::int FROM idempotency_key WHERE key LIKE 'soak-%') AS idempotency_key,
-     (SELECT count(*)::int FROM quarantine WHERE venue = 'soak') AS quarantine`,
+  `SELECT 'event' AS table, count(*)::int AS rows FROM event WHERE id LIKE 'soak-event-%'
+   UNION ALL SELECT 'delivery', count(*)::int FROM delivery WHERE id LIKE 'soak-event-%'
+   UNION ALL SELECT 'delivery_attempt', count(*)::int FROM delivery_attempt a JOIN delivery d ON d.pk = a.delivery_pk
+     WHERE d.id LIKE 'soak-%'
+   UNION ALL SELECT 'idempotency_key', count(*)::int FROM idempotency_key WHERE key LIKE 'soak-%'
+   UNION ALL SELECT 'quarantine', count(*)::int FROM quarantine WHERE venue = 'soak'`,
 );
 const CLEAR = [
   sql('soak_clear_deliveries', `DELETE FROM delivery WHERE id LIKE 'soak-%'`),
@@ -93,18 +93,18 @@ const CLEAR = [
 /** The effect of retention on one table during the run. */
 export interface Retired {
   readonly table: string;
-  /** By the service, ahead of time. */
+  /** Created by the service ahead of time. */
   readonly partitionsMade: number;
   readonly partitionsDropped: number;
   readonly rowsSeeded: number;
   readonly rowsGone: number;
-  /** Expected effects that did not happen; empty when all is well. */
+  /** Expected effects that did not happen; empty when all happened. */
   readonly problem: string;
 }
 
 /**
- * Rows of long ago, so that real retention with its real rules has work during all of the run: old partitions that are made again
- * and again, and rows that come of age one after the other.
+ * Old rows, so that retention with its real rules has work throughout the run: old partitions that are created again
+ * and again, and rows that expire one after the other.
  */
 export class Aging {
   readonly #db: Database;
@@ -123,7 +123,7 @@ export class Aging {
     this.#seconds = seconds;
   }
 
-  /** To be called before any process makes partitions. */
+  /** Call before any process creates partitions. */
   async begin(): Promise<void> {
     for (const table of PARTITIONED_TABLES) {
       for (const { name } of await listPartitions(this.#db, table)) this.#before.add(name);
@@ -131,9 +131,9 @@ export class Aging {
     await this.#db.query(TOKENS);
   }
 
-  /** To be called before there are events: their retention walks by key, and keys grow with time. */
+  /** Call before the first event: the retention of events proceeds by key, and keys grow with time. */
   async seedRows(subscriptionId: string): Promise<void> {
-    // The last come of age well before the end, so that all can be gone by then.
+    // The last rows expire well before the end, so that all can be deleted by then.
     const values = [ROWS, this.#seconds * 0.9];
     for (const statement of [OLD_EVENTS, OLD_ATTEMPTS, OLD_KEYS])
       await this.#db.query(statement, [...values, subscriptionId]);
@@ -158,14 +158,14 @@ export class Aging {
   }
 
   async #seedPartition(table: PartitionedTable): Promise<void> {
-    // Another one each time: by the month where a partition is one, else by the day.
+    // A new one each time: by month for monthly partitions, else by day.
     const step = table === 'trade' || table === 'price_history' ? 32 : 1;
     const atMs = Date.now() - (OLD_DAYS[table] + step * this.#round) * DAY_MS;
     await this.#partitions.ensure(table, [atMs]);
     const name = (await listPartitions(this.#db, table)).find(
       ({ fromMs, untilMs }) => fromMs <= atMs && atMs < untilMs,
     )?.name;
-    // Retention may have been quicker than we; the next round seeds again.
+    // Retention may have been faster; the next round seeds again.
     if (name === undefined) return;
     const { statement, values } = OLD_ROWS[table](atMs - (atMs % DAY_MS));
     const isStored = await this.#db.query(statement, values).then(
@@ -180,10 +180,9 @@ export class Aging {
   /** The effects so far. */
   async state(nowMs: number): Promise<Retired[]> {
     await this.#note();
-    const [left] = await this.#db.query<Record<string, number>>(LEFT);
     const retired: Retired[] = [];
     for (const table of PARTITIONED_TABLES) retired.push(await this.#partitioned(table, nowMs));
-    for (const [table, rows] of Object.entries(left ?? {})) {
+    for (const { table, rows } of await this.#db.query<{ table: string; rows: number }>(LEFT)) {
       const rowsSeeded = table === 'delivery_attempt' ? 2 * ROWS : ROWS;
       const rowsGone = rowsSeeded - rows;
       const problem = rowsGone === rowsSeeded ? '' : `${rows} rows past their retention are still there`;
@@ -192,7 +191,7 @@ export class Aging {
     return retired;
   }
 
-  /** Removes the remaining rows: no receiver ever got these events. */
+  /** Removes the remaining rows, because no receiver ever got these events. */
   async clear(): Promise<void> {
     for (const statement of CLEAR) await this.#db.query(statement);
   }

@@ -1,4 +1,4 @@
-// Loaded into each process by NODE_OPTIONS: SIGUSR2 collects all garbage, so that only reachable memory remains.
+// NODE_OPTIONS loads this into each process: SIGUSR2 collects all garbage, so that only reachable memory remains.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -7,7 +7,7 @@ const CONNECTIONS = sql(
   `SELECT application_name AS name, pid, extract(epoch FROM clock_timestamp() - xact_start)::float AS seconds
    FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
 );
-/** Partitions count for the table they are part of. Dead rows are an estimate of Postgres, which counts them as transactions end. */
+/** Partitions count for their table. Dead rows are an estimate of Postgres, updated at the end of transactions. */
 const TABLES = sql(
   'soak_tables',
   `SELECT n.nspname AS schema, coalesce(p.relname, c.relname) AS name,
@@ -35,7 +35,7 @@ interface Table {
   schema: string;
   name: string;
   bytes: number;
-  index_bytes: number;
+  indexBytes: number;
   live: number;
   dead: number;
   partitions: number;
@@ -46,16 +46,16 @@ export async function sampleDatabase(db: Database): Promise<Figures> {
   const [connections, tables, [server]] = await Promise.all([
     db.query<{ name: string; pid: number; seconds: number | null }>(CONNECTIONS),
     db.query<Table>(TABLES),
-    db.query<{ temp_files: number; wal_bytes: number; trades: number; pending: number }>(SERVER),
+    db.query<{ tempFiles: number; walBytes: number; trades: number; pending: number }>(SERVER),
   ]);
   if (!server) throw new Error('no statistics of this database');
-  // The connections of the soak itself would only blur the picture.
+  // The connections of the soak itself are irrelevant.
   const others = connections.filter(({ name }) => name.startsWith('oddswire-') && name !== 'oddswire-test');
   return {
     ...countByName(others.map(({ name }) => name)),
     'postgres: oldest transaction': Math.max(0, ...others.map(({ seconds }) => seconds ?? 0)),
-    'postgres: temporary files': server.temp_files,
-    'postgres: WAL': server.wal_bytes,
+    'postgres: temporary files': server.tempFiles,
+    'postgres: WAL': server.walBytes,
     'trades stored': server.trades,
     'deliveries pending': server.pending,
     ...(await backendMemory(others.map(({ pid }) => pid))),
@@ -76,7 +76,7 @@ function countByName(names: readonly string[]): Figures {
   return { ...figures, 'postgres: connections': names.length };
 }
 
-/** Only where the server is on this machine. A backend that ended meanwhile has none. */
+/** Only when the server is on this machine. A backend that ended meanwhile has no memory. */
 async function backendMemory(pids: readonly number[]): Promise<Figures> {
   const own = await Promise.all(
     pids.map((pid) =>
@@ -92,9 +92,9 @@ async function backendMemory(pids: readonly number[]): Promise<Figures> {
 
 function tableFigures(tables: readonly Table[]): Figures {
   const figures: Figures = {};
-  for (const { name, bytes, index_bytes, partitions } of tables) {
+  for (const { name, bytes, indexBytes, partitions } of tables) {
     figures[`table ${name}`] = bytes;
-    figures[`indexes ${name}`] = index_bytes;
+    figures[`indexes ${name}`] = indexBytes;
     if (partitions > 0) figures[`partitions of ${name}`] = partitions;
   }
   const kept = tables.filter(({ name }) => isKeptTable(name));
@@ -111,6 +111,6 @@ async function queueFigures(db: Database, tables: readonly Table[]): Promise<Fig
   for (const { table, statement } of QUEUE_ROWS) {
     figures[`queue rows: ${table}`] = (await db.query<{ rows: number }>(statement))[0]?.rows ?? 0;
   }
-  figures['queue store: size'] = tables.reduce((sum, { bytes, index_bytes }) => sum + bytes + index_bytes, 0);
+  figures['queue store: size'] = tables.reduce((sum, { bytes, indexBytes }) => sum + bytes + indexBytes, 0);
   return figures;
 }

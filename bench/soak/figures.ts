@@ -5,7 +5,7 @@ const MIB = 1024 * 1024;
 export type Unit = 'bytes' | 'count' | 'ms' | 's' | '%' | '/s';
 
 /**
- * The expected behaviour of a figure. `flat`: the run fails when it grows. `kept`: it grows with data that is kept on purpose, so it is
+ * The expected behaviour of a figure. `flat`: the run fails when it grows. `kept`: it grows with retained data, so it is
  * reported per 1,000 trades. `shown`: reported only.
  */
 export type Expectation =
@@ -51,9 +51,9 @@ const QUEUE_SETTLE_SECONDS = 390;
 
 const flat = (floor: number, share: number, reduction: FlatRule['reduction'] = 'middle', settleSeconds = 0) =>
   ({ kind: 'flat', reduction, floor, share, settleSeconds }) as const;
-/** Rises for a minute, then comes back. */
+/** Rises for a minute, then falls again. */
 const everyMinute = (floor: number, share: number) => ({ ...flat(floor, share, 'least'), toothSeconds: 60 }) as const;
-/** Autovacuum comes once a minute (Postgres' `autovacuum_naptime`), and to small tables only after some thousand changes. */
+/** Autovacuum runs once a minute (Postgres' `autovacuum_naptime`), and on small tables only after some thousand changes. */
 const vacuumed = everyMinute;
 /** Pools open connections under load, and close a connection after a minute without use (src/store/db/data-source.ts). */
 const pooled = everyMinute;
@@ -61,8 +61,8 @@ const KEPT = { kind: 'kept' } as const;
 const SHOWN = { kind: 'shown' } as const;
 
 /**
- * Figures by their names, the first match. A floor is the movement of the figure in a run without a fault: a pool that
- * opens its last connections, V8 that compiles a function once more, a page of a table that is half full.
+ * Figures by their names; the first match counts. A floor is the variation of the figure in a run without a fault: a pool that
+ * opens its last connections, V8 that compiles one more function, a half-full page of a table.
  */
 const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly expectation: Expectation }[] = [
   { name: /^runner: /, unit: 'bytes', expectation: SHOWN },
@@ -76,20 +76,20 @@ const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly exp
   { name: /^\w+: threads$/, unit: 'count', expectation: flat(2, 0.1) },
   { name: /^\w+: handles$/, unit: 'count', expectation: pooled(6, 0.15) },
   { name: /^postgres: connections/, unit: 'count', expectation: pooled(4, 0.15) },
-  // Each connection caches its plans and the catalog rows it met: more with every new partition, freed with the connection.
+  // Each connection caches its plans and catalog rows: more with every new partition, freed with the connection.
   { name: /^postgres: memory of backends$/, unit: 'bytes', expectation: pooled(24 * MIB, 0.15) },
   { name: /^postgres: oldest transaction$/, unit: 's', expectation: flat(5, 0.5) },
   { name: /^postgres: temporary files$/, unit: 'count', expectation: SHOWN },
   { name: /^postgres: WAL$/, unit: 'bytes', expectation: KEPT },
   { name: /^dead rows of tables without history$/, unit: 'count', expectation: vacuumed(8_000, 0.4) },
   { name: /^dead rows of history$/, unit: '%', expectation: vacuumed(6, 0.3) },
-  // The pages of the queue store are used again once they were vacuumed.
+  // The pages of the queue store are reused after a vacuum.
   { name: /^queue rows: /, unit: 'count', expectation: flat(1_000, 0.2, 'middle', QUEUE_SETTLE_SECONDS) },
   { name: /^queue store: size$/, unit: 'bytes', expectation: flat(4 * MIB, 0.2, 'middle', QUEUE_SETTLE_SECONDS) },
   { name: /^queue store: memory$/, unit: 'bytes', expectation: flat(3 * MIB, 0.15, 'middle', QUEUE_SETTLE_SECONDS) },
   { name: /^queue store: clients$/, unit: 'count', expectation: flat(4, 0.1) },
   { name: /^queue /, unit: 'count', expectation: flat(20, 0.5) },
-  // A minute's snapshots are taken when it is over (src/queues/schedules.ts): until then each changed price leaves a mark.
+  // A minute's snapshots are taken after its end (src/queues/schedules.ts): until then each changed price leaves a mark.
   { name: /^marks waiting for sample-snapshots$/, unit: 'count', expectation: everyMinute(100, 0.5) },
   { name: /^(marks|deliveries)/, unit: 'count', expectation: flat(100, 0.5, 'least') },
   { name: /^partitions of/, unit: 'count', expectation: flat(2, 0.2, 'least') },
@@ -99,7 +99,7 @@ const RULES: readonly { readonly name: RegExp; readonly unit: Unit; readonly exp
   { name: /^trades stored$/, unit: 'count', expectation: KEPT },
 ];
 
-/** A page or two, or a late vacuum: a table with present state has no reason to grow beyond that. */
+/** A page or two, or a late vacuum: a table of present state has no other reason to grow. */
 const FLAT_TABLE: FigureRule = { unit: 'bytes', expectation: vacuumed(1.5 * MIB, 0.25) };
 const KEPT_TABLE: FigureRule = { unit: 'bytes', expectation: KEPT };
 

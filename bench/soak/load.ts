@@ -15,7 +15,7 @@ interface Market {
 interface Price {
   outcomes: { outcome_id: string; price: number }[];
 }
-/** A market that has a price: where it is read, and one of its outcomes. */
+/** A market with a price: its path, and one of its outcomes. */
 interface Quoted {
   path: string;
   tokenId: string;
@@ -24,15 +24,15 @@ interface Quoted {
 
 /** Alerts that never fire; a new one replaces the oldest. */
 const UNMET_ALERTS = 50;
-/** Markets whose older trades are asked for in a run, evenly over all of it: it has some thirty. */
+/** Markets whose older trades are requested in a run, evenly distributed; the run has about thirty. */
 const BACKFILLS = 36;
 const POLYMARKET_WALLETS = 6;
-/** The flaky receiver: for so long of each while it fails, each time in another way. */
+/** The flaky receiver fails for part of each period, each time in a different way. */
 const FLAKY_EVERY_MS = 45_000;
 const FLAKY_FOR_MS = 6_000;
 const DAY_SECONDS = 86_400;
 
-/** The webhooks of the soak; made before anything is delivered. */
+/** The webhooks of the soak, created before the first delivery. */
 export interface Webhooks {
   readonly steady: string;
   readonly flaky: string;
@@ -66,7 +66,7 @@ export async function createWebhooks(fleet: Fleet): Promise<Webhooks> {
 }
 
 /**
- * The steady load: wallets watched; alerts made, met and deleted; reads hot and cold; older trades asked for now and then.
+ * The steady load: watched wallets; alerts created, met and deleted; hot and cold reads; occasional requests for older trades.
  * `load` multiplies the rates. Resolves once every venue has prices, with the load running.
  */
 export async function startLoad(
@@ -95,7 +95,7 @@ export async function startLoad(
   const kinds = ['prices', 'trades?limit=50', 'candles?interval=1m', 'snapshots', 'volume?window=1h', ''];
   for (const [index, kind] of kinds.entries()) {
     steady.start(`read ${kind}`, every(0.5), async (turn) => {
-      // Few markets, so that most answers are kept ones.
+      // Few markets, so that most answers come from the cache.
       const { path } = at((turn % 6) * 7 + index);
       await fleet.read(kind === '' ? path : `${path}/${kind}`);
     });
@@ -119,7 +119,7 @@ function startAlerts(fleet: Fleet, steady: Steady, webhooks: Webhooks, { every, 
   const create = (body: object) => fleet.call<{ id: string }>('POST', '/v1/alerts', body);
   steady.start('alert met at once', every(1), async (turn) => {
     const { tokenId } = at(turn);
-    // Every third goes to the flaky receiver too: without a webhook of its own an alert goes to all.
+    // Every third targets the flaky receiver too: an alert without a webhook of its own targets all.
     const webhook = turn % 3 === 0 ? {} : { webhookId: webhooks.steady };
     await create({ tokenMint: tokenId, condition: 'above', price: 0.000_1, ...webhook });
   });
@@ -145,7 +145,7 @@ function startColdReads(
   steady: Steady,
   { every, at, quoted, seconds }: Pace & { quoted(): Quoted[]; seconds: number },
 ): void {
-  // Many more markets than have their books polled: by the time one's turn comes again its book is old.
+  // Many more markets than polled books, so that the book of a market is old when its turn comes again.
   steady.start('cold book', every(2), async (turn) => {
     const books = quoted().filter(({ path }) => !path.startsWith('/v1/manifold/'));
     const { path } = books[turn % books.length] ?? at(turn);
@@ -157,7 +157,7 @@ function startColdReads(
   });
 }
 
-/** A venue's slow answer for a book is not a failure of oddswire. */
+/** A slow book answer of a venue is not a failure of oddswire. */
 function unlessNotAvailable(error: unknown): void {
   if (!String(error).includes('orderbook_not_available')) throw error;
 }
@@ -172,7 +172,7 @@ async function watchWallets(fleet: Fleet): Promise<void> {
   for (const wallet of [...addresses, ...people]) await fleet.call('POST', '/v1/wallets', wallet);
 }
 
-/** A price of each market that has one. */
+/** A price of each market, if it has one. */
 async function quotes(fleet: Fleet): Promise<Quoted[]> {
   const found: Quoted[] = [];
   for (const venue of MARKET_VENUES) {

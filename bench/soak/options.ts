@@ -7,13 +7,13 @@ export interface SoakOptions {
   /** Samples before this are not judged: pools open, caches fill, code is compiled. */
   readonly warmUpSeconds: number;
   readonly sampleSeconds: number;
-  /** Each so manieth sample is taken right after a forced garbage collection. */
+  /** One in this many samples follows a forced garbage collection. */
   readonly collectEvery: number;
   readonly progressSeconds: number;
   readonly queues: BackendKind;
   /** Multiplies the steady load; 1 fits two cores beside the simulators. */
   readonly load: number;
-  /** Where the samples are written; absent: a new temporary folder. */
+  /** The folder for the samples; absent: a new temporary folder. */
   readonly output?: string;
 }
 
@@ -21,7 +21,7 @@ const DEFAULT_MINUTES = 20;
 
 /**
  * SOAK_MINUTES (0.5 to 10,000), SOAK_QUEUES (`postgres` or `redis`), SOAK_LOAD (a factor), SOAK_OUTPUT (a folder).
- * @throws when one of them makes no sense
+ * @throws for an invalid value
  */
 export function soakOptions(environment: Readonly<Record<string, string | undefined>>): SoakOptions {
   const seconds = 60 * numberOf(environment['SOAK_MINUTES'], 'SOAK_MINUTES', DEFAULT_MINUTES, 0.5, 10_000);
@@ -34,7 +34,7 @@ export function soakOptions(environment: Readonly<Record<string, string | undefi
     seconds,
     warmUpSeconds: seconds / 4,
     sampleSeconds,
-    // Some fifteen in the judged time, and not more than one in half a minute.
+    // About fifteen in the judged time, and at most two per minute.
     collectEvery: Math.max(1, Math.round(Math.max(30, seconds / 20) / sampleSeconds / (seconds >= 600 ? 1 : 2))),
     progressSeconds: 30,
     queues,

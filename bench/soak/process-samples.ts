@@ -5,17 +5,17 @@ import { readExposition, type Sample } from '../../test/support/metrics/expositi
 /** Figures by name, as `ruleOf` knows them. */
 export type Figures = Record<string, number>;
 
-/** A process to look at: its pid, and where its /metrics are. */
+/** A process to sample: its pid, and the address of its /metrics. */
 export interface Observed {
   readonly name: string;
   readonly pid: number;
   readonly metricsUrl: string;
 }
 
-/** A signal takes effect between two turns of the event loop; a collection of these heaps takes some ten milliseconds. */
+/** A signal takes effect between two turns of the event loop; a collection of these heaps takes tens of milliseconds. */
 const COLLECTION_MS = 400;
 
-/** The resources of one process, and its gauges of queues, stages and deliveries. `isCollected`: free its garbage first. */
+/** The resources of one process, and its gauges of queues, stages and deliveries. `isCollected`: collect garbage first. */
 export async function sampleProcess({ name, pid, metricsUrl }: Observed, isCollected: boolean): Promise<Figures> {
   if (isCollected) {
     process.kill(pid, 'SIGUSR2');
@@ -28,7 +28,7 @@ export async function sampleProcess({ name, pid, metricsUrl }: Observed, isColle
     [`${name}: resident`]: status.residentBytes,
     [`${name}: heap used`]: heapUsed,
     ...(isCollected && { [`${name}: live heap`]: heapUsed }),
-    // A window with a forced collection in it says nothing of how the process runs by itself.
+    // A window with a forced collection does not show the normal latency of the process.
     ...(!isCollected && { [`${name}: event loop p99`]: first('nodejs_eventloop_lag_p99_seconds') * 1000 }),
     [`${name}: descriptors`]: files.length,
     [`${name}: sockets`]: files.filter((target) => target.startsWith('socket:')).length,

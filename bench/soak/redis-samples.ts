@@ -1,7 +1,7 @@
 import { createRedisClient } from '../../src/queues/redis-connection.ts';
 import type { Figures } from './process-samples.ts';
 
-/** Looks at the queues' Redis over one connection. */
+/** Samples the Redis of the queues over one connection. */
 export function watchRedis(url: string): { sample(): Promise<Figures>; close(): void } {
   const client = createRedisClient(url, { maxRetriesPerRequest: 1, enableOfflineQueue: true });
   return {

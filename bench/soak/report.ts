@@ -3,7 +3,7 @@ import { ruleOf, type Unit } from './figures.ts';
 import type { Figures } from './process-samples.ts';
 import { batches, fitLine, judgeFlat, type Point } from './slopes.ts';
 
-/** All figures of one moment, seconds since the load began. */
+/** All figures of one moment, seconds since the start of the load. */
 export interface SoakSample {
   readonly seconds: number;
   readonly figures: Figures;
@@ -23,9 +23,9 @@ export interface Row {
 
 export interface Report {
   readonly rows: readonly Row[];
-  /** Figures that had the same value all the time; `rows` leaves them out. */
+  /** Constant figures, which `rows` omits. */
   readonly unchanged: readonly string[];
-  /** Figures that must be flat and are not. */
+  /** Figures that must be flat but grow. */
   readonly growing: readonly string[];
 }
 
@@ -74,7 +74,7 @@ function verdictOf(kind: string, slope: number, trades: number, unit: Unit): str
 
 const GROUPS = [/^runner/, /^(api|poller|aggregator|alerter|deliverer):/, /^postgres/, /^queue/, /^(marks|deliveries)/];
 
-/** Processes first, tables last, as an eye would look for them. */
+/** Processes first, tables last. */
 function byGroup(a: string, b: string): number {
   const group = (name: string) => {
     const index = GROUPS.findIndex((pattern) => pattern.test(name));
@@ -121,7 +121,7 @@ export function retiredTable(retired: readonly Retired[]): string[] {
   return aligned([['retention', 'partitions made', 'dropped', 'old rows seeded', 'gone', ''], ...lines]);
 }
 
-/** First and last column to the left, numbers to the right. */
+/** First and last column left-aligned, numbers right-aligned. */
 function aligned(lines: readonly string[][]): string[] {
   const columns = lines[0]?.length ?? 0;
   const widths = Array.from({ length: columns }, (_, column) =>

@@ -22,7 +22,7 @@ export interface Watched {
   readonly say: (line: string) => void;
 }
 
-/** Looks at everything again and again until the time is over. Rejects when a process ends, or nothing answers. */
+/** Samples everything at intervals until the end of the time. Rejects when a process ends, or no source answers. */
 export async function sampleAll(watched: Watched, options: SoakOptions): Promise<SoakSample[]> {
   const { aging, say } = watched;
   const startedAt = performance.now();
@@ -51,7 +51,7 @@ async function sampleOnce({ db, processes, redis }: Watched, isCollected: boolea
   const parts = await Promise.all([
     sampleDatabase(db),
     redis?.sample() ?? {},
-    // One after the other: five collections at once would be a load of their own.
+    // Sequentially, because five collections at once would be a load of their own.
     inTurn(processes, (observed) => sampleProcess(observed, isCollected)),
   ]);
   return Object.assign({ 'runner: resident': process.memoryUsage.rss() }, ...parts.flat());
@@ -63,7 +63,7 @@ async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>):
   return results;
 }
 
-/** Rates since the sample before. */
+/** Rates since the previous sample. */
 function ratesOf({ fleet, steady }: Watched): (seconds: number, figures: Figures) => Figures {
   let before: { seconds: number; counts: Figures } | undefined;
   return (seconds, figures) => {

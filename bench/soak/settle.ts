@@ -10,8 +10,8 @@ const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
 
 /**
  * The final checks of the fault tests, for three venues: with the exchange at rest and all work done, every venue's tape since
- * `tapeFrom` (epoch seconds) is stored once, each alert that was met has one event, candles are the fold of the trades, and every
- * event was delivered, once, with good signatures.
+ * `tapeFrom` (epoch seconds) is stored once, each met alert has one event, candles are the fold of the trades, and every
+ * event was delivered, once, with valid signatures.
  */
 export async function expectNothingLost(fleet: Fleet, { db }: TestDatabase, tapeFrom: number): Promise<void> {
   const { exchange } = fleet;

@@ -18,7 +18,7 @@ const T_95 = [
   2.101, 2.093, 2.086,
 ];
 
-/** The line through these points; null of fewer than three of them, or when all have the same x. */
+/** The line through these points; null with fewer than three points, or when all have the same x. */
 export function fitLine(points: readonly Point[]): Line | null {
   const n = points.length;
   if (n < 3) return null;
@@ -33,12 +33,12 @@ export function fitLine(points: readonly Point[]): Line | null {
   return { slope, low: slope - margin, high: slope + margin, mean };
 }
 
-/** How the points of one stretch of time become one: its middle value, or its least where the figure is a sawtooth. */
+/** The point of one stretch of time: its median, or its minimum for a sawtooth. */
 export type Reduction = 'middle' | 'least';
 
 /**
- * One point for each of `count` equally long stretches of time. Neighbouring samples of one process are alike, so a line
- * through all of them would seem surer than it is; stretches longer than a sawtooth's teeth do not know of each other.
+ * One point for each of `count` equally long stretches of time. Neighbouring samples of one process are correlated, so a line
+ * through all of them would seem too certain; stretches longer than a tooth of a sawtooth are nearly independent.
  */
 export function batches(points: readonly Point[], count: number, reduction: Reduction): Point[] {
   const xs = points.map(({ x }) => x);
@@ -57,30 +57,30 @@ export function batches(points: readonly Point[], count: number, reduction: Redu
 /** The tolerance of a figure that must be flat. */
 export interface FlatRule {
   readonly reduction: Reduction;
-  /** Growth over the measured time that is noise, in the figure's own unit. */
+  /** Growth over the measured time that counts as noise, in the figure's own unit. */
   readonly floor: number;
   /** The same as a share of the figure's mean, 0..1. */
   readonly share: number;
-  /** How long a tooth of a sawtooth is: a stretch of time must hold one. */
+  /** The length of a tooth of a sawtooth: a stretch of time must contain one. */
   readonly toothSeconds?: number;
 }
 
 export type Verdict = 'flat' | 'GROWS' | 'too short';
 
 export interface Judgement {
-  /** Of the reduced points; per second. */
+  /** The slope of the reduced points, per second. */
   readonly line: Line | null;
   readonly verdict: Verdict;
 }
 
 const BATCHES = 12;
-/** A figure that returned fewer times than this has not shown its low point. */
+/** The minimum number of returns of a figure to its low point for a judgement. */
 const LEAST_TEETH = 4;
 
 /**
- * Whether a figure grew: the least slope that its samples allow (the lower 95 % bound), held for the measured time, comes to
- * more than both the floor and the share of the mean. One bound alone would cry wolf: small figures move by large shares,
- * large ones by large amounts, and of forty figures that stand still two have a slope "significantly" above nothing.
+ * Whether a figure grew: the smallest slope that its samples allow (the lower 95 % bound), held for the measured time, exceeds
+ * both the floor and the share of the mean. A single limit would give false alarms: small figures vary by large shares,
+ * large ones by large amounts, and of forty constant figures two have a slope "significantly" above zero.
  */
 export function judgeFlat(
   points: readonly Point[],

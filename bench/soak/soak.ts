@@ -41,8 +41,8 @@ const EXCHANGE = {
 const say = (line: string) => console.log(line);
 
 /**
- * Every process at one load for SOAK_MINUTES (20 by default): flat figures stay flat, retention and partitions work
- * meanwhile, and at the end nothing is lost. Needs Linux' /proc.
+ * Every process at constant load for SOAK_MINUTES (20 by default): flat figures stay flat, retention and partitions work
+ * meanwhile, and at the end every fact is stored and delivered. Needs Linux' /proc.
  */
 describe('soak', () => {
   let database: TestDatabase;
@@ -93,7 +93,7 @@ describe('soak', () => {
     await database?.drop();
   });
 
-  it('flat figures stay flat', async () => {
+  it('keeps flat figures flat', async () => {
     say(`\nsoak: ${options.seconds / 60} minutes, queues on ${options.queues}, load x${options.load}`);
     const { db } = database;
     samples = await sampleAll({ fleet, db, processes, steady, aging, say, ...(redis && { redis }) }, options);
@@ -105,7 +105,7 @@ describe('soak', () => {
     expect(report.growing).toEqual([]);
   });
 
-  it('every request of the steady client was answered, all the time', () => {
+  it('answers every request of the steady client', () => {
     expect(steady.failures).toEqual([]);
     const late = samples.filter(({ seconds }) => seconds > options.warmUpSeconds);
     for (const rate of ['trades', 'deliveries', 'reads', 'alerts made']) {
@@ -114,7 +114,7 @@ describe('soak', () => {
     }
   });
 
-  it('retention and partition jobs did their work', async () => {
+  it('runs the retention and partition jobs', async () => {
     // The table shows the rows that remain at the end.
     await eventually(
       async () => {
@@ -129,11 +129,11 @@ describe('soak', () => {
     expect(retired.filter(({ problem }) => problem !== '')).toEqual([]);
   });
 
-  it('nothing was lost, and nothing told wrongly', async () => {
+  it('loses and falsifies no fact', async () => {
     await expectNothingLost(fleet, database, tapeFrom);
   });
 
-  it('nothing is left in the queues, and every process ends when told to', async () => {
+  it('leaves the queues empty, and ends every process on request', async () => {
     const { environment } = fleet;
     const prefix = environment['QUEUE_PREFIX'] ?? '';
     const store = {
@@ -148,7 +148,7 @@ describe('soak', () => {
   });
 });
 
-/** Writes all samples and a page of charts; returns where. */
+/** Writes all samples and a page of charts; returns their folder. */
 async function writeSamples(all: readonly SoakSample[], rows: Parameters<typeof sparklinePage>[1]): Promise<string> {
   const folder = options.output ?? (await mkdtemp(join(tmpdir(), 'oddswire-soak-')));
   await mkdir(folder, { recursive: true });

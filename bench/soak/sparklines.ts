@@ -3,7 +3,7 @@ import type { Row, SoakSample } from './report.ts';
 const WIDTH = 360;
 const HEIGHT = 48;
 
-/** A page with a small chart of every figure, the warm-up shaded: needs nothing but a browser. */
+/** A self-contained page with a small chart of every figure, the warm-up shaded. */
 export function sparklinePage(samples: readonly SoakSample[], rows: readonly Row[], warmUpSeconds: number): string {
   const until = Math.max(1, samples.at(-1)?.seconds ?? 1);
   const charts = rows.map(({ figure, slopePerHour, verdict }) => {

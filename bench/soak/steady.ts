@@ -14,11 +14,11 @@ export class Steady {
   readonly #tallies = new Map<string, Tally>();
   readonly #running: Promise<void>[] = [];
   readonly #stopping = new AbortController();
-  /** The first few failures, to be told at the end. */
+  /** The first few failures, for the report at the end. */
   readonly failures: string[] = [];
 
   constructor() {
-    // One for each kind of work.
+    // One entry for each kind of work.
     setMaxListeners(0, this.#stopping.signal);
   }
 
@@ -53,7 +53,7 @@ export class Steady {
     return made;
   }
 
-  /** Of all kinds of work whose name begins so; they begin anew. */
+  /** The latencies of all kinds of work with this prefix; clears them. */
   takeLatencies(prefix: string): number[] {
     const matching = [...this.#tallies].filter(([name]) => name.startsWith(prefix));
     return matching.flatMap(([, tally]) => tally.latencies.splice(0));

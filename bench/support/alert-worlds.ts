@@ -15,7 +15,7 @@ import { percentile } from './numbers.ts';
 /** Prices of one batch. */
 export const BATCH = 1_000;
 const ROUNDS = 15;
-/** A statement is planned anew in its first five runs on a connection. */
+/** Postgres plans a statement anew in its first five runs on a connection. */
 const WARM_UP_ROUNDS = 6;
 const STAGE = 'evaluate-alerts' as const;
 
@@ -32,7 +32,7 @@ const INSERT_MARKETS = sql(
    INSERT INTO outcome (token_id, market_id, ordinal, label)
    SELECT t.id, made.id, o, 'Yes' FROM made CROSS JOIN generate_series(0, 1) o JOIN token t ON t.mint = 'bench-' || (2 * n - o)`,
 );
-/** None of which the batches meet: they move between 0.5 and 0.51. */
+/** Prices that no batch reaches: batches move between 0.5 and 0.51. */
 const INSERT_ALERTS = sql(
   'bench_alerts',
   `INSERT INTO alert (id, account_id, token_id, condition, target)
@@ -42,7 +42,7 @@ const INSERT_ALERTS = sql(
 );
 const ANALYZE = sql('bench_analyze', 'ANALYZE');
 
-/** A database with so many active alerts. Worlds that are compared have as many tokens. */
+/** A database with this many active alerts. Compared worlds have as many tokens. */
 export interface AlertWorld {
   test: TestDatabase;
   accountId: bigint;
@@ -70,7 +70,7 @@ export interface Evaluation {
   fired: number;
 }
 
-/** The alerter's part: all that waits, lane by lane. */
+/** The alerter's part: processes all marks, lane by lane. */
 export async function evaluateAll({ test }: AlertWorld): Promise<Evaluation> {
   const work = { ms: 0, longestMs: 0, transactions: 0, fired: 0 };
   for (;;) {
@@ -102,8 +102,8 @@ export async function price({ test }: AlertWorld, tokenIds: readonly bigint[], t
 }
 
 /**
- * Batches of a thousand changed prices, all of one shard, hence of one claim: milliseconds of each evaluation, by world. The
- * worlds take turns, so that a busy machine is busy for all of them.
+ * Batches of a thousand changed prices, all of one shard, so of one claim: milliseconds of each evaluation, by world. The
+ * worlds take turns, so that other load affects all of them.
  */
 export async function batchCosts(worlds: readonly AlertWorld[]): Promise<number[][]> {
   const samples = worlds.map((): number[] => []);
@@ -120,7 +120,7 @@ export async function batchCosts(worlds: readonly AlertWorld[]): Promise<number[
   return samples;
 }
 
-/** The middle and the tail of milliseconds. */
+/** The p50 and p95 of milliseconds. */
 export function spread(samples: readonly number[]): string {
   return `p50 ${percentile(samples, 0.5).toFixed(1)} ms, p95 ${percentile(samples, 0.95).toFixed(1)} ms`;
 }

@@ -17,7 +17,7 @@ export interface BareReceiver {
   readonly caFile: string;
   /** Resets the counters; with `quickOnly` requests to `/dead` and `/after` are not counted. */
   forget(options?: { quickOnly: boolean }): Promise<void>;
-  /** Resolves once so many have arrived. */
+  /** Resolves after this number of arrivals. */
   arrivals(count: number): Promise<Arrival[]>;
   stop(): Promise<void>;
 }

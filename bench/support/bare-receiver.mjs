@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 
 /**
- * A TLS receiver in a process of its own. `/after/<ms>/…` answers that much later, `/dead/…` never, anything else at once. It
- * notes when each event arrived, by `webhook-id`. Its parent sends the certificate, then `{ forget: true }` to begin anew or
- * `{ until: n }` to be told the arrivals once there are n that count: those of `/dead` and `/after` do not with `quickOnly`.
+ * A TLS receiver in a process of its own. `/after/<ms>/…` answers after that time, `/dead/…` never, other paths at once. It
+ * records the arrival of each event, by `webhook-id`. Its parent sends the certificate, then `{ forget: true }` to reset the records or
+ * `{ until: n }` to receive them after n counted arrivals: with `quickOnly`, arrivals at `/dead` and `/after` do not count.
  */
 let arrivals = [];
 let wanted;

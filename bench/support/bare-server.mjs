@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 
 /**
- * The physical limit of the reads: a bare node:http server in a process of its own that sends the bytes it was given, by path.
- * It is told them by its parent, answers with its port, and ends with the channel.
+ * The physical limit of the reads: a bare node:http server in a process of its own that sends given bytes by path.
+ * Its parent sends them, receives its port, and ends it by closing the channel.
  */
 const bodies = new Map();
 const server = createServer((request, response) => {

@@ -23,9 +23,9 @@ export function startBareServer(): BareServer {
         const headers = Object.fromEntries(names.map((name) => [name, response.headers.get(name) ?? '']));
         answers.push({ path, headers, body: await response.text() });
       }
-      const told = once(child, 'message') as Promise<[{ port: number }]>;
+      const listening = once(child, 'message') as Promise<[{ port: number }]>;
       child.send(answers);
-      const [{ port }] = await told;
+      const [{ port }] = await listening;
       return `http://127.0.0.1:${port}`;
     },
     stop: () => child.disconnect(),

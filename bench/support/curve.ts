@@ -4,19 +4,19 @@ import type { Figure, Goal } from './figure.ts';
 export interface CurvePoint {
   /** The size and its unit: `10,000 endpoints`. */
   size: string;
-  /** As a person reads it. */
+  /** The text for a person. */
   measured: string;
-  /** The number that is compared with that of the smallest size. */
+  /** The number that is compared with the smallest size's. */
   value: number;
 }
 
-/** A row per size, each against the first one, which is the smallest. */
-export function curve(what: string, points: readonly CurvePoint[], goal?: Goal): Figure[] {
+/** A row per size, each compared with the first one, the smallest. */
+export function curve(title: string, points: readonly CurvePoint[], goal?: Goal): Figure[] {
   const [smallest, ...larger] = points;
   if (smallest === undefined) return [];
-  const row = ({ size, measured }: CurvePoint) => ({ what: `${what}, ${size}`, measured });
+  const row = ({ size, measured }: CurvePoint) => ({ title: `${title}, ${size}`, measured });
   return [
-    { ...row(smallest), baseline: 'the smallest of the curve' },
+    { ...row(smallest), baseline: 'the smallest size' },
     ...larger.map((point) => ({
       ...row(point),
       baseline: `${smallest.size}: ${smallest.measured}`,

@@ -3,9 +3,9 @@ import { sql } from '../../src/store/db/tx.ts';
 import { type BareReceiver, barePosts, rateOf } from './bare-peer.ts';
 import { aDeliveryWorld, anAlertBody } from './delivery-world.ts';
 
-/** As many as the sender keeps per origin: the bare loop may use as many. */
+/** The sender's limit per origin; the bare loop has the same. */
 const CONNECTIONS = 64;
-/** Per endpoint, as in the claim. */
+/** The limit per endpoint, as in the claim. */
 const IN_FLIGHT = 8;
 /** Deliveries that are stored at once. */
 const CHUNK = 5_000;
@@ -20,7 +20,7 @@ export interface DeliveryLoad {
   deliverers?: number;
 }
 
-/** Deliveries per second of a backlog that waits when the processes start, and posts per second of the bare loop around it. */
+/** Deliveries per second of a backlog that exists before the processes start, and posts per second of the bare loop around it. */
 export async function deliveryRate(receiver: BareReceiver, load: DeliveryLoad): Promise<{ own: number; bare: number }> {
   const { deliveries, endpoints, kind = 'hook', deliverers = 1 } = load;
   const paths = Array.from({ length: endpoints }, (_, index) => `/${kind}/${index}`);

@@ -33,11 +33,11 @@ export interface DeliveryWorld {
   readonly db: Database;
   readonly databaseUrl: string;
   readonly accountId: bigint;
-  /** Starts one more process; resolves when it has. */
+  /** Starts one more process; resolves when it is ready. */
   start(name: 'deliverer' | 'alerter', environment?: Record<string, string>): Promise<void>;
-  /** A subscription per path at the receiver, or at another name of it; their keys. */
+  /** Creates a subscription per path at the receiver, or at another name of it; returns their keys. */
   subscribe(paths: readonly string[], at?: string): Promise<bigint[]>;
-  /** One due delivery to each of these subscriptions, in one transaction; the ids of the events. */
+  /** Creates one due delivery to each of these subscriptions, in one transaction; returns the ids of the events. */
   makeDue(subscriptionPks: readonly bigint[]): Promise<string[]>;
   /** Ends the processes and drops the database. */
   stop(): Promise<void>;
@@ -69,19 +69,19 @@ export async function aDeliveryWorld(receiver: BareReceiver): Promise<DeliveryWo
     },
     async subscribe(paths, at = receiver.origin) {
       const ids = paths.map(() => newId('wh'));
-      const rows = await test.db.query<{ pk: string }>(INSERT_SUBSCRIPTIONS, [
+      const rows = await test.db.query<{ pk: bigint }>(INSERT_SUBSCRIPTIONS, [
         accountId,
         ids,
         paths.map((path) => at + path),
         ids.map((id) => box.seal(generateSecret(), id)),
       ]);
-      return rows.map((row) => BigInt(row.pk));
+      return rows.map((row) => row.pk);
     },
     async makeDue(subscriptionPks) {
       const eventIds = subscriptionPks.map(() => newId('evt'));
       const bodies = eventIds.map(anAlertBody);
       const deliveryIds = subscriptionPks.map(() => newId('dlv'));
-      await test.db.query(INSERT_DELIVERIES, [accountId, eventIds, bodies, deliveryIds, subscriptionPks.map(String)]);
+      await test.db.query(INSERT_DELIVERIES, [accountId, eventIds, bodies, deliveryIds, subscriptionPks]);
       return eventIds;
     },
     async stop() {

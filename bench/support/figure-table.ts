@@ -6,7 +6,7 @@ type Row = Record<(typeof COLUMNS)[number], string>;
 /** Whether a figure meets its goal; a figure without a goal always does. */
 export function isMet({ ratio, goal }: Figure): boolean | undefined {
   if (goal === undefined) return undefined;
-  // A number that could not be measured meets nothing.
+  // A number that could not be measured meets no goal.
   const value = (goal.of === undefined ? ratio : goal.of.value) ?? Number.NaN;
   return 'atLeast' in goal ? value >= goal.atLeast : value <= goal.atMost;
 }
@@ -17,11 +17,11 @@ function goalText(goal: Goal): string {
 }
 
 function rowOf(bench: string, figure: Figure): Row {
-  const { what, measured, baseline, ratio, goal } = figure;
+  const { title, measured, baseline, ratio, goal } = figure;
   const met = isMet(figure);
   return {
     bench,
-    figure: what,
+    figure: title,
     measured,
     baseline,
     ratio: ratio == null ? '-' : ratio.toFixed(ratio < 10 ? 2 : 1),
@@ -30,10 +30,10 @@ function rowOf(bench: string, figure: Figure): Row {
   };
 }
 
-/** A figure as it is said while the run goes on. */
+/** The line of a figure during the run. */
 export function inOneLine(figure: Figure): string {
   const { measured, baseline, ratio, goal, met } = rowOf('', figure);
-  return `${figure.what}: ${measured}; ${baseline}; ratio ${ratio}, goal ${goal}, met ${met}`;
+  return `${figure.title}: ${measured}; ${baseline}; ratio ${ratio}, goal ${goal}, met ${met}`;
 }
 
 /** All figures of a run as one Markdown table. */

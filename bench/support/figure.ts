@@ -1,13 +1,13 @@
 /** The goal of a number: of the ratio, unless it names another number. */
 export type Goal = ({ atLeast: number } | { atMost: number }) & { of?: { name: string; value: number; unit: string } };
 
-/** A figure beside the physical limit that was measured in the same run (DESIGN section 11). */
+/** A figure beside the physical limit that was measured in the same run. */
 export interface Figure {
-  what: string;
-  /** As a person reads them: numbers with their units. */
+  title: string;
+  /** Texts for a person: numbers with their units. */
   measured: string;
   baseline: string;
-  /** The measured against the baseline, as the goal means it. */
+  /** The measured value relative to the baseline, in the sense of the goal. */
   ratio?: number;
   /** Absent for a figure without a goal. */
   goal?: Goal;

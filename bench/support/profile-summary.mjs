@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 
 const IDLE = new Set(['(idle)', '(root)']);
 
-/** Where a frame's code lies: its package or our area, and its file. */
+/** The place of a frame's code: its package or our folder, and its file. */
 function placeOf({ functionName, url }) {
-  // `(program)` is native code that V8 does not look into: system calls, TLS, parsing.
+  // `(program)` is native code that V8 does not analyse: system calls, TLS, parsing.
   if (functionName === '(garbage collector)' || functionName === '(program)') {
     return { group: functionName, file: functionName };
   }
@@ -25,8 +25,8 @@ function placeOf({ functionName, url }) {
 const add = (sums, key, micros) => sums.set(key, (sums.get(key) ?? 0) + micros);
 
 /**
- * Self time of a .cpuprofile, microseconds: of all that ran, and by package or area of ours, by file, and by function.
- * Idle time is left out.
+ * Self time of a .cpuprofile, microseconds: total, by package or folder, by file, and by function.
+ * Idle time is excluded.
  */
 export function summarize(profile) {
   const frames = new Map(profile.nodes.map((node) => [node.id, node.callFrame]));

@@ -14,7 +14,7 @@ export const ROUTES = {
   trades: (id: string) => `/v1/polymarket/markets/${id}/trades?limit=100`,
 } as const;
 
-/** An API process over a database, and where it listens. */
+/** An API process over a database, and its address. */
 export interface Api {
   address: string;
   stop(): Promise<void>;
@@ -47,9 +47,9 @@ export interface ReadRate {
 }
 
 export interface ReadLoad {
-  /** Read in turn, over and over. Each connection takes its own share of them: no two ask for the same at the same moment. */
+  /** Read in turn, repeatedly. Each connection reads its own share, so that no two request the same path at the same time. */
   paths: readonly string[];
-  /** How long; or `once`, each path a single time, which no answer of a moment ago can serve. */
+  /** The duration; or `once`, each path a single time, so that the cache cannot answer it. */
   length: { seconds: number } | 'once';
 }
 
@@ -92,7 +92,7 @@ async function request(
       });
     },
   });
-  // Between answers: autocannon looks only once a second whether it is done.
+  // Between answers, because autocannon checks for the end only once a second.
   return { result, rate: ((answers - 1) * 1_000) / (lastMs - firstMs) };
 }
 

@@ -4,7 +4,7 @@ import { expect, inject } from 'vitest';
 import type { Figure, Kept } from './figure.ts';
 import { inOneLine } from './figure-table.ts';
 
-/** Says figures at once, a line each, and keeps them for the table at the end of the run. */
+/** Prints figures at once, a line each, and keeps them for the table at the end of the run. */
 export function report(figures: readonly Figure[]): void {
   for (const figure of figures) {
     console.log(inOneLine(figure));
@@ -12,7 +12,7 @@ export function report(figures: readonly Figure[]): void {
   }
 }
 
-/** Prints facts beside the figures (sizes, memory, time to make the data), and repeats them below the table. */
+/** Prints facts beside the figures (sizes, memory, time to create the data), and repeats them below the table. */
 export function note(text: string): void {
   console.log(text);
   keep({ note: text });

@@ -5,9 +5,9 @@ import { CLOSE_PRICE, OPEN_PRICE } from '../../src/store/series/trade-order.ts';
 const CANDLE = 'token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades';
 
 /**
- * A statement that stores trades and their candles of all intervals, each folded from the one below, with the same rows as writing and folding
- * them batch by batch. `made` is a SELECT of `token_id, ts, trade_id, price, size, side`; of one day or
- * more of each token, whole days, as a candle is written once.
+ * A statement that stores trades and their candles of all intervals, each folded from the one below, with the same rows as writing and
+ * folding them batch by batch. `made` is a SELECT of `token_id, ts, trade_id, price, size, side` with one or more whole days
+ * of each token, because a candle is written once.
  */
 export function storingTrades(name: string, made: string): Statement {
   const [minute, ...coarser] = Object.values(INTERVAL_SECONDS);
@@ -53,7 +53,7 @@ export async function runLarge(db: Database, statement: Statement, values: reado
 const VACUUM = sql('bench_vacuum', 'VACUUM (ANALYZE)');
 const CHECKPOINT = sql('bench_checkpoint', 'CHECKPOINT');
 
-/** Vacuums and checkpoints the mass of new rows before the measurement. */
+/** Vacuums and checkpoints the new rows before the measurement. */
 export async function settle(db: Database): Promise<void> {
   await db.query(VACUUM);
   await db.query(CHECKPOINT);
@@ -63,6 +63,6 @@ const DATABASE_SIZE = sql('bench_size', 'SELECT pg_database_size(current_databas
 
 /** Bytes on disk. */
 export async function databaseBytes(db: Database): Promise<number> {
-  const [size] = await db.query<{ bytes: string }>(DATABASE_SIZE);
+  const [size] = await db.query<{ bytes: bigint }>(DATABASE_SIZE);
   return Number(size?.bytes ?? 0);
 }

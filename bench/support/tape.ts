@@ -25,7 +25,7 @@ const MS_PER_TRADE = 60_000 / OUTCOMES;
 const DAY_MS = 86_400_000;
 const TRADES_PER_DAY = DAY_MS / MS_PER_TRADE;
 
-/** Which trades of the tape: `count` from number `from`. */
+/** A part of the tape: `count` trades from number `from`. */
 export interface Stretch {
   from: number;
   count: number;
@@ -33,7 +33,7 @@ export interface Stretch {
 
 const mintOf = (outcome: number) => `outcome-${outcome}`;
 
-/** A tape as a poller sees it, in time order. HISTORY below makes the same in SQL. */
+/** A tape as a poller sees it, in time order. HISTORY below creates the same in SQL. */
 export function tape({ from, count }: Stretch): TradeRecord[] {
   return Array.from({ length: count }, (_, index) => {
     const n = from + index;
@@ -48,14 +48,14 @@ export function tape({ from, count }: Stretch): TradeRecord[] {
   });
 }
 
-/** The tape in batches: ten million rows fit in no process. */
+/** The tape in batches, because a process cannot hold ten million rows. */
 function* batches({ from, count }: Stretch): Generator<TradeRecord[]> {
   for (let done = 0; done < count; done += BATCH) {
     yield tape({ from: from + done, count: Math.min(BATCH, count - done) });
   }
 }
 
-/** Makes the partitions of a stretch of the tape and of the present. */
+/** Creates the partitions of a stretch of the tape and of the present. */
 export async function preparePartitions(db: Database, { from, count }: Stretch): Promise<void> {
   const partitions = new Partitions(db);
   const days = Math.ceil((count * MS_PER_TRADE) / DAY_MS);
@@ -74,7 +74,7 @@ const HISTORY = storingTrades(
    FROM generate_series($2::bigint, $3::bigint) n`,
 );
 
-/** Stores the first trades of the tape and their candles in SQL, day by day on two connections; as if ingested long ago. */
+/** Stores the first trades of the tape and their candles in SQL, day by day on two connections, as an old history. */
 export async function storeTape(db: Database, count: number): Promise<void> {
   await preparePartitions(db, { from: 0, count });
   const mints = Array.from({ length: OUTCOMES }, (_, outcome) => mintOf(outcome));
@@ -92,7 +92,7 @@ export async function storeTape(db: Database, count: number): Promise<void> {
   await settle(db);
 }
 
-/** The aggregator's part for one lane: a job for each wake-up by the writer that comes while none runs. */
+/** The aggregator's part for one lane: a job for each wake-up by the writer, at most one at a time. */
 async function foldLane(lane: number, writer: TapeWriter, context: JobContext): Promise<void> {
   for (;;) {
     const { batchesWritten, isDone } = writer;
@@ -130,7 +130,7 @@ export async function writeTape(db: Database, stretch: Stretch): Promise<void> {
   await new TapeWriter().write(db, stretch);
 }
 
-/** Writes a stretch while it is folded: seconds until all of its candles stand, and when each batch was committed. */
+/** Writes and folds a stretch: seconds until all of its candles exist, and the commit time of each batch. */
 export async function ingest(db: Database, stretch: Stretch): Promise<{ seconds: number; writtenAtMs: number[] }> {
   const startedMs = performance.now();
   const writer = new TapeWriter();
@@ -151,7 +151,7 @@ function* copyRows(stretch: Stretch): Generator<string> {
   }
 }
 
-/** The physical limit of ingest: COPY of the same stretch into an empty table like `trade`, indexes and all; seconds. */
+/** The physical limit of ingest: COPY of the same stretch into an empty table like `trade`, with its indexes; seconds. */
 export async function copyTape(databaseUrl: string, stretch: Stretch): Promise<number> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -174,7 +174,7 @@ const COUNTS = sql(
         SELECT sum(trades)::int AS trades FROM candle GROUP BY interval_seconds) AS s) AS "folded"`,
 );
 
-/** How many trades and candles are stored; `folded` is `[trades]` when the candles of each interval hold every trade. */
+/** The numbers of stored trades and candles; `folded` is `[trades]` when the candles of each interval contain every trade. */
 export async function storedCounts(db: Database): Promise<{ trades: number; candles: number; folded: number[] }> {
   const [counts] = await db.query<{ trades: number; candles: number; folded: number[] }>(COUNTS);
   return counts ?? { trades: 0, candles: 0, folded: [] };

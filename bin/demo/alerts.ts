@@ -2,19 +2,19 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { type DemoAlert, type DemoApi, DemoApiError, type DemoMarket } from './api.ts';
 import { HOOK_PREFIX } from './setup.ts';
 
-/** Everything that happens is to be seen. */
+/** Every event type. */
 const EVENTS = ['price_alert', 'transaction', 'balance_change'];
 
-/** At most this many alerts of the demo wait at a time, and this many triggered ones are left to look at. */
+/** The maximum of active alerts of the demo, and of triggered ones that stay visible. */
 const WAITING = 4;
 const KEPT_TRIGGERED = 10;
-/** Prices further out hardly move. */
+/** Prices outside of this range hardly move. */
 const LOWEST_PRICE = 0.05;
 const HIGHEST_PRICE = 0.95;
-/** One tick away: random traders get there within a minute. */
+/** One tick away: random traders reach it within a minute. */
 const DISTANCE = 0.01;
 
-/** The demo's one subscription, found again by its path: the port may be another than last time. */
+/** The demo's one subscription, identified by its path, because the port may differ from the last run. */
 export async function registerWebhook(api: DemoApi, hook: { url: string; secret: string }): Promise<string> {
   const { pathname } = new URL(hook.url);
   const mine = (await api.webhooks()).filter(({ url }) => new URL(url).pathname.startsWith(HOOK_PREFIX));
@@ -33,7 +33,7 @@ export async function registerWebhook(api: DemoApi, hook: { url: string; secret:
   return known.id;
 }
 
-/** Alerts the demo made, in the order it made them, kept in a file: those of the user are never touched. */
+/** The ids of alerts that the demo created, in order, kept in a file: the user's alerts are never changed. */
 export async function openDemoAlerts(file: string) {
   let ids = await readIds(file);
 
@@ -43,13 +43,13 @@ export async function openDemoAlerts(file: string) {
   }
 
   return {
-    /** Drops deleted alerts from the list, deletes alerts of earlier runs, and sets new ones close to the present prices. */
+    /** Removes deleted alerts from the list, deletes alerts of earlier runs, and sets new ones close to the current prices. */
     async renew(api: DemoApi, webhookId: string, markets: readonly DemoMarket[]): Promise<void> {
       const known = new Map((await api.alerts()).map((alert) => [alert.id, alert]));
       const mine = ids.map((id) => known.get(id)).filter((alert) => alert !== undefined);
       const waiting = mine.filter(({ status }) => status === 'active');
       const over = mine.filter(({ status }) => status !== 'active');
-      // Prices have drifted away from an alert that waited for a whole round: the oldest half makes room.
+      // Prices have moved away from alerts that were not met in a whole round: the oldest half is replaced.
       const excess = [
         ...over.slice(0, -KEPT_TRIGGERED),
         ...waiting.slice(0, Math.max(0, waiting.length - WAITING / 2)),
@@ -61,7 +61,7 @@ export async function openDemoAlerts(file: string) {
       const made = await setAround(api, webhookId, markets, free);
       await remember([...left, ...made].map(({ id }) => id));
     },
-    /** One alert whose condition holds already: the first event comes at once. */
+    /** An alert whose condition is already met, so that the first event comes at once. */
     async fireOne(api: DemoApi, webhookId: string, markets: readonly DemoMarket[]): Promise<void> {
       const [quote] = await quotes(api, markets, 1);
       if (quote === undefined) return;
@@ -96,7 +96,7 @@ async function setAround(
   return made;
 }
 
-/** Present prices of the first outcomes of some markets, taken at random, that have room to move. */
+/** Current prices of the first outcomes of some random markets whose price can still move. */
 async function quotes(api: DemoApi, markets: readonly DemoMarket[], count: number): Promise<Quote[]> {
   const found: Quote[] = [];
   const shuffled = markets

@@ -2,7 +2,7 @@ import { OddswireError } from '../../src/domain/values/errors.ts';
 
 const REQUEST_MS = 5_000;
 
-/** The API answered a request of the demo with an error, or with something it does not know. */
+/** The API answered a request of the demo with an error or an unexpected body. */
 export class DemoApiError extends OddswireError {
   readonly status: number;
 
@@ -40,7 +40,7 @@ interface DemoWallet {
 
 /** The public HTTP API as the demo uses it, with the demo's key. */
 export interface DemoApi {
-  /** Open markets, none while there is nothing to read yet. */
+  /** Open markets; empty before the first poll. */
   readonly markets: (limit: number) => Promise<readonly DemoMarket[]>;
   /** Null while the market has no price. */
   readonly price: (marketId: string) => Promise<DemoPrice | null>;

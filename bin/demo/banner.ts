@@ -12,7 +12,7 @@ interface BannerFacts {
 
 const RULE = '-'.repeat(100);
 
-/** Addresses, the key, and calls to paste. */
+/** Addresses, the key, and example calls. */
 export function bannerText(facts: BannerFacts): string {
   const { apiUrl, apiKey } = facts;
   const market = encodeURIComponent(facts.marketId ?? '<market_id>');
@@ -27,19 +27,19 @@ export function bannerText(facts: BannerFacts): string {
     `  API key     ${apiKey}`,
     `  operators   ${apiUrl}/ops   password ${facts.opsPassword}`,
     `  data        ${facts.dataDir}`,
-    'Markets, and one of them:',
+    'Markets, and details of one market:',
     read('?limit=5'),
     read(`/${market}/prices`),
     read(`/${market}/candles?interval=1m`),
     read(`/${market}/trades?limit=5`),
     read(`/${market}/orderbook?depth=5`),
-    'Webhooks and alerts; the second sets an alert that fires at once:',
+    'Webhooks and alerts; the second call creates an alert that fires at once:',
     account('webhooks'),
     `  curl -s -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' -d '${alert}' '${apiUrl}/v1/alerts'`,
     account('alerts'),
-    'A wallet that trades several times a minute is watched:',
+    'Watched wallets; the demo watches one that trades several times a minute:',
     account('wallets'),
-    'Events arrive below by themselves, as the receiver gets them. Ctrl-C stops everything.',
+    'The receiver prints events below as they arrive. Ctrl-C stops everything.',
     RULE,
   ].join('\n');
 }

@@ -9,10 +9,10 @@ import type { ProcfileEntry } from '../../src/embedded/procfile.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Environment } from '../terminal.ts';
 
-/** Where the paths of the demo's own subscriptions begin, by which they are found again. */
+/** The prefix of the paths of the demo's own subscriptions, which identifies them. */
 export const HOOK_PREFIX = '/oddswire-demo/';
 
-/** Polls fast enough to watch, and only the simulator. Each can be overridden. */
+/** Fast polls of the simulator only. Each can be overridden. */
 const DEFAULTS: Environment = {
   POLL_MARKETS_MS: '5000',
   POLL_PRICES_MS: '1000',
@@ -27,14 +27,14 @@ export interface DemoSetup {
   readonly companions: readonly ProcfileEntry[];
   readonly apiKey: string;
   readonly opsPassword: string;
-  /** Where the demo's subscription delivers to, and the secret it signs with. */
+  /** The address of the demo's subscription, and its signing secret. */
   readonly hookUrl: string;
   readonly hookSecret: string;
-  /** Remembers the alerts the demo made. */
+  /** Remembers the alerts of the demo. */
   readonly alertsFile: string;
 }
 
-/** Everything the demo needs beside the service, made on first use and kept in `demoDir`. */
+/** Everything the demo needs beside the service, created on first use and kept in `demoDir`. */
 export async function setUpDemo(demoDir: string, given: Environment, log: Logger): Promise<DemoSetup> {
   const apiKey = given['BOOTSTRAP_API_KEY'] || (await kept('api-key', () => `ow_demo_${token(24)}`));
   const opsPassword = given['OPS_PASSWORD'] || (await kept('ops-password', () => token(12)));
@@ -80,14 +80,14 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
     ],
     apiKey,
     opsPassword,
-    // A subscription made with another secret has another address, and is not taken for this one.
+    // A subscription with another secret has another path, so it is not reused.
     hookUrl: `https://127.0.0.1:${receiverPort}${HOOK_PREFIX}${fingerprint(hookSecret)}`,
     hookSecret,
     alertsFile: join(demoDir, 'alerts.json'),
   };
 }
 
-/** The receiver's authority, together with the user's when there is one: WEBHOOK_CA_FILE is one file. */
+/** The receiver's authority, together with the user's: WEBHOOK_CA_FILE is one file. */
 async function trustedAuthorities(demoDir: string, caDir: string, userFile: string | undefined): Promise<string> {
   const { caPem } = await openAuthority(caDir);
   if (!userFile) return join(caDir, 'ca.pem');
@@ -99,7 +99,7 @@ async function trustedAuthorities(demoDir: string, caDir: string, userFile: stri
   return combined;
 }
 
-/** Deliveries that wait for a retry name the receiver's port, so a later start reuses the port unless it is taken. */
+/** Deliveries that wait for a retry contain the receiver's port, so a later start reuses the port unless it is taken. */
 async function keptPort(path: string, log: Logger): Promise<number> {
   const known = Number((await readPrivateFile(path, log)) ?? 0);
   if (Number.isInteger(known) && known > 0 && (await isPortFree(known, '127.0.0.1'))) return known;

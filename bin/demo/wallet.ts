@@ -5,7 +5,7 @@ import type { DemoApi } from './api.ts';
 /** The simulator's default wallet. */
 const SEED = 1;
 
-/** Watches the simulated exchange's busiest small trader: its trades and balances become events. */
+/** Watches the simulated exchange's most active small trader: its trades and balances become events. */
 export async function watchRegular(api: DemoApi): Promise<void> {
   const { address } = walletOf(SEED, REGULAR);
   const known = await api.wallets();

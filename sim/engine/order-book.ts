@@ -4,7 +4,7 @@ export type BookSide = 'bid' | 'ask';
 
 /**
  * An order on the axis of the first outcome: `ticks` counts ticks of its price, `size` whole millionths of a share.
- * A buy of the second outcome at `1 - p` is an ask here at `p`; `note` carries what the trader really asked for.
+ * A buy of the second outcome at `1 - p` is an ask here at `p`; `note` carries the trader's original request.
  */
 export interface OrderRequest<Note> {
   readonly owner: number;
@@ -59,7 +59,7 @@ export class OrderBook<Note> {
     this.asks = new PriceLevels(ticksPerUnit, 'lowest');
   }
 
-  /** Grows by at least one with every change of what rests in the book. */
+  /** Grows by at least one with every change of the resting orders. */
   get version(): number {
     return this.changes;
   }
@@ -98,7 +98,7 @@ export class OrderBook<Note> {
     return { orderId, fills, resting, dropped: open - resting };
   }
 
-  /** Takes a resting order out; returns the size it still had, or undefined when it is no longer there. */
+  /** Removes a resting order; returns its remaining size, or undefined when it no longer rests. */
   cancel(orderId: number): number | undefined {
     const entry = this.orders.get(orderId);
     if (entry === undefined) return undefined;
@@ -109,7 +109,7 @@ export class OrderBook<Note> {
     return remaining;
   }
 
-  /** Cancels every resting order of one owner; returns how many there were. */
+  /** Cancels every resting order of one owner; returns their number. */
   cancelOwner(owner: number): number {
     const ids = this.ordersByOwner.get(owner);
     if (ids === undefined) return 0;
@@ -131,7 +131,7 @@ export class OrderBook<Note> {
     }));
   }
 
-  /** How many orders rest in the book. */
+  /** The number of resting orders. */
   get orderCount(): number {
     return this.orders.size;
   }

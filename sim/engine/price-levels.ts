@@ -1,4 +1,4 @@
-/** An order in a level's queue; linked so that a cancel costs the same wherever it stands. */
+/** An order in a level's queue, linked so that a cancel costs the same at every position. */
 export interface RestingOrder<Note> {
   readonly id: number;
   readonly owner: number;
@@ -40,7 +40,7 @@ export class PriceLevels<Note> {
   append(entry: Pick<RestingOrder<Note>, 'id' | 'owner' | 'ticks' | 'remaining' | 'note'>): RestingOrder<Note> {
     const { id, owner, ticks, remaining, note } = entry;
     const level = this.byTicks[ticks] ?? this.open(ticks);
-    // Spelled out: a spread here doubles the cost of the whole history.
+    // Written out: a spread here doubles the cost of the whole history.
     const order: RestingOrder<Note> = { id, owner, ticks, note, remaining, previous: level.tail, next: undefined };
     if (level.tail === undefined) level.head = order;
     else level.tail.next = order;
@@ -49,7 +49,7 @@ export class PriceLevels<Note> {
     return order;
   }
 
-  /** Takes `size` off an order, and the order out of its queue when nothing remains. */
+  /** Reduces an order by `size`, and removes it when nothing remains. */
   reduce(order: RestingOrder<Note>, size: number): void {
     const level = this.byTicks[order.ticks];
     if (level === undefined) throw new RangeError(`no level at ${order.ticks} ticks`);

@@ -10,9 +10,9 @@ import { fixed, SERIES_TICKER } from './wire.ts';
 const MINUTE = 60;
 const PERIOD_MINUTES = [1, 60, 1440];
 const DAY_MINUTES = 1440;
-/** When the clocks go back. */
+/** The day of the autumn clock change. */
 const LONGEST_DAY_SECONDS = 25 * 3600;
-/** What the venue allows its batch route. */
+/** The venue's limit of its batch route. */
 const MAX_CANDLES = 10_000;
 
 interface Window {
@@ -26,7 +26,7 @@ export function liveCandlesticks(directory: Directory, series: string, ticker: s
   return series === SERIES_TICKER ? candlesticks(directory, 'live', ticker, query) : notFound();
 }
 
-/** `GET /historical/markets/{ticker}/candlesticks`: the same, under other names. */
+/** `GET /historical/markets/{ticker}/candlesticks`: the same with other field names. */
 export function historicalCandlesticks(directory: Directory, ticker: string, query: URLSearchParams): Reply {
   return candlesticks(directory, 'historical', ticker, query);
 }
@@ -56,13 +56,13 @@ function windowOf(query: URLSearchParams): Window | string {
   return { startSecond, endSecond, periodMinutes };
 }
 
-/** `[beginSecond, endSecond)`: a print of the second in which a period ends comes a fraction after it. */
+/** `[beginSecond, endSecond)`: a trade in the second in which a period ends comes a fraction after it. */
 interface Period {
   readonly beginSecond: number;
   readonly endSecond: number;
 }
 
-/** The periods that end in the window, both its ends taken in, and have begun while the market traded. */
+/** The periods that end in the window, both ends inclusive, and begin while the market trades. */
 function periodsOf({ startSecond, endSecond, periodMinutes }: Window, from: number, until: number): Period[] {
   const step = periodMinutes * MINUTE;
   const isDaily = periodMinutes === DAY_MINUTES;
@@ -78,7 +78,7 @@ function periodsOf({ startSecond, endSecond, periodMinutes }: Window, from: numb
 
 interface Candle {
   readonly endSecond: number;
-  /** In ticks of YES; undefined without a print. */
+  /** In ticks of YES; undefined without a trade. */
   readonly price: { open: number; high: number; low: number; close: number; mean: number } | undefined;
   /** The last price before the period. */
   readonly previous: number | undefined;
@@ -123,14 +123,14 @@ function priceOf(trades: readonly Trade[]): Candle['price'] {
 
 type Fields = Record<string, string | null>;
 
-/** Names of a price with or without what the live route puts behind them. */
+/** The fields of a price; the live route appends a suffix to the names. */
 function fieldsOf(values: Record<string, number | undefined>, suffix: string, { spec }: Market): Fields {
   const text = (ticks: number) => (ticks / spec.ticksPerUnit).toFixed(4);
   const known = Object.entries(values).filter((entry): entry is [string, number] => entry[1] !== undefined);
   return Object.fromEntries(known.map(([name, ticks]) => [`${name}${suffix}`, text(ticks)]));
 }
 
-/** Quotes are not kept: one tick on either side of what was printed stands in for them. */
+/** The simulator keeps no old quotes: one tick on either side of the traded prices replaces them. */
 function quotesOf({ price, previous }: Candle, away: number, none: number, grid: number) {
   const quote = (ticks: number | undefined) => (ticks === undefined ? none : Math.min(grid, Math.max(0, ticks + away)));
   const { open, high, low, close } = price ?? { open: previous, high: previous, low: previous, close: previous };
@@ -149,7 +149,7 @@ function liveWire(candle: Candle, market: Market): Record<string, unknown> {
   };
 }
 
-/** What does not exist is null here, and left out on the live route. */
+/** Absent values are null here and absent on the live route. */
 const NO_PRICE: Fields = { open: null, high: null, low: null, close: null, mean: null, previous: null };
 
 function historicalWire(candle: Candle, market: Market): Record<string, unknown> {

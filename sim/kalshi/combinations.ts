@@ -6,7 +6,7 @@ import { tickerOf } from './wire.ts';
 
 type Wire = Record<string, unknown>;
 
-/** A market that pays when both of its legs come true. The venue lists and prints it like any other market. */
+/** A market that pays when both of its legs come true. The venue lists it and shows its trades like any other market. */
 export interface Combination {
   readonly ticker: string;
   readonly legs: readonly [string, string];
@@ -15,12 +15,12 @@ export interface Combination {
 const COLLECTION = 'KXMVESIM-R';
 const TICKER_DOMAIN = 72;
 const TRADE_DOMAIN = 73;
-/** One print of a combination per so many fills of the engine. */
+/** Fills of the engine per trade of a combination. */
 const FILLS_PER_PRINT = 3;
 const OPEN_DAYS = 30;
 const DAY = 86_400;
 
-/** At most so many combinations, each of two neighbouring markets. */
+/** At most `count` combinations, each of two neighbouring markets. */
 export function combinationsOf(world: World, count: number): Combination[] {
   return world.markets.slice(0, count).flatMap((market, no) => {
     const other = world.markets[no + 1];
@@ -31,7 +31,7 @@ export function combinationsOf(world: World, count: number): Combination[] {
   });
 }
 
-/** A market object of the same shape as others, with its collection and its legs. */
+/** A market object of the usual shape, with its collection and its legs. */
 export function combinationObject({ ticker, legs }: Combination, nowSecond: number): Wire {
   return {
     can_close_early: true,
@@ -68,19 +68,19 @@ export function combinationObject({ ticker, legs }: Combination, nowSecond: numb
   };
 }
 
-/** Makers quote combinations on request: on the book there is one side at most. */
+/** Makers quote combinations on request: the book has one side at most. */
 export function combinationBook(): Wire {
   return { no_dollars: [['0.8120', '369.00']], yes_dollars: [] };
 }
 
-/** The combination that is printed right after this fill; undefined after most. */
+/** The combination that trades right after this fill; undefined after most fills. */
 export function combinationAfter(trade: Trade, combinations: readonly Combination[]): Combination | undefined {
   return trade.index % FILLS_PER_PRINT === 0
     ? combinations[(trade.index / FILLS_PER_PRINT) % combinations.length]
     : undefined;
 }
 
-/** Its print, of the instant of the fill: nothing in it but the ticker tells it from any other. */
+/** The trade of a combination at the instant of the fill. Only the ticker distinguishes it from other trades. */
 export function combinationPrint({ ticker }: Combination, fill: Wire, { index }: Trade, seed: number): Wire {
   const cents = 1 + (hashWord(seed, TRADE_DOMAIN, index) % 98);
   return {

@@ -6,22 +6,22 @@ import { type Combination, combinationObject, combinationsOf } from './combinati
 import { marketObject, SERIES_TICKER } from './wire.ts';
 
 export interface KalshiSettings {
-  /** What was printed or settled before this second is on the historical routes only. */
+  /** Trades and settlements before this second are on the historical routes only. */
   readonly cutoffSecond: number;
   /** Whether planned markets are listed before they open. */
   readonly showsUnopened: boolean;
-  /** How many combinations of markets there are. */
+  /** The number of combinations of markets. */
   readonly combinations: number;
   /** Whether events carry the deprecated `category`. */
   readonly hasEventCategory: boolean;
-  /** Before June 2026 `/events` did not know `tickers`: it ignored the parameter or refused it. */
+  /** Before June 2026 `/events` did not know `tickers`: it ignored or refused the parameter. */
   readonly eventTickers: 'served' | 'ignored' | 'refused';
 }
 
-/** Where a market is found: on the live routes or, settled long ago, on the historical ones. */
+/** The routes of a market: the live ones or, long after settlement, the historical ones. */
 export type Tier = 'live' | 'historical';
 
-/** The engine's markets by ticker, and what the venue shows of them. */
+/** The engine's markets by ticker, and their appearance on the venue. */
 export class Directory {
   readonly world: World;
   readonly settings: KalshiSettings;
@@ -53,7 +53,7 @@ export class Directory {
     return combinationObject(combination, this.world.options.nowSecond);
   }
 
-  /** Which routes have the market now; undefined when none has. */
+  /** The routes that serve the market now; undefined for none. */
   tierOf(market: Market): Tier | undefined {
     if (market.isVanished) return undefined;
     if (market.phase === 'scheduled') return this.settings.showsUnopened ? 'live' : undefined;
@@ -67,7 +67,7 @@ export class Directory {
     return market !== undefined && this.tierOf(market) === tier ? market : undefined;
   }
 
-  /** Its markets that the venue has at all. */
+  /** Its markets that are on any route. */
   marketsOf(event: EventSpec): Market[] {
     return event.marketNos.flatMap((no) => {
       const market = this.world.markets[no];

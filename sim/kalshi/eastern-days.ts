@@ -7,7 +7,7 @@ const easternHour = new Intl.DateTimeFormat('en-US', {
   hourCycle: 'h23',
 });
 
-/** The first midnight of New York at or after a second, epoch seconds: 4:00 or 5:00 UTC, as daylight saving has it. */
+/** The first midnight of New York at or after a second, epoch seconds: 4:00 or 5:00 UTC, depending on daylight saving. */
 export function easternMidnightFrom(second: number): number {
   for (let day = Math.floor(second / DAY) * DAY; ; day += DAY) {
     const midnight = [4, 5].map((hour) => day + hour * HOUR).find((at) => easternHour.format(at * 1000) === '00');

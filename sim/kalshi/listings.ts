@@ -19,7 +19,7 @@ const FILTER_OF_STATUS: Readonly<Record<ReturnType<typeof statusOf>, Filter>> = 
   finalized: 'settled',
 };
 
-/** `GET /markets`: the live ones. */
+/** `GET /markets`: the live markets. */
 export function listMarkets(directory: Directory, query: URLSearchParams): Reply {
   const page = pageOf(query, 100, 1000);
   const status = query.get('status') || undefined;
@@ -41,7 +41,7 @@ export function listMarkets(directory: Directory, query: URLSearchParams): Reply
     closeSecondOf(market) >= minClose &&
     closeSecondOf(market) <= maxClose &&
     (minSettled === 0 || (market.closedSecond ?? 0) >= minSettled);
-  // Open and never settled within a run; their updates and their events are not told apart.
+  // Combinations are open and never settle within a run; filters by time or event do not match them.
   const isPlain = ![...TIME_FILTERS, 'event_ticker', 'series_ticker'].some((name) => query.get(name));
   const hasCombinations = isPlain && (status === undefined || status === 'open');
   return marketPage(directory, query, page, matches, hasCombinations);
@@ -49,7 +49,7 @@ export function listMarkets(directory: Directory, query: URLSearchParams): Reply
 
 const TIME_FILTERS = ['min_updated_ts', 'min_close_ts', 'max_close_ts', 'min_settled_ts'];
 
-/** Which filters of `/markets` the venue does not take together; undefined when they go together. */
+/** The conflict of filters of `/markets` that the venue refuses together; undefined for none. */
 function conflictIn(query: URLSearchParams): string | undefined {
   const has = (name: string) => Boolean(query.get(name));
   const status = query.get('status');
@@ -63,7 +63,7 @@ function conflictIn(query: URLSearchParams): string | undefined {
   return has('min_updated_ts') && !isAlone ? 'min_updated_ts goes with mve_filter=exclude alone' : undefined;
 }
 
-/** `GET /historical/markets`: those settled before the cutoff. */
+/** `GET /historical/markets`: the markets that settled before the cutoff. */
 export function listHistoricalMarkets(directory: Directory, query: URLSearchParams): Reply {
   const page = pageOf(query, 100, 1000);
   if (page === undefined) return badRequest('invalid limit or cursor');
@@ -91,14 +91,14 @@ function marketPage(
   return json({ cursor, markets: found.map(object) });
 }
 
-/** In the order they came to be; named ones without a look at all the others. */
+/** In order of creation; named markets are found without a scan. */
 function candidates(directory: Directory, tickers: ReadonlySet<string> | undefined): Market[] {
   if (tickers === undefined) return directory.world.markets;
   const named = [...tickers].map((ticker) => directory.find(ticker)).filter((market) => market !== undefined);
   return named.sort((a, b) => a.spec.no - b.spec.no);
 }
 
-/** The other filters that name markets, on both routes. */
+/** The other filters that select markets, on both routes. */
 function namedBy(query: URLSearchParams): (market: Market) => boolean {
   const eventTicker = query.get('event_ticker') || undefined;
   const series = query.get('series_ticker') || undefined;
@@ -108,8 +108,8 @@ function namedBy(query: URLSearchParams): (market: Market) => boolean {
 }
 
 /**
- * `GET /events`: an event has each status that one of its markets has. Markets settled before the cutoff are never nested,
- * their events stay, and events of combinations are on another route.
+ * `GET /events`: an event has each status of its markets. Markets that settled before the cutoff are never nested, but their events stay.
+ * Events of combinations are on another route.
  */
 export function listEvents(directory: Directory, query: URLSearchParams): Reply {
   const page = pageOf(query, 200, 200);
@@ -148,7 +148,7 @@ function liveObjects(directory: Directory, event: EventSpec): Record<string, unk
   return live.map((market) => directory.object(market));
 }
 
-/** A paused market has its event open: events have no filter for it. */
+/** The event of a paused market counts as open: events have no filter for pauses. */
 function filtersOfEvent(directory: Directory, event: EventSpec): Set<Filter> {
   const filters = directory.marketsOf(event).map((market) => FILTER_OF_STATUS[statusOf(market)]);
   return new Set(filters.map((filter) => (filter === 'paused' ? 'open' : filter)));

@@ -3,7 +3,7 @@ const TRADES = [...PAGE, 'ticker', 'min_ts', 'max_ts', 'is_block_trade'];
 const ARCHIVED_MARKETS = [...PAGE, 'tickers', 'event_ticker', 'series_ticker', 'mve_filter'];
 const CANDLESTICKS = ['start_ts', 'end_ts', 'period_interval', 'include_latest_before_start'];
 
-/** The parameters that each route documents; of a path with ids, by what comes last in it. */
+/** The documented parameters of each route; `*` replaces the ids of a path. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   events: [
     ...PAGE,
@@ -37,7 +37,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   'historical/trades': TRADES,
 };
 
-/** The first parameter that a route does not document: sent by mistake, it would change nothing and go unnoticed. */
+/** The first undocumented parameter of a request. The venue would ignore it, so a client's mistake would stay unnoticed. */
 export function unknownParameter(
   kind: string | undefined,
   rest: readonly string[],

@@ -1,9 +1,9 @@
 import { json, type Reply, wholeNumber } from '../server/reply.ts';
 
-/** The part of a listing that is asked for. */
+/** The requested part of a listing. */
 export interface PageRequest {
   readonly limit: number;
-  /** The running number that the cursor stands for. */
+  /** The running number in the cursor. */
   readonly after: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export function cursorOf(no: number): string {
   return Buffer.from(String(no)).toString('base64url');
 }
 
-/** The next so many that match, in the order they came to be. */
+/** The next matching rows up to the limit, in order of creation. */
 export function take<T>(
   all: readonly T[],
   page: PageRequest,

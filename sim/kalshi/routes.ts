@@ -84,7 +84,7 @@ function historical(directory: Directory, [kind, ticker, what, ...rest]: Parts, 
   return market === undefined ? notFound() : json({ market: directory.object(market) });
 }
 
-/** The parameter comes again for each ticker; `A,B` is one strange ticker, and as on the venue its book is empty. */
+/** The parameter is repeated for each ticker. `A,B` is one unknown ticker with an empty book, as on the venue. */
 function listBooks(directory: Directory, query: URLSearchParams): Reply {
   const tickers = query.getAll('tickers');
   if (tickers.length === 0 || tickers.length > MAX_BOOKS) return badRequest('invalid tickers');

@@ -6,7 +6,7 @@ import { SERIES_TICKER } from './wire.ts';
 
 type Wire = Record<string, unknown>;
 
-/** The series that all engine markets belong to, and others of the shapes that the venue has. */
+/** The series of all engine markets, and others in the shapes of the venue. */
 const SERIES = [
   { ticker: SERIES_TICKER, title: 'Simulated questions', category: 'Simulated', tags: ['Simulation'] },
   { ticker: 'KXSIMUNTAGGED', title: 'A series without tags', category: 'Climate and Weather', tags: null },

@@ -7,8 +7,8 @@ import { badRequest, cursorOf, pageOf } from './query.ts';
 import { tradeIdOf, tradeObject } from './wire.ts';
 
 /**
- * `GET /markets/trades` and `GET /historical/trades`, newest first, those of one microsecond by falling id: the cutoff parts the prints
- * between them. `min_ts` and `max_ts` are seconds, both taken in.
+ * `GET /markets/trades` and `GET /historical/trades`, newest first, trades of one microsecond by falling id. The cutoff divides the trades
+ * between the two routes. `min_ts` and `max_ts` are seconds, both inclusive.
  */
 export function listTrades(directory: Directory, query: URLSearchParams, tier: Tier): Reply {
   const { world, settings } = directory;
@@ -26,7 +26,7 @@ export function listTrades(directory: Directory, query: URLSearchParams, tier: T
   for (const { trade, row } of byTimeAndId(world.tape.newestFirst(only), world.options.seed)) {
     if (page.after !== undefined && row > page.after / 2) continue;
     if (last !== undefined && trade.second > last) continue;
-    // Newest first: nothing behind this row can be in the range.
+    // Newest first: no later row is in the range.
     if (trade.second < first) break;
     const market = world.markets[trade.marketNo];
     if (market === undefined) continue;
@@ -48,11 +48,11 @@ export function listTrades(directory: Directory, query: URLSearchParams, tier: T
 
 interface ListedTrade {
   readonly trade: Trade;
-  /** Falls along the list; fills of one order share their running numbers out anew. */
+  /** Falls along the list; the fills of one order swap their running numbers. */
   readonly row: number;
 }
 
-/** `newestFirst` with the fills of each order by falling id: fills follow each other on the tape. */
+/** `newestFirst` with the fills of each order by falling id: the fills of an order are adjacent on the tape. */
 function* byTimeAndId(newestFirst: Iterable<Trade>, seed: number): Generator<ListedTrade> {
   let fills: Trade[] = [];
   for (const trade of newestFirst) {

@@ -6,13 +6,13 @@ import type { EventSpec, MarketSpec } from '../world/catalog.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import type { Trade } from '../world/trade-tape.ts';
 
-/** The engine's markets as Kalshi would write them: fixed-point text, bids only, one ticker for both outcomes. */
+/** The engine's markets in Kalshi's format: fixed-point text, bids only, one ticker for both outcomes. */
 
 type Wire = Record<string, unknown>;
 
 export const SERIES_TICKER = 'KXSIM';
 const TRADE_DOMAIN = 71;
-/** After so long a proposed outcome is disputed, where it is. */
+/** The delay between the proposal and the dispute of an outcome. */
 const DISPUTE_AFTER_SECONDS = 60;
 
 export function tickerOf(spec: Pick<MarketSpec, 'id'>): string {
@@ -23,7 +23,7 @@ export function eventTickerOf(event: Pick<EventSpec, 'id'>): string {
   return `${SERIES_TICKER}EVENT-${event.id}`;
 }
 
-/** The word of the `status` field. */
+/** The value of the `status` field. */
 export function statusOf(
   market: Market,
 ): 'initialized' | 'active' | 'inactive' | 'determined' | 'disputed' | 'finalized' {
@@ -41,12 +41,12 @@ export function statusOf(
   }
 }
 
-/** When the market stopped trading or is planned to, epoch seconds. */
+/** The real or planned end of trading, epoch seconds. */
 export function closeSecondOf({ spec, phase, stopSecond }: Market): number {
   return phase === 'open' ? spec.endSecond : (stopSecond ?? spec.endSecond);
 }
 
-/** When anything but its trading last changed, epoch seconds. */
+/** The last change of the market apart from trading, epoch seconds. */
 export function updatedSecondOf(market: Market): number {
   const { spec, phase, closedSecond, stopSecond, haltSecond } = market;
   if (phase === 'open' || phase === 'scheduled') return haltSecond ?? spec.createdSecond;
@@ -54,7 +54,7 @@ export function updatedSecondOf(market: Market): number {
   return closedSecond ?? (stopSecond ?? spec.endSecond) + disputed;
 }
 
-/** A market object. `shown` is the market with its quotes; the engine counts dollars, which stand in for contracts here. */
+/** A market object. `shown` is the market with its quotes. The engine counts dollars, which replace contracts here. */
 export function marketObject(market: Market, shown: Market): Wire {
   const { spec, event } = market;
   const { bid, ask } = market.isTrading ? tokenQuote(shown, 0) : { bid: undefined, ask: undefined };
@@ -113,7 +113,7 @@ export function eventObject(event: EventSpec, hasCategory: boolean): Wire {
   };
 }
 
-/** Two lists of bids, the best one last; null where there are none any more. An ask of the engine is a bid of NO at one minus its price. */
+/** Two lists of bids, the best one last; null after trading ends. An ask of the engine is a bid of NO at one minus its price. */
 export function bookObject(shown: Market): Wire {
   const grid = shown.spec.ticksPerUnit;
   const side = (of: 'bid' | 'ask', outcomeIndex: 0 | 1) =>
@@ -129,7 +129,7 @@ export function bookObject(shown: Market): Wire {
     : { yes_dollars: null, no_dollars: null };
 }
 
-/** One print. Who sells NO takes the side of YES. */
+/** One trade. A seller of NO takes the side of YES. */
 export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
   const grid = market.spec.ticksPerUnit;
   const { outcomeIndex, side } = trade.takerIntent;
@@ -148,13 +148,13 @@ export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
   };
 }
 
-/** A random number: it says nothing of the order of trades. */
+/** A random number without relation to the order of trades. */
 export function tradeIdOf(seed: number, { index }: Pick<Trade, 'index'>): string {
   const hex = hashHex(4, seed, TRADE_DOMAIN, index);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 
-/** Decimal text with at least so many digits behind the point. */
+/** Decimal text with at least `digits` digits after the point. */
 export function fixed(text: string, digits: number): string {
   const [whole = '0', fraction = ''] = text.split('.');
   return `${whole}.${fraction.padEnd(digits, '0')}`;

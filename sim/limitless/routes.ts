@@ -8,7 +8,7 @@ const MAX_LISTED = 25;
 const MAX_EVENTS = 100;
 /** The CDN before the lists keeps an answer this long, by its exact address. */
 const CDN_SECONDS = 30;
-/** What the venue's firewall turns away. */
+/** User agents that the venue's firewall rejects. */
 const REFUSED_AGENT = /^(python|$)/i;
 
 /**
@@ -108,7 +108,7 @@ function events(world: World, market: Market, { query }: SimRequest): Reply {
   });
 }
 
-/** Undefined for what the venue answers by 400: a size above the largest, or a parameter that it does not know. */
+/** Undefined where the venue answers 400: a size above the largest, or an unknown parameter. */
 function pageOf(query: URLSearchParams, largest: number): { start: number; limit: number } | undefined {
   if ([...query.keys()].some((name) => name !== 'page' && name !== 'limit')) return undefined;
   const page = wholeNumber(query.get('page')) ?? (query.has('page') ? 0 : 1);

@@ -8,17 +8,17 @@ export type Wire = Record<string, unknown>;
 
 /** So many of ten thousand plain markets are pools, without a book and without a feed. */
 const POOLS_PER_TEN_THOUSAND = 1_500;
-/** The quotes of a book that nobody makes: what the venue's own orders leave. */
+/** The quotes of a book with the venue's own orders only. */
 const STUB = { bids: [2, 1], asks: [998, 999] };
 const STUB_GRID = 1_000;
 const COLLATERAL = { address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', decimals: 6, symbol: 'USDC' };
 
-/** The tokens of this venue are on another chain: never those that the same market has elsewhere. */
+/** The tokens of this venue are on another chain, so they differ from the tokens of the same market elsewhere. */
 export function tokenIdOf(tokenId: string): string {
   return (BigInt(tokenId) + 1n).toString();
 }
 
-/** By what the control routes show of a market, too. */
+/** Computed from fields that the control routes show too. */
 export function isPool({ tokenId, negRisk }: { tokenId: string; negRisk: boolean }): boolean {
   return !negRisk && Number(BigInt(tokenId) % 10_000n) < POOLS_PER_TEN_THOUSAND;
 }
@@ -117,7 +117,7 @@ interface Level {
   size: number;
 }
 
-/** The book of YES; a stub where there is none. */
+/** The book of YES; a stub for a market without one. */
 function bookOf(market: Market, seed: number): { bids: Level[]; asks: Level[]; grid: number } {
   const { book, spec } = visibleMarket(market, seed);
   const [bids, asks] = [[...book.depth('bid')], [...book.depth('ask')]];
@@ -142,7 +142,7 @@ export function bookObject(market: Market, seed: number): Wire {
   };
 }
 
-/** A print: the taker's side of a fill, without an id. */
+/** A trade: the taker's side of a fill, without an id. */
 export function eventObject(trade: Trade, market: Market, seed: number): Wire {
   const { spec } = market;
   const { outcomeIndex, side } = trade.takerIntent;

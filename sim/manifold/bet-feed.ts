@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import type { Intent, Trade } from '../world/trade-tape.ts';
 import type { World } from '../world/world.ts';
@@ -12,17 +13,17 @@ export interface Bet {
   wire(): Wire;
 }
 
-/** Every so many fills the taker turns a pair of shares back into mana. */
+/** Fills per redemption, in which the taker converts pairs of shares to mana. */
 const FILLS_PER_REDEMPTION = 10;
-/** Every so many takers place a limit order that takes at once and rests with what is left. */
+/** Fills per limit order of a taker, which takes at once and then rests. */
 const FILLS_PER_LIMIT_TAKER = 5;
-/** Such an order is filled further by a later bet after so many seconds. */
+/** Seconds after which a later bet fills such an order further. */
 const FILLED_FURTHER_AFTER = 2;
 
 /**
- * The engine's fills as the venue's bets, oldest first. Each fill is two bets: the maker's limit order, stamped before it is
- * filled, and the taker's, stamped at the fill; redemptions come between. Bets of one second are a millisecond or two apart.
- * Limit orders of takers have stamps that are cut to the second.
+ * The engine's fills as the venue's bets, oldest first. Each fill is two bets: the maker's limit order, stamped before it is filled, and
+ * the taker's, stamped at the fill; redemptions come between. Bets of one second are a millisecond or two apart. Limit orders of takers
+ * have stamps that are cut to the second.
  */
 export class BetFeed {
   private readonly world: World;
@@ -77,7 +78,7 @@ export class BetFeed {
     this.bets = this.bets.slice(this.world.options.tapeCapacity);
   }
 
-  /** Behind the bets that are not later. */
+  /** After the bets that are not later. */
   private insert(bet: Bet): void {
     this.byId.set(bet.id, bet);
     const at = this.bets.findLastIndex(({ createdMs }) => createdMs <= bet.createdMs);
@@ -145,8 +146,8 @@ function isLimitTaker({ index, takerIntent }: Trade): boolean {
 }
 
 /**
- * A limit order that took at once, at a better price than its limit, and that another bet fills further a little later. Its
- * stamp is cut to the second, so that all its fills seem to be later. Every other one is of the old form without fees on fills.
+ * A limit order that took at once, at a better price than its limit, and that another bet fills further a little later. Its stamp is cut to
+ * the second, so all its fills seem to be later. Every second one has the old form without fees on fills.
  */
 function limitTakerBet(fill: Fill, nowSecond: number): Wire {
   const { trade, takenMs } = fill;
@@ -180,7 +181,7 @@ function limitTakerBet(fill: Fill, nowSecond: number): Wire {
     limitProb: isYes ? limit : 1 - limit,
     isFilled: false,
     isCancelled: false,
-    ...(trade.index % 3 === 0 && { expiresAt: takenMs + 86_400_000 }),
+    ...(trade.index % 3 === 0 && { expiresAt: takenMs + DAY_MS }),
     fills,
   };
 }

@@ -40,7 +40,7 @@ export function listBets(feed: BetFeed, contracts: Contracts, query: URLSearchPa
   return json(found.map((bet) => bet.wire()));
 }
 
-/** Both bounds are exclusive; where a bet and a time are given, the narrower one holds. */
+/** Both bounds are exclusive; with a bet and a time, the narrower bound applies. */
 function windowOf(feed: BetFeed, params: Params): { afterMs: number; beforeMs: number } | Reply {
   const times = { beforeTime: numberOf(params, 'beforeTime'), afterTime: numberOf(params, 'afterTime') };
   const bad = Object.entries(times).find(([, time]) => Number.isNaN(time));
@@ -60,7 +60,7 @@ function filterOf(contracts: Contracts, query: URLSearchParams, params: Params):
   const { contractSlug, answerId } = params;
   if (contractIds.size === 0 && contractSlug) {
     const contract = [...contracts.values()].find((each) => each.slug === contractSlug);
-    // Nothing is under a slug that nobody has.
+    // An unknown slug matches no bet.
     contractIds.add(contract?.id ?? '');
   }
   const withoutRedemptions = params['filterRedemptions'] === 'true';
@@ -70,7 +70,7 @@ function filterOf(contracts: Contracts, query: URLSearchParams, params: Params):
     !(withoutRedemptions && bet.isRedemption);
 }
 
-/** NaN for what is no number; undefined when absent. */
+/** NaN for text that is not a number; undefined when absent. */
 function numberOf(params: Params, name: string): number | undefined {
   const text = params[name] ?? null;
   return text === null ? undefined : text === '' ? Number.NaN : Number(text);

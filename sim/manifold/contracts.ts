@@ -3,15 +3,15 @@ import { shownDoubleTicks } from '../wire/prices.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import type { World } from '../world/world.ts';
 
-/** JSON values as the venue sends them; a key that is `undefined` is not sent at all. */
+/** JSON values of the venue; a key with the value `undefined` is not sent. */
 export type Wire = Record<string, unknown>;
 
-/** A contract of the simulated venue: a plain market is a binary one, a negative-risk event one with an answer per market. */
+/** A contract of the simulated venue: binary for a plain market; for a negative-risk event, one contract with an answer per market. */
 export interface Contract {
   readonly id: string;
   readonly slug: string;
   readonly createdMs: number;
-  /** The markets behind it: one, or one per answer. */
+  /** Its markets: one, or one per answer. */
   readonly markets: readonly Market[];
   readonly isMultiple: boolean;
 }
@@ -24,7 +24,7 @@ const DOMAIN = { contract: 71, answer: 72, bet: 73, user: 74 };
 const NEVER_MS = 253_399_726_740_000;
 const SITE = 'https://manifold.markets';
 
-/** What cannot be traded as outcomes: there is always one of it in the listing. */
+/** A poll, which has no tradable outcomes; the listing always contains it. */
 export const POLL_ID = 'pollOfNobody';
 
 export function contractIdOf(seed: number, isMultiple: boolean, no: number): string {
@@ -45,7 +45,7 @@ export function userIdOf(seed: number, walletNo: number): string {
   return hashHex(4, seed, DOMAIN.user, walletNo).slice(0, 28);
 }
 
-/** The contract and the answer (if any) that a market of the engine is shown as. */
+/** The contract and the answer (if any) of a market of the engine. */
 export function placeOf(market: Market, seed: number): { contractId: string; answerId: string | undefined } {
   if (market.event.negRiskId === undefined) {
     return { contractId: contractIdOf(seed, false, market.spec.no), answerId: undefined };
@@ -53,7 +53,7 @@ export function placeOf(market: Market, seed: number): { contractId: string; ans
   return { contractId: contractIdOf(seed, true, market.event.no), answerId: answerIdOf(seed, market.spec.no) };
 }
 
-/** All contracts that can be seen now. */
+/** All visible contracts. */
 export function contractsOf(world: World): Contract[] {
   const { seed } = world.options;
   const groups = new Set<number>();
@@ -84,7 +84,7 @@ export function updatedMs(contract: Contract): number {
   return Math.max(...contract.markets.map((market) => market.changedAtMs + (market.spec.no % 1000)));
 }
 
-/** The probability of a market's first outcome: the middle, else the last trade, else what its makers believe. */
+/** The probability of a market's first outcome: the middle, else the last trade, else the makers' estimate. */
 export function probabilityOf(market: Market): number {
   if (market.phase === 'resolved' && market.winner !== undefined) return market.winner === 0 ? 1 : 0;
   const double = shownDoubleTicks(market);
@@ -126,7 +126,7 @@ export function liteMarket(contract: Contract, second: number): Wire {
   };
 }
 
-/** An answer that is closed by itself leaves its contract open. */
+/** The close of a single answer leaves its contract open. */
 function closeMs({ markets: [first], isMultiple }: Contract): number | undefined {
   if (first === undefined) return undefined;
   const stopSecond = isMultiple ? undefined : first.stopSecond;
@@ -156,7 +156,7 @@ export function fullMarket(contract: Contract, seed: number, second: number): Wi
   };
 }
 
-/** A poll as the listing has it: votes, no prices. */
+/** A poll in the listing: votes without prices. */
 export function pollMarket(createdMs: number): Wire {
   return {
     id: POLL_ID,

@@ -22,7 +22,7 @@ const DEFAULT_MARKETS = 500;
 const MAX_PROBS = 100;
 const SORTS = ['created-time', 'updated-time'];
 
-/** One row of the listing: what it is ordered by, and how it reads. */
+/** One row of the listing: its sort keys and its payload. */
 interface Listed {
   readonly id: string;
   readonly createdMs: number;
@@ -31,8 +31,8 @@ interface Listed {
 }
 
 /**
- * The v0 routes that the service reads, over the same engine as everything else. An unknown query parameter is a 400, as on the
- * venue, and `before` and `after` stand for the time of what they name, exclusively.
+ * The v0 routes that the service reads, over the same engine as the other hosts. As on the venue, an unknown query parameter is a 400, and
+ * `before` and `after` mean the time of the named row, exclusively.
  */
 export function manifoldRoutes(world: World): (request: SimRequest) => Reply | undefined {
   const feed = new BetFeed(world);
@@ -57,7 +57,7 @@ function bySlug(contracts: Contracts, slug: string): Contract | undefined {
   return [...contracts.values()].find((contract) => contract.slug === slug);
 }
 
-/** Contracts by id, gathered again when something has changed. */
+/** Contracts by id, rebuilt after each change of the world. */
 function contractIndex(world: World): () => Contracts {
   let gatheredVersion = -1;
   let contracts: Contracts = new Map();

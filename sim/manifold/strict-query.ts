@@ -8,7 +8,7 @@ export function apiError(status: number, message: string): Reply {
   return json({ message }, status);
 }
 
-/** The parameters of a query by name, or the refusal of one that is not known. */
+/** The parameters of a query by name, or the refusal of an unknown one. */
 export function strict(query: URLSearchParams, known: readonly string[]): Params | Reply {
   const unknown = [...query.keys()].find((name) => !known.includes(name));
   if (unknown !== undefined) return apiError(400, `Unrecognized key(s) in object: '${unknown}'`);

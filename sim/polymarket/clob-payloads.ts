@@ -7,8 +7,8 @@ import { ICON } from './gamma-event.ts';
 import type { Wire } from './gamma-market.ts';
 
 /**
- * One outcome's book: text everywhere, time in milliseconds, the best price last on both sides. Both books of a market
- * carry the same `last_trade_price`, that of the first outcome, as in the recordings.
+ * One outcome's book: all values are text, time in milliseconds, the best price last on both sides. Both books of a market have the same
+ * `last_trade_price`, that of the first outcome, as in the recordings.
  */
 export function clobBook(market: Market, outcomeIndex: 0 | 1, seed: number): Wire {
   const { spec } = market;
@@ -36,7 +36,7 @@ export function clobBook(market: Market, outcomeIndex: 0 | 1, seed: number): Wir
   };
 }
 
-/** The CLOB's own market object, the clearest about who won. */
+/** The CLOB's own market object, which names the winner explicitly. */
 export function clobMarket(market: Market, seed: number): Wire {
   const { spec, event } = market;
   const prices = outcomePrices(market);

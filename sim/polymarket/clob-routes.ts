@@ -3,7 +3,7 @@ import type { ClobSource } from '../source.ts';
 
 const MAX_BATCH = 500;
 const NO_BOOK = 'No orderbook exists for the requested token id';
-/** What the venue answers for a token that never traded. */
+/** The venue's answer for a token that never traded. */
 const NEVER_TRADED = { price: '0.5', side: '' };
 
 /** The routes of clob.polymarket.com that the service reads. */

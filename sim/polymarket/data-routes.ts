@@ -20,7 +20,7 @@ const PARAMETERS = [
   'end',
 ];
 
-/** Where a page ends: newest first by second, and by sequence within it. */
+/** The end of a page: newest first by second, and by sequence within it. */
 interface Anchor {
   readonly second: number;
   readonly sequence: number;
@@ -39,7 +39,7 @@ interface TradesQuery {
 
 /**
  * `/v2/trades` of data-api.polymarket.com behind its CDN, strict about parameters, and version 1, which is gone. The venue ignores `start`
- * and `end` without `user`; here they are refused, so that no client relies on them.
+ * and `end` without `user`; the simulator refuses them, so that no client relies on them.
  */
 export function dataRoutes(source: TradeSource, cache: CdnCache): (request: SimRequest) => Reply | undefined {
   const origin = (request: SimRequest) => trades(source, request);

@@ -4,10 +4,10 @@ import type { Trade } from '../world/trade-tape.ts';
 import { ICON } from './gamma-event.ts';
 import type { Wire } from './gamma-market.ts';
 
-/** How long a row lacks the names of its event and outcome. */
+/** Time for which a row lacks the names of its event and outcome. */
 const UNNAMED_SECONDS = 30;
 
-/** One row of the Data API's `/v2/trades` at a time: the view of the taker, or of the maker of the same fill. */
+/** One row of `/v2/trades` of the Data API: the view of the taker, or of the maker of the same fill. */
 export function dataTrade(
   trade: Trade,
   market: Market,
@@ -41,7 +41,7 @@ export function dataTrade(
   };
 }
 
-/** A fill of a combination, which the feed of all markets shows among the others. Its legs are the market of `trade`, twice. */
+/** A fill of a combination, which the feed of all markets contains. Both of its legs are the market of `trade`. */
 export function comboTrade(row: Wire, trade: Trade): Wire {
   const module = trade.index.toString(16).padStart(32, '0');
   return {

@@ -32,7 +32,7 @@ export function dataActivity(row: WalletActivity, wallet: Wallet): Wire {
   };
 }
 
-/** Dollars a position is worth at its market's last price. */
+/** The worth of a position in dollars at its market's last price. */
 export function positionValue({ market, outcomeIndex, size }: WalletPosition): number {
   const { ticksPerUnit } = market.spec;
   const yesTicks = market.lastYesTicks ?? Math.floor(ticksPerUnit / 2);

@@ -5,7 +5,7 @@ import { type Market, UNITS } from '../world/market.ts';
 
 export const ICON = 'https://polymarket-upload.s3.us-east-2.amazonaws.com/simulated.png';
 
-/** A Gamma event without its markets, as it is nested in a market. Volume and liquidity are numbers here. */
+/** A Gamma event without its markets, as nested in a market. Volume and liquidity are numbers here. */
 export function gammaEventStub(event: EventSpec, markets: readonly Market[], second: number): Record<string, unknown> {
   const shown = markets.filter((market) => market.isListed);
   const sum = (of: (market: Market) => number) => shown.reduce((total, market) => total + of(market), 0) / UNITS;

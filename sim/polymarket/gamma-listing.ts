@@ -1,6 +1,6 @@
 import type { GammaEntry, GammaSource, SortField } from '../source.ts';
 
-/** Where a page ended: the sort value and rank of its last market, bound to the order it was made for. */
+/** The end of a page: the sort value and rank of its last market, and the order of the page. */
 export interface KeysetPosition {
   readonly field: SortField;
   readonly ascending: boolean;
@@ -61,7 +61,7 @@ export function cursorText(position: KeysetPosition): string {
   return Buffer.from(JSON.stringify([field, ascending, value, rank])).toString('base64url');
 }
 
-/** Reads a cursor back; undefined when it is not one of ours or belongs to another order. */
+/** Reads a cursor; undefined when it is invalid or belongs to another order. */
 export function readCursor(text: string, field: SortField, ascending: boolean): KeysetPosition | undefined {
   let parsed: unknown;
   try {
@@ -91,7 +91,7 @@ function after(entries: SortedListing['entries'], position: KeysetPosition): num
   return low;
 }
 
-/** By value in the asked direction, then always by rank, so that no two markets are equal. */
+/** By value in the requested direction, then by rank, so that no two markets are equal. */
 function compare(valueA: number, rankA: number, valueB: number, rankB: number, ascending: boolean): number {
   if (valueA !== valueB) return ascending ? valueA - valueB : valueB - valueA;
   return rankA - rankB;

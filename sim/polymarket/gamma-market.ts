@@ -7,13 +7,13 @@ import { type Market, UNITS } from '../world/market.ts';
 import { gammaEventStub, ICON } from './gamma-event.ts';
 import { gammaTags } from './gamma-tags.ts';
 
-/** JSON values as the venue sends them; a key that is `undefined` is not sent at all. */
+/** JSON values of the venue; a key with the value `undefined` is not sent. */
 export type Wire = Record<string, unknown>;
 
 const HOUR = 3600;
 const DAY = 86_400;
 
-/** A Gamma market object: lists in strings, text next to number twins, fields without a value left out. Tags come on request. */
+/** A Gamma market object: lists in strings, numbers as text and as number, no fields without a value. Tags only on request. */
 export function gammaMarket(
   market: Market,
   siblings: readonly Market[],
@@ -110,7 +110,7 @@ export function gammaMarket(
   };
 }
 
-/** A list as Gamma writes it: a string that holds JSON, with a space after each comma. */
+/** A list in Gamma's format: a JSON text with a space after each comma. */
 export function listText(values: readonly string[]): string {
   return `[${values.map((value) => JSON.stringify(value)).join(', ')}]`;
 }
@@ -125,7 +125,7 @@ function descriptionOf(market: Market): string {
   return `This market will resolve to "${first}" if the answer to "${market.spec.question}" is ${first}. Otherwise, it will resolve to "${second}".\n\nThe resolution source is the simulator.`;
 }
 
-/** Best prices of the first outcome; after the close the last ones stay, and an empty side is left out. */
+/** Best prices of the first outcome. The last ones stay after the close, and an empty side is absent. */
 function quoteFields(market: Market): Wire {
   const { spec, isTrading } = market;
   const bid = isTrading ? market.book.bestBid : market.staleBid;

@@ -5,9 +5,9 @@ import { cursorText, GammaListing, type KeysetPosition, readCursor } from './gam
 const KEYSET_MAX_LIMIT = 100;
 const LEGACY_MAX_LIMIT = 500;
 const DEFAULT_LIMIT = 20;
-/** Legacy paging refuses to go deeper, and names the keyset route. */
+/** The greatest offset of the legacy listing; its refusal names the keyset route. */
 const LEGACY_MAX_OFFSET = 2000;
-/** The legacy listing says that it is deprecated and answers all the same. */
+/** The legacy listing is marked as deprecated and still answers. */
 const DEPRECATED = {
   deprecation: 'true',
   sunset: 'Fri, 01 May 2026 00:00:00 GMT',
@@ -110,7 +110,7 @@ function legacyPage(listing: GammaListing, source: GammaSource, query: URLSearch
   return { ...jsonText(`[${page.join(',')}]`), headers: DEPRECATED };
 }
 
-/** Unknown parameters are ignored, as the venue does; `cursor` on a keyset route is one of them. */
+/** Unknown parameters are ignored, as on the venue; `cursor` on a keyset route is one of them. */
 function filterOf(source: GammaSource, query: URLSearchParams): ((entry: GammaEntry) => boolean) | string {
   const isClosed = query.get('closed') === 'true';
   const conditionIds = query.getAll('condition_ids');

@@ -1,7 +1,7 @@
 import { hashWord } from '../random.ts';
 import type { EventSpec } from '../world/catalog.ts';
 
-/** Tags as the venue orders them: a person or "Meta" may come first, and a display tag is among them. */
+/** Tags in the venue's order: a person or "Meta" may come first, and a display tag may be among them. */
 const TAG_LISTS: readonly (readonly (readonly [label: string, slug: string])[])[] = [
   [
     ['Meta', 'meta'],
@@ -50,7 +50,7 @@ const ROLLING = [
   ['Hide From New', 'hide-from-new'],
   ['Crypto', 'crypto'],
 ] as const;
-/** The venue hides these two on its pages wherever they occur. */
+/** The venue hides these two tags on all its pages. */
 const HIDDEN = new Set(['politics', 'elections']);
 
 /** The tags of an event, which its markets share. */

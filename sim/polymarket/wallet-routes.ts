@@ -4,7 +4,7 @@ import { type Reply, type SimRequest, wholeNumber } from '../server/reply.ts';
 import type { WalletActivity, WalletLedger } from '../world/wallet-ledger.ts';
 import { dataActivity, dataPosition, positionValue } from './data-wallet.ts';
 
-/** Types that are left out unless the client asks otherwise. */
+/** Types that are hidden by default. */
 const TRANSFERS: readonly string[] = ['DEPOSIT', 'WITHDRAWAL'];
 const ROUTES = {
   '/v2/activity': {
@@ -15,7 +15,7 @@ const ROUTES = {
   '/v2/positions': { maxAgeSeconds: 5, parameters: ['user'], rows: positions },
 };
 
-/** What a running engine knows of its wallets; a folder of recordings knows none. */
+/** The wallets of a running engine; a folder of recordings has none. */
 export type WalletSource = Pick<WalletLedger, 'activity' | 'positions'>;
 
 /** `/v2/activity` and `/v2/positions` of data-api.polymarket.com behind their CDN. */
@@ -34,7 +34,7 @@ export function walletRoutes(source: WalletSource, cache: CdnCache): (request: S
   };
 }
 
-/** Rows in the order of the answer, written when their page is asked for. */
+/** Rows in the order of the answer, written on demand. */
 type Rows = readonly (() => unknown)[];
 
 function activity(source: WalletSource, user: string, query: URLSearchParams): Rows | string {

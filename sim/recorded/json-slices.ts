@@ -1,12 +1,12 @@
-/** One member of a JSON container: where its text stands, without parsing or rewriting it. */
+/** One member of a JSON container: the position of its text, neither parsed nor rewritten. */
 export interface JsonSlice {
   readonly key: string | undefined;
   readonly text: string;
 }
 
 /**
- * The members of the object or array that `text` holds, each with its original text: numbers keep their digits and
- * objects their key order. The text must be valid JSON; anything but a container has no members.
+ * The members of the object or array in `text`, each with its original text: numbers keep their digits and
+ * objects their key order. The text must be valid JSON; other values have no members.
  */
 export function childSlices(text: string): JsonSlice[] {
   const open = skipSpace(text, 0);

@@ -2,7 +2,7 @@ import type { ExchangeControl } from '../control.ts';
 import { SimControlError } from '../errors.ts';
 import type { Recordings } from './recordings.ts';
 
-/** Recordings stand still: they can be counted, not steered. */
+/** Recordings can be counted, not steered. */
 export function recordedControl(
   recordings: Recordings,
   seed: number,

@@ -13,7 +13,7 @@ import type { Recorded, Recordings } from './recordings.ts';
 
 const MICRO = 1_000_000;
 
-/** The venue as it was recorded: each object with the text it had. */
+/** A recorded venue: each object keeps its original text. */
 export function recordedSource(recordings: Recordings): VenueSource {
   const gamma = recordedGamma(recordings);
   const trades = recordedTrades(recordings, gamma);
@@ -42,7 +42,7 @@ function recordedGamma(recordings: Recordings): GammaSource {
 
 function entryOf(recorded: Recorded, rank: number): GammaEntry {
   const { value, text } = recorded;
-  // A few recordings lack the flag; those that were closed then say when.
+  // Some recordings lack the flag; a closed market then has a closing time.
   const isClosed = value['closed'] === true || (value['closed'] === undefined && value['closedTime'] !== undefined);
   return {
     rank,
@@ -116,7 +116,7 @@ function inVersion2(name: string): string {
 
 function recordedClob(recordings: Recordings, rows: readonly RecordedRow[]): ClobSource {
   const lastByToken = new Map<string, LastTrade>();
-  // Oldest first, so that the newest stays.
+  // Oldest first, so that the newest record wins.
   for (const row of [...rows].reverse()) lastByToken.set(row.asset, { price: String(row.price), side: row.side });
   const quote = (tokenId: string) => {
     const book = recordings.books.get(tokenId)?.value;
@@ -139,7 +139,7 @@ function recordedClob(recordings: Recordings, rows: readonly RecordedRow[]): Clo
   };
 }
 
-/** The best price of a side in millionths, whatever the order of its list. */
+/** The best price of a side in millionths, independent of the order of its list. */
 function bestOf(side: unknown, pick: (...values: number[]) => number): number | undefined {
   if (!Array.isArray(side) || side.length === 0) return undefined;
   const prices = (side as { price?: unknown }[]).map((level) => parseScaled(String(level.price), MICRO));

@@ -10,7 +10,7 @@ export interface Recorded {
   readonly text: string;
 }
 
-/** Everything found in a folder, by what it is; each list without repetitions. */
+/** The contents of a folder by kind, without repetitions. */
 export interface Recordings {
   /** Gamma markets, one per condition id. */
   readonly gammaMarkets: readonly Recorded[];
@@ -20,7 +20,7 @@ export interface Recordings {
   readonly books: ReadonlyMap<string, Recorded>;
   /** CLOB markets by condition id. */
   readonly clobMarkets: ReadonlyMap<string, Recorded>;
-  /** Rows of the Data API's `/trades` and `/v2/trades`; equal rows inside one file are kept, a file's repetition of another's is not. */
+  /** Rows of the Data API's `/trades` and `/v2/trades`. Equal rows inside one file are kept; repetitions in other files are not. */
   readonly trades: readonly Recorded[];
 }
 
@@ -57,7 +57,7 @@ export async function loadRecordings(folder: string): Promise<Recordings> {
   return { ...draft, gammaMarkets: [...draft.gammaMarkets.values()] };
 }
 
-/** True while the earlier files hold another copy of this row. */
+/** Whether the earlier files contain another copy of this row. */
 function isRepeated(seenBefore: Map<string, number>, text: string): boolean {
   const left = seenBefore.get(text) ?? 0;
   if (left > 0) seenBefore.set(text, left - 1);
@@ -79,7 +79,7 @@ async function textOf(file: string): Promise<string> {
   return (basename(file).endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
 }
 
-/** Takes what it recognises by its fields, and looks for more inside everything else. */
+/** Collects the objects that it recognises by their fields, and searches all other containers. */
 function collect(draft: Draft, trades: Recorded[], text: string, depth: number): void {
   if (depth > MAX_DEPTH || !/^\s*[[{]/.test(text)) return;
   const parsed = JSON.parse(text) as unknown;
@@ -123,7 +123,7 @@ function isTrade(value: Record<string, unknown>): boolean {
   return typeof value['proxy_wallet'] === 'string' && 'transaction_hash' in value && !('type' in value);
 }
 
-/** Messages of the socket channel look like books too, but name their kind. */
+/** Messages of the socket channel resemble books, but name their kind. */
 function isBook(value: Record<string, unknown>): boolean {
   return typeof value['asset_id'] === 'string' && Array.isArray(value['bids']) && !('event_type' in value);
 }
@@ -132,7 +132,7 @@ function isClobMarket(value: Record<string, unknown>): boolean {
   return CONDITION_ID.test(String(value['condition_id'])) && Array.isArray(value['tokens']);
 }
 
-/** Of two recordings of one thing the later one stays, and of equally old ones the fuller one. */
+/** Of two recordings of one object the later one wins, and of equally old ones the fuller one. */
 function keepBest(map: Map<string, Recorded>, key: string, candidate: Recorded): void {
   const known = map.get(key);
   const age = ({ value }: Recorded) => String(value['updatedAt'] ?? value['timestamp'] ?? '');

@@ -7,11 +7,11 @@ interface Entry {
   readonly maxAgeSeconds: number;
 }
 
-/** More addresses than a test asks for within one lifetime. */
+/** More addresses than a test requests within one lifetime. */
 const MAX_ENTRIES = 2_000;
 
 /**
- * A CDN in front of routes, as CloudFront answers: the first answer of an address is kept for its lifetime, and every repeat
+ * A CDN in front of routes, like CloudFront: the first answer of an address is kept for its lifetime, and every repetition
  * within it gets the same body with `age` (whole seconds), `x-cache: Hit from cloudfront` and the `x-trace-id` of the first.
  * An address is the host, the path and the exact query. POST and answers other than 200 are not kept.
  */
@@ -25,7 +25,7 @@ export class CdnCache {
     this.nowSecond = nowSecond;
   }
 
-  /** The kept answer of this address, or else the one that `origin` gives now. */
+  /** The kept answer of this address, or a new answer of `origin`. */
   answer(request: SimRequest, maxAgeSeconds: number, origin: (request: SimRequest) => Reply): Reply {
     if (request.method !== 'GET') return origin(request);
     const key = `${request.host} ${request.path}?${request.query}`;

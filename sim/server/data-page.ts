@@ -3,7 +3,7 @@ import { json, type Reply, type SimRequest } from './reply.ts';
 
 const MAX_LIMIT = 1000;
 const DEFAULT_LIMIT = 100;
-/** Neither is a filter: the page size and the place. */
+/** The page size and the position, which are not filters. */
 const PAGING = ['limit', 'cursor'];
 
 /** The error shape of version 2 of the Data API. */
@@ -12,21 +12,21 @@ export function dataError(status: number, error: string, parameter?: string): Re
   return json({ error, code, retryable: false, trace_id: 'sim', ...(parameter && { parameter }) }, status);
 }
 
-/** A refusal of parameters that a route does not know, of which `offset` is the best known; undefined when it knows all. */
+/** The rejection of an unknown parameter, such as `offset`; undefined when all are known. */
 export function refuseUnknown({ query }: SimRequest, known: readonly string[]): Reply | undefined {
   const unknown = [...query.keys()].find((name) => !known.includes(name) && !PAGING.includes(name));
   if (unknown === undefined) return undefined;
-  const why = unknown === 'offset' ? 'offset is not supported, use cursor' : `unknown query param '${unknown}'`;
-  return dataError(400, why, unknown);
+  const message = unknown === 'offset' ? 'offset is not supported, use cursor' : `unknown query param '${unknown}'`;
+  return dataError(400, message, unknown);
 }
 
 interface Place<A> {
   readonly limit: number;
-  /** What the last row of the page before left; undefined on the first page. */
+  /** The position after the last row of the page before; undefined on the first page. */
   readonly after?: A;
 }
 
-/** A page size and a place. The cursor carries the size of its first page, and holds for the same route and filters only. */
+/** A page size and a position. The cursor contains the size of its first page, and is valid for the same route and filters only. */
 export function readPlace<A>(request: SimRequest): Place<A> | Reply {
   const { query } = request;
   const cursor = query.get('cursor');
@@ -43,7 +43,7 @@ export function isRefusal<T extends object>(value: T | Reply): value is Reply {
   return 'status' in value && 'body' in value;
 }
 
-/** The envelope of one page; `last` is the place of its last row when there are more. The rows are texts, kept digit for digit. */
+/** The envelope of one page; `last` is the position of its last row when there are more. The rows are texts with exact digits. */
 export function pageReply(request: SimRequest, rows: readonly string[], limit: number, last: unknown): Reply {
   const hasMore = last !== undefined;
   const next_cursor = hasMore ? sealCursor({ limit, after: last }, scopeOf(request)) : null;

@@ -8,7 +8,7 @@ const PAGE =
   '<!DOCTYPE html><html><head><title>Just a moment...</title></head><body>Checking your browser</body></html>';
 const DRIPS = 20;
 
-/** Sends a good answer as the faults leave it. Resolves when all of it is on its way, or nobody waits for it any more. */
+/** Sends a correct answer with the faults applied. Resolves when all of it is sent, or the client disconnected. */
 export async function answerFaulty(
   response: ServerResponse,
   reply: Reply,
@@ -54,7 +54,7 @@ function truncate(response: ServerResponse, reply: Reply, { contentLength }: Fau
     'content-length': contentLength === 'full' ? full.length : half.length,
   });
   if (contentLength !== 'full') response.end(half);
-  // The rest never comes: the connection ends in the middle of the body.
+  // The rest is never sent: the connection ends in the middle of the body.
   else response.write(half, () => response.destroy());
 }
 

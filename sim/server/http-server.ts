@@ -28,7 +28,7 @@ export interface SimServer {
 }
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-/** Longer than clients keep idle sockets, so that a reused one is never just being closed. */
+/** Longer than clients keep idle sockets, so that a reused socket is not closing. */
 const KEEP_ALIVE_MS = 65_000;
 
 /** Listens and answers. @throws PortTakenError */
@@ -91,7 +91,7 @@ async function handle(
   });
   const delayMs = hits.reduce((sum, hit) => sum + (hit.kind === 'latency' ? (hit.latencyMs ?? 0) : 0), 0);
   if (delayMs > 0) await wait(delayMs, undefined, { signal: closing });
-  // Until the client gives up, or this server ends.
+  // Until the client disconnects, or this server ends.
   if (hits.some((hit) => hit.kind === 'hang')) return;
   if (hits.some((hit) => hit.kind === 'reset')) {
     incoming.socket.resetAndDestroy();

@@ -18,11 +18,11 @@ export function isSimHost(text: string | undefined): text is SimHost {
   return (SIM_HOSTS as readonly (string | undefined)[]).includes(text);
 }
 
-/** A JSON answer before any fault is laid over it. */
+/** A JSON answer before faults are applied. */
 export interface Reply {
   readonly status: number;
   readonly body: string;
-  /** Sent beside the type and the length. */
+  /** Headers beside the type and the length. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -45,7 +45,7 @@ export function plainError(status: number, error: string): Reply {
   return json({ error }, status);
 }
 
-/** A whole number of a query: undefined when absent, null when it is not one. */
+/** A whole number of a query: undefined when absent, null when invalid. */
 export function wholeNumber(text: string | null): number | undefined | null {
   if (text === null || text === '') return undefined;
   return /^\d{1,15}$/.test(text) ? Number(text) : null;

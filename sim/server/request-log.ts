@@ -1,10 +1,10 @@
 import type { FaultKind } from '../faults.ts';
 import { BoundedLog } from '../world/bounded-log.ts';
 
-/** One request to a venue host, for tests that count, order or time them. */
+/** One request to a venue host, for tests that count, order or time requests. */
 export interface RequestRecord {
   readonly startedAtMs: number;
-  /** Absent while the answer is on its way. */
+  /** Absent while the answer is in flight. */
   endedAtMs?: number;
   readonly host: string;
   readonly method: string;
@@ -16,7 +16,7 @@ export interface RequestRecord {
 
 const KEPT_REQUESTS = 2000;
 
-/** The latest requests; the oldest go first. */
+/** The latest requests; the oldest are dropped first. */
 export class RequestLog {
   private readonly log = new BoundedLog<RequestRecord>(KEPT_REQUESTS);
 

@@ -1,7 +1,7 @@
 import { SimControlError } from '../errors.ts';
 import { addressOf, RENT_LAMPORTS, type SimToken, SOL_MINT, SYSTEM_PROGRAM, signatureOf } from './tokens.ts';
 
-/** A token account; a wrapped-SOL one holds its amount as lamports too. */
+/** A token account; the lamports of a wrapped-SOL account include its amount. */
 export interface TokenAccount {
   readonly address: string;
   readonly owner: string;
@@ -16,10 +16,10 @@ export interface TokenBalance {
   readonly amount: bigint;
 }
 
-/** Version 2 does not exist yet: it stands for the next one that clients do not know. */
+/** Version 2 does not exist yet: it represents a next version that clients do not know. */
 export type TransactionVersion = 'legacy' | 0 | 1 | 2;
 
-/** One transaction as it was executed; balances go by the index of `accounts`. */
+/** One executed transaction; balances have the indexes of `accounts`. */
 export interface Transaction {
   readonly index: number;
   readonly signature: string;
@@ -28,10 +28,10 @@ export interface Transaction {
   readonly error: string | undefined;
   readonly fee: bigint;
   readonly version: TransactionVersion;
-  /** Total lamports, from version 1 on a field of the message; 0 before. */
+  /** Total lamports. From version 1 on, it is a field of the message; before, it is 0. */
   readonly priorityFee: bigint;
   readonly accounts: readonly string[];
-  /** How many of the accounts came from a lookup table: the last ones. */
+  /** The number of accounts from a lookup table: the last ones. */
   readonly loaded: number;
   readonly before: readonly bigint[];
   readonly after: readonly bigint[];
@@ -41,31 +41,31 @@ export interface Transaction {
 
 export interface Execution {
   readonly second: number;
-  /** Signs and pays the fee. */
+  /** The signer, which pays the fee. */
   readonly payer: string;
   readonly version?: TransactionVersion;
   /** Total lamports; only from version 1 on. Default 0. */
   readonly priorityFee?: bigint;
-  /** Named and not touched. */
+  /** Accounts that are named and do not change. */
   readonly names?: readonly string[];
-  /** Fails after the work was done: only the fee stays. */
+  /** Fails after the work: only the fee stays. */
   readonly fails?: boolean;
   /** Changes balances through the steps. */
   work(steps: Steps): void;
 }
 
-/** What a transaction can do. A token step names the two accounts and who owns the first, never who owns the second. */
+/** The steps of a transaction. A token step names both accounts and the owner of the first, but not the owner of the second. */
 export interface Steps {
   sol(from: string, to: string, lamports: bigint): void;
   token(from: TokenAccount, to: TokenAccount, amount: bigint): void;
   wrap(owner: string, account: TokenAccount, lamports: bigint): void;
   /** Names the owner. */
   create(payer: string, owner: string, token: SimToken): TokenAccount;
-  /** What a wrapped-SOL account holds goes along with its rent; other accounts must be empty. */
+  /** The lamports of a wrapped-SOL account move with its rent; other accounts must be empty. */
   close(account: TokenAccount, to: string): void;
 }
 
-/** For the one signature. */
+/** The fee of one signature. */
 const FEE_LAMPORTS = 5_000n;
 const SLOTS_PER_SECOND = 2.5;
 const FIRST_SECOND = 1_600_000_000;
@@ -79,7 +79,7 @@ export function isConfigured(version: TransactionVersion): version is 1 | 2 {
   return version === 1 || version === 2;
 }
 
-/** Lamports, token accounts and every transaction: balances move by transactions only. */
+/** Lamports, token accounts and all transactions: only transactions change balances. */
 export class Chain {
   readonly transactions: Transaction[] = [];
   readonly bySignature = new Map<string, Transaction>();
@@ -93,12 +93,12 @@ export class Chain {
     this.seed = seed;
   }
 
-  /** Lamports out of nothing: before the first transaction. */
+  /** Adds lamports before the first transaction. */
   endow(address: string, lamports: bigint): void {
     this.lamports.set(address, this.balanceOf(address) + lamports);
   }
 
-  /** An account with tokens out of nothing: before the first transaction. */
+  /** Adds an account with tokens before the first transaction. */
   endowTokens(owner: string, token: SimToken, amount: bigint): TokenAccount {
     const account = this.put({ owner, token, amount });
     this.lamports.set(account.address, RENT_LAMPORTS + (token.mint === SOL_MINT ? amount : 0n));
@@ -122,7 +122,7 @@ export class Chain {
     return signatureOf(this.seed, index);
   }
 
-  /** @throws SimControlError when somebody would be left with less than nothing: nothing has changed then. */
+  /** @throws SimControlError when an account would become negative; the chain is then unchanged. */
   execute({ second, payer, version = 'legacy', names = [], fails = false, work, ...rest }: Execution): Transaction {
     const priorityFee = isConfigured(version) ? (rest.priorityFee ?? 0n) : 0n;
     const fee = FEE_LAMPORTS + priorityFee;
@@ -143,7 +143,7 @@ export class Chain {
     const isShort = [...touched].some((address) => this.balanceOf(address) < (address === payer ? fee : 0n));
     if (refusal !== undefined || isShort || fails) this.restore(lamportsBefore, tokensBefore);
     if (refusal !== undefined) throw refusal;
-    if (isShort) throw new SimControlError(409, 'insufficient_funds', 'somebody has not enough lamports');
+    if (isShort) throw new SimControlError(409, 'insufficient_funds', 'an account has too few lamports');
     take(payer, fee);
     for (const name of [...names, SYSTEM_PROGRAM]) touched.add(name);
     const accounts = [...touched];
@@ -193,7 +193,7 @@ export class Chain {
     this.lamports.clear();
     for (const [address, amount] of lamports) this.lamports.set(address, amount);
     for (const address of [...this.tokenAccounts.keys()]) if (!tokens.has(address)) this.tokenAccounts.delete(address);
-    // The objects stay the same: whoever holds an account goes on seeing what it holds.
+    // The objects stay the same, because callers keep references to accounts.
     for (const [address, was] of tokens) {
       const account = this.tokenAccounts.get(address) ?? was;
       account.amount = was.amount;

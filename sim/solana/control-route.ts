@@ -4,9 +4,9 @@ import type { TransactionVersion } from './chain.ts';
 import type { SolanaControl } from './network.ts';
 
 /**
- * `/_sim/solana` by hand: GET lists people and tokens. POST `/_sim/solana/transfer` executes a transaction,
- * `/_sim/solana/price` sets a price, `/_sim/solana/versions` sets the newest transaction version of the traffic and its
- * share, `/_sim/solana/failure` makes the next calls of a JSON-RPC method fail.
+ * Manual control at `/_sim/solana`: GET lists people and tokens. POST `/_sim/solana/transfer` executes a transaction, `/_sim/solana/price`
+ * sets a price, `/_sim/solana/versions` sets the newest transaction version of the traffic and its share, `/_sim/solana/failure` makes the
+ * next calls of a JSON-RPC method fail.
  */
 export function solanaControlRoute(control: SolanaControl): (request: SimRequest) => Reply | undefined {
   return ({ method, path, body }) => {

@@ -5,7 +5,7 @@ const MAX_PRICES = 50;
 const MAX_TOKENS = 100;
 const CREATED_AT = '2024-06-05T08:55:25.527Z';
 
-/** Price v3 and Tokens v2, as far as they are read. */
+/** The parts of Price v3 and Tokens v2 that the service reads. */
 export function jupiterRoutes(network: SolanaNetwork): (request: SimRequest) => Reply | undefined {
   return ({ method, path, query }) => {
     if (method !== 'GET') return undefined;

@@ -4,14 +4,14 @@ import { Chain, type Execution, slotOf, type Transaction, type TransactionVersio
 import { type SimToken, SOL_MINT, tokensOf } from './tokens.ts';
 import { NEWEST_VERSION, type NewestVersion, type Population, playSecond, populate } from './traffic.ts';
 
-/** Somebody moves something now. Without `mint` native SOL; `units` in the smallest unit, as whole-number text. */
+/** A transfer at the present second. Without `mint`, of native SOL; `units` in the smallest unit, as whole-number text. */
 export interface TransferRequest {
   readonly from: string;
   readonly to: string;
   readonly mint?: string | undefined;
   readonly units: string;
   readonly fails?: boolean | undefined;
-  /** Closes the sender's token account after it: all that it holds must be sent. */
+  /** Closes the sender's token account afterwards: its whole amount must be sent. */
   readonly closes?: boolean | undefined;
   /** Default `legacy`. */
   readonly version?: TransactionVersion | undefined;
@@ -19,7 +19,7 @@ export interface TransferRequest {
   readonly priorityFee?: string | undefined;
 }
 
-/** How the next calls of a JSON-RPC method fail: by an error in an answer of status 200, or of another status. */
+/** The failure of the next calls of a JSON-RPC method: an error in an answer of status 200, or another status. */
 export interface RpcFailure {
   readonly method: string;
   readonly code: number;
@@ -37,25 +37,25 @@ export interface PriceOverride {
   readonly blockId?: number | undefined;
 }
 
-/** What tests and the control route can do with the simulated chain. */
+/** The controls of the simulated chain, for tests and the control route. */
 export interface SolanaControl {
   tokens(): readonly SimToken[];
   people(): readonly string[];
-  /** Executed when it is final; its signature is known before. @throws SimControlError when it cannot be done. */
+  /** Executes a transfer once it is final; its signature is known at once. @throws SimControlError when it is impossible. */
   transfer(request: TransferRequest): { signature: string };
-  /** Seconds until a transaction is final, from now on. */
+  /** Sets the seconds until a transaction is final. */
   delayFinality(seconds: number): void;
-  /** The next so many `getTransaction` calls find nothing. */
+  /** The next `calls` calls of `getTransaction` find nothing. */
   hideTransactions(calls: number): void;
   failRpc(failure: RpcFailure): void;
-  /** The newest version of the chain's own traffic from now on, in this share (0 to 1) of it. */
+  /** Sets the newest version of the chain's own traffic and its share (0 to 1). */
   setNewestVersion(version: 1 | 2, share: number): void;
   setPrice(override: PriceOverride): void;
-  /** Raw amount by mint, native lamports and wrapped SOL together, of everything that this owner owns. */
+  /** Raw amounts of an owner by mint, native lamports and wrapped SOL together. */
   holdings(owner: string): ReadonlyMap<string, bigint>;
 }
 
-/** A machine that slept does not owe the chain every second it slept through. */
+/** After a suspended machine wakes, the chain skips earlier seconds than this. */
 const MAX_CATCH_UP_SECONDS = 600;
 const HISTORY_SECONDS = 600;
 const PRICE_DOMAIN = 79;
@@ -63,7 +63,7 @@ const PRICE_SECONDS = 10;
 const PRICE_SWING = 0.02;
 const TWO_POW_32 = 4_294_967_296;
 
-/** The simulated chain in time: seeded traffic, finality, and the faults that only a node has. */
+/** The simulated chain over time: seeded traffic, finality, and the faults of a node. */
 export class SolanaNetwork implements SolanaControl {
   readonly chain: Chain;
   private readonly seed: number;
@@ -97,7 +97,7 @@ export class SolanaNetwork implements SolanaControl {
     this.catchUp();
   }
 
-  /** The second up to which everything is final; what was due until then is executed first. */
+  /** The second up to which everything is final, after executing the transfers that were due. */
   catchUp(): number {
     const target = this.nowSecond() - this.finalitySeconds;
     this.playedSecond = Math.max(this.playedSecond, target - MAX_CATCH_UP_SECONDS);
@@ -152,7 +152,7 @@ export class SolanaNetwork implements SolanaControl {
       return { signature: done.signature };
     }
     if (this.hasTraffic)
-      throw new SimControlError(409, 'has_traffic', 'with traffic its signature is not known before');
+      throw new SimControlError(409, 'has_traffic', 'with traffic, its signature is not known in advance');
     this.queue.push({ second, execute: (at) => void this.chain.execute({ second: at, ...execution }) });
     return { signature: this.chain.signatureAt(this.chain.transactions.length + this.queue.length - 1) };
   }
@@ -191,21 +191,21 @@ export class SolanaNetwork implements SolanaControl {
     return sums;
   }
 
-  /** The failure that this call meets; counts it. */
+  /** The failure of this call, if any; it then counts as used. */
   takeFailure(method: string): RpcFailure | undefined {
     const found = this.failures.find(({ failure, left }) => left > 0 && failure.method === method);
     if (found) found.left -= 1;
     return found?.failure;
   }
 
-  /** Whether this `getTransaction` finds nothing, whatever there is. */
+  /** Whether this `getTransaction` is hidden. */
   takeHidden(): boolean {
     if (this.hidden === 0) return false;
     this.hidden -= 1;
     return true;
   }
 
-  /** What Jupiter says of a mint: undefined when it has no reliable price, or does not know it. */
+  /** Jupiter's price of a mint; undefined without a reliable price, or for an unknown mint. */
   priceOf(mint: string): { usd: number; blockId: number; decimals: number } | undefined {
     const token = this.all.find((each) => each.mint === mint);
     const override = this.prices.get(mint);

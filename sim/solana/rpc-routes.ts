@@ -7,7 +7,7 @@ import { parsedTransaction, signatureRow, tokenAccountRow } from './wire.ts';
 const MAX_SIGNATURES = 1_000;
 const MAX_BATCH = 10;
 
-/** A call that the node refuses; the answer's status is 200 all the same, unless a failure sets another one. */
+/** A call that the node refuses; the status of the answer is 200, unless a failure sets another one. */
 class RpcRefusal extends Error {
   readonly code: number;
   readonly status: number;
@@ -102,7 +102,7 @@ function listSignatures(network: SolanaNetwork, [address, config]: readonly unkn
   const newestFirst = [...network.chain.naming(keyOf(address))].reverse();
   const upper = typeof before === 'string' ? indexOf(network, before) : Number.POSITIVE_INFINITY;
   const lower = typeof until === 'string' ? (indexOf(network, until) ?? -1) : -1;
-  // A `before` that is not known: nothing, as from a node that has not come so far.
+  // An unknown `before` gives no rows, like a node that has not reached it.
   if (upper === undefined) return [];
   const found = newestFirst.filter(({ index }) => index < upper && index > lower);
   return found.slice(0, Number(limit)).map(signatureRow);

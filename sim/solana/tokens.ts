@@ -5,7 +5,7 @@ export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 export const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 export const SOL_MINT = 'So11111111111111111111111111111111111111112';
-/** What keeps a token account alive, in lamports. */
+/** The rent of a token account, lamports. */
 export const RENT_LAMPORTS = 2_039_280n;
 
 /** A token of the simulated chain; without `usd` Jupiter has no reliable price for it. */
@@ -22,7 +22,7 @@ const ADDRESS_DOMAIN = 71;
 const WORDS_OF_A_KEY = 8;
 const WORDS_OF_A_SIGNATURE = 16;
 
-/** A made-up public key, the same for the same arguments. */
+/** A made-up public key, the same for equal arguments. */
 export function addressOf(...key: readonly number[]): string {
   return encodeBase58(Buffer.from(hashHex(WORDS_OF_A_KEY, ADDRESS_DOMAIN, ...key), 'hex'));
 }
@@ -31,7 +31,7 @@ export function signatureOf(...key: readonly number[]): string {
   return encodeBase58(Buffer.from(hashHex(WORDS_OF_A_SIGNATURE, ADDRESS_DOMAIN + 1, ...key), 'hex'));
 }
 
-/** The tokens there are: of both programs, one without a price, one that cannot be divided. */
+/** The tokens of the chain: of both programs, one without a price, one without decimals. */
 export function tokensOf(seed: number): readonly SimToken[] {
   const made = (no: number, token: Omit<SimToken, 'mint'>): SimToken => ({ mint: addressOf(seed, 1, no), ...token });
   return [

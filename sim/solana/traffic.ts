@@ -5,10 +5,10 @@ import { addressOf, type SimToken, SOL_MINT } from './tokens.ts';
 const TRAFFIC_DOMAIN = 73;
 const SOL = 1_000_000_000n;
 const PEOPLE = 4;
-/** One second in so many has a transaction. */
+/** Mean seconds per transaction. */
 const SECONDS_PER_TRANSACTION = 4;
 
-/** Who lives on the chain: people with some of everything, and a pool that everybody swaps with. */
+/** The accounts of the chain: people with some of every token, and a pool for swaps. */
 export interface Population {
   readonly people: readonly string[];
   readonly pool: string;
@@ -44,7 +44,7 @@ const KINDS: readonly Kind[] = [
   'mention',
 ];
 
-/** The newest version that traffic uses, and how many transactions in a million have it. */
+/** The newest version of the traffic, and its share in millionths. */
 export interface NewestVersion {
   readonly version: 1 | 2;
   readonly perMillion: number;
@@ -54,7 +54,7 @@ export interface NewestVersion {
 export const NEWEST_VERSION: NewestVersion = { version: 1, perMillion: 400_000 };
 const MAX_PRIORITY_FEE = 10;
 
-/** What happens in one second: a pure function of the seed, the second and the balances. At most one transaction. */
+/** Plays one second: a pure function of the seed, the second and the balances. At most one transaction. */
 export function playSecond(
   chain: Chain,
   { people, pool }: Population,
@@ -74,7 +74,7 @@ function versionBy(draw: number, { version, perMillion }: NewestVersion): Transa
   return draw % 2 === 0 ? 0 : 'legacy';
 }
 
-/** One random transaction; none where the person it falls to has nothing left for it. */
+/** One random transaction; none when the chosen person has too little left. */
 export function play(
   chain: Chain,
   { people, pool }: Population,
@@ -129,7 +129,7 @@ export function play(
           return account && steps.close(account, person);
         }
         case 'fresh': {
-          // Made, used and closed within the transaction: it is in neither list of balances.
+          // Opened, used and closed within the transaction: it is in neither list of balances.
           const account = steps.create(person, person, solOf(tokens));
           steps.wrap(person, account, lamports);
           return steps.close(account, person);

@@ -3,7 +3,7 @@ import { RENT_LAMPORTS, SOL_MINT, TOKEN_PROGRAM } from './tokens.ts';
 
 type Wire = Record<string, unknown>;
 
-/** An integer of the smallest unit as the node writes it: text three ways. */
+/** An amount in the smallest unit in the three notations of the node. */
 function uiAmount(amount: bigint, decimals: number): Wire {
   const digits = amount.toString().padStart(decimals + 1, '0');
   const text = decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
@@ -38,7 +38,7 @@ export function signatureRow(transaction: Transaction): Wire {
 }
 
 /**
- * `getTransaction` in `jsonParsed`: the account list holds what lookup tables loaded. The answer names its version only to
+ * `getTransaction` in `jsonParsed`: the account list includes the accounts of lookup tables. The answer contains its version only for
  * clients that declare the highest one they know.
  */
 export function parsedTransaction(transaction: Transaction, showsVersion = true): Wire {

@@ -4,11 +4,11 @@ import { type Market, UNITS } from '../world/market.ts';
 const LOWEST = 20_000;
 const JUMP_PER_MILLION = 15_000;
 
-/** Moves what traders believe a market is worth: a bounded random walk in millionths with rare jumps. */
+/** Changes the traders' estimate of a market's value: a bounded random walk in millionths with rare jumps. */
 export function moveBelief(market: Market, elapsedSeconds: number, random: RandomStream): void {
   const step = drawStep(market, elapsedSeconds, random);
   const moved = market.fundamental + step;
-  // Reflecting keeps the walk inside without piling up at the edge.
+  // Reflection keeps the walk inside without an accumulation at the edge.
   const reflected = moved < LOWEST ? 2 * LOWEST - moved : moved > UNITS - LOWEST ? 2 * (UNITS - LOWEST) - moved : moved;
   market.fundamental = Math.min(UNITS - LOWEST, Math.max(LOWEST, reflected));
 }
@@ -45,7 +45,7 @@ export function setGroupBelief(market: Market, siblings: readonly Market[], fund
 
 function drawStep(market: Market, elapsedSeconds: number, random: RandomStream): number {
   const scale = integerRoot(Math.min(elapsedSeconds, 3600) * 100);
-  // 77 is the root of 60 s on the same scale, so the volatility reads "in a minute".
+  // 77 is the root of 60 s on the same scale, so the volatility is a value per minute.
   const reach = Math.max(1, Math.floor((market.spec.volatility * scale) / 77));
   const step = random.between(-reach, reach);
   return random.chance(JUMP_PER_MILLION) ? step * 6 : step;

@@ -42,7 +42,7 @@ interface Quote {
 function quote({ market, random, submit, owner, bid, ask = bid + 1, step, levels, shares }: Quote): void {
   for (let level = 0; level < levels; level += 1) {
     const size = random.between(Math.floor(shares / 4), shares) * (level + 1) * UNITS + random.below(100) * SIZE_STEP;
-    // Two equal orders behind each other: one taker who eats both prints two exactly equal rows.
+    // Two equal orders one after the other: a taker that fills both prints two exactly equal rows.
     const isSplit = level === 0 && random.chance(250_000);
     for (const yesBid of [true, false]) {
       const yesTicks = yesBid ? bid - level * step : ask + level * step;
@@ -61,7 +61,7 @@ function quote({ market, random, submit, owner, bid, ask = bid + 1, step, levels
   }
 }
 
-/** An ask is as often a purchase of the second outcome as a sale of the first: the book cannot tell. */
+/** An ask is equally often a purchase of the second outcome and a sale of the first: the book cannot distinguish them. */
 function makerOrder(
   market: Market,
   owner: number,

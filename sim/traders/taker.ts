@@ -8,7 +8,7 @@ const BOUGHT_STEP = UNITS / 10_000;
 const SLIPPAGE_TICKS = 4;
 const MAX_RETAIL_ORDERS = 12;
 
-/** One retail trader acts: mostly takes what is offered, sometimes leaves an order in the book. */
+/** One action of a retail trader: usually takes an offer, sometimes leaves an order in the book. */
 export function actAsRetail(
   market: Market,
   retailOrders: number[],
@@ -32,7 +32,7 @@ export function actAsRetail(
   if (order !== undefined) submit(order);
 }
 
-/** Leans towards the belief, so that takers push a stale book to where it should be. */
+/** Tends towards the belief, so that takers move a stale book towards it. */
 function drawIntent(market: Market, random: RandomStream): Intent {
   const { bestBid, bestAsk } = market.book;
   const middle = bestBid !== undefined && bestAsk !== undefined ? bestBid + bestAsk : undefined;

@@ -14,13 +14,13 @@ export function formatScaled(units: number, scale: number): string {
   return fraction === '' ? `${sign}${whole}` : `${sign}${whole}.${fraction}`;
 }
 
-/** The CLOB writes `last_trade_price` in a book with three decimals whatever the tick: `0.430`. */
+/** The CLOB writes `last_trade_price` in a book with three decimals for every tick size: `0.430`. */
 export function formatThreeDecimals(ticks: number, ticksPerUnit: number): string {
   const [whole = '0', fraction = ''] = formatScaled(ticks, ticksPerUnit).split('.');
   return `${whole}.${fraction.padEnd(3, '0')}`;
 }
 
-/** Parses plain decimal text into `units` of `1/scale`; undefined when it is not a number on that grid. */
+/** Parses plain decimal text into `units` of `1/scale`; undefined for text that is not a number on that grid. */
 export function parseScaled(text: string, scale: number): number | undefined {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(text.trim());
   if (match === null) return undefined;

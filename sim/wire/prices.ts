@@ -1,7 +1,7 @@
 import type { Market } from '../world/market.ts';
 import { formatScaled } from './decimal-text.ts';
 
-/** What the venue shows as the price: the middle, unless the spread is over 0.10, then the last trade. */
+/** The venue's displayed price: the midpoint, or with a spread over 0.10 the last trade. */
 const WIDEST_SPREAD_PERCENT = 10;
 
 export interface TokenQuote {
@@ -19,7 +19,7 @@ export function tokenQuote(market: Market, outcomeIndex: number): TokenQuote {
   };
 }
 
-/** Twice the shown price of the first outcome in ticks (a middle may fall between two ticks). */
+/** Twice the displayed price of the first outcome in ticks (a midpoint may be between two ticks). */
 export function shownDoubleTicks(market: Market): number | undefined {
   const { bestBid, bestAsk } = market.book;
   const last = market.lastYesTicks;
@@ -39,14 +39,14 @@ export function outcomePrices(market: Market): [string, string] | undefined {
   return [formatScaled(double, grid), formatScaled(grid - double, grid)];
 }
 
-/** The middle of one outcome's book as text; none when a side is empty. */
+/** The midpoint of one outcome's book as text; undefined when a side is empty. */
 export function midpointText(market: Market, outcomeIndex: number): string | undefined {
   const { bid, ask } = tokenQuote(market, outcomeIndex);
   if (bid === undefined || ask === undefined) return undefined;
   return formatScaled(bid + ask, 2 * market.spec.ticksPerUnit);
 }
 
-/** Ask minus bid as text; none when a side is empty. */
+/** Ask minus bid as text; undefined when a side is empty. */
 export function spreadText(market: Market, outcomeIndex: number): string | undefined {
   const { bid, ask } = tokenQuote(market, outcomeIndex);
   if (bid === undefined || ask === undefined) return undefined;

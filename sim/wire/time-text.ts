@@ -1,4 +1,4 @@
-/** The venue's three ways to write a time. */
+/** The venue's three formats of a time. */
 
 /** `2026-07-02T20:43:26Z`. */
 export function isoSeconds(second: number): string {

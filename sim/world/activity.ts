@@ -6,10 +6,10 @@ export interface Activity {
   readonly ordersPerMillion: number;
 }
 
-/** A market-second costs nothing, an order does: about so many keep the start under two seconds. */
+/** The cost of the start depends on orders, not on market-seconds: this number keeps it under two seconds. */
 const HISTORY_ORDERS = 12_000;
 
-/** How busy an average market is. The history is thinned, so that it costs the same for many markets or hours. */
+/** The activity of an average market. The history is thinned, so that its cost does not grow with markets or hours. */
 export function activityOf(time: 'history' | 'live', options: WorldOptions): Activity {
   if (time === 'live') {
     return {

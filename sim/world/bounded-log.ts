@@ -23,7 +23,7 @@ export class BoundedLog<T> {
     return this.items.length - this.head;
   }
 
-  /** Appends, and returns the entry that had to go, if any. */
+  /** Appends, and returns the dropped entry, if any. */
   push(item: T): T | undefined {
     this.items.push(item);
     return this.length > this.capacity ? this.shift() : undefined;

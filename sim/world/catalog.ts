@@ -2,7 +2,7 @@ import { hashWord, RandomStream } from '../random.ts';
 import { conditionIdOf, eventIdOf, gammaIdOf, negRiskIdOf, tokenIdOf } from './identity.ts';
 import { NEG_RISK_ANSWERS, plainQuestion, slugOf } from './questions.ts';
 
-/** What never changes about a market. Seconds are epoch seconds, prices millionths of a dollar. */
+/** The constant facts of a market. Seconds are epoch seconds, prices millionths of a dollar. */
 export interface MarketSpec {
   readonly no: number;
   readonly eventNo: number;
@@ -24,7 +24,7 @@ export interface MarketSpec {
   readonly startFundamental: number;
   /** Largest move of the belief in a minute, in millionths. */
   readonly volatility: number;
-  /** How busy it is: 1000 is the average market. */
+  /** Activity: 1000 is the average market. */
   readonly activity: number;
   readonly hasTraders: boolean;
 }
@@ -42,11 +42,11 @@ export interface EventSpec {
 
 export interface CatalogPlan {
   readonly seed: number;
-  /** How many markets exist from the start or are planned, the rolling series not counted. */
+  /** The number of existing and planned markets, without the rolling series. */
   readonly markets: number;
   readonly liveMarkets: number;
   readonly historyStartSecond: number;
-  /** Markets older than the history are older than this too. */
+  /** Markets older than the history are also older than this. */
   readonly oldestSecond: number;
   readonly nowSecond: number;
 }
@@ -132,7 +132,7 @@ function addPlainMarket(catalog: Catalog, plan: CatalogPlan, no: number): void {
     volatility: random.between(1500, 9000),
     activity: random.pick([150, 400, 1000, 1000, 1500, 3000]),
     hasTraders: no < plan.liveMarkets,
-    // Spelled out: a spread costs more than everything else here in a catalog of 100,000.
+    // Written out: a spread is the largest cost in a catalog of 100,000.
     createdSecond: life.createdSecond,
     endSecond: life.endSecond,
     stopSecond: life.stopSecond,

@@ -1,10 +1,10 @@
 import type { RandomStream } from '../random.ts';
 import type { Market } from './market.ts';
 
-/** Some markets that have traded for days before the history begins, which is played second by second, does. */
+/** Some markets that trade for days before the history begins, which is simulated second by second. */
 export interface DeepHistory {
   readonly markets: number;
-  /** Prints of each of them, at least. */
+  /** The minimum of prints of each of them. */
   readonly prints: number;
   readonly seconds: number;
 }
@@ -14,12 +14,12 @@ interface DeepDesk {
   readonly random: RandomStream;
 }
 
-/** A trader does not always find someone: after so many tries the market is left alone until its next turn. */
+/** A trader may find no counterparty: after this many attempts the market is skipped until its next turn. */
 const MAX_TRIES = 20;
 
 /**
  * Trades on the first markets that were open all the time, evenly over the deep past and never backwards in time.
- * `act` is one trader's turn on one market at that second.
+ * `act` is one turn of a trader on one market at that second.
  */
 export function playDeepHistory<D extends DeepDesk>(
   deep: DeepHistory,

@@ -9,10 +9,10 @@ const STRONG_SHARES = 250_000;
 const PRINT_SHARES = 25;
 
 /**
- * Pushes a market to a price with real orders: an aggressor sweeps everything on the way, prints one trade at exactly
- * `tokenTicks` of the outcome, and a strong maker quotes one tick around it. Random traders stay away from the market
- * until `holdSeconds` have passed; then the belief stands at that price and trading goes on from there.
- * Returns how many fills it took.
+ * Moves a market to a price with real orders: an aggressor sweeps all levels up to it, prints one trade at exactly
+ * `tokenTicks` of the outcome, and a strong maker quotes one tick around it. Random traders skip the market
+ * until `holdSeconds` have passed; then the belief is at that price and trading continues from there.
+ * Returns the number of fills.
  */
 export function forcePrice(
   world: World,
@@ -29,7 +29,7 @@ export function forcePrice(
     if (ticks < 1 || ticks >= grid) return;
     world.submit(market, { owner, intent: { outcomeIndex, side }, ticks, size: shares * UNITS, remainder });
   };
-  // Buying reaches asks at or under the price, selling bids at or over it: only one of the two finds anything.
+  // A buy reaches asks at or under the price, a sale bids at or over it: only one of the two matches.
   send(AGGRESSOR, 'BUY', tokenTicks, SWEEP_SHARES, 'drop');
   send(AGGRESSOR, 'SELL', tokenTicks, SWEEP_SHARES, 'drop');
   send(STRONG_MAKER, 'SELL', tokenTicks, PRINT_SHARES, 'rest');

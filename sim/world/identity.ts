@@ -21,7 +21,7 @@ export function questionIdOf(seed: number, marketNo: number): string {
   return `0x${hashHex(8, seed, DOMAIN.question, marketNo)}`;
 }
 
-/** The id that the markets of one negative-risk event share; its last byte is 00 as on chain. */
+/** The common id of the markets of one negative-risk event; its last byte is 00 as on chain. */
 export function negRiskIdOf(seed: number, eventNo: number): string {
   return `0x${hashHex(8, seed, DOMAIN.group, eventNo).slice(0, 62)}00`;
 }
@@ -66,7 +66,7 @@ const NOUNS = [
 ];
 const HANDLES = ['baguette', 'moose', 'tidewater', 'quant', 'otter', 'parlay', 'granite', 'sundial', 'kite', 'walnut'];
 
-/** A proxy wallet and its public names; a fifth of them never chose a name. */
+/** A proxy wallet and its public names; a fifth of the wallets have no chosen name. */
 export function walletOf(seed: number, walletNo: number): Wallet {
   const word = hashWord(seed, DOMAIN.name, walletNo);
   const named = word % 5 !== 0;

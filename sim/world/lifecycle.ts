@@ -3,7 +3,7 @@ import { type Market, UNITS } from './market.ts';
 const DISPUTE_AFTER_SECONDS = 60;
 const DISPUTE_SECONDS = 60;
 
-/** Moves a market to the phase its plan says for this second: scheduled, open, proposed (disputed), resolved. */
+/** Sets the planned phase of a market at this second: scheduled, open, proposed (disputed), resolved. */
 export function advancePhase(market: Market, second: number, siblingsOf: (market: Market) => readonly Market[]): void {
   const { createdSecond, isDisputed } = market.spec;
   const { stopSecond, resolveSecond } = market;

@@ -89,7 +89,7 @@ class LiveEntry implements GammaEntry {
   }
 }
 
-/** Markets enter the indexes when they begin, and never leave; one that vanished is passed over. */
+/** Markets enter the indexes when they begin, and never leave; vanished ones are skipped. */
 class LiveGamma implements GammaSource {
   private readonly world: World;
   private readonly list: LiveEntry[] = [];
@@ -125,7 +125,7 @@ class LiveGamma implements GammaSource {
   byTokenId(tokenId: string): LiveEntry | undefined {
     return this.listed(this.tokens, tokenId);
   }
-  /** Whether the venue lists it or not: what it printed stays. */
+  /** Includes unlisted markets, because their prints remain. */
   marketNo(conditionId: string): number | undefined {
     this.index();
     return this.conditions.get(conditionId)?.rank;

@@ -14,7 +14,7 @@ export interface TokenLast {
   readonly side: TradeSide;
 }
 
-/** What anyone wants from the book: a side, a price in the words of one outcome, and who asks. */
+/** A request to the book: a side, a price on the axis of one outcome, and the trader. */
 export interface MarketOrder {
   readonly owner: number;
   readonly intent: Intent;
@@ -24,31 +24,31 @@ export interface MarketOrder {
   readonly remainder: 'rest' | 'drop';
 }
 
-/** A forced level: traders stay away until `untilSecond`, so the price is what the test asked for. */
+/** A forced level: traders skip the market until `untilSecond`, so that it keeps the requested price. */
 export interface Pin {
   readonly ticks: number;
   untilSecond: number;
 }
 
-/** One binary market: a single book on the axis of its first outcome, and what can be told from its trades. */
+/** One binary market: a single book on the axis of its first outcome, and figures from its trades. */
 export class Market {
   readonly spec: MarketSpec;
   readonly event: EventSpec;
   phase: MarketPhase = 'scheduled';
-  /** Belief of the traders in the first outcome, in millionths. */
+  /** The traders' belief in the first outcome, in millionths. */
   fundamental: number;
   winner: 0 | 1 | undefined;
   closedSecond: number | undefined;
-  /** When trading stops and the outcome stands: the plan's, until someone decides otherwise. Undefined: never. */
+  /** The end of trading, when the outcome is known: the planned time, unless a control changes it. Undefined: never. */
   stopSecond: number | undefined;
   resolveSecond: number | undefined;
-  /** Trading is suspended by hand; the market is open all the same. */
+  /** A control suspended trading; the market stays open. */
   isHalted = false;
-  /** Why it is suspended: Gamma shows one of these flags and goes on to say that it takes orders. */
+  /** The reason of the suspension: Gamma shows one of these flags and still reports that it accepts orders. */
   withdrawn: 'inactive' | 'archived' | undefined;
-  /** When it was last suspended or let go on, epoch seconds. */
+  /** The last start or end of a suspension, epoch seconds. */
   haltSecond: number | undefined;
-  /** The venue does not list it and knows nothing of its id; what it printed stays. */
+  /** The venue neither lists it nor knows its id; its prints remain. */
   isVanished = false;
   pin: Pin | undefined;
   volumeMicroUsd = 0;
@@ -60,7 +60,7 @@ export class Market {
   staleAsk: number | undefined;
   private seenVersion = 0;
   private changedMs: number;
-  // Made on first use: in a large catalog most markets never need them.
+  // Created on first use: in a large catalog most markets never need them.
   private ownBook: OrderBook<Intent> | undefined;
   private ownVolume: RollingVolume | undefined;
 
@@ -92,12 +92,12 @@ export class Market {
     return this.phase !== 'scheduled' && !this.isVanished;
   }
 
-  /** Milliseconds of the last change of the book; moves in lockstep with the book's version. */
+  /** Milliseconds of the last change of the book; changes together with the book's version. */
   get changedAtMs(): number {
     return this.changedMs;
   }
 
-  /** Sends an order in outcome words to the book on the first outcome's axis. */
+  /** Sends an order on an outcome's axis to the book on the first outcome's axis. */
   order(order: MarketOrder, second: number): Placement<Intent> {
     const { outcomeIndex, side } = order.intent;
     const placement = this.book.place({
@@ -117,7 +117,7 @@ export class Market {
     return outcomeIndex === 0 ? ticks : this.spec.ticksPerUnit - ticks;
   }
 
-  /** Notes that the book changed in this second. */
+  /** Records a change of the book in this second. */
   touch(second: number): void {
     if (this.book.version === this.seenVersion) return;
     this.seenVersion = this.book.version;
@@ -127,7 +127,7 @@ export class Market {
     this.staleAsk = this.book.bestAsk ?? this.staleAsk;
   }
 
-  /** Notes a change of phase. */
+  /** Records a change of phase. */
   touchPhase(second: number): void {
     this.changedMs = Math.max(this.changedMs, second * 1000);
     this.seenVersion = this.book.version;

@@ -32,7 +32,7 @@ const TEAMS = ['Northport', 'Riverton', 'Stonebridge', 'Ashford', 'Lakemont', 'W
 
 const DAY_NAME = new Intl.DateTimeFormat('en-US', { month: 'long', day: 'numeric', year: 'numeric', timeZone: 'UTC' });
 
-/** A made-up question; about one in six names two sides instead of yes and no. */
+/** A generated question; about one in six has two named sides instead of yes and no. */
 export function plainQuestion(
   no: number,
   random: RandomStream,

@@ -5,8 +5,8 @@ import { Market } from './market.ts';
 const QUIET_DOMAIN = 41;
 
 /**
- * The market to show: itself when it has traders, else a copy with opening quotes that depend on the seed alone, made
- * for this one look and thrown away, so that a catalog of 100,000 markets costs no books.
+ * The market to show: itself when it has traders, else a temporary copy with opening quotes that depend on the seed alone,
+ * so that a catalog of 100,000 markets needs no books.
  */
 export function visibleMarket(market: Market, seed: number): Market {
   if (market.spec.hasTraders) return market;

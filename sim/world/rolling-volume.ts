@@ -24,7 +24,7 @@ export class RollingVolume {
     return this.sum;
   }
 
-  /** The last price `secondsAgo` before `second`, the first ever when the market is younger; none before a trade. */
+  /** The last price `secondsAgo` before `second`, the first price of a younger market; undefined before a trade. */
   ticksBefore(second: number, secondsAgo: number): number | undefined {
     if (this.firstTicks === undefined) return undefined;
     this.advance(second);

@@ -15,19 +15,19 @@ export const MARKET_ACTIONS = [
 ] as const;
 
 /**
- * What can be decided about a market by hand. `halt` suspends trading and `unhalt` ends that; `deactivate` and `archive` suspend
- * it too, under the flag that Gamma has for each, while `acceptingOrders` stays true; `vanish` takes it off the
- * venue, by every listing and by id, until `return` (its prints stay, and nothing trades meanwhile); `close` ends trading
- * now, whatever was planned, and `resolve` settles it, closing it first when need be. Resolving again corrects the winner.
+ * The manual actions on a market. `halt` suspends trading and `unhalt` ends that; `deactivate` and `archive` suspend
+ * it too, under the flag that Gamma has for each, while `acceptingOrders` stays true; `vanish` removes it from every
+ * listing and look-up until `return` (its prints remain, and it does not trade meanwhile); `close` ends trading
+ * now, regardless of the plan, and `resolve` settles it, closing it first if necessary. A second `resolve` corrects the winner.
  */
 export type MarketAction = (typeof MARKET_ACTIONS)[number];
 
 const WITHDRAWN = { halt: undefined, unhalt: undefined, deactivate: 'inactive', archive: 'archived' } as const;
 
-/** Further than any run gets: closed by hand, it waits for a hand to resolve it. */
+/** Later than the end of any run: a manually closed market waits for a manual resolution. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** Does it, as of the simulated second that runs. @throws SimControlError when the market is in no state for it. */
+/** Performs it in the current simulated second. @throws SimControlError when the market's state does not allow it */
 export function steerMarket(world: World, market: Market, action: MarketAction, winner: 0 | 1 | undefined): void {
   switch (action) {
     case 'halt':
@@ -68,7 +68,7 @@ function end(world: World, market: Market, winner: 0 | 1 | undefined): void {
   market.winner = winner ?? market.winner;
 }
 
-/** Seen as a settlement of this second, or nobody would look at it again. */
+/** Counts as a settlement of this second, because pollers skip older ones. */
 function correct(world: World, market: Market, winner: 0 | 1 | undefined): void {
   market.winner = winner ?? market.winner;
   market.closedSecond = world.second;

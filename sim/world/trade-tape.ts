@@ -2,7 +2,7 @@ import { BoundedLog } from './bounded-log.ts';
 
 export type TradeSide = 'BUY' | 'SELL';
 
-/** What a trader asked for, in the words of the outcome token it named. */
+/** A trader's request, on the axis of the outcome token that it names. */
 export interface Intent {
   readonly outcomeIndex: 0 | 1;
   readonly side: TradeSide;
@@ -24,7 +24,7 @@ export interface Trade {
   readonly makerIntent: Intent;
 }
 
-/** Every fill in the order it happened, bounded overall and per market; the oldest go first. */
+/** Every fill in order, limited overall and per market; the oldest are dropped first. */
 export class TradeTape {
   private readonly all: BoundedLog<Trade>;
   private readonly byMarket = new Map<number, BoundedLog<Trade>>();
@@ -43,7 +43,7 @@ export class TradeTape {
     return this.all.nextIndex;
   }
 
-  /** How many trades are kept now. */
+  /** The number of kept trades. */
   get length(): number {
     return this.all.length;
   }

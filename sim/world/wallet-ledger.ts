@@ -15,13 +15,13 @@ export interface WalletActivity {
   readonly size: number;
   readonly cash: number;
   readonly market?: Market;
-  /** Of a trade. */
+  /** Trades only. */
   readonly intent?: Intent;
-  /** Of a trade, in ticks of the outcome it names. */
+  /** Trades only, in ticks of the outcome. */
   readonly ticks?: number;
 }
 
-/** What a wallet holds of one outcome, in millionths of a share. */
+/** A wallet's holding of one outcome, in millionths of a share. */
 export interface WalletPosition {
   readonly market: Market;
   readonly outcomeIndex: 0 | 1;
@@ -34,14 +34,14 @@ const LEDGER_DOMAIN = 41;
 const KEPT_ROWS = 5_000;
 const DEPOSIT_EVERY_SECONDS = 900;
 const REDEEMED_AFTER_SECONDS = 5;
-/** Running numbers of transactions that are no orders. */
+/** Sequence numbers of transactions that are not orders. */
 const FIRST_DEPOSIT_NO = 1_000_000_000;
 const FIRST_REDEMPTION_NO = 2_000_000_000;
 
 /**
- * What each wallet did and holds, kept from the tape: nobody here has money troubles. Who sells what it has not splits cash into
- * both outcomes first, in the same transaction; now and then a fill is told as two equal rows; what won is redeemed soon after
- * the market resolved, what lost is gone with it; and every quarter of an hour somebody deposits.
+ * The actions and holdings of each wallet, from the tape; cash is unlimited. A seller without shares first splits cash into
+ * both outcomes, in the same transaction; some fills are reported as two equal rows; winning shares are redeemed soon after
+ * the resolution, and losing ones disappear with them; every quarter of an hour some wallet deposits.
  */
 export class WalletLedger {
   private readonly world: World;
@@ -57,7 +57,7 @@ export class WalletLedger {
     for (let no = AGGRESSOR; no < FIRST_RETAIL + RETAIL_WALLETS; no += 1) this.numbers.set(this.wallet(no).address, no);
   }
 
-  /** Everything this address did, oldest first; nothing for a stranger. */
+  /** Every action of this address, oldest first; empty for an unknown address. */
   activity(address: string): { wallet: Wallet; rows: readonly WalletActivity[] } | undefined {
     const no = this.numbers.get(address);
     if (no === undefined) return undefined;
@@ -66,7 +66,7 @@ export class WalletLedger {
     return { wallet: this.wallet(no), rows: rows.sort((a, b) => a.second - b.second) };
   }
 
-  /** Everything this address holds; nothing for a stranger. */
+  /** Every holding of this address; empty for an unknown address. */
   positions(address: string): { wallet: Wallet; rows: readonly WalletPosition[] } | undefined {
     const no = this.numbers.get(address);
     if (no === undefined) return undefined;

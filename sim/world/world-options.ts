@@ -5,12 +5,12 @@ export interface WorldOptions {
   /** The second at which the accelerated history ends and live time begins. */
   readonly nowSecond: number;
   readonly historySeconds: number;
-  /** What some markets traded before that. */
+  /** Earlier trades of some markets. */
   readonly deep: DeepHistory;
   readonly markets: number;
-  /** Only the first so many markets have traders; the others show their opening quotes for ever. */
+  /** Only the first markets, this many, have traders; the others always show their opening quotes. */
   readonly liveMarkets: number;
-  /** Multiplies how often traders act in live time. */
+  /** Multiplies the activity of traders in live time. */
   readonly speed: number;
   /** Length of the rolling up-or-down markets; 0 for none. */
   readonly rollingSeconds: number;

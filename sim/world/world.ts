@@ -20,7 +20,7 @@ interface Desk {
 }
 
 const TRADER_DOMAIN = 31;
-/** Something happens at nearly every turn. */
+/** Nearly every turn produces an action. */
 const BUSY: Activity = { requotesPerMillion: 300_000, ordersPerMillion: 1_000_000 };
 
 /** The whole simulated exchange: a pure function of its options and the number of steps (one simulated second each). */
@@ -59,7 +59,7 @@ export class World {
     return this.stepCount;
   }
 
-  /** Grows whenever anything that can be seen from outside may have changed. */
+  /** Grows with every change that a client could see. */
   get version(): number {
     return this.changeCount;
   }
@@ -94,14 +94,14 @@ export class World {
     }
   }
 
-  /** Moves the clock on without anyone trading, after a pause or a stall of the machine. */
+  /** Advances the clock without trades, after a pause or a stall of the machine. */
   skipTo(second: number): void {
     if (second <= this.clockSecond) return;
     this.clockSecond = second;
     this.changeCount += 1;
   }
 
-  /** Sends an order to a market's book and writes every fill to the tape; returns what the book answered. */
+  /** Sends an order to a market's book and writes every fill to the tape; returns the book's answer. */
   submit(market: Market, order: MarketOrder): Placement<Intent> {
     this.orderCount += 1;
     this.changeCount += 1;
@@ -126,7 +126,7 @@ export class World {
     return placement;
   }
 
-  /** Orders of one second are matched one microsecond after another; the last microsecond takes all that would come after it. */
+  /** Orders of one second are matched one microsecond apart; the last microsecond takes all further orders. */
   private microsOfOrder(): number {
     if (this.matchedSecond !== this.clockSecond) this.matchedInSecond = 0;
     this.matchedSecond = this.clockSecond;
@@ -144,7 +144,7 @@ export class World {
     return found;
   }
 
-  /** Says that something that can be seen from outside was changed by hand. */
+  /** Records a manual change that a client could see. */
   noteChange(): void {
     this.changeCount += 1;
   }
@@ -175,7 +175,7 @@ export class World {
   private startRollingMarket(): void {
     const { rollingSeconds, nowSecond, seed } = this.options;
     if (rollingSeconds <= 0 || this.clockSecond % rollingSeconds !== 0) return;
-    // Older ones would only lengthen the list of closed markets.
+    // Older ones would only extend the list of closed markets.
     if (this.clockSecond < nowSecond - 4 * rollingSeconds) return;
     const { market, event } = rollingMarket(this.catalog, seed, this.clockSecond, rollingSeconds);
     this.open(new Market(market, event));

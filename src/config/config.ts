@@ -8,7 +8,7 @@ import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
 import { parseRedisUrl } from './redis-address.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
 
-/** Bad configuration: `problems` names every variable that is wrong, never its value. */
+/** An invalid configuration. `problems` names every wrong variable, never its value. */
 export class ConfigError extends OddswireError {
   readonly problems: readonly string[];
 
@@ -27,7 +27,7 @@ function isReadableFile(path: string): boolean {
   }
 }
 
-/** Decimal digits only: `0x50`, `1e3` and blanks are typing errors, not numbers. */
+/** Decimal digits only: `0x50`, `1e3` and blanks are probably typing errors. */
 function wholeNumber(min: number, max: number, hint?: string) {
   const message = hint ?? `a whole number from ${min} to ${max}`;
   return z
@@ -56,7 +56,7 @@ const venues = z
   .pipe(z.array(z.enum(VENUE_NAMES, `unknown venue; known: ${VENUE_NAMES.join(', ')}`)).min(1))
   .transform((names) => [...new Set(names)]);
 
-/** A text with a parser of its own: the parser's error is the problem that is shown. */
+/** A text with a parser of its own: the problem shown is the parser's error. */
 function parsedBy<T>(parse: (text: string) => T) {
   return z.string().transform((text, context) => {
     try {
@@ -68,10 +68,11 @@ function parsedBy<T>(parse: (text: string) => T) {
   });
 }
 
-/** `*`, or origins as browsers write them: scheme, host and port, nothing behind. */
+/** `*`, or origins as browsers write them: scheme, host and port, without a path. */
 function parseOrigins(text: string): string[] {
   const origins = [...new Set(list(text))];
-  if (origins.includes('*') && origins.length > 1) throw new Error('* is every origin: name no others beside it');
+  if (origins.includes('*') && origins.length > 1)
+    throw new Error('* allows every origin: list no other origin beside it');
   const isOrigin = (origin: string) =>
     /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
   const wrong = origins.findIndex((origin) => origin !== '*' && !isOrigin(origin));
@@ -79,7 +80,7 @@ function parseOrigins(text: string): string[] {
   return origins;
 }
 
-/** The same for a text that is kept as it is. */
+/** As `parsed`, for a text that is kept unchanged. */
 function checkedBy(parse: (text: string) => unknown) {
   return (text: string, context: z.RefinementCtx) => {
     try {
@@ -154,19 +155,19 @@ const schema = z.object({
   QUOTA_WALLETS: quota,
   RETENTION_TRADES_DAYS: days,
   RETENTION_PRICE_HISTORY_DAYS: days,
-  // A partition a day: many more would slow down every read.
+  // One partition per day: many more would slow down every read.
   RETENTION_BOOK_HISTORY_DAYS: wholeNumber(1, 400),
   RETENTION_OBSERVATIONS_DAYS: wholeNumber(1, 400),
   RETENTION_ATTEMPTS_DAYS: days,
   RETENTION_EVENTS_DAYS: days,
   RETENTION_OPS_ACTIONS_DAYS: days,
-  // Partitions are made two days ahead, and operators are told after three hours without a run.
+  // Partitions are made two days ahead, and an alert fires after three hours without a run.
   MAINTAIN_STORAGE_MS: wholeNumber(1_000, 3_600_000),
   DECIMAL_FORMAT: z.enum(['number', 'string']),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
 
-/** A rule over two variables: with one password for both roles, every login would be an operator. */
+/** A rule over two variables: with one password for both roles, every login would have the role of operator. */
 const wholeSchema = schema.refine(
   ({ OPS_PASSWORD: operator, OPS_VIEWER_PASSWORD: viewer }) => operator === undefined || operator !== viewer,
   { path: ['OPS_VIEWER_PASSWORD'], message: 'must not be the same as OPS_PASSWORD' },
@@ -174,7 +175,7 @@ const wholeSchema = schema.refine(
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Everything a process may know of its environment, parsed once and frozen. */
+/** All settings of a process from its environment, parsed once and frozen. */
 export interface Config {
   readonly http: {
     readonly host: string;
@@ -187,12 +188,12 @@ export interface Config {
   /** The limits per minute of an account without limits of its own. Requests 0: no limit. */
   readonly perMinute: { readonly requests: number; readonly coldReads: number };
   readonly metrics: { readonly host: string; readonly port: number };
-  /** How long the API goes on answering, unready, after it was told to stop. */
+  /** How long the API keeps answering, with readiness off, after the signal to stop. */
   readonly drainDelayMs: number;
   readonly databaseUrl: string;
-  /** The same database past any pooler, for users of a whole session: LISTEN, migrations, the Postgres queues. */
+  /** The same database past any pooler, for uses that need a whole session: LISTEN, migrations, the Postgres queues. */
   readonly databaseDirectUrl: string;
-  /** Whether statements are prepared by name, which a pooler in transaction mode must know how to carry. */
+  /** Whether statements are prepared by name. A pooler in transaction mode must support this. */
   readonly hasPreparedStatements: boolean;
   readonly dataDir: string;
   readonly queues: { readonly redisUrl?: string; readonly prefix: string };
@@ -225,11 +226,11 @@ export interface Config {
     readonly allowCidrs: readonly Cidr[];
     readonly caFile?: string;
   };
-  /** The operator pages; absent means that they are off. */
+  /** The operator pages; absent when they are off. */
   readonly ops?: {
-    /** At least one, and never the same. */
+    /** At least one; the two are never equal. */
     readonly passwords: { readonly operator?: string; readonly viewer?: string };
-    /** Where browsers reach them, without a slash at the end. */
+    /** The address of the pages for browsers, without a slash at the end. */
     readonly publicUrl?: string;
   };
   /** Markets per venue whose books are polled. */

@@ -1,6 +1,6 @@
 /**
- * Database connections of each process, in one place. Beside these a process holds its queue connections (on Postgres: one
- * LISTEN per Worker and six to query with), so one of each process needs about 80 connections: with your own Postgres, `max_connections` of 200 carries two of each.
+ * Database connections of each process. A process also has its queue connections (on Postgres: one LISTEN per Worker and six
+ * for queries), so one of each process needs about 80 connections: `max_connections` of 200 is enough for two of each.
  */
 export const DATABASE_POOL_SIZE = {
   api: 10,
@@ -11,8 +11,9 @@ export const DATABASE_POOL_SIZE = {
 } as const;
 
 /**
- * How long a statement of each process may go without an answer before the server is asked whether it works at it at all; if not, its
- * connection is given up. A client of the API has left soon after. Behind a pooler, where that cannot be asked: a multiple of it.
+ * How long a statement of each process may wait for an answer before the process asks the server whether it works on the statement;
+ * if not, the connection is closed. A client of the API disconnects soon after. Behind a pooler, which cannot answer that question,
+ * the limit is a multiple of it.
  */
 export const DATABASE_SILENCE_MS = {
   api: 8_000,
@@ -22,5 +23,5 @@ export const DATABASE_SILENCE_MS = {
   deliverer: 30_000,
 } as const satisfies Record<keyof typeof DATABASE_POOL_SIZE, number>;
 
-/** After so long without a word the network is asked whether an idle connection is still there; the system's default is two hours. */
+/** After this idle time TCP probes whether a connection is still alive; the default of the system is two hours. */
 export const KEEP_ALIVE_DELAY_MS = 10_000;

@@ -1,6 +1,6 @@
 import { OddswireError } from '../domain/values/errors.ts';
 
-/** A REDIS_URL that cannot be used. The message never repeats any of it: it may hold a password. */
+/** An invalid REDIS_URL. The message never repeats any part of it, because it may contain a password. */
 export class RedisUrlError extends OddswireError {
   constructor(message: string) {
     super('invalid_redis_url', message);
@@ -17,24 +17,24 @@ interface Login {
   readonly password?: string;
 }
 
-/** Where the queues are, when they are in Redis. */
+/** The location of the queues in Redis. */
 export type RedisAddress =
   | (Login & { readonly kind: 'single'; readonly node: RedisNode; readonly db: number; readonly isTls: boolean })
   | (Login & {
       readonly kind: 'sentinel';
-      /** The sentinels, who know which server is the master now. */
+      /** The sentinels, which know the current master. */
       readonly nodes: readonly RedisNode[];
       readonly masterName: string;
       readonly db: number;
       readonly isTls: boolean;
-      /** The sentinels' own login; the other one is the master's. */
+      /** The login of the sentinels; the other login is the master's. */
       readonly sentinelLogin: Login;
     })
   | (Login & { readonly kind: 'cluster'; readonly nodes: readonly RedisNode[]; readonly isTls: boolean });
 
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
-/** What Redis calls a master: no blanks, nothing that would have to be escaped. */
+/** The name of a master in Redis: no blanks and no characters that need escaping. */
 const MASTER_NAME = /^[\w.:-]{1,128}$/;
 const SENTINEL_PARAMETERS: ReadonlySet<string> = new Set(['db', 'sentinelUsername', 'sentinelPassword']);
 
@@ -44,8 +44,8 @@ const FORMS =
   'redis-cluster://[user:password@]host[:port],host[:port], or any of them with rediss for TLS';
 
 /**
- * Reads a REDIS_URL: `redis://`, `redis-sentinel://` (sentinels and the master's name, `?db=`, `?sentinelUsername=` and
- * `?sentinelPassword=`), `redis-cluster://` (some of its nodes; the rest is asked for), each with `rediss` for TLS. User and
+ * Parses a REDIS_URL: `redis://`, `redis-sentinel://` (sentinels and the master's name, `?db=`, `?sentinelUsername=` and
+ * `?sentinelPassword=`), or `redis-cluster://` (some of its nodes, which name the others), each with `rediss` for TLS. User and
  * password may be percent-encoded. @throws RedisUrlError
  */
 export function parseRedisUrl(text: string): RedisAddress {
@@ -61,7 +61,7 @@ export function parseRedisUrl(text: string): RedisAddress {
 
   if (form === '-sentinel') {
     const masterName = decoded(path);
-    if (!MASTER_NAME.test(masterName)) throw new RedisUrlError('no name of a master after the sentinels');
+    if (!MASTER_NAME.test(masterName)) throw new RedisUrlError('the name of a master is missing after the sentinels');
     return {
       kind: 'sentinel',
       ...login,
@@ -104,7 +104,7 @@ function parseNodes(text: string, defaultPort: number): RedisNode[] {
     const match = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/.exec(item.trim());
     const host = match?.[1] ?? match?.[2];
     const port = Number(match?.[3] ?? defaultPort);
-    // Named by position: what stands there by mistake may be a secret.
+    // The error gives only the position: a value in the wrong place may be a secret.
     if (host === undefined || port < 1 || port > 65_535) throw new RedisUrlError(`host ${index + 1} is not host:port`);
     return { host, port };
   });
@@ -118,13 +118,13 @@ function parseDb(text: string): number {
 function refuseUnknown(parameters: URLSearchParams, known: ReadonlySet<string>): void {
   const names = [...parameters.keys()];
   const index = names.findIndex((name, at) => !known.has(name) || names.indexOf(name) !== at);
-  if (index !== -1) throw new RedisUrlError(`parameter ${index + 1} is unknown or there twice`);
+  if (index !== -1) throw new RedisUrlError(`parameter ${index + 1} is unknown or repeated`);
 }
 
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new RedisUrlError('a % that encodes nothing');
+    throw new RedisUrlError('invalid percent-encoding');
   }
 }

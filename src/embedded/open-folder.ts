@@ -2,7 +2,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and its parents passable for other users, independent of the umask: the database of a root user runs
+ * Creates a folder and its parents with access for other users, independent of the umask: the database of a root user runs
  * as another user. Existing folders keep their modes.
  */
 export async function makeOpenFolder(path: string): Promise<void> {

@@ -12,16 +12,16 @@ interface OperatorDatabase {
   close(): Promise<void>;
 }
 
-/** Connections of an operator's command: it works through things one after the other. */
+/** Connections of an operator's command, which works sequentially. */
 const POOL_SIZE = 2;
 
-/** Commands that connected while this process kept the server have this long to finish before it stops. */
+/** The time that commands, connected while this process kept the server, have to finish before it stops. */
 const OTHERS_MS = 10_000;
 
 /**
- * The database that an operator's command speaks to: `databaseUrl`, else the embedded one of `dataDir`, whose server is
- * started for as long as the command runs when it is not running. Nothing is created or migrated.
- * @throws StartupError when it is missing or does not answer: one line that names the address.
+ * The database of an operator's command: `databaseUrl`, else the embedded database of `dataDir`, whose server runs for the
+ * duration of the command if it is not running. Creates and migrates nothing.
+ * @throws StartupError when it is missing or does not answer: one line that names the address
  */
 export async function openOperatorDatabase(options: {
   name: string;
@@ -31,16 +31,16 @@ export async function openOperatorDatabase(options: {
 }): Promise<OperatorDatabase> {
   const { databaseUrl, dataDir } = options;
   if (databaseUrl) return connect(options, databaseUrl, 'the database of DATABASE_URL');
-  const which = `the embedded database in ${dataDir}`;
+  const source = `the embedded database in ${dataDir}`;
   const url = await embeddedUrl(dataDir, options.log);
   try {
-    return await connect(options, url, which);
+    return await connect(options, url, source);
   } catch (error) {
     if (!isRefused(error)) throw error;
   }
-  const server = await start(options, which);
+  const server = await start(options, source);
   try {
-    const { db, close } = await connect(options, server.url, which);
+    const { db, close } = await connect(options, server.url, source);
     return { db, close: () => close().finally(() => letGo(server)) };
   } catch (error) {
     await letGo(server);
@@ -51,21 +51,21 @@ export async function openOperatorDatabase(options: {
 async function connect(
   { name, log }: { name: string; log: Logger },
   databaseUrl: string,
-  which: string,
+  source: string,
 ): Promise<OperatorDatabase> {
   const applicationName = `oddswire-${name}`;
   const dataSource = createDataSource({ databaseUrl, poolSize: POOL_SIZE, applicationName, log });
   try {
     await dataSource.initialize();
   } catch (error) {
-    throw new StartupError(`${which} does not answer: ${reasonOf(error)}`, error);
+    throw new StartupError(`${source} does not answer: ${reasonOf(error)}`, error);
   }
   const db = new Database(dataSource);
   try {
     await ping(db);
   } catch (error) {
     await dataSource.destroy();
-    throw new StartupError(`${which} does not answer: ${reasonOf(error)}`, error);
+    throw new StartupError(`${source} does not answer: ${reasonOf(error)}`, error);
   }
   return { db, close: () => dataSource.destroy() };
 }
@@ -77,15 +77,15 @@ function isRefused(error: unknown): boolean {
   return [code, ...(errors ?? []).map((each) => each.code)].includes('ECONNREFUSED');
 }
 
-async function start({ dataDir, log }: { dataDir: string; log: Logger }, which: string): Promise<EmbeddedPostgres> {
+async function start({ dataDir, log }: { dataDir: string; log: Logger }, source: string): Promise<EmbeddedPostgres> {
   try {
     return await startEmbeddedPostgres({ dataDir, log });
   } catch (error) {
-    throw new StartupError(`${which} does not start: ${reasonOf(error)}`, error);
+    throw new StartupError(`${source} does not start: ${reasonOf(error)}`, error);
   }
 }
 
-/** Stops the server, unless an `npm start` that came meanwhile waits to take it over. */
+/** Stops the server, unless an `npm start` waits to take it over. */
 async function letGo(server: EmbeddedPostgres): Promise<void> {
   if (!(await server.untilUnused(OTHERS_MS))) await server.stop();
 }
@@ -93,13 +93,13 @@ async function letGo(server: EmbeddedPostgres): Promise<void> {
 async function embeddedUrl(dataDir: string, log: Logger): Promise<string> {
   const home = await findClusterHome(dataDir);
   if (home === null) {
-    throw new StartupError(`no database: DATABASE_URL is not set and there is no embedded one in ${dataDir}`);
+    throw new StartupError(`no database: DATABASE_URL is not set and ${dataDir} contains no embedded database`);
   }
   const { port, password } = await keptConnection(home, log);
   return `postgres://${ROLE}:${password}@127.0.0.1:${port}/${ROLE}`;
 }
 
-/** A refused connection has an empty message of its own and its reasons inside. */
+/** The error of a refused connection has an empty message; its reasons are nested. */
 function reasonOf(error: unknown): string {
   const { message, code, errors } = asError(error) as Error & { code?: string; errors?: Error[] };
   return message || errors?.[0]?.message || code || 'no reason given';

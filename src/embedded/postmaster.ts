@@ -9,7 +9,7 @@ import { runAs, SERVER_ENVIRONMENT } from './run-as.ts';
 
 const POLL_MS = 20;
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
-/** After a crash the backends of the old postmaster need a moment to notice. */
+/** After a crash, the backends of the old postmaster need a moment to end. */
 const OLD_BACKENDS_MS = 10_000;
 
 /** The contents of `postmaster.pid`. `status` is `starting`, `ready`, `stopping` or another word of Postgres. */
@@ -19,20 +19,20 @@ export interface Postmaster {
   readonly status: string;
 }
 
-/** The live postmaster of this cluster. A pid file left by a crash counts as none, its pid reused or not. */
+/** The live postmaster of this cluster. The pid file of a crashed server does not count, even with a reused pid. */
 export async function livePostmaster(cluster: ClusterHome): Promise<Postmaster | null> {
   const found = await readPidFile(cluster);
   if (found === null || !(await isRunning(found.pid))) return null;
   if (await servesData(found.pid, cluster)) return found;
-  // Postgres itself would believe a pid that now is another program's, as in a container started anew.
+  // Postgres itself accepts a reused pid of another program, as in a restarted container.
   await rm(pidFile(cluster), { force: true });
   return null;
 }
 
 /**
- * Starts the server on 127.0.0.1 and waits until it takes connections. It is a session of its own: a terminal's
- * Ctrl-C and the end of this process do not reach it.
- * @throws EmbeddedPostgresError with the end of its log.
+ * Starts the server on 127.0.0.1 and waits until it accepts connections. It runs in a session of its own, so a terminal's
+ * Ctrl-C and the end of this process do not stop it.
+ * @throws EmbeddedPostgresError with the end of its log
  */
 export async function startPostmaster(options: {
   cluster: ClusterHome;
@@ -80,7 +80,7 @@ export async function untilReady(
   hasEnded: () => boolean = () => false,
 ): Promise<Postmaster | null> {
   for (;;) {
-    // In this order: one that became ready and then ended must not count as ready.
+    // In this order: a server that became ready and then ended must not count as ready.
     const found = await readPidFile(cluster);
     if (hasEnded() || !(await isRunning(pid))) return null;
     if (found?.pid === pid && found.status === 'ready') return found;
@@ -89,7 +89,7 @@ export async function untilReady(
   }
 }
 
-/** Asks a process to end and waits; false when it is still there after `limitMs`. */
+/** Asks a process to end and waits; false when it still runs after `limitMs`. */
 export async function signalAndWait(pid: number, signal: NodeJS.Signals, limitMs: number): Promise<boolean> {
   try {
     process.kill(pid, signal);
@@ -113,7 +113,7 @@ export async function untilGone(pid: number, limitMs: number): Promise<boolean> 
 function settings(durable: boolean): string[] {
   const values: Record<string, string> = {
     listen_addresses: '127.0.0.1',
-    // A socket's path must be short and reachable; loopback is always there.
+    // A socket's path must be short and reachable; loopback always works.
     unix_socket_directories: '',
     max_connections: '200',
     shared_buffers: durable ? '256MB' : '128MB',
@@ -124,11 +124,11 @@ function settings(durable: boolean): string[] {
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // `log` lets the server's own messages through, not each statement a client got wrong, nor its values.
+    // `log` passes the server's own messages, but neither faulty statements of clients nor their values.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_checkpoints: 'off',
-    // Without fsync a commit costs next to nothing, so it still survives the server being killed, as tests do.
+    // Without fsync a commit is cheap, but still survives a kill of the server, which tests do.
     ...(!durable && {
       fsync: 'off',
       full_page_writes: 'off',
@@ -164,18 +164,18 @@ async function isRunning(pid: number): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  // A zombie that was not reaped yet still answers.
+  // A zombie process still answers signals.
   const status = await procText(pid, 'stat');
   return status === null || !/^\d+ \(.*\) Z/s.test(status);
 }
 
-/** A postmaster works in its data folder; only where /proc is missing does its command line have to do. */
+/** The working directory of a postmaster is its data folder; without /proc, its command line is checked instead. */
 async function servesData(pid: number, cluster: ClusterHome): Promise<boolean> {
   try {
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster.data));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Not ours to look at: not the user our server runs as.
+    // No access: the process belongs to a user other than the server's.
     if (code === 'EACCES' || code === 'EPERM') return false;
     const hasProc = (await procText(process.pid, 'stat')) !== null;
     if (hasProc) return false;

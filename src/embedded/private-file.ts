@@ -4,13 +4,13 @@ import { dirname, resolve } from 'node:path';
 import type { Logger } from '../observe/logger.ts';
 import { makeOpenFolder } from './open-folder.ts';
 
-/** The file's text, or null when it does not exist. A file that other users can read is made private, with a warning. */
+/** The file's text, or null when it does not exist. Makes a file private that other users can read, with a warning. */
 export async function readPrivateFile(path: string, log: Logger): Promise<string | null> {
   try {
     const { mode } = await stat(path);
     if ((mode & 0o077) !== 0) {
       await chmod(path, 0o600);
-      log.warn({ path, mode: (mode & 0o777).toString(8) }, 'others could read a secret; its mode is now 600');
+      log.warn({ path, mode: (mode & 0o777).toString(8) }, 'other users could read a secret file; its mode is now 600');
     }
     return await readFile(path, 'utf8');
   } catch (error) {
@@ -19,7 +19,7 @@ export async function readPrivateFile(path: string, log: Logger): Promise<string
   }
 }
 
-/** Writes a file only its owner can read, in one step: a crash leaves the old text or the new one. */
+/** Writes a file that only its owner can read, in one step: a crash leaves the old text or the new one. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   await makeOpenFolder(dirname(resolve(path)));
   // A random name, opened exclusively: root never writes through a planted link.
@@ -28,7 +28,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   await rename(partial, path);
 }
 
-/** The secret kept in `path`, made by `make` when the file is not there or is empty. */
+/** The secret in `path`; `make` creates a missing or empty file. */
 export async function keptSecret(path: string, make: () => string, log: Logger): Promise<string> {
   const kept = (await readPrivateFile(path, log))?.trim();
   if (kept !== undefined && kept !== '') return kept;

@@ -7,7 +7,7 @@ export interface ProcfileEntry {
 }
 
 const LINE = /^([A-Za-z0-9_-]+)\s*:\s*(\S.*)$/;
-/** A word, or one in quotes. Commands are run without a shell: signals and the channel must reach the process itself. */
+/** A word, or a quoted text. Commands run without a shell, so that signals and the channel reach the process itself. */
 const WORD = /"([^"]*)"|'([^']*)'|([^\s"']+)/g;
 
 /**
@@ -28,6 +28,6 @@ export function parseProcfile(text: string): ProcfileEntry[] {
     if (program === undefined || program === '') throw new ProcfileError(`line ${index + 1} names no program`);
     entries.push({ name, command: [program, ...rest] });
   }
-  if (entries.length === 0) throw new ProcfileError('names no process');
+  if (entries.length === 0) throw new ProcfileError('contains no process');
   return entries;
 }

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import type { Logger } from '../observe/logger.ts';
 import { EmbeddedPostgresError } from '../runtime/errors.ts';
 
-/** The user that a program runs as. Without `ids`: the user of this process. */
+/** The user of a program. Without `ids`: the user of this process. */
 export interface ServerUser {
   readonly name: string;
   readonly ids?: { readonly uid: number; readonly gid: number };
 }
 
-/** How a program ended; `code` is null when a signal ended it or it could not be started. */
+/** The end of a program; `code` is null when a signal ended it or it could not be started. */
 interface Finished {
   readonly code: number | null;
   readonly stdout: string;
@@ -16,10 +16,10 @@ interface Finished {
   readonly stderr: string;
 }
 
-/** The caller's locale and time zone must not shape the cluster. */
+/** The caller's locale and time zone must not affect the cluster. */
 export const SERVER_ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Runs a program to its end, from `/`: the caller's directory may be closed to `user`. Never rejects. */
+/** Runs a program to its end, in `/`, because `user` may have no access to the caller's directory. Never rejects. */
 export function runAs(user: ServerUser, file: string, args: readonly string[]): Promise<Finished> {
   return new Promise((resolve) => {
     const child = spawn(file, args, {
@@ -41,9 +41,9 @@ export function runAs(user: ServerUser, file: string, args: readonly string[]): 
 }
 
 /**
- * Postgres refuses to run as root. There it runs as `postgres` (made when missing), else as `nobody`; everybody else
- * runs it as themselves.
- * @throws EmbeddedPostgresError when root finds no other user to run it as.
+ * The user of the server. Postgres refuses to run as root, so root uses `postgres` (created when missing), else `nobody`; any
+ * other user runs it directly.
+ * @throws EmbeddedPostgresError when root finds no other user
  */
 export async function chooseServerUser(log: Logger): Promise<ServerUser> {
   const uid = process.getuid?.();
@@ -56,7 +56,7 @@ export async function chooseServerUser(log: Logger): Promise<ServerUser> {
   if (await createUser('postgres')) {
     const created = await lookUp('postgres');
     if (created !== null) {
-      log.warn({ user: 'postgres' }, 'made the system user postgres: Postgres refuses to run as root');
+      log.warn({ user: 'postgres' }, 'created the system user postgres: Postgres refuses to run as root');
       return created;
     }
   }

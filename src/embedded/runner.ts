@@ -7,23 +7,23 @@ import { localSecretsKeys } from './local-secrets.ts';
 import { type ProcfileEntry, parseProcfile } from './procfile.ts';
 import { createSupervisor, type Outcome, type SupervisorLimits } from './supervisor.ts';
 
-/** The Procfile's name for the embedded database: started first, stopped last, left out with a DATABASE_URL. */
+/** The Procfile's name of the embedded database: started first, stopped last, skipped with a DATABASE_URL. */
 const DATABASE = 'db';
-/** Companions end after the service that talks to them, the database last. */
+/** Companions end after the service that connects to them; the database ends last. */
 const COMPANION_WAVE = 1;
 const DATABASE_WAVE = 2;
-/** The database ends by itself within 10 s (embedded-postgres.ts); killed, it would leave its server behind. */
+/** The database ends by itself within 10 s (embedded-postgres.ts); a kill would leave its server running. */
 const DATABASE_STOP_MS = 12_000;
-/** Stands in for the URL that is known once the embedded database runs, so that the rest can be checked before. */
+/** A placeholder for the URL that is known once the embedded database runs, so that the other settings can be checked before. */
 const URL_TO_COME = 'postgres://embedded/oddswire';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface RunnerOptions {
-  /** The folder the commands of the Procfile are relative to. */
+  /** The base folder of the commands of the Procfile. */
   readonly root: string;
   readonly procfileText: string;
-  /** Paths in it absolute: the processes run in `root`. */
+  /** Its paths are absolute, because the processes run in `root`. */
   readonly environment: Environment;
   readonly dataDir: string;
   readonly log: Logger;
@@ -45,8 +45,8 @@ interface Plan {
 }
 
 /**
- * Runs the processes of a Procfile until the signal fires or one of them says that it cannot run; resolves when none is
- * left. When it throws, nothing has been started.
+ * Runs the processes of a Procfile until the signal fires or one of them reports a permanent fault; resolves when all have
+ * ended. When it throws, nothing has been started.
  * @throws ConfigError, PortTakenError, ProcfileError
  */
 export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
@@ -75,8 +75,8 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
       servedUrl = url;
       startServices({ ...plan.environment, DATABASE_URL: url });
     } else if (servedUrl !== url) {
-      // Its port was taken while it was down: every process would have to be told.
-      log.error('the embedded database came back at another address; start oddswire again');
+      // Its port was taken while it was down, and the other processes have the old address.
+      log.error('the embedded database restarted at another address; restart oddswire');
       hasMoved = true;
       stop();
     }
@@ -135,7 +135,7 @@ async function preflight(
   };
 }
 
-/** The API's is METRICS_PORT, the others follow in the order of the Procfile; a port in use is passed over. */
+/** The API gets METRICS_PORT, the others the next free ports in the order of the Procfile. */
 async function assignMetricsPorts(
   { metrics }: Config,
   services: readonly ProcfileEntry[],
@@ -153,13 +153,13 @@ async function assignMetricsPorts(
   return ports;
 }
 
-/** An address to connect to for one to listen on. */
+/** The address to connect to for an address to listen on. */
 function reachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** `{type: 'ready', url}`, as the database process says it. */
+/** `{type: 'ready', url}`, the message of the database process. */
 function readyUrl(message: unknown): string | null {
   if (typeof message !== 'object' || message === null || !('type' in message) || !('url' in message)) return null;
   return message.type === 'ready' && typeof message.url === 'string' ? message.url : null;

@@ -1,18 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../domain/values/within.ts';
 import type { Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG } from '../runtime/lifecycle.ts';
 
 /** A process to keep running. */
 export interface ProcessSpec {
   readonly name: string;
-  /** Program and arguments; `node` means the Node that runs us. No shell. */
+  /** Program and arguments; `node` means the Node of this process. No shell. */
   readonly command: readonly [string, ...string[]];
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Processes of a wave are stopped together, lower waves first. Default 0. */
   readonly stopWave?: number;
-  /** How long it may take to stop before it is killed, when not `limits.stopMs`. */
+  /** How long a stop may take before the process is killed; default `limits.stopMs`. */
   readonly stopMs?: number;
 }
 
@@ -21,7 +21,7 @@ export interface SupervisorLimits {
   readonly stopMs: number;
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
-  /** A process that was up this long starts again without delay growth. */
+  /** After this uptime the restart delay is reset. */
   readonly stableAfterMs: number;
 }
 
@@ -42,15 +42,15 @@ interface SupervisorOptions {
   readonly limits?: Partial<SupervisorLimits>;
 }
 
-/** Why everything stopped: asked to, or because a process said that it cannot run. */
+/** The reason of the end: a request, or a process that reported a permanent fault. */
 export interface Outcome {
   readonly fatal?: { readonly name: string };
 }
 
-/** Keeps processes running: a child that ends is started again, with growing delays. */
+/** Keeps processes running: restarts a child that ends, with growing delays. */
 interface Supervisor {
   readonly start: (spec: ProcessSpec) => void;
-  /** Ends everything, wave by wave; later calls join the first. Resolves when no process is left. */
+  /** Ends everything, wave by wave; later calls join the first. Resolves when all processes have ended. */
   readonly stop: () => Promise<void>;
   /** Resolves once everything is stopped. Never rejects. */
   readonly finished: Promise<Outcome>;
@@ -98,12 +98,12 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       child.once('close', resolve);
     });
     readLines(child, (line, isError) => {
-      // Five processes that refuse the same setting say it once.
+      // Five processes that reject the same setting print it once.
       if (isError && outcome.fatal !== undefined) return;
       options.onLine(spec.name, line, isError);
     });
     child.on('message', (message) => options.onMessage?.(spec.name, message));
-    // The channel of a child that is ending fails: the exit decides.
+    // The channel of an ending child fails; only the exit counts.
     child.on('error', (error) => log.debug({ err: error, name: spec.name }, 'process channel or start'));
     running.ended
       .then(async ({ code, signal }) => {
@@ -112,7 +112,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         if (stopping !== undefined) {
           log[code === 0 ? 'info' : 'warn'](exit, 'process stopped');
         } else if (code === EXIT_CONFIG) {
-          await Promise.race([outputClosed, delay(OUTPUT_DRAIN_MS)]);
+          await within(OUTPUT_DRAIN_MS, outputClosed, () => undefined);
           outcome = { fatal: { name: spec.name } };
           log.info(exit, 'process cannot run; stopping everything');
           await stop();
@@ -120,14 +120,14 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
           restartLater(member, exit);
         }
       })
-      .catch((error: unknown) => log.error({ err: error, name: spec.name }, 'looking after a process failed'));
+      .catch((error: unknown) => log.error({ err: error, name: spec.name }, 'supervision of a process failed'));
   }
 
   function restartLater(member: Kept, exit: { upMs: number }): void {
     const isStable = exit.upMs >= limits.stableAfterMs;
     const restartInMs = isStable ? limits.backoffMinMs : member.backoffMs;
     member.backoffMs = Math.min(restartInMs * 2, limits.backoffMaxMs);
-    log.warn({ ...exit, restartInMs }, 'process ended by itself; starting it again');
+    log.warn({ ...exit, restartInMs }, 'process ended by itself; restarting it');
     member.restartTimer = setTimeout(() => launch(member), restartInMs);
   }
 
@@ -172,7 +172,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   };
 }
 
-/** A session of its own: a terminal's Ctrl-C reaches only this process, which knows the order to stop in. */
+/** A session of its own: a terminal's Ctrl-C reaches only this process, which knows the stop order. */
 function spawnChild(spec: ProcessSpec, cwd: string): ChildProcess {
   const [program, ...args] = spec.command;
   return spawn(program === 'node' ? process.execPath : program, args, {
@@ -183,7 +183,7 @@ function spawnChild(spec: ProcessSpec, cwd: string): ChildProcess {
   });
 }
 
-/** Resolves however the child ends, not being startable included (code 127, as shells say). */
+/** Resolves at any end of the child, also when it could not be started (code 127, as in shells). */
 function ended(child: ChildProcess): Promise<Exit> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));

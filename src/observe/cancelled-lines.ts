@@ -1,6 +1,6 @@
 import type { Logger } from './logger.ts';
 
-/** A line for each delivery that will not be made, so that the story of its alert has an end. */
+/** A log line for each cancelled delivery, so that the log shows the end of each alert. */
 export function logCancelledDeliveries(
   log: Logger,
   webhookId: string,

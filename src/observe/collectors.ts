@@ -1,19 +1,21 @@
-/** Reads gauges whose truth lies elsewhere: in the database, in the queue store, in a pool. */
+import { within } from '../domain/values/within.ts';
+
+/** Reads gauges from their sources: the database, the queue store, a pool. */
 export interface Collector {
   /** A label value: one of a few fixed words. */
   readonly name: string;
   /** Reads and sets. May reject. */
   read(): Promise<void>;
-  /** Removes the earlier figures when they cannot be read: a stale figure would look current. */
+  /** Removes the earlier figures after a failed read: a stale figure would look current. */
   forget(): void;
 }
 
 interface CollectorsOptions {
-  /** However often we are asked, things are read once in this while. */
+  /** The minimum interval between two reads of a source. */
   everyMs?: number;
   /** A scrape waits no longer than this. */
   waitMs?: number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number;
 }
 
@@ -50,7 +52,7 @@ export class Collectors {
   }
 
   async #collectOne(entry: Entry): Promise<void> {
-    // One that hangs is not asked a second time while it does.
+    // A source whose read is still in flight is not read again.
     if (!entry.running && this.#now() - entry.startedAtMs >= this.#everyMs) {
       entry.startedAtMs = this.#now();
       entry.running = this.#read(entry.collector).finally(() => {
@@ -58,31 +60,20 @@ export class Collectors {
       });
     }
     if (!entry.running) return;
-    const inTime = await withinMs(entry.running, this.#waitMs);
-    if (inTime) return;
-    this.#onFailure(entry.collector.name);
-    entry.collector.forget();
+    await within(this.#waitMs, entry.running, () => this.#fail(entry.collector));
   }
 
   async #read(collector: Collector): Promise<void> {
     try {
       await collector.read();
     } catch {
-      // The users of the same source log the cause; here it would be a line per scrape.
-      this.#onFailure(collector.name);
-      collector.forget();
+      // Other users of the source log the cause; here it would be a line per scrape.
+      this.#fail(collector);
     }
   }
-}
 
-async function withinMs(running: Promise<void>, limitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const expiry = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs);
-  });
-  try {
-    return await Promise.race([running.then(() => true), expiry]);
-  } finally {
-    clearTimeout(timer);
+  #fail(collector: Collector): void {
+    this.#onFailure(collector.name);
+    collector.forget();
   }
 }

@@ -22,7 +22,7 @@ interface Pool {
   limit: number;
 }
 
-/** Use of the connection pools at this moment. */
+/** The current use of the connection pools. */
 export function poolGauges(metrics: Metrics, pools: () => readonly Pool[]): Collector {
   const { poolConnections, poolWaiting, poolLimit } = metrics;
   return {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { DURATION_BUCKETS } from './buckets.ts';
 
-/** Records that come in from the venues, and their storage. */
+/** Records received from the venues, and their storage. */
 export function ingestMetrics(registry: Registry) {
   const registers = [registry];
   return {
@@ -13,13 +13,13 @@ export function ingestMetrics(registry: Registry) {
     }),
     rejectedRecords: new Counter({
       name: 'ingest_rejected_total',
-      help: 'Records that did not pass the door, and were quarantined',
+      help: 'Rejected records, stored in the quarantine',
       labelNames: ['venue', 'kind', 'reason'],
       registers,
     }),
     receivedRecords: new Counter({
       name: 'ingest_received_total',
-      help: 'Records received: each is stored, a duplicate, rejected or skipped',
+      help: 'Records received: each is counted again as stored, duplicate, rejected or skipped',
       labelNames: ['venue', 'kind'],
       registers,
     }),
@@ -31,7 +31,7 @@ export function ingestMetrics(registry: Registry) {
     }),
     recoveredRecords: new Counter({
       name: 'ingest_recovered_total',
-      help: 'Rejected records that a later read could store, and that left the quarantine',
+      help: 'Quarantined records that a later read could store',
       labelNames: ['venue', 'kind', 'reason'],
       registers,
     }),
@@ -43,44 +43,44 @@ export function ingestMetrics(registry: Registry) {
     }),
     sinceSuccess: new Gauge({
       name: 'ingest_since_success_seconds',
-      help: 'Since a poll last stored a page; before the first success since this process started',
+      help: 'Time since a poll last stored a page, or since the start of this process',
       labelNames: ['venue', 'kind'],
       registers,
     }),
     pollInterval: new Gauge({
       name: 'ingest_poll_interval_seconds',
-      help: 'The configured cadence of a poll',
+      help: 'The configured interval of a poll',
       labelNames: ['venue', 'kind'],
       registers,
     }),
     failuresInARow: new Gauge({
       name: 'ingest_failures_in_a_row',
-      help: 'Polls that failed since the last one that did not',
+      help: 'Failed polls since the last success',
       labelNames: ['venue', 'kind'],
       registers,
     }),
     tradeDelay: new Histogram({
       name: 'ingest_trade_delay_seconds',
-      help: 'Age of the newest trade of a stored page of live trades when it was received',
+      help: 'Age of the newest trade of a stored page of live trades at its receipt',
       labelNames: ['venue'],
       buckets: [0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400],
       registers,
     }),
     walletsUnseen: new Gauge({
       name: 'wallet_oldest_poll_seconds',
-      help: 'Since the watched wallet that waits longest was looked at, of those that can be read',
+      help: 'Longest time since the last poll of a readable watched wallet',
       labelNames: ['venue'],
       registers,
     }),
     marketsGone: new Counter({
       name: 'catalog_markets_gone_total',
-      help: 'Markets that the venue neither lists nor knows any more',
+      help: 'Markets that the venue no longer lists nor knows',
       labelNames: ['venue'],
       registers,
     }),
     historyBackfills: new Gauge({
       name: 'history_backfills',
-      help: 'Markets whose older trades are queued, being walked, or were given up',
+      help: 'Markets with a backfill of older trades: queued, running or given up',
       labelNames: ['venue', 'status'],
       registers,
     }),
@@ -93,7 +93,7 @@ export function ingestMetrics(registry: Registry) {
     }),
     venueResponseAge: new Histogram({
       name: 'venue_response_age_seconds',
-      help: 'Age of answers that came from a cache of the venue, by their Age header',
+      help: 'Age of answers from a cache of the venue, by their Age header',
       labelNames: ['venue', 'host', 'route'],
       buckets: [0, 1, 2, 5, 10, 30, 60, 120, 300, 600],
       registers,
@@ -118,32 +118,32 @@ export function ingestMetrics(registry: Registry) {
     }),
     venueBudgetWait: new Histogram({
       name: 'venue_budget_wait_seconds',
-      help: 'How long requests waited for their turn in the rate budget of a host',
+      help: 'Time that requests waited in the rate budget of a host',
       labelNames: ['venue', 'host'],
       buckets: DURATION_BUCKETS,
       registers,
     }),
     venueBudgetRefusals: new Counter({
       name: 'venue_budget_refusals_total',
-      help: 'Requests that were not made because their turn would have come too late',
+      help: 'Requests not made because the wait in the rate budget would have been too long',
       labelNames: ['venue', 'host'],
       registers,
     }),
     venueUnknownValues: new Counter({
       name: 'venue_unknown_values_total',
-      help: 'Venue states we do not know, mapped to the nearest safe one',
+      help: 'Unknown states of venues, mapped to the nearest safe state',
       labelNames: ['venue', 'field'],
       registers,
     }),
     venueTruncations: new Counter({
       name: 'venue_truncated_walks_total',
-      help: 'Walks that could not see everything they should have',
+      help: 'Walks that could not read all records',
       labelNames: ['venue', 'kind'],
       registers,
     }),
     partitionReady: new Gauge({
       name: 'storage_partition_ready',
-      help: 'Whether the partition for what is stored tomorrow is there: 1 or 0',
+      help: '1 when the partition for tomorrow exists, else 0',
       labelNames: ['table'],
       registers,
     }),

@@ -1,6 +1,6 @@
 import { isStill, type LoopBeat, type QueueBeat, type RunningJob, stallReasons } from './liveness.ts';
 
-/** How old the work is that waits in a queue, milliseconds; 0 when none does. May reject. */
+/** The age of the oldest waiting job of a queue, milliseconds; 0 without one. May reject. */
 type WaitingAge = (queue: string) => Promise<number>;
 
 /** The recent activity of one process, for the rule of liveness.ts. */
@@ -21,12 +21,12 @@ export class LivenessTracker {
     return beat;
   }
 
-  /** This process takes jobs of the queue, so many at once. */
+  /** Registers a queue of this process, with its concurrency. */
   queue(name: string, concurrency: number): void {
     this.#queues.set(name, { name, concurrency, running: 0, takenAtMs: this.#now() });
   }
 
-  /** Registers a job. Call the returned function when it ended. */
+  /** Registers a job. Call the returned function at its end. */
   job(queue: string, name: string, deadlineMs: number): () => void {
     const job = { name, startedAtMs: this.#now(), deadlineMs };
     this.#jobs.add(job);
@@ -41,7 +41,7 @@ export class LivenessTracker {
     return this.#jobs.size > 0;
   }
 
-  /** Why the work stands still; empty when it does not. Asks a queue for its age only when this process takes nothing from it. */
+  /** The reasons why the work is stalled; empty otherwise. Asks a queue for its age only when this process takes no jobs from it. */
   async stallReasons(waitingAge: WaitingAge): Promise<string[]> {
     const nowMs = this.#now();
     const queues = await Promise.all(
@@ -61,7 +61,7 @@ export class LivenessTracker {
   }
 }
 
-/** A queue store that is away is told by readiness; it says nothing about this process. */
+/** Readiness reports an unavailable queue store; it is not a fault of this process. */
 async function ageOr0(waitingAge: WaitingAge, queue: string): Promise<number> {
   try {
     return await waitingAge(queue);

@@ -1,8 +1,8 @@
-/** A timer of this process that should come round again and again. Moments are epoch or monotonic milliseconds, all of one clock. */
+/** A timer of this process that should fire again and again. Times are epoch or monotonic milliseconds, all of one clock. */
 export interface LoopBeat {
   readonly name: string;
   readonly everyMs: number;
-  /** When its latest round ended, well or not; before the first, when the loop began. */
+  /** The end of its latest round, successful or not; before the first, the start of the loop. */
   readonly endedAtMs: number;
 }
 
@@ -10,18 +10,18 @@ export interface LoopBeat {
 export interface RunningJob {
   readonly name: string;
   readonly startedAtMs: number;
-  /** Milliseconds it may take: its signal fires then. */
+  /** Its limit in milliseconds, after which its signal fires. */
   readonly deadlineMs: number;
 }
 
-/** A queue this process takes jobs from. */
+/** A queue that this process takes jobs from. */
 export interface QueueBeat {
   readonly name: string;
-  /** When this process last began one of its jobs; before the first, when it began to take them. */
+  /** When this process last started one of its jobs; before the first, when it registered the queue. */
   readonly takenAtMs: number;
   readonly running: number;
   readonly concurrency: number;
-  /** How long the job that waits longest could have run; 0 when none waits or the queue is paused. */
+  /** The age of the oldest runnable job; 0 without one and in a paused queue. */
   readonly oldestWaitingMs: number;
 }
 
@@ -32,23 +32,23 @@ export interface Vitals {
   readonly queues: readonly QueueBeat[];
 }
 
-/** A loop may miss so many rounds: a round asks the database a few times, and each answer may take a while. */
+/** Rounds that a loop may miss: a round queries the database a few times, and each answer may take a while. */
 export const LOOP_ROUNDS = 12;
-/** Jobs end when their signal fires; a job that is still in flight this long after hangs on a call without a signal. */
+/** Jobs end when their signal fires; a job still in flight this long after it hangs in a call without a signal. */
 export const JOB_GRACE_MS = 60_000;
-/** Work that waits this long while this process has free hands and takes none. */
+/** The age of a waiting job at which a process with free capacity that takes no jobs is stalled. */
 export const QUEUE_STILL_MS = 120_000;
 
 /**
- * The reasons why this process is stalled, in words; empty when it is not. Connections that answer prove nothing here: BullMQ
- * workers are known to stop taking jobs while PING succeeds. An absent dependency is not a reason: the caller checks it first.
+ * The reasons why this process is stalled, as texts; empty otherwise. Answering connections prove nothing here: BullMQ
+ * workers can stop taking jobs while PING succeeds. An absent dependency is not a reason: the caller checks it first.
  */
 export function stallReasons({ nowMs, loops, jobs, queues }: Vitals): string[] {
   const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
   return [
     ...loops
       .filter(({ everyMs, endedAtMs }) => nowMs - endedAtMs > LOOP_ROUNDS * everyMs)
-      .map(({ name, endedAtMs }) => `loop ${name} has not come round for ${seconds(nowMs - endedAtMs)}`),
+      .map(({ name, endedAtMs }) => `loop ${name} has not run for ${seconds(nowMs - endedAtMs)}`),
     ...jobs
       .filter(({ startedAtMs, deadlineMs }) => nowMs - startedAtMs > deadlineMs + JOB_GRACE_MS)
       .map(({ name, startedAtMs }) => `job ${name} has run for ${seconds(nowMs - startedAtMs)}`),
@@ -58,7 +58,7 @@ export function stallReasons({ nowMs, loops, jobs, queues }: Vitals): string[] {
   ];
 }
 
-/** Whether a queue is worth asking how old its jobs are: this process could take some, and has not for a while. */
+/** Whether to ask a queue for the age of its jobs: this process has free capacity, and has taken none for a while. */
 export function isStill(
   { takenAtMs, running, concurrency }: Omit<QueueBeat, 'oldestWaitingMs'>,
   nowMs: number,

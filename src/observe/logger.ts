@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 
 export type { Logger };
 
-/** Characters: enough to act on, far from the size of a bulk statement or a venue's page. */
+/** Characters: enough to act on, far less than a bulk statement or a page of a venue. */
 const MAX_MESSAGE_LENGTH = 500;
 const MAX_STACK_LENGTH = 4_000;
 
@@ -12,10 +12,10 @@ const TELLTALE = [
   { sign: 'whsec_', pattern: /\bwhsec_[A-Za-z0-9+/_=-]+/g, shown: 'whsec_[redacted]' },
   { sign: '://', pattern: /(:\/\/)[^\s/"\\@]+@/g, shown: '$1[redacted]@' },
 ] as const;
-/** Shorter ones would hit ordinary words. */
+/** Shorter secrets would match ordinary words. */
 const MIN_SECRET_LENGTH = 8;
 
-/** Paths whose values never reach a log line, wherever a careless caller puts them. */
+/** Paths whose values never reach a log line, even when a caller logs them by mistake. */
 const REDACTED = [
   'authorization',
   'apiKey',
@@ -39,16 +39,15 @@ const REDACTED = [
 interface LoggerOptions {
   process: string;
   level: string;
-  /** Values that must never be shown: see `secretsOf`. Those of fewer than 8 characters are not looked for. */
+  /** Values that must never be shown: see `secretsOf`. Values of fewer than 8 characters are ignored. */
   secrets?: readonly string[];
   destination?: DestinationStream;
 }
 
 /**
- * The JSON logger of one process, with three lines of defence: callers log no secrets; fields that are named like one are replaced;
- * and in the finished line the process's own `secrets`, and any text that looks like a secret, are replaced too. Database errors lose
- * their `query` and `parameters`: one failed bulk insert would
- * otherwise print 190 kB of values, secrets included.
+ * The JSON logger of one process, with three layers of protection: callers log no secrets; fields with the name of a secret are
+ * replaced; and in the finished line the process's own `secrets`, and any text that looks like a secret, are replaced too. Database
+ * errors lose their `query` and `parameters`, because one failed bulk insert would print 190 kB of values, secrets included.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const secrets = shownForms(options.secrets ?? []);
@@ -66,7 +65,7 @@ export function createLogger(options: LoggerOptions): Logger {
   );
 }
 
-/** As they may stand in a line: as they are in JSON, and as in an address. */
+/** Their forms in a line: in JSON and in an address. */
 function shownForms(secrets: readonly string[]): string[] {
   const forms = secrets.flatMap((secret) => [JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
   return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH).sort((a, b) => b.length - a.length);

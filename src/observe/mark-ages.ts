@@ -1,15 +1,15 @@
-/** Moments kept per stage: three hours of a scrape each 5 s. Beyond, ages stay right at the oldest mark and get coarser behind it. */
+/** Samples per stage: three hours with a scrape each 5 s. For older marks the age of the oldest stays exact, others get coarser. */
 const MAX_MOMENTS = 2_000;
 
 interface Moment {
   atMs: number;
-  /** The last key given out by then. */
+  /** The highest key allocated by then. */
   newestId: bigint;
 }
 
 /**
- * Marks have keys in the order of their making and no time of it. So we remember which key was the last one at each look: a mark that
- * waits now and whose key was given out by a former look is at least as old as that look.
+ * Marks have ascending keys but no time of creation. So each sample records the highest key allocated by then: a waiting mark with a
+ * key up to the highest key of an earlier sample is at least as old as that sample.
  */
 export class MarkAges {
   readonly #moments = new Map<string, Moment[]>();
@@ -19,7 +19,7 @@ export class MarkAges {
     this.#now = now;
   }
 
-  /** Records the marks seen of a stage, and returns the minimum age of its oldest mark, milliseconds. */
+  /** Records the marks of a stage, and returns the minimum age of its oldest mark, milliseconds. */
   note(stage: string, { oldestId, newestId }: { oldestId: bigint | null; newestId: bigint }): number {
     const nowMs = this.#now();
     const moments = this.#moments.get(stage) ?? [];

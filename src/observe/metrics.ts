@@ -5,7 +5,7 @@ import { processMetrics } from './process-metrics.ts';
 import { workMetrics } from './work-metrics.ts';
 
 /**
- * The metrics of one process, on a registry of its own so that several may live in one test. Every process has all of them; a process
+ * The metrics of one process, on a registry of its own so that one test may have several. Every process has all of them; a process
  * that does not own a stage omits its samples, or sets 0. docs/observability.md lists them, checked by a test.
  */
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -22,7 +22,7 @@ export function createMetrics(processName: string) {
     ...process,
     ...ingestMetrics(registry),
     ...workMetrics(registry),
-    /** The text of /metrics: gauges that must be read are read first. A failing source never fails the text. */
+    /** The text of /metrics, after an update of the gauges. A failing source never fails the text. */
     async text(): Promise<string> {
       await collectors.collect();
       return registry.metrics();

@@ -1,53 +1,48 @@
 import { createServer, type Server } from 'node:http';
+import { within } from '../domain/values/within.ts';
 import type { Metrics } from './metrics.ts';
 
-/** One thing a process stands on. `check` rejects when it is missing. */
+/** A dependency of the process. `check` rejects when it is unavailable. */
 export interface Dependency {
   name: string;
   check(): Promise<void>;
-  /** The process does its part without it: missing, it is named, and takes no readiness away. */
+  /** The process works without it: /health/ready lists it when it is unavailable, but stays 200. */
   mayBeMissing?: boolean;
 }
 
 export interface Readiness {
   isReady: boolean;
-  /** Names of the missing dependencies. */
+  /** Names of the unavailable dependencies. */
   missing: string[];
 }
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** Asks every dependency at once. A check that does not answer in 2 s counts as missing. */
+/** Checks all dependencies at once. A check without an answer in 2 s counts as unavailable. */
 export async function readiness(dependencies: readonly Dependency[]): Promise<Readiness> {
-  const results = await Promise.allSettled(dependencies.map(async (dependency) => withTimeout(dependency.check())));
+  const results = await Promise.allSettled(
+    dependencies.map(async (dependency) => within(CHECK_TIMEOUT_MS, dependency.check(), noAnswer)),
+  );
   const missing = dependencies.filter((_, index) => results[index]?.status === 'rejected');
   return { isReady: missing.every(({ mayBeMissing }) => mayBeMissing), missing: missing.map(({ name }) => name) };
 }
 
-async function withTimeout(check: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const expiry = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer')), CHECK_TIMEOUT_MS);
-  });
-  try {
-    await Promise.race([check, expiry]);
-  } finally {
-    clearTimeout(timer);
-  }
+function noAnswer(): never {
+  throw new Error('no answer');
 }
 
 /** The checks of the process itself, beside its dependencies. */
 export interface Probed {
   readonly metrics: Pick<Metrics, 'registry' | 'text'>;
   readonly dependencies: readonly Dependency[];
-  /** Why the work of the process stands still; empty when it does not. */
+  /** The reasons why the work of the process is stalled; empty otherwise. */
   stallReasons(): Promise<readonly string[]>;
 }
 
-/** Alive until the work stands still although everything it needs answers: only then does a restart help. */
+/** Alive unless the work is stalled although all dependencies answer: only then does a restart help. */
 export async function liveness({ dependencies, stallReasons }: Omit<Probed, 'metrics'>): Promise<readonly string[]> {
-  const why = await stallReasons();
-  return why.length === 0 || !(await readiness(dependencies)).isReady ? [] : why;
+  const reasons = await stallReasons();
+  return reasons.length === 0 || !(await readiness(dependencies)).isReady ? [] : reasons;
 }
 
 /** `/metrics`, `/health/live` and `/health/ready` of one process. The caller listens and closes. */
@@ -68,14 +63,16 @@ async function answer(path: string, probed: Probed) {
     return { status: 200, type: metrics.registry.contentType, body: await metrics.text() };
   }
   if (path === '/health/live') {
-    const wedged = await liveness(probed);
-    return wedged.length === 0 ? json(200, { status: 'live' }) : json(503, { status: 'wedged', wedged });
+    const reasons = await liveness(probed);
+    return reasons.length === 0 ? json(200, { status: 'live' }) : json(503, { status: 'wedged', wedged: reasons });
   }
   if (path === '/health/ready') {
     const { isReady, missing } = await readiness(dependencies);
     if (!isReady) return json(503, { status: 'not_ready', missing });
-    const wedged = await probed.stallReasons();
-    return wedged.length === 0 ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', missing, wedged });
+    const reasons = await probed.stallReasons();
+    return reasons.length === 0
+      ? json(200, { status: 'ready' })
+      : json(503, { status: 'not_ready', missing, wedged: reasons });
   }
   return json(404, { status: 'not_found' });
 }

@@ -7,7 +7,7 @@ export function processMetrics(registry: Registry) {
   const registers = [registry];
   const buildInfo = new Gauge({
     name: 'oddswire_build_info',
-    help: 'Always 1; the labels say what runs',
+    help: 'Always 1; the labels are the versions of oddswire and Node',
     labelNames: ['version', 'node'],
     registers,
   });
@@ -22,13 +22,13 @@ export function processMetrics(registry: Registry) {
     }),
     cacheLookups: new Counter({
       name: 'answer_cache_lookups_total',
-      help: 'Market reads by where their answer came from: kept (hit), a load under way (shared), a load of their own (miss)',
+      help: 'Market reads answered from memory (hit), from a load in flight (shared) or by a new load (miss)',
       labelNames: ['result'],
       registers,
     }),
     dependencyUp: new Gauge({
       name: 'dependency_up',
-      help: 'Whether what this process cannot work without answers: 1 or 0',
+      help: '1 when a dependency of this process answers, else 0',
       labelNames: ['dependency'],
       registers,
     }),
@@ -40,7 +40,7 @@ export function processMetrics(registry: Registry) {
     }),
     poolWaiting: new Gauge({
       name: 'db_pool_waiting',
-      help: 'Callers that wait for a connection',
+      help: 'Callers waiting for a connection',
       labelNames: ['pool'],
       registers,
     }),
@@ -52,18 +52,18 @@ export function processMetrics(registry: Registry) {
     }),
     poolAcquire: new Histogram({
       name: 'db_pool_acquire_duration_seconds',
-      help: 'From asking for a connection to having it; for a transaction its BEGIN is included',
+      help: 'Wait for a connection; for a transaction its BEGIN is included',
       buckets: DURATION_BUCKETS,
       registers,
     }),
     wedged: new Gauge({
       name: 'worker_wedged',
-      help: '1 when the work of this process stands still although everything it needs answers; see /health/live',
+      help: '1 when the work of this process is stalled although its dependencies answer; see /health/live',
       registers,
     }),
     collectFailures: new Counter({
       name: 'metrics_collect_failures_total',
-      help: 'Gauges that could not be read for a scrape, by what was read',
+      help: 'Gauges that could not be read for a scrape, by source',
       labelNames: ['collector'],
       registers,
     }),

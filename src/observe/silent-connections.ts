@@ -5,48 +5,48 @@ import type { Logger } from './logger.ts';
 interface Connected {
   /** False from a statement to the end of its answer. */
   readonly readyForQuery: boolean;
-  /** Of the session on the server. */
+  /** The backend of the session. */
   readonly processID: number;
   readonly connection: { readonly stream: Socket };
 }
 
-/** Monotonic milliseconds, to the nearest look. */
+/** Monotonic milliseconds, to the nearest check. */
 interface Heard {
   bytesRead: number;
-  /** When something last came. */
+  /** When data last arrived. */
   heardMs: number;
   /** Since when a statement waits. */
   askedMs: number | undefined;
 }
 
-/** Those of some sessions that the server says it is working for; `unknown` when it answers, but does not say. */
+/** The sessions of a list that the server is working for; `unknown` when it answers, but cannot tell. */
 export type BusySessions = ReadonlySet<number> | 'unknown';
 
 interface SilenceOptions {
-  /** How long a statement may wait for the first word of its answer, milliseconds. */
+  /** How long a statement may wait for the first byte of its answer, milliseconds. */
   limitMs: number;
   log: Logger;
   /**
    * Asks the server over a connection of its own which of these sessions it is working for: none when it cannot be reached. Absent
-   * where that cannot be asked: then no statement may take as long as the limit.
+   * when the server cannot be asked: then no statement may take longer than the limit.
    */
   findBusy?: (sessions: readonly number[]) => Promise<BusySessions>;
-  /** Once it fires, no statement waits longer than STOPPING_LIMIT_MS: a stopping process has little time. */
+  /** After it fires, no statement waits longer than STOPPING_LIMIT_MS, because a stopping process has little time. */
   stopping?: AbortSignal;
 }
 
 const STOPPING_LIMIT_MS = 2_000;
-/** A server that refuses the question is not asked all the time. */
+/** The pause after a server rejected the question. */
 const PAUSE_MS = 1_000;
 const LOOKS_PER_LIMIT = 15;
-/** After so many missed checks this process itself was stopped, and answers may be unread: no connection can be judged. */
+/** After this many missed checks this process itself was stopped, and answers may be unread: no connection can be judged. */
 const MISSED_LOOKS = 3;
 
 /**
- * Makes an `onConnect` for a `pg.Pool`: a connection on which nothing came for `limitMs` while a statement waits for its answer is
- * ended, unless the server is working for it, and with it all of the pool that were not heard since. So it is after a fail-over to
- * another machine, or behind a firewall that forgot its connections: nothing is refused, and TCP would go on trying for a quarter
- * of an hour. The waiting statements fail with a lost connection (`ETIMEDOUT`).
+ * Makes an `onConnect` for a `pg.Pool`. It ends a connection that received nothing for `limitMs` while a statement waits, unless the
+ * server is working for it, and with it all silent connections of the pool. This happens after a fail-over to another machine, or
+ * behind a firewall that dropped the connection: nothing is refused, and TCP would retry for a quarter of an hour. The waiting
+ * statements fail with a lost connection (`ETIMEDOUT`).
  */
 export function closeUnresponsive(options: SilenceOptions): (client: unknown) => void {
   const { limitMs, log, findBusy, stopping } = options;
@@ -74,7 +74,7 @@ export function closeUnresponsive(options: SilenceOptions): (client: unknown) =>
     return !isBlind;
   }
 
-  /** Since when the one is silent that fell silent last, of those whose statement waits too long; undefined when none does. */
+  /** The latest start of silence among connections whose statement waits too long; undefined without one. */
   function silentSince(): number | undefined {
     const patienceMs = stopping?.aborted ? Math.min(limitMs, STOPPING_LIMIT_MS) : limitMs;
     let latestMs: number | undefined;
@@ -112,7 +112,7 @@ export function closeUnresponsive(options: SilenceOptions): (client: unknown) =>
     if (!listen() || isAsking || lookedMs - toldMs < PAUSE_MS || silentSince() === undefined) return;
     isAsking = true;
     void endSilent()
-      .catch((error: unknown) => log.warn({ err: error }, 'could not ask whether the database is at work'))
+      .catch((error: unknown) => log.warn({ err: error }, 'could not ask the database for its active sessions'))
       .finally(() => {
         isAsking = false;
         toldMs = lookedMs;

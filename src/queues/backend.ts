@@ -2,7 +2,7 @@ import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { createPostgresQueues } from './postgres-backend.ts';
 import { createRedisQueues } from './redis-backend.ts';
 
-/** The queue store, chosen here and nowhere else: `REDIS_URL` means Redis, otherwise the queues live in Postgres. */
+/** Creates the queue store: Redis with `REDIS_URL`, otherwise Postgres. No other place makes this choice. */
 export function createQueueBackend(options: QueueBackendOptions): QueueBackend {
   return options.redisUrl === undefined
     ? createPostgresQueues(options)

@@ -11,7 +11,7 @@ export type Role = (typeof ROLES)[number];
  */
 export const LANES = 4;
 
-/** The lane that works a shard. */
+/** The lane of a shard. */
 export function laneOf(shard: number): number {
   return shard % LANES;
 }
@@ -48,7 +48,7 @@ function job<Schema extends z.ZodType>(contract: JobContract<Schema>): JobContra
   return contract;
 }
 
-/** The queue of one venue: a slow venue never holds up another. */
+/** The queue of one venue, so that a slow venue never delays another. */
 export function venueQueue(venue: string): string {
   return `venue-${venue}`;
 }
@@ -68,7 +68,7 @@ export const JOBS = {
   'poll-trades': poll,
   /** Prices of the mints that have active alerts. */
   'poll-tokens': poll,
-  /** The books of one market, because a client asked. */
+  /** The books of one market, on a client's request. */
   'fetch-book': job({
     ...poll,
     data: marketData,
@@ -100,7 +100,7 @@ export const JOBS = {
     deduplicationId: () => 'maintain-storage',
     deadlineMs: 300_000,
   }),
-  /** Stored candles that were folded in an older order of trades. */
+  /** Stored candles that an older release folded in a different order of trades. */
   'refold-candles': job({
     queue: () => 'candles',
     data: everyLane,
@@ -141,7 +141,7 @@ export function queueNames(venues: readonly string[]): string[] {
   return [...venues.map(venueQueue), 'candles', 'alerts', 'deliveries'];
 }
 
-/** The queues a role takes jobs from. */
+/** The queues that a role takes jobs from. */
 export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
   switch (role) {
     case 'poller':
@@ -155,7 +155,7 @@ export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
   }
 }
 
-/** Jobs of one queue that run at once in one process. */
+/** The concurrency of one queue in one process. */
 export function concurrencyOf(queue: string): number {
   if (queue === 'deliveries') return 64;
   return queue.startsWith('venue-') ? 6 : LANES + 1;

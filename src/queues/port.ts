@@ -6,15 +6,15 @@ import type { BusySessions } from '../observe/silent-connections.ts';
 /** BullMQ on one of its two stores. */
 export interface QueueBackend {
   readonly kind: 'postgres' | 'redis';
-  /** Makes the queue store ready. Call inside the boot lock, before anything is constructed. */
+  /** Prepares the queue store. Call inside the boot lock, before anything is constructed. */
   migrate(): Promise<void>;
-  /** Re-creates the queue store if it was dropped under us; says whether it had to. Cheap when all is well. */
+  /** Re-creates a dropped queue store; returns whether it was missing. Cheap otherwise. */
   restore(): Promise<boolean>;
   /** Rejects when the queue store does not answer. */
   ping(): Promise<void>;
-  /** Use of the connection pool, where there is one. */
+  /** Use of the connection pool, if the store has one. */
   poolUse?(): { open: number; idle: number; waiting: number; limit: number };
-  /** Counts the usage of accounts for all processes. Present where the queue store counts faster than the database. */
+  /** Counts the usage of accounts for all processes. Present when the queue store counts faster than the database. */
   addUsage?: AddUsage;
   queue(name: string): Queue;
   worker(name: string, processor: Processor, concurrency: number): Worker;
@@ -26,11 +26,11 @@ export interface QueueBackendOptions {
   databaseUrl: string;
   redisUrl?: string;
   prefix: string;
-  /** Workers this process will start: each holds a LISTEN connection on Postgres. */
+  /** Workers that this process starts: each holds a LISTEN connection on Postgres. */
   workers: number;
   log: Logger;
-  /** Queues in Postgres: which of these sessions the server is working for. Absent: silence is borne as long as TCP bears it. */
+  /** Queues in Postgres: the sessions that the server is working for. Absent: only TCP detects a silent server. */
   findBusy?: (sessions: readonly number[]) => Promise<BusySessions>;
-  /** Fires when the process is told to end. */
+  /** Fires when the process stops. */
   stopping?: AbortSignal;
 }

@@ -18,7 +18,7 @@ const QUEUE_SCHEMA = 'bullmq';
 /** Slots for queries beside the LISTEN connections: without a free slot, every Worker would wait without end. */
 const SPARE_CONNECTIONS = 6;
 
-/** SQLSTATEs of a schema, or a table in it, that is gone: it was dropped between two statements of its migration. */
+/** SQLSTATEs of a missing schema or table: it was dropped between two statements of its migration. */
 const MEANWHILE_DROPPED: ReadonlySet<string> = new Set(['3F000', '42P01']);
 const MIGRATION_ATTEMPTS = 5;
 
@@ -35,7 +35,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
     options: `-c search_path=${QUEUE_SCHEMA},public`,
     application_name: 'oddswire-queues',
     connectionTimeoutMillis: 5_000,
-    // BullMQ trusts this to notice a LISTEN connection that died without a word.
+    // BullMQ relies on this to detect a LISTEN connection that was lost silently.
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     onConnect: (client) => {
@@ -46,7 +46,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   });
   pool.setMaxListeners(0);
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));
-  // pg's own typing of `connect` is an overload BullMQ's structural type does not spell out.
+  // pg types `connect` as an overload, which BullMQ's structural type does not include.
   const connection = pool as unknown as PostgresConnectionOptions;
   const bull = withBackend(createPostgresBackend);
 

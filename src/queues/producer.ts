@@ -6,24 +6,24 @@ import type { Logger } from '../observe/logger.ts';
 import { JOBS, type JobData, type JobName, LANES, laneOf } from './jobs.ts';
 import type { QueueBackend } from './port.ts';
 
-/** Beyond this many subscriptions, one job each costs more than a search for due deliveries. */
+/** Beyond this number of subscriptions, one job each costs more than a search for due deliveries. */
 const MAX_WOKEN_ONE_BY_ONE = 16;
 
 /** The stages whose wake-ups go out per lane. */
 export type LaneJob = 'fold-candles' | 'evaluate-alerts';
 
 /**
- * Enqueues wake-ups. A wake-up is never the only copy of anything: when the queue store is away the call is logged and
- * counted, and the timer of the process that owns the stage enqueues it again (DESIGN section 2, point 4).
+ * Enqueues wake-ups. A wake-up is never the only copy of a fact: when the queue store is unavailable, the producer logs and
+ * counts the call, and the timer of the process that owns the stage enqueues it again (docs/architecture.md, "The one mechanism").
  */
 export interface Producer {
-  /** Enqueues one job and waits for the queue store's word. @throws when the queue store refuses. */
+  /** Enqueues one job and waits until the queue store confirms it. @throws when the queue store rejects it */
   enqueue<Name extends JobName>(name: Name, data: JobData<Name>, options?: { delayMs?: number }): Promise<void>;
-  /** Enqueues a job that something else makes good when the queue store is away. Never throws, never waits. */
+  /** Enqueues a job that a timer repeats when the queue store is unavailable. Never throws, never waits. */
   wake<Name extends JobName>(name: Name, data: JobData<Name>): void;
-  /** Tells a stage that marks of these shards were committed. Never throws, never waits. */
+  /** Wakes a stage after marks of these shards were committed. Never throws, never waits. */
   wakeStage(name: LaneJob, shards: readonly number[]): void;
-  /** Tells the deliverer that subscriptions have, or will in `delayMs` have, due rows. Never throws, never waits. */
+  /** Wakes the deliverer for subscriptions with due rows, or with rows due in `delayMs`. Never throws, never waits. */
   wakeDeliveries(subscriptionPks: readonly bigint[], delayMs?: number): void;
   /** The queue object, for schedulers and dashboards. */
   queue(name: string): Queue;
@@ -65,7 +65,7 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
     const checked = scrubData(contract.data.parse(data));
     const id = contract.deduplicationId?.(checked);
     const jobOptions: JobsOptions = {};
-    // A delayed wake-up must not swallow the prompt one that comes meanwhile: it has an id of its own.
+    // A delayed wake-up must not absorb an immediate one, so it has a different id.
     if (id !== undefined && options.delayMs === undefined) jobOptions.deduplication = { id, keepLastIfActive: true };
     if (options.delayMs !== undefined) {
       jobOptions.delay = options.delayMs;
@@ -81,7 +81,7 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
         onWakeFailure?.(name);
         const { inARow, shouldLog } = streaks.failed(name);
         const line = { err: asError(thrown), job: name, inARow };
-        log[shouldLog ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer will');
+        log[shouldLog ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer repeats it');
       },
     );
     underWay.add(call);

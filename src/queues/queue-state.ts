@@ -1,12 +1,12 @@
 import type { Queue } from 'bullmq';
 
-/** The job states that describe a queue's health. Completed jobs are only kept for a while. */
+/** The job states of a queue's backlog. Completed jobs are kept only for a while. */
 export const QUEUE_STATES = ['waiting', 'prioritized', 'active', 'delayed', 'failed'] as const;
 
 interface QueueState {
   counts: Readonly<Record<(typeof QUEUE_STATES)[number], number>>;
   isPaused: boolean;
-  /** How long the job that waits longest could have run, milliseconds; 0 when none waits, or nothing runs on purpose. */
+  /** The age of the oldest runnable job, milliseconds; 0 without waiting jobs, and in a paused queue. */
   oldestWaitingMs: number;
 }
 
@@ -21,7 +21,7 @@ export async function queueState(queue: Queue, nowMs: number): Promise<QueueStat
   return { counts: { waiting, prioritized, active, delayed, failed }, isPaused, oldestWaitingMs: oldestMs };
 }
 
-/** Only the age, without counting. @throws when the queue store does not answer. */
+/** Only the age, without counts. @throws when the queue store does not answer */
 export async function oldestWaitingMs(queue: Queue, nowMs: number): Promise<number> {
   const [waiting, prioritized] = await Promise.all([
     queue.getJobs(['waiting'], 0, 0, true),

@@ -5,8 +5,8 @@ import type { RedisClient } from './redis-connection.ts';
 const KEPT_MS = 180_000;
 
 /**
- * `AddUsage` in Redis: one round trip for all accounts. `prefix` carries a hash tag, so that the keys are on one server of a
- * cluster. A window of its own is a key of its own: none of them is ever later than another.
+ * `AddUsage` in Redis: one round trip for all accounts. `prefix` contains a hash tag, so that all keys are on one server of a
+ * cluster. Each window has its own key, so no window is ever later than another.
  */
 export function createRedisUsage(redis: RedisClient, prefix: string): AddUsage {
   return async (entries) => {

@@ -23,12 +23,12 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       await Promise.allSettled(waiting.map((connection) => connection.connect()));
     },
     async restore() {
-      // Keys come back by being written: schedulers by reconciling, jobs by wake-ups.
+      // Writes re-create the keys: reconciliation the schedulers, wake-ups the jobs.
       return false;
     },
     async ping() {
       if (producer.status === 'wait') await producer.connect();
-      // Not PING: of a cluster, the server that holds the queues must answer.
+      // Not PING: in a cluster, the server that holds the queues must answer.
       await producer.exists(prefix);
     },
     addUsage: createRedisUsage(producer, prefix),
@@ -37,8 +37,8 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
         connection: producer,
         prefix,
         defaultJobOptions: JOB_RETENTION,
-        // A first use while Redis is away would wait for Redis, and delay the end of the process, instead of failing at
-        // once. The version check would fail for good as well; workers still make it.
+        // A first use during an outage of Redis would wait for Redis, and delay the end of the process, instead of failing at
+        // once. A failed version check would be final; workers still make it.
         skipWaitingForReady: true,
         skipVersionCheck: true,
       });

@@ -2,10 +2,9 @@ import type { Cluster } from 'ioredis';
 import { OddswireError } from '../domain/values/errors.ts';
 
 /**
- * Makes `connect` of a client of a Cluster settle in the end. A Cluster that has lost a master a moment ago answers, but says
- * that it is not ready; ioredis (6.0.0) then reconnects and never settles the promise of the first attempt. For
- * BullMQ this means that a worker whose blocking connection was renewed at that moment waits for it without end, while
- * everything else goes on: in about one of four fail-overs.
+ * Makes `connect` of a Cluster client always settle. A Cluster that has just lost a master answers, but reports that it is not
+ * ready; ioredis (6.0.0) then reconnects and never settles the promise of the first attempt. A BullMQ worker that renews its
+ * blocking connection at that moment waits without end, while all other connections work: in about one of four fail-overs.
  */
 export function settlingConnects(cluster: Cluster): Cluster {
   const connect = cluster.connect.bind(cluster);
@@ -17,14 +16,14 @@ export function settlingConnects(cluster: Cluster): Cluster {
     });
     return Promise.race([connect(), outcome]);
   };
-  // BullMQ makes the blocking connection by duplicating the one it is given.
+  // BullMQ duplicates the given connection for its blocking connection.
   const duplicate: (...args: Parameters<Cluster['duplicate']>) => Cluster = cluster.duplicate.bind(cluster);
   cluster.duplicate = ((...args: Parameters<Cluster['duplicate']>) =>
     settlingConnects(duplicate(...args))) as Cluster['duplicate'];
   return cluster;
 }
 
-/** Resolves when the client is ready, by whichever attempt, and rejects when it gives up. */
+/** Resolves when any attempt makes the client ready, and rejects when the client gives up. */
 function outcomeOf(cluster: Cluster): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const onReady = () => {

@@ -3,14 +3,14 @@ import { parseRedisUrl, type RedisAddress } from '../config/redis-address.ts';
 import { settlingConnects } from './redis-cluster.ts';
 import { SILENCE_MS } from './settings.ts';
 
-/** One Redis or a cluster of them: both run the same commands, each key on the server that has it. */
+/** One Redis or a cluster: both run the same commands, each key on the server that owns it. */
 export type RedisClient = Redis | Cluster;
 
 /** The settings that differ between the users of a connection. */
 interface RedisBehaviour {
-  /** How often a command is retried on a new connection; null means without a limit. */
+  /** The number of retries of a command on a new connection; null means without a limit. */
   readonly maxRetriesPerRequest: number | null;
-  /** Whether commands wait for a connection that is away; without, they fail at once. */
+  /** Whether commands wait for a lost connection; otherwise they fail at once. */
   readonly enableOfflineQueue: boolean;
 }
 
@@ -21,7 +21,7 @@ function reconnectDelayMs(attempt: number): number {
   return Math.max(1_000, Math.min(2 ** attempt * 100, 5_000));
 }
 
-/** A server that was the master until a moment ago refuses writes: the next connection finds the new one. */
+/** A server that has just lost the role of master refuses writes: the next connection finds the new master. */
 function isDemoted(error: Error): boolean {
   return error.message.startsWith('READONLY');
 }
@@ -77,7 +77,7 @@ function clusterClient(address: RedisAddress & { kind: 'cluster' }, behaviour: R
         socketTimeout: SILENCE_MS,
         ...(address.isTls && { tls: {} }),
       },
-      // A certificate is for names: hosts must not be turned into addresses before it is checked.
+      // Certificates are for names: hosts must not be resolved to addresses before the check.
       ...(address.isTls && {
         dnsLookup: (host: string, done: (error: null, address: string) => void) => done(null, host),
       }),

@@ -9,20 +9,20 @@ export interface Schedule {
   job: JobName;
   data: JobData<JobName>;
   everyMs: number;
-  /** Cron with seconds, where the moment matters and not only the distance. */
+  /** Cron with seconds, for jobs that need an exact moment and not only an interval. */
   pattern?: string;
 }
 
 const POLLED = ['markets', 'prices', 'books', 'trades', 'wallets', 'tokens'] as const;
 const MINUTE_MS = 60_000;
-/** Ticks give way to jobs that a client waits for: BullMQ runs jobs without a priority first. */
+/** Jobs that a client waits for come before ticks: BullMQ runs jobs without a priority first. */
 const SCHEDULED_PRIORITY = 10;
 
 /** The schedules that the processes of a role keep alive. */
 export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs' | 'maintainStorageMs'>): Schedule[] {
   if (role === 'aggregator') {
     return [
-      // Just after the minute is over: that is when its snapshots can be taken.
+      // Just after the end of the minute, when its snapshots can be taken.
       { id: 'sample-snapshots', job: 'sample-snapshots', data: {}, everyMs: MINUTE_MS, pattern: '1 * * * * *' },
       { id: 'maintain-storage', job: 'maintain-storage', data: {}, everyMs: config.maintainStorageMs },
     ];
@@ -31,7 +31,7 @@ export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'
   return config.venues.flatMap((venue) =>
     POLLED.filter((kind) => VENUES[venue].capabilities[kind]).map((kind): Schedule => {
       const job = `poll-${kind}` as const;
-      // Tokens are prices too.
+      // Token prices are prices too.
       const everyMs = config.pollMs[kind === 'tokens' ? 'prices' : kind];
       return { id: `${job}.${venue}`, job, data: { venue }, everyMs };
     }),
@@ -39,8 +39,8 @@ export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'
 }
 
 /**
- * A chain whose next run lies this many intervals (and at least 5 s) in the past has stopped. One whose next run lies so far
- * ahead was made by a clock that has been set back since, or by a wrong one: it would stand still until then.
+ * A chain whose next run is this many intervals (and at least 5 s) in the past has stopped. A chain whose next run is equally far
+ * in the future was created by a clock that was wrong or has been set back since: it would not run until then.
  */
 const STOPPED_AFTER_INTERVALS = 2;
 const STOPPED_AFTER_MS = 5_000;
@@ -64,7 +64,7 @@ export async function reconcileSchedules(
     const isStopped = awayMs > limitMs;
     const { pattern, everyMs } = schedule;
     const isAsWanted = pattern === undefined ? current?.every === everyMs : current?.pattern === pattern;
-    // An operator paused this queue on purpose: a pause is not a fault.
+    // An operator paused this queue: a pause is not a fault.
     if (current && isAsWanted && (!isStopped || (await queue.isPaused()))) continue;
     if (current && isStopped) await queue.removeJobScheduler(schedule.id);
     await queue.upsertJobScheduler(schedule.id, pattern === undefined ? { every: everyMs } : { pattern, tz: 'UTC' }, {

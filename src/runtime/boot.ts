@@ -4,7 +4,7 @@ import { createLogger, type Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG, runProcess } from './lifecycle.ts';
 
 interface BootOptions {
-  /** Shown in logs, metrics and messages. */
+  /** The name in logs, metrics and messages. */
   name: string;
   environment: Readonly<Record<string, string | undefined>>;
   exit(code: number): void;
@@ -12,7 +12,7 @@ interface BootOptions {
   start(config: Config, log: Logger, signal: AbortSignal): Promise<{ stop(): Promise<void> }>;
 }
 
-/** The first step of every process: read the configuration, name every problem or make a logger, and start the life cycle. */
+/** The first step of every process: parse the configuration, print every problem or create a logger, and start the life cycle. */
 export async function bootProcess({ name, environment, exit, say, start }: BootOptions): Promise<void> {
   let config: Config;
   try {

@@ -1,9 +1,9 @@
 import { asError, OddswireError } from '../domain/values/errors.ts';
 import type { Logger } from '../observe/logger.ts';
 
-/** sysexits(3) EX_CONFIG: the runner gives up at once instead of restarting into the same fault. */
+/** sysexits(3) EX_CONFIG: the runner stops at once instead of restarting into the same fault. */
 export const EXIT_CONFIG = 78;
-/** A process ends at most this long after the first signal, even when a part of it hangs. */
+/** A process ends at most this long after the first signal, even when one of its parts hangs. */
 const STOP_LIMIT_MS = 17_000;
 
 /** A fault that a restart cannot repair: bad configuration, a taken port, the wrong key ring. */
@@ -15,23 +15,23 @@ export class StartupError extends OddswireError {
 
 interface ProcessOptions {
   log: Logger;
-  /** Brings the process up. The signal fires when it is told to stop while still starting. */
+  /** Starts the process. The signal fires when a stop is requested during the start. */
   start(signal: AbortSignal): Promise<{ stop(): Promise<void> }>;
-  /** `process.exit`, given by the executable: a library does not end its caller. */
+  /** `process.exit`, passed in by the executable: a library does not end its caller. */
   exit(code: number): void;
-  /** Where a start-up fault is told in one line. */
+  /** Receives a start-up fault as one line. */
   say(line: string): void;
 }
 
 /**
- * The life of one process: start, run until told to stop, stop in order, end. SIGTERM, SIGINT and the loss of the runner
- * (IPC disconnect) all mean the same; a repeated signal changes nothing, because a terminal signals the whole group and npm
- * forwards it again (DESIGN section 9).
+ * The life of one process: start, run until a stop is requested, stop in order, end. SIGTERM, SIGINT and the loss of the runner
+ * (IPC disconnect) mean the same. Repeated signals are ignored, because a terminal signals the whole group and npm forwards the
+ * signal again.
  */
 export async function runProcess(options: ProcessOptions): Promise<void> {
   const { log, exit } = options;
   const stopping = new AbortController();
-  const told = new Promise<void>((resolve) => {
+  const stopRequested = new Promise<void>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   const stop = (reason: string) => {
@@ -56,7 +56,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   try {
     const running = await options.start(stopping.signal);
     log.info('started');
-    await told;
+    await stopRequested;
     await running.stop().then(
       () => {
         log.info('stopped');
@@ -81,8 +81,8 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
 }
 
 /**
- * Runs steps in order, each even if one before it failed, and throws the first failure at the end: a connection that will
- * not close must not keep the others open.
+ * Runs all steps in order, also after a failed step, and throws the first failure at the end: a connection that does not close
+ * must not keep the others open.
  */
 export async function inOrder(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: Error[] = [];

@@ -4,7 +4,7 @@ import { StartupError } from './lifecycle.ts';
 
 /**
  * Listens and returns the address as a URL; port 0 picks a free one.
- * @throws StartupError in one clear line when the port is taken or the address is not ours.
+ * @throws StartupError in one line when the port is taken or the address is not an address of this machine
  */
 export async function listen(server: Server, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {

@@ -29,17 +29,17 @@ interface ProcessContext {
   readonly metrics: Metrics;
   readonly secretBox: SecretBox;
   readonly dependencies: readonly Dependency[];
-  /** Where /metrics and /health answer. */
+  /** The address of /metrics and /health. */
   readonly probeUrl: string;
-  /** Sets how /health tells whether the work of this process stands still. */
+  /** Sets the check that tells /health whether this process is stalled. */
   judgeBy(stallReasons: () => Promise<readonly string[]>): void;
-  /** Registers a resource that closes before everything registered earlier. */
+  /** Registers a resource. Resources close in the reverse order. */
   onStop(step: () => Promise<unknown>): void;
-  /** Closes everything, last opened first. */
+  /** Closes everything, in the reverse order of opening. */
   stop(): Promise<void>;
 }
 
-/** Requests need no queue, and timers find the due work: a load balancer must not drop every API while Redis is away. */
+/** Requests need no queue, and timers find the due work: a load balancer must not drop every API during an outage of Redis. */
 function worksWithoutQueues(name: keyof typeof DATABASE_POOL_SIZE): boolean {
   return name === 'api';
 }
@@ -128,7 +128,7 @@ export async function openProcessContext(
   }
 }
 
-/** A migration that waits for a table makes everybody after it wait too: it gives up, and a later start tries again. */
+/** A waiting migration blocks later queries of its table, so it times out; a later start retries it. */
 const MIGRATION_LOCK_MS = 10_000;
 
 /** Migrates over a connection of its own, past any pooler. */

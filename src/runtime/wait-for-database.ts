@@ -3,9 +3,9 @@ import type { Logger } from '../observe/logger.ts';
 import { waitUntilAnswers } from './wait-until.ts';
 
 /**
- * Resolves when the database accepts a query. Everything else is constructed after this: BullMQ remembers a first failed
- * connection for its whole life.
- * @throws OddswireError `aborted` when the signal fires first.
+ * Resolves when the database accepts a query. Everything else is constructed after this, because BullMQ never recovers from a
+ * failed first connection.
+ * @throws OddswireError `aborted` when the signal fires first
  */
 export function waitForDatabase(databaseUrl: string, log: Logger, signal: AbortSignal): Promise<void> {
   const ask = async () => {

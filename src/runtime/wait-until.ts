@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { asError, OddswireError } from '../domain/values/errors.ts';
 import type { Logger } from '../observe/logger.ts';
 
-/** Say so once in this while, not at each try. */
+/** The interval of log lines; attempts are more frequent. */
 const REMIND_MS = 10_000;
 
 /**
  * Resolves when `ask` does; retries without a limit when it rejects. The log names `subject`.
- * @throws OddswireError `aborted` when the signal fires first.
+ * @throws OddswireError `aborted` when the signal fires first
  */
 export async function waitUntilAnswers(
   subject: string,

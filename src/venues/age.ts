@@ -1,4 +1,4 @@
-/** A day: a larger value is a broken clock, and no venue caches a list for longer. */
+/** One day. A larger value comes from a broken clock: no venue caches a list for longer. */
 const MAX_AGE_SECONDS = 86_400;
 
 /**
@@ -13,22 +13,22 @@ export function parseAgeMs(header: string | string[] | undefined): number | unde
 }
 
 /**
- * The longest time that an answer with this age was in a cache, milliseconds. `Age` counts whole seconds, so up to one more
- * may have passed.
+ * The longest time that an answer with this age was in a cache, milliseconds. `Age` counts whole seconds, so up to one more second may have
+ * passed.
  */
 export function cachedForMs(ageMs: number | undefined): number {
   return ageMs === undefined ? 0 : ageMs + 1_000;
 }
 
-/** The rows of one answer, with the moment that they are of: see `VenueAnswer.observedAt`. */
+/** The rows of one answer and their moment: see `VenueAnswer.observedAt`. */
 export interface ObservedRows {
   rows: unknown[];
   observedAt: number;
 }
 
 /**
- * The `asOfMs` of a price without a time of its own, whole epoch milliseconds. It is never later than the moment at which the
- * venue had this price: neither the duration of the request nor the time in a cache makes a price look fresher.
+ * The `asOfMs` of a price without a time of its own, whole epoch milliseconds. It is never later than the moment at which the venue had
+ * this price: neither the duration of the request nor the time in a cache makes a price look fresher.
  */
 export function observedAtMs({ observedAt }: { observedAt: number }, nowMs: number): number {
   return Math.floor(nowMs - (performance.now() - observedAt));

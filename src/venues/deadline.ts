@@ -1,4 +1,4 @@
-/** A moment after which work stops, and the signal that says so. Always `close()` it: it holds a timer and a listener. */
+/** A moment after which work stops, and the signal that fires then. Always `close()` it: it holds a timer and a listener. */
 interface Deadline {
   readonly signal: AbortSignal;
   remainingMs(): number;
@@ -6,8 +6,8 @@ interface Deadline {
 }
 
 /**
- * Aborts when `parent` does or after `ms`, whichever comes first. Written out instead of `AbortSignal.any`, which on
- * Node 20 keeps every derived signal alive as long as a long-lived parent.
+ * Aborts when `parent` aborts or after `ms`, whichever comes first. `AbortSignal.any` is not used: on Node 20 it keeps every derived signal
+ * alive as long as a long-lived parent.
  */
 export function openDeadline(parent: AbortSignal, ms: number): Deadline {
   const controller = new AbortController();

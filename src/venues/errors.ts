@@ -10,12 +10,12 @@ export type VenueErrorCode =
   | 'response_too_large'
   | 'aborted';
 
-/** A call to a venue that failed as a whole. `retryAfterMs` is what the venue asked for, when it did. */
+/** A call to a venue that failed as a whole. `retryAfterMs` is the pause that the venue requested, if any. */
 export class VenueError extends OddswireError {
   readonly venue: string;
   readonly statusCode?: number;
   readonly retryAfterMs?: number;
-  /** A `rate_limited` for another reason than the number of requests, such as a node that is behind: it slows no host down. */
+  /** True for a `rate_limited` that is not about the number of requests, such as a node that is behind: the rate of the host stays. */
   readonly keepsRate: boolean;
 
   constructor(

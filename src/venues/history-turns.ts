@@ -1,13 +1,13 @@
 import { VenueError } from './errors.ts';
 import { BudgetExceededError, createRequestBudget } from './request-budget.ts';
 
-/** The share of a host's rate that walks back through history may take: the live polls have the rest. */
+/** The share of a host's rate for walks back through history: live polls have the rest. */
 const SHARE = 0.25;
 const MAX_WAIT_MS = 20_000;
 
 /**
- * Turns for the requests of walks back. The function returned waits for one, before the host's own budget does.
- * It throws VenueError `rate_limited` when that would take too long and `aborted` when the signal fires.
+ * Rations the requests of walks back through history. The returned function waits for a turn, before the host's own budget does. It throws
+ * VenueError `rate_limited` when the wait is too long, and `aborted` when the signal fires.
  */
 export function createHistoryTurns(
   venue: string,

@@ -2,9 +2,9 @@ import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { asError } from '../domain/values/errors.ts';
+import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import { VenueError } from './errors.ts';
 import { isDeeperThan } from './json-depth.ts';
-import { parseRetryAfterMs } from './retry-after.ts';
 
 interface AttemptOptions {
   venue: string;
@@ -26,13 +26,13 @@ interface AttemptResult {
 
 /** Far deeper than any answer of a venue. */
 const MAX_DEPTH = 100;
-/** How much of an error answer is read so that its connection can be used again. */
+/** Bytes of an error answer that are read so that its connection can be reused. */
 const DRAIN_BYTES = 64 * 1024;
 
 /**
  * One HTTP request and its whole JSON answer.
- * @throws VenueError `http_status`, `rate_limited`, `response_too_large` or `invalid_payload`; whatever undici throws on
- * network faults and on abort, for the caller who knows whose signal it was.
+ * @throws VenueError `http_status`, `rate_limited`, `response_too_large` or `invalid_payload`; the errors of undici on network faults and
+ * on abort, because only the caller knows which of its signals fired.
  */
 export async function attemptJson(dispatcher: Dispatcher, options: AttemptOptions): Promise<AttemptResult> {
   const response = await dispatcher.request({
@@ -55,7 +55,7 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
   try {
     return { statusCode, headers: response.headers, json: JSON.parse(text) };
   } catch {
-    // Not the parser's words, which quote the answer: it may repeat the key that we sent.
+    // The message of the parser quotes the answer, which may repeat the key of the request.
     throw new VenueError(options.venue, 'invalid_payload', `the answer is not JSON (${text.length} characters)`, {
       retryable: true,
       statusCode,
@@ -64,11 +64,11 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
 }
 
 function statusError(venue: string, statusCode: number, header: string | string[] | undefined): VenueError {
-  const retryAfterMs = parseRetryAfterMs(header, Date.now());
+  const retryAfter = parseRetryAfter(header, Date.now());
   return new VenueError(venue, statusCode === 429 ? 'rate_limited' : 'http_status', `HTTP ${statusCode}`, {
     retryable: statusCode >= 500 || statusCode === 429 || statusCode === 408,
     statusCode,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(retryAfter !== undefined && { retryAfterMs: retryAfter * 1000 }),
   });
 }
 
@@ -87,7 +87,7 @@ async function readText(options: AttemptOptions, response: Dispatcher.ResponseDa
     if (decoder) await pipeline(response.body, decoder, collect);
     else await pipeline(response.body, collect);
   } catch (cause) {
-    // Leaving a stream early makes the pipeline fail by some error of its own.
+    // A stream that is left early makes the pipeline fail with an error of its own.
     if (bytes <= options.maxBodyBytes) throw readError(options, response, cause);
   }
   if (bytes > options.maxBodyBytes) {
@@ -99,7 +99,7 @@ async function readText(options: AttemptOptions, response: Dispatcher.ResponseDa
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** zlib names its own faults Z_...: the bytes arrived, but they are no complete gzip. Anything else is left as it is. */
+/** The codes of zlib begin with Z_: the bytes arrived and are not a complete gzip stream. Other errors stay as they are. */
 function readError(options: AttemptOptions, response: Dispatcher.ResponseData, cause: unknown): unknown {
   if (!/^(Z_|ERR__ERROR_FORMAT|ERR_BROTLI)/.test(String((cause as { code?: unknown }).code))) return cause;
   return new VenueError(options.venue, 'invalid_payload', `cannot decompress: ${asError(cause).message}`, {

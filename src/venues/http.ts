@@ -22,9 +22,9 @@ export interface VenueHttpOptions {
   venue: string;
   /** Scheme, host and, behind a proxy, a path that goes before every request's own. */
   baseUrl: string;
-  /** The rate budget of this host: refusals slow it down, to a tenth at most, and successes bring it back. */
+  /** The rate budget of this host. Refusals slow it down to a tenth at most, and successes raise it again. */
   requestsPerSecond: number;
-  /** Requests that may go out at once after a quiet time; default one second's worth. */
+  /** Requests that may go out at once after a quiet time; the default is one second's worth. */
   burst?: number;
   connections?: number;
   /** One deadline over connect, headers and body of an attempt. */
@@ -36,12 +36,12 @@ export interface VenueHttpOptions {
   maxBodyBytes?: number;
   /** Consecutive failed attempts that open the breaker. */
   breakerFailures?: number;
-  /** How long it stays open at first; doubles up to a minute while the venue stays down. */
+  /** How long the breaker stays open at first; doubles up to a minute while the venue stays down. */
   breakerOpenMs?: number;
   userAgent?: string;
-  /** Sent with every request, such as an API key. They appear in no log and no error. */
+  /** Sent with every request, such as an API key. Logs and errors do not contain them. */
   headers?: Readonly<Record<string, string>>;
-  /** A failure that the venue tells in an answer of status 200. */
+  /** A failure that the venue reports in an answer of status 200. */
   failureIn?(json: unknown): VenueError | undefined;
   observer?: VenueObserver;
 }
@@ -59,11 +59,11 @@ export interface VenueAnswer {
   json: unknown;
   /** Lower-case names. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** How long the answer lay in a cache (RFC 9111 section 5.1), milliseconds; 0 without a valid `Age` header. */
+  /** How long the answer was in a cache (RFC 9111 section 5.1), milliseconds; 0 without a valid `Age` header. */
   ageMs: number;
   /**
-   * The venue made the answer at this moment or later, on the clock of `performance.now()`: the start of the request less the
-   * time in caches. `observedAtMs` turns it into the time of a price.
+   * The venue made the answer at this moment or later, on the clock of `performance.now()`: the start of the request less the time in
+   * caches. `observedAtMs` converts it to the time of a price.
    */
   observedAt: number;
 }
@@ -75,7 +75,7 @@ export interface VenueHttp {
   get(request: VenueRequest): Promise<VenueAnswer>;
   /** The body of `get`. */
   getJson(request: VenueRequest): Promise<unknown>;
-  /** For reads that a venue serves by POST: they are retried like GETs. */
+  /** For reads that a venue serves by POST: the client retries them like GETs. */
   post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer>;
   /** The body of `post`. */
   postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
@@ -92,9 +92,9 @@ const BREAKER_STATES: Record<CircuitState, BreakerState> = {
 };
 
 /**
- * The one way to talk to a venue (DESIGN section 5): pooled connections, a deadline, jittered retry on 5xx, network faults
- * and unreadable answers, `Retry-After`, a circuit breaker and a rate budget that follows 429 answers, each per host.
- * Retries are ours and not cockatiel's: its waits cannot be aborted and cannot be refused when they outlast the deadline.
+ * The only HTTP client of the adapters: pooled connections, a deadline, jittered retry on 5xx, network faults and unreadable answers,
+ * `Retry-After`, a circuit breaker and a rate budget that follows 429 answers, each per host. It has retries of its own, because the waits
+ * of cockatiel cannot be aborted and cannot be refused when they outlast the deadline.
  */
 export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const { venue, observer } = options;
@@ -113,7 +113,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const pool = new Pool(url.origin, {
     connections: options.connections ?? 8,
     connect: { timeout: attemptTimeoutMs },
-    // The deadline's signal covers both; undici's own timers would only add a second, different error.
+    // The deadline's signal covers both. The timers of undici would add a second, different error.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -166,7 +166,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, observedAt };
     } catch (thrown) {
       const error = toVenueError(venue, thrown, request.signal, deadline.signal);
-      // Some venues repeat the key they refuse.
+      // Some venues repeat the key that they refuse.
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
       if (error.code === 'rate_limited' && !error.keepsRate) budget.limited(started);
       if (error.retryAfterMs) budget.pause(error.retryAfterMs);
@@ -191,7 +191,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   }
 
   async function guarded(request: VenueRequest, body: string | undefined, signal: AbortSignal, waitMs: number) {
-    // While one call tests whether the venue is back, the others fail at once instead of queueing behind it.
+    // While one call tests whether the venue has recovered, the others fail at once instead of queueing behind it.
     if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue);
     try {
       return await breaker.execute(async () => {
@@ -242,7 +242,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   };
 }
 
-/** What in the address of a node may be its key: the parts of its path that are long, and what its query holds. */
+/** Parts of a node's address that may be its key: long parts of the path, and values of the query. */
 function keysOfUrl({ pathname, searchParams }: URL): string[] {
   return [...pathname.split('/').filter((part) => part.length >= 16), ...searchParams.values()].filter(
     (key) => key.length >= 8,
@@ -253,7 +253,7 @@ function firstBackoff(initialDelay: number): IBackoff<unknown> {
   return new ExponentialBackoff({ initialDelay, maxDelay: MAX_RETRY_DELAY_MS }).next();
 }
 
-/** What says that the venue is unwell; a 404 or a 429 is an answer of a healthy one. */
+/** Whether an error counts against the venue's health; a 404 or a 429 is an answer of a healthy venue. */
 function isVenueFault(error: Error): boolean {
   if (!(error instanceof VenueError)) return false;
   if (error.code === 'http_status') return (error.statusCode ?? 0) >= 500;

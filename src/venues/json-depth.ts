@@ -4,8 +4,8 @@ const OPENERS: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
 /**
- * Whether lists and objects of a JSON text lie deeper in each other than `maxDepth`. `JSON.parse` reads any depth, but whatever
- * walks the result afterwards, `JSON.stringify` first of all, would overflow the stack.
+ * Whether a JSON text nests lists and objects deeper than `maxDepth`. `JSON.parse` reads any depth, but code that walks the result
+ * recursively, such as `JSON.stringify`, would overflow the stack.
  */
 export function isDeeperThan(json: string, maxDepth: number): boolean {
   let depth = 0;
@@ -20,7 +20,7 @@ export function isDeeperThan(json: string, maxDepth: number): boolean {
   return false;
 }
 
-/** The quote that ends the text which begins at `start`; the end of all when there is none. */
+/** The index of the quote that ends the string that begins at `start`; the length of the text when the string does not end. */
 function endOfText(json: string, start: number): number {
   for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -1,6 +1,6 @@
 import type { UnknownValue } from './parsed-batch.ts';
 
-/** Clocks differ by so much at most. */
+/** The greatest accepted difference of clocks. */
 const MAX_AHEAD_MS = 300_000;
 
 interface PastTimes {
@@ -9,9 +9,9 @@ interface PastTimes {
 }
 
 /**
- * The times of what has happened, without those that cannot be: in the future, or resolved before it was created. Such a time
- * is told among the unknowns and left out, not its market. Openings and closes are plans, and venues do send closes that lie
- * before the opening or the creation: they stay as they are.
+ * The creation and the resolution of a market, without impossible times: in the future, or a resolution before the creation. Such a time is
+ * reported as an unknown value and dropped; its market stays. Openings and closes are plans. Venues do send closes before the opening or
+ * the creation, so these times stay as they are.
  */
 export function pastTimes(times: PastTimes, nowMs: number, unknowns: UnknownValue[]): PastTimes {
   const past = (field: keyof PastTimes, fromMs: number): number | undefined => {

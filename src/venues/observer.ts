@@ -3,7 +3,7 @@ import type { RecordKind } from './port.ts';
 
 export type BreakerState = 'closed' | 'half_open' | 'open';
 
-/** One HTTP attempt that ended; a retried call makes several. `route` is a fixed label, never a path with ids in it. */
+/** One HTTP attempt that ended; a retried call makes several. `route` is a fixed label, never a path that contains ids. */
 export interface RequestEvent {
   venue: string;
   host: string;
@@ -11,11 +11,11 @@ export interface RequestEvent {
   outcome: 'ok' | VenueErrorCode;
   statusCode?: number;
   durationMs: number;
-  /** The `Age` of the answer, milliseconds; absent when the answer names none. */
+  /** The `Age` of the answer, milliseconds; absent without one. */
   ageMs?: number;
 }
 
-/** A request that got its turn in the rate budget of its host after this wait, or was refused one: it would have come too late. */
+/** A request that got its turn in the rate budget of its host after this wait, or was refused one because the wait would be too long. */
 interface TurnEvent {
   venue: string;
   host: string;
@@ -23,7 +23,7 @@ interface TurnEvent {
   isRefused: boolean;
 }
 
-/** The request rate of one client of a host, each time it changes; `previous` is 0 at the start. Both are per second. */
+/** The request rate of one client of a host, at each change; `previous` is 0 at the start. Both are per second. */
 export interface RateEvent {
   venue: string;
   host: string;
@@ -37,21 +37,21 @@ export interface BreakerEvent {
   state: BreakerState;
 }
 
-/** A venue state or field form that is not known; it was mapped to the nearest safe one. `value` is at most 100 characters. */
+/** A venue state or field form that is not known; the adapter mapped it to the nearest safe one. `value` has at most 100 characters. */
 export interface UnknownValueEvent {
   venue: string;
   field: string;
   value: string;
 }
 
-/** A walk that could not see everything it should have: what it left out may be missing for good. */
+/** A walk that could not see everything it should have: the unseen records may be missing permanently. */
 export interface TruncationEvent {
   venue: string;
   kind: RecordKind;
   detail: string;
 }
 
-/** Sound records that are not stored, by reason (docs/venues.md). */
+/** Sound records that are not stored, by reason. `docs/venues.md` lists the reasons of each venue. */
 export interface SkipEvent {
   venue: string;
   kind: RecordKind;
@@ -60,8 +60,8 @@ export interface SkipEvent {
 }
 
 /**
- * Raw records that an adapter received and accounts for: each is among its records or its rejections, or was reported as
- * skipped. A raw record of several outcomes counts once for each record that is made from it.
+ * Raw records that an adapter received and accounts for: each is among its records or its rejections, or was reported as skipped. A raw
+ * record of several outcomes counts once for each record that is made from it.
  */
 export interface ReceiptEvent {
   venue: string;
@@ -69,7 +69,7 @@ export interface ReceiptEvent {
   count: number;
 }
 
-/** What metrics and venue health listen to. Listeners must not throw. */
+/** The listeners of metrics and of venue health. They must not throw. */
 export interface VenueObserver {
   onRequest?(event: RequestEvent): void;
   onTurn?(event: TurnEvent): void;

@@ -1,20 +1,20 @@
 import type { Batch } from './port.ts';
 
-/** A field whose value is not known, seen while parsing. */
+/** A field whose value the parser does not know. */
 export interface UnknownValue {
   field: string;
   value: string;
 }
 
 /**
- * The result of a pure parser. Every record of the payload ends as a record, a rejection or a skip, so the three add up to the
- * length of the payload wherever one raw record makes at most one record.
+ * The result of a pure parser. Every row of the payload becomes a record, a rejection or a skip, so the three add up to the length of the
+ * payload wherever one row makes at most one record.
  */
 export interface ParsedBatch<R> extends Batch<R> {
   unknowns: UnknownValue[];
   /**
    * One reason per sound record that oddswire does not store, such as a poll among markets or an unfilled order among trades.
-   * docs/venues.md lists the reasons of each venue.
+   * `docs/venues.md` lists the reasons of each venue.
    */
   skipped: string[];
 }

@@ -1,20 +1,20 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../domain/markets/market.ts';
 import type { VenueProfile } from '../domain/markets/venue.ts';
 
-/** What an adapter can be polled for, and so the kinds of records there are. */
+/** The polls of an adapter, and so the kinds of market records. */
 const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;
 export type PollKind = (typeof POLL_KINDS)[number];
-/** The same, with what wallet and token adapters read. */
+/** The same, plus the records of wallet and token adapters. */
 export type RecordKind = PollKind | 'wallets' | 'tokens';
 
-/** One record that did not pass the door: its neighbours go through, this is counted and kept for the operator. */
+/** One rejected record: the other records of its payload pass. It is counted and kept in the quarantine for the operator. */
 export interface RejectedRecord {
   kind: RecordKind;
-  /** The record's own id when it could be read. */
+  /** The record's own id, if it is readable. */
   recordId?: string;
   /** Short, stable, groupable: `price_out_of_range`, `missing_field`, … */
   reason: string;
-  /** Where and what, for a person: no secrets, at most 500 characters. */
+  /** The field and the fault, for a person: no secrets, at most 500 characters. */
   detail: string;
   /** The offending record as JSON text, cut to 4 KiB, storable (no U+0000, no lone surrogate). */
   sample: string;
@@ -26,8 +26,8 @@ export interface Batch<R> {
 }
 
 /**
- * One page of a walk. `position` is where to go on: opaque JSON of the adapter, stored in the transaction that stores the
- * records, handed back at the next call. `more` says that the next page is worth fetching at once.
+ * One page of a walk. `position` is where the walk continues: opaque JSON of the adapter, stored in the transaction that stores the
+ * records, and passed to the next call. `more` is true when the next page should be fetched at once.
  */
 export interface Page<R> extends Batch<R> {
   position: unknown;
@@ -35,24 +35,24 @@ export interface Page<R> extends Batch<R> {
 }
 
 /**
- * A page of the catalog. `sweep` is set while the walk lists every market that is not over yet: when it `ended`, stored
- * tradable markets that no page since `startedAtMs` has named are missing from the venue's list.
+ * A page of the catalog. `sweep` is set while the walk lists every market that is not over. When it `ended`, stored tradable markets that
+ * no page since `startedAtMs` has named are missing from the venue's list.
  */
 export interface MarketPage extends Page<MarketRecord> {
   sweep?: {
     startedAtMs: number;
     ended: boolean;
     /**
-     * Set where a cache answered with a page from before the start: when its oldest page was made, epoch milliseconds. A market
-     * seen since then is not missing.
+     * Set when a cache answered with a page from before the start: the creation time of its oldest page, epoch milliseconds. A market that
+     * was seen since then is not missing.
      */
     madeSinceMs?: number;
     /**
-     * The list has closed markets too until their result is known, so that a closed one that no page has named is missing as well.
-     * Set with `ended`.
+     * Set with `ended`: the list contains closed markets too until their result is known. A closed market that no page listed is then
+     * missing as well.
      */
     includesClosed?: boolean;
-    /** Markets that this page lists and has no record of: nothing of theirs changed, or they were refused. */
+    /** Markets that this page lists without a record: they did not change, or they were rejected. */
     alsoListed?: readonly string[];
   };
 }
@@ -69,21 +69,21 @@ export interface HistoryRequest {
 export interface HistoryPage extends Page<TradeRecord> {
   /** Everything from here to `toMs` was read, epoch milliseconds. */
   reachedMs: number;
-  /** What the venue would not give, when it would not give all. */
+  /** The part that the venue does not serve, if any. */
   truncated?: string;
 }
 
 export interface CallContext {
   /** Aborted at the job's deadline or when the process stops. */
   signal: AbortSignal;
-  /** The clock, epoch milliseconds: a parameter so that recorded payloads can be replayed at their own time. */
+  /** The clock, epoch milliseconds. It is a parameter, so tests replay recorded payloads at their own time. */
   now(): number;
 }
 
 /**
- * A venue, as the rest of oddswire sees it (DESIGN section 5). An adapter talks HTTP through the one venue client, validates
- * payloads at the door, and yields normalized records; it never touches storage or queues.
- * Every call may throw VenueError; a bad record never makes one.
+ * The interface of a venue. An adapter sends requests through `createVenueHttp`, validates payloads and returns normalized records; it uses
+ * neither storage nor queues.
+ * Every call may throw VenueError; a bad record does not cause one.
  */
 export interface VenueAdapter extends VenueProfile {
   readonly venue: string;
@@ -91,36 +91,36 @@ export interface VenueAdapter extends VenueProfile {
   /** The next page of the catalog walk; null starts over. When a walk ends, `more` is false and the next call begins a new one. */
   pollMarkets(position: unknown, context: CallContext): Promise<MarketPage>;
 
-  /** Markets by their ids, whatever their state; one that the venue does not know is simply absent. */
+  /** Markets by their ids, in any state; a market that the venue does not know is absent. */
   fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>>;
 
   /** How many markets one `fetchMarkets` may name. */
   readonly maxMarketsPerFetch: number;
 
-  /** The next trades after `position`, oldest or newest page first as the venue allows; null starts at the recent past. */
+  /** The next trades after `position`, the oldest or the newest page first, depending on the venue; null starts at the recent past. */
   pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>>;
 
   /**
-   * The next page of a market's older trades after `position`; null starts at `toMs`. Politely: at a share of the host's
-   * budget, so that no walk back keeps the live polls waiting. Trades have the ids that `pollTrades` gives them.
+   * The next page of a market's older trades after `position`; null starts at `toMs`. It uses a share of the host's budget only, so walks
+   * back never delay the live polls. Trades have the same ids as from `pollTrades`.
    */
   pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage>;
 
-  /** Prices of these outcomes; an outcome the venue does not price is simply absent. */
+  /** Prices of these outcomes; an outcome without a price is absent. */
   fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>>;
 
-  /** Books of these outcomes; an outcome without a book is simply absent. */
+  /** Books of these outcomes; an outcome without a book is absent. */
   fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>>;
 
   /** How many outcomes one `fetchPrices` or `fetchBooks` may name. */
   readonly maxOutcomesPerFetch: number;
 
-  /** The same for `fetchBooks` alone, where each book is a request. */
+  /** The same for `fetchBooks` alone, if each book is a request. */
   readonly maxBooksPerFetch?: number;
 
-  /** `fetchPrices` prices markets without a book too, although the venue has books. */
+  /** `fetchPrices` also prices markets without a book, although the venue has books. */
   readonly pricesWithoutBooks?: boolean;
 
-  /** Closes sockets. The adapter is dead afterwards. */
+  /** Closes sockets. Later calls fail. */
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ import { createSolanaWallets } from './solana/wallet-adapter.ts';
 import type { TokenAdapter } from './token-port.ts';
 import type { WalletAdapter } from './wallet-port.ts';
 
-/** Where the venues' hosts are, by venue; each adapter reads its own entry. */
+/** The addresses of the hosts by venue; each adapter reads its own entry. */
 interface VenueUrls {
   readonly polymarket: Readonly<PolymarketUrls>;
   readonly kalshi: string;
@@ -28,10 +28,10 @@ interface Making {
   observer?: VenueObserver;
 }
 
-/** What a venue offers of one kind; undefined where its configuration leaves it off. */
+/** Constructors of one kind of adapter; undefined where the configuration disables the adapter. */
 type Makers<Adapter> = Readonly<Partial<Record<VenueName, (making: Making) => Adapter | undefined>>>;
 
-/** This is all that the rest of oddswire needs to know of a venue: a line here for each kind of thing it offers. */
+/** The rest of oddswire knows venues only from here: one line for each kind of adapter of a venue. */
 const MARKETS: Makers<VenueAdapter> = {
   polymarket: ({ urls, observer }) => createPolymarketAdapter({ urls: urls.polymarket, ...(observer && { observer }) }),
   kalshi: ({ urls, observer }) => createKalshiAdapter({ url: urls.kalshi, ...(observer && { observer }) }),
@@ -66,12 +66,12 @@ export function createAdapters(options: AdapterOptions): Map<string, VenueAdapte
   return make(MARKETS, options);
 }
 
-/** The same for venues whose wallets can be watched; the others are absent. */
+/** The same for venues with wallet adapters; others are absent. */
 export function createWalletAdapters(options: AdapterOptions): Map<string, WalletAdapter> {
   return make(WALLETS, options);
 }
 
-/** The same for venues that price tokens by their mints; the others are absent. */
+/** The same for venues that price tokens by mint; others are absent. */
 export function createTokenAdapters(options: AdapterOptions): Map<string, TokenAdapter> {
   return make(TOKENS, options);
 }

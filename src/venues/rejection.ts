@@ -7,7 +7,7 @@ const MAX_DETAIL = 500;
 const MAX_SAMPLE_BYTES = 4096;
 const MAX_ID = 200;
 
-/** Why one record does not pass the door. `reason` is short and groupable, `detail` is for a person. */
+/** Why one record is rejected. `reason` is short and groupable, `detail` is for a person. */
 interface Refusal {
   reason: string;
   detail: string;
@@ -23,7 +23,7 @@ export function refuse(reason: string, detail: string): { ok: false; refusal: Re
   return { ok: false, refusal: { reason, detail } };
 }
 
-/** Validates one raw record: a field that is not there is `missing_field`, one of another type or form `invalid_field`. */
+/** Validates one raw record: an absent field is `missing_field`, a field of another type or form `invalid_field`. */
 export function readModel<T>(schema: z.ZodType<T>, raw: unknown): Reading<T> {
   if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return refuse('not_an_object', typeof raw);
   const parsed = schema.safeParse(raw);
@@ -43,7 +43,7 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-/** The quarantine entry of a refused record: bounded and storable whatever the venue sent. */
+/** The quarantine entry of a rejected record, bounded and storable for any input. */
 export function rejectRecord(kind: RecordKind, raw: unknown, refusal: Refusal, recordId?: unknown): RejectedRecord {
   const id = typeof recordId === 'string' && recordId !== '' ? scrubText(recordId.slice(0, MAX_ID)) : undefined;
   return {
@@ -64,7 +64,7 @@ function sampleOf(raw: unknown): string {
   }
   const bytes = Buffer.from(scrubText(text.slice(0, MAX_SAMPLE_BYTES)));
   if (bytes.length <= MAX_SAMPLE_BYTES) return bytes.toString();
-  // A cut through a character would read back as U+FFFD, which is longer than what was cut.
+  // A cut within a character would read back as U+FFFD, which has more bytes than the removed part.
   let end = MAX_SAMPLE_BYTES;
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.subarray(0, end).toString();

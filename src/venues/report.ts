@@ -1,16 +1,16 @@
 import type { VenueObserver } from './observer.ts';
 import type { RecordKind } from './port.ts';
 
-/** Enough to recognise a value by; what a venue sends may be of any length. */
+/** Enough to recognise a value. The values of a venue may have any length. */
 const MAX_VALUE_LENGTH = 100;
 
-/** What an adapter tells of a walk beside its records, with its own name on it. */
+/** The observations of an adapter beside its records, under its venue's name. */
 export interface Report {
   /** States and forms that are not known and were mapped to the nearest safe ones. */
   unknowns(values: readonly { field: string; value: string }[]): void;
   /** A walk that could not see everything it should have; undefined when it did. */
   truncated(kind: RecordKind, detail: string | undefined): void;
-  /** Sound records that are not stored: one reason each. */
+  /** Sound records that are not stored, one reason each. */
   skipped(kind: RecordKind, reasons: readonly string[]): void;
   /**
    * So many raw records were received, once their batch is complete; `made` is the batch that they made. Where one raw record

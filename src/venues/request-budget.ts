@@ -1,6 +1,6 @@
 import { asError } from '../domain/values/errors.ts';
 
-/** Thrown when the wait for a turn would be longer than the caller can wait; nothing was taken from the budget. */
+/** Thrown when the wait for a turn would be longer than the caller can wait; the budget stays as it was. */
 export class BudgetExceededError extends Error {
   readonly waitMs: number;
 
@@ -12,14 +12,14 @@ export class BudgetExceededError extends Error {
 }
 
 export interface RequestBudget {
-  /** Requests per second that the budget gives at this moment. */
+  /** The present rate, requests per second. */
   perSecond(): number;
   /**
    * Waits for a turn, in order of arrival.
    * @throws BudgetExceededError when the wait is, or becomes, longer than `maxWaitMs`; the reason of the signal when aborted.
    */
   acquire(signal: AbortSignal, maxWaitMs: number): Promise<void>;
-  /** Gives no turn for this long, at most ten minutes: the venue asked for a pause. */
+  /** Gives no turn for this long, at most ten minutes, because the venue asked for a pause. */
   pause(ms: number): void;
   /** The venue answered a request that was sent at this moment, on the clock of `performance.now()`. */
   succeeded(sentAt: number): void;
@@ -28,7 +28,7 @@ export interface RequestBudget {
 }
 
 interface BudgetOptions {
-  /** The ceiling, and the rate at the start. */
+  /** The ceiling and initial rate. */
   perSecond: number;
   /** Turns that may be taken at once after a quiet time; shrinks with the rate. */
   burst: number;
@@ -42,21 +42,21 @@ interface Waiter {
   refuse(error: Error): void;
 }
 
-/** A refusal halves the rate: a limit of a tenth of the ceiling is found after four refusals. */
+/** A refusal halves the rate: four refusals find a limit of a tenth of the ceiling. */
 const DECREASE = 0.5;
 /** Below a tenth of the ceiling, refusals are an outage, and the breaker and the pauses of the venue deal with it. */
 const FLOOR = 0.1;
-/** Requests in a row at the full rate lift it from nothing to the ceiling in this time. */
+/** Successive requests at the full rate raise it from zero to the ceiling in this time. */
 const RECOVERY_SECONDS = 60;
-/** A venue that asks for more is asked again after this: a wrong header must not silence it for days. */
+/** The longest pause: a wrong header must not silence a venue for days. */
 const MAX_PAUSE_MS = 10 * 60_000;
 /** Turns are counted in binary fractions. */
 const ROUNDING = 1e-9;
 
 /**
- * The request rate of one host: a token bucket whose rate follows the venue's refusals. A refusal halves the rate, and
- * successes raise it by the same step per second up to the ceiling (additive increase, multiplicative decrease). Only
- * requests sent after the last decrease say something about the present rate, so a burst of refusals counts once.
+ * The request rate of one host: a token bucket whose rate follows the venue's refusals. A refusal halves the rate, and successes raise it
+ * by the same step per second up to the ceiling (additive increase, multiplicative decrease). Only requests sent after the last decrease
+ * reflect the present rate, so a burst of refusals counts once.
  */
 export function createRequestBudget(options: BudgetOptions): RequestBudget {
   const { perSecond: ceiling, burst, onRate } = options;
@@ -101,7 +101,7 @@ export function createRequestBudget(options: BudgetOptions): RequestBudget {
     if (queue.length > 0) timer = setTimeout(giveTurns, Math.ceil(waitMs(0, now)));
   }
 
-  /** After a change for the worse: those that it makes too late are told at once. */
+  /** After a slowdown: waiters whose turn would now come too late fail at once. */
   function refuseLate(now: number): void {
     const waiting = queue.splice(0);
     for (const waiter of waiting) {

@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../domain/markets/market.ts';
 import { isStorableText } from '../domain/values/text.ts';
 
-/** The first field of a market whose text Postgres cannot store; undefined when there is none. */
+/** The first field of a market whose text Postgres cannot store, if any. */
 export function unstorableField(record: MarketRecord): string | undefined {
   for (const [field, value] of Object.entries(record)) {
     if (typeof value === 'string' && !isStorableText(value)) return field;

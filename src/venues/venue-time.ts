@@ -1,20 +1,20 @@
 const DATE_TIME =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
-/** Before the year 2000 lie only the zero values of clocks and databases. */
+/** Times before the year 2000 are zero values of clocks and databases. */
 const MIN_MS = Date.UTC(2000, 0, 1);
 /** The last millisecond of the year 9999; venues use dates like 2500-12-31 for "never". */
 const MAX_MS = 253_402_300_799_999;
 
 /**
- * Epoch milliseconds of a date text as venues write it: ISO 8601 with 0 to 9 fraction digits, `2026-07-24 00:00:16+00`
- * with a space and a two-digit zone, a date alone (its midnight). No zone means UTC. Undefined when it is none of these.
+ * Epoch milliseconds of the date texts of venues: ISO 8601 with 0 to 9 fraction digits, `2026-07-24 00:00:16+00` with a space and a
+ * two-digit zone, or a date alone (its midnight). No zone means UTC. Other texts are undefined.
  */
 export function parseVenueTimeMs(value: unknown): number | undefined {
   const precise = parsePreciseVenueTimeMs(value);
   return precise === undefined ? undefined : Math.floor(precise);
 }
 
-/** The same with the venue's microseconds as a fraction: what puts the prints of one millisecond in their order. */
+/** The same with the venue's microseconds as a fraction, which orders the trades of one millisecond. */
 export function parsePreciseVenueTimeMs(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined;
   const match = DATE_TIME.exec(value.trim());

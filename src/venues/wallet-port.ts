@@ -1,7 +1,7 @@
 import type { Decimal } from '../domain/values/decimal.ts';
 import type { Batch, CallContext } from './port.ts';
 
-/** What a token of a wallet did in one transaction; a negative `change` left the wallet. */
+/** The change of one token of a wallet in one transaction; a negative `change` left the wallet. */
 export interface WalletTransfer {
   tokenMint: string;
   tokenSymbol?: string;
@@ -9,8 +9,8 @@ export interface WalletTransfer {
 }
 
 /**
- * One transaction of a wallet (DESIGN section 8). `transactionId` is the venue's identity of it: the same however often it is
- * read. Times are epoch milliseconds, amounts exact decimals.
+ * One transaction of a wallet. `transactionId` is the venue's identity of it, the same in every read. Times are epoch milliseconds, amounts
+ * exact decimals.
  */
 export interface WalletTransaction {
   transactionId: string;
@@ -28,12 +28,12 @@ export interface WalletTransaction {
 }
 
 /**
- * The reason of a record whose format version no release could read when it was received. `rereadActivity` reads it again
- * once one can.
+ * The rejection reason of a record with a format version that the receiving release cannot read. `rereadActivity` reads it again in a
+ * release that can.
  */
 export const REJECTED_FOR_VERSION = 'unsupported_version';
 
-/** What a wallet holds of one token. */
+/** The balance of one token of a wallet. */
 export interface WalletBalance {
   tokenMint: string;
   amount: Decimal;
@@ -41,19 +41,19 @@ export interface WalletBalance {
   marketId?: string;
 }
 
-/** A page of a walk over a wallet; `position` goes on from it, as in `Page`. */
+/** A page of a walk over a wallet; `position` is where the walk continues, as in `Page`. */
 export interface WalletPage<R> extends Batch<R> {
   position: unknown;
   more: boolean;
 }
 
-/** A venue whose wallets can be watched. Addresses are valid when they come here (domain/wallet-address.ts). */
+/** A venue whose wallets can be watched. Callers pass valid addresses only (`src/domain/wallets/address.ts`). */
 export interface WalletAdapter {
   readonly venue: string;
 
   /**
-   * The next page of a wallet's transactions after `position`, in any order; null begins a little before `sinceMs`. Late rows
-   * are covered by reading an overlap again: the store knows what was told.
+   * The next page of a wallet's transactions after `position`, in any order; null begins a little before `sinceMs`. Each walk reads an
+   * overlap again for late rows: the store recognises known transactions.
    */
   pollActivity(
     wallet: { address: string; sinceMs: number },
@@ -62,10 +62,10 @@ export interface WalletAdapter {
   ): Promise<WalletPage<WalletTransaction>>;
 
   /**
-   * The next page of a second walk over everything since `sinceMs`, of a venue whose adapter reads formats now that an
-   * earlier release rejected as REJECTED_FOR_VERSION; undefined when nothing is left to read again, or the host's budget
-   * has no room for it at present. `position` is that of `pollActivity`: store the new one in the transaction that stores
-   * the records. `areStored` names those of the ids that the store has for this wallet.
+   * The next page of a second walk over everything since `sinceMs`, for a venue whose adapter now reads formats that an earlier release
+   * rejected as REJECTED_FOR_VERSION. It is undefined when nothing is left to read again, or when the host's budget has no room at present.
+   * `position` is that of `pollActivity`: store the new one in the transaction that stores the records. `areStored` returns the ids that
+   * the store has for this wallet.
    */
   rereadActivity?(
     wallet: { address: string; sinceMs: number; areStored(ids: readonly string[]): Promise<ReadonlySet<string>> },
@@ -73,9 +73,9 @@ export interface WalletAdapter {
     context: CallContext,
   ): Promise<WalletPage<WalletTransaction> | undefined>;
 
-  /** The next page of a wallet's balances; a walk is complete when `more` is false, and only complete ones are compared. */
+  /** The next page of a wallet's balances. A walk is complete when `more` is false; only complete walks are compared. */
   pollBalances(address: string, position: unknown, context: CallContext): Promise<WalletPage<WalletBalance>>;
 
-  /** Closes sockets. The adapter is dead afterwards. */
+  /** Closes sockets. Later calls fail. */
   close(): Promise<void>;
 }

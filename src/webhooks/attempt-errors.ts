@@ -8,7 +8,7 @@ export class DeadlineError extends OddswireError {
   }
 }
 
-/** This process could not make the attempt (no file descriptors, sender closed). Our fault: no attempt is used up. */
+/** This process could not make the attempt (no file descriptors, sender closed). The attempt is not counted. */
 export class SenderFaultError extends OddswireError {
   constructor(message: string, cause?: unknown) {
     super('sender_fault', message, { retryable: true, cause });
@@ -30,7 +30,7 @@ const PROGRAMMER_ERRORS = new Set([
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ]);
 
-/** From Node, undici and our own errors. Unreachable and refused by a firewall count as refused. */
+/** Codes of Node, undici and our own errors. Unreachable addresses and firewalls count as refused. */
 const CODES: Readonly<Record<string, AttemptErrorCode>> = {
   blocked_address: 'blocked_address',
   dns_error: 'dns_error',
@@ -59,8 +59,8 @@ const TLS_CODE =
 
 /**
  * The error code of an attempt that ended in `error`. Throws SenderFaultError when the fault is this machine's, and
- * the error itself when the request was malformed by the caller. An unknown error is the receiver's `protocol_error`:
- * an attempt that is never charged could be repeated without end.
+ * the error itself when the caller's request was malformed. An unknown error is the receiver's `protocol_error`:
+ * an attempt that is never counted could repeat without end.
  */
 export function attemptErrorCode(error: Error): AttemptErrorCode {
   const code = errorCodeOf(error);
@@ -69,7 +69,7 @@ export function attemptErrorCode(error: Error): AttemptErrorCode {
   return CODES[code] ?? (TLS_CODE.test(code) ? 'tls_error' : 'protocol_error');
 }
 
-/** An AggregateError (every address failed) carries the first failure's code itself. */
+/** An AggregateError (every address failed) has the code of its first failure. */
 function errorCodeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

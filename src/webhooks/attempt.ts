@@ -1,6 +1,6 @@
 import type { EventType } from '../domain/webhooks/event.ts';
 
-/** Why an attempt failed. Stable: stored with the attempt, shown to clients and used as a metric label. */
+/** The reason of a failed attempt. Stable: stored with the attempt, shown to clients and used as a metric label. */
 export const ATTEMPT_ERROR_CODES = [
   'dns_error',
   'connect_timeout',
@@ -28,7 +28,7 @@ export interface OutgoingDelivery {
   readonly deliveryId: string;
   /** 1 for the first attempt. */
   readonly attemptNumber: number;
-  /** The stored text of the event: these very bytes (UTF-8) are signed and sent. */
+  /** The stored text of the event: exactly these bytes (UTF-8) are signed and sent. */
   readonly body: string;
 }
 
@@ -37,16 +37,16 @@ interface DeliveredOutcome {
   readonly kind: 'delivered';
   readonly statusCode: number;
   readonly durationMs: number;
-  /** The first 4 KiB of the response body, as bytes: it may hold anything, U+0000 included. */
+  /** The first 4 KiB of the response body, as bytes, because it may contain anything, U+0000 included. */
   readonly responseExcerpt: Uint8Array;
 }
 
-/** Anything else. `statusCode` and `responseExcerpt` are there when the receiver answered. */
+/** Any other outcome. `statusCode` and `responseExcerpt` are present when the receiver answered. */
 export interface FailedOutcome {
   readonly kind: 'failed';
   readonly errorCode: AttemptErrorCode;
   readonly statusCode?: number;
-  /** The wait that a `Retry-After` header asks for, never negative. */
+  /** The wait from a `Retry-After` header, never negative. */
   readonly retryAfterSeconds?: number;
   readonly durationMs: number;
   readonly responseExcerpt?: Uint8Array;

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
+import { EXCERPT_BYTES } from '../domain/webhooks/excerpt.ts';
 import { DeadlineError } from './attempt-errors.ts';
 
-/** The connection is given up once this much of the response body has come. */
+/** The connection is closed after this much of the response body. */
 export const MAX_READ_BYTES = 16 * 1024;
-export const EXCERPT_BYTES = 4 * 1024;
 
 interface PostRequest {
   readonly url: URL;
@@ -11,17 +11,17 @@ interface PostRequest {
   readonly body: Buffer;
 }
 
-/** The result of one POST: a status with the start of its body, or the error that came before any status. */
+/** The result of one POST: a status with the start of its body, or the error that occurred before a status. */
 export type Exchange =
   | { readonly statusCode: number; readonly retryAfter?: string; readonly excerpt: Uint8Array }
   | { readonly error: Error };
 
 /**
- * Sends one POST and reads the answer under one absolute deadline. Never follows, retries, decompresses or rejects.
- * A status that has come stands, whatever happens to the body after it.
+ * Sends one POST and reads the answer under one absolute deadline. Never redirects, retries, decompresses or rejects.
+ * A received status counts even when the body fails later.
  *
- * It drives the dispatcher directly: undici's `request` ignores its abort signal until a connection exists, and
- * would then still send the abandoned request.
+ * It uses the dispatcher directly: undici's `request` ignores its abort signal until a connection exists, and
+ * would then still send the aborted request.
  */
 export function exchange(
   dispatcher: Pick<Dispatcher, 'dispatch'>,
@@ -35,7 +35,7 @@ export function exchange(
     let controller: Dispatcher.DispatchController | undefined;
     let settled = false;
 
-    // The error is created only where it is needed: its stack costs more than the rest of this function.
+    // The error is created only on demand: its stack costs more than the rest of this function.
     const settle = (error: () => Error) => {
       settled = true;
       clearTimeout(timer);
@@ -60,7 +60,7 @@ export function exchange(
       {
         onRequestStart(started) {
           controller = started;
-          // The deadline passed while the request waited for its connection: it must not be sent any more.
+          // The deadline passed while the request waited for its connection, so it must not be sent.
           if (settled) started.abort(new DeadlineError());
         },
         onResponseStart(_controller, statusCode, headers) {
@@ -71,7 +71,7 @@ export function exchange(
         onResponseData(_controller, chunk) {
           chunks.push(chunk);
           readBytes += chunk.length;
-          if (readBytes > MAX_READ_BYTES) giveUp(new Error('the rest of the response is not wanted'));
+          if (readBytes > MAX_READ_BYTES) giveUp(new Error('the rest of the response is ignored'));
         },
         onResponseEnd() {
           settle(() => new Error('the response ended without a status'));

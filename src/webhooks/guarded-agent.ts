@@ -6,23 +6,23 @@ import { OddswireError } from '../domain/values/errors.ts';
 import { type Cidr, isPublicAddress } from '../domain/webhooks/address-policy.ts';
 import type { NameResolver } from './resolver.ts';
 
-/** Response headers beyond this end the connection. */
+/** Response headers beyond this size end the connection. */
 export const MAX_HEADER_BYTES = 16 * 1024;
 /**
- * All that one answer may take on the wire before the connection is ended. Headers and body have limits of their own; a
- * status line, 1xx answers, blank lines and chunk extensions that never end would otherwise cost a processor until the deadline.
+ * The maximum of bytes on the wire per answer; beyond it the connection is closed. Headers and body have limits of their own; an
+ * endless status line, 1xx answers, blank lines or chunk extensions would otherwise use a processor until the deadline.
  * A 16 KiB body in one-byte chunks is 96 KiB.
  */
 export const MAX_ANSWER_BYTES = 256 * 1024;
 const KEEP_ALIVE_MS = 10_000;
-/** A receiver's own keep-alive hint may stretch the above to this. */
+/** The maximum that a keep-alive hint of the receiver may extend the above to. */
 const KEEP_ALIVE_MAX_MS = 60_000;
-/** Time for one of several addresses before the next is tried too; Node's 250 ms is less than some handshakes. */
+/** Time for one of several addresses before the next is tried too; Node's 250 ms is shorter than some handshakes. */
 const NEXT_ADDRESS_MS = 1000;
-/** Addresses tried per connection. All answers are checked, however many there are. */
+/** Addresses tried per connection. All resolved addresses are checked. */
 const MAX_ADDRESSES = 8;
 
-/** The destination is, or resolves to, an address deliveries may not reach. Names no address on purpose. */
+/** The destination is, or resolves to, a forbidden address. The message deliberately omits the address. */
 class BlockedAddressError extends OddswireError {
   constructor() {
     super('blocked_address', 'the destination address is not allowed');
@@ -36,7 +36,7 @@ class NameResolutionError extends OddswireError {
   }
 }
 
-/** The receiver sent more than any answer may take. */
+/** The receiver sent more bytes than one answer may have. */
 class AnswerTooLongError extends OddswireError {
   constructor() {
     super('answer_too_long', 'the answer does not end', { retryable: true });
@@ -47,19 +47,19 @@ interface GuardedAgentOptions {
   readonly resolver: NameResolver;
   /** The operator's exceptions to the address policy. */
   readonly allow?: readonly Cidr[];
-  /** PEM certificates trusted beside the usual roots. */
+  /** PEM certificates trusted beside the default roots. */
   readonly extraCaPem?: string;
   /** Over name look-up, TCP and TLS. */
   readonly connectTimeoutMs: number;
-  /** Undici queues a request when all are busy and that wait counts against the deadline: keep above the callers' cap. */
+  /** Undici queues a request while all are busy, and the wait counts against the deadline: keep this above the callers' cap. */
   readonly connectionsPerOrigin: number;
 }
 
 /**
- * An undici Agent that connects to public addresses only (DESIGN section 8): IP literals, every DNS answer and the
- * connected socket are checked. A guard in the look-up alone is bypassed by `https://127.0.0.1/`, which has none.
- * Failure policy: closed. The host name is kept for SNI and for checking the certificate.
- * Throws TypeError when `extraCaPem` holds no certificate or a broken one.
+ * An undici Agent that connects to public addresses only. It checks IP literals, every DNS answer and the connected socket,
+ * because a check in the look-up alone misses `https://127.0.0.1/`, which needs no look-up.
+ * Failure policy: closed. The host name is kept for SNI and for the check of the certificate.
+ * Throws TypeError when `extraCaPem` contains no certificate or a broken one.
  */
 export function createGuardedAgent(options: GuardedAgentOptions): Agent {
   const allow = options.allow ?? [];
@@ -105,12 +105,12 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
   });
 }
 
-/** Without pipelining, the bytes that come after a request are its answer. `readable` comes before undici reads. */
+/** Without pipelining, the bytes after a request are its answer. `readable` fires before undici reads. */
 function limitAnswers(socket: Socket): void {
   let writtenBytes = 0;
   let readBytes = 0;
   let answerStartBytes = 0;
-  // Prepending, unlike `on`, starts no reading: that is for undici to do.
+  // Prepending, unlike `on`, does not start reading, which is up to undici.
   socket.prependListener('readable', () => {
     if (socket.bytesWritten !== writtenBytes) {
       writtenBytes = socket.bytesWritten;
@@ -127,15 +127,15 @@ function secureContext(extraCaPem: string | undefined): SecureContext {
   return createSecureContext({ minVersion: 'TLSv1.2', ca: [...rootCertificates, ...certificatesOf(extraCaPem)] });
 }
 
-/** Node ignores text without a certificate without a word, so each block is parsed here. */
+/** Node silently ignores text without a certificate, so each block is parsed here. */
 function certificatesOf(pem: string): string[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length === 0) throw new TypeError('the extra CA text holds no PEM certificate');
+  if (blocks.length === 0) throw new TypeError('the extra CA text contains no PEM certificate');
   return blocks.map((block) => {
     try {
       return new X509Certificate(block).toString();
     } catch (cause) {
-      throw new TypeError('the extra CA text holds a certificate that cannot be read', { cause });
+      throw new TypeError('the extra CA text contains an unreadable certificate', { cause });
     }
   });
 }
@@ -144,7 +144,7 @@ function guardedLookup(resolver: NameResolver, allow: readonly Cidr[]): LookupFu
   return (hostname, _options, callback) => {
     resolver.resolve(hostname).then(
       (addresses) => {
-        // One forbidden answer condemns the name: a rebinding name mixes both kinds.
+        // One forbidden address rejects the name: DNS rebinding mixes both kinds.
         if (addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address, allow))) {
           callback(new BlockedAddressError(), '');
         } else {

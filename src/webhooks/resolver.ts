@@ -8,14 +8,14 @@ export interface ResolvedAddress {
   readonly family: 4 | 6;
 }
 
-/** Turns a host name into addresses. Rejects when the name has none; never answers with an empty list. */
+/** Resolves a host name to addresses. Rejects when the name has none; the list is never empty. */
 export interface NameResolver {
   readonly resolve: (hostname: string) => Promise<readonly ResolvedAddress[]>;
   /** Cancels the look-ups in flight. */
   readonly close: () => void;
 }
 
-/** The look-ups behind a resolver; `node:dns/promises` Resolver has this shape. */
+/** The look-ups of a resolver; Resolver of `node:dns/promises` has this shape. */
 export interface DnsClient {
   readonly resolve4: (hostname: string) => Promise<string[]>;
   readonly resolve6: (hostname: string) => Promise<string[]>;
@@ -27,7 +27,7 @@ export interface ResolverOptions {
   readonly timeoutMs?: number;
   /** How long an answer is used. Default 30 000. */
   readonly cacheMs?: number;
-  /** Names being looked up at once; the others wait their turn. Default 256. */
+  /** Concurrent look-ups; further names wait. Default 256. */
   readonly maxInFlight?: number;
   /** Name servers as `address` or `address:port`. Default: the machine's own. */
   readonly servers?: readonly string[];
@@ -42,9 +42,9 @@ const MAX_CACHED_NAMES = 10_000;
 const LOCALHOST: readonly ResolvedAddress[] = [{ address: '127.0.0.1', family: 4 }];
 
 /**
- * A caching resolver on c-ares (`dns.lookup` shares four threads with the whole process, so one black-holed name would
- * stall every other; DESIGN section 8). The same name is looked up once however many ask. Failures are not cached:
- * the retry schedule spaces them out. `localhost` names answer 127.0.0.1 without any DNS (RFC 6761).
+ * A caching resolver on c-ares (`dns.lookup` shares four threads with the whole process, so one unresponsive name server would
+ * delay every look-up). Concurrent look-ups of one name are merged. Failures are not cached, because the retry schedule spaces
+ * them out. `localhost` names resolve to 127.0.0.1 without DNS (RFC 6761).
  */
 export function createResolver(options: ResolverOptions = {}): NameResolver {
   const client = options.client ?? createClient(options);
@@ -87,7 +87,7 @@ function createClient(options: ResolverOptions): DnsClient {
   return resolver;
 }
 
-/** Both families at once. One of them failing is common (no AAAA record, a name server that drops AAAA queries). */
+/** Both families at once. One of them often fails (no AAAA record, a name server that drops AAAA queries). */
 async function queryBoth(client: DnsClient, name: string): Promise<readonly ResolvedAddress[]> {
   const [v4, v6] = await Promise.allSettled([client.resolve4(name), client.resolve6(name)]);
   const addresses: ResolvedAddress[] = [

@@ -1,11 +1,11 @@
 import type { AttemptErrorCode, AttemptOutcome, FailedOutcome } from './attempt.ts';
 
-/** Each delay is spread by this part of itself, so that a receiver's return is not met by everyone at once. */
+/** Each delay varies by this share of itself, so that a recovered receiver does not get all retries at once. */
 export const JITTER = 0.2;
 const MIN_DELAY_SECONDS = 1;
-/** Retry-After may stretch a planned delay to twice itself or to this, whichever is longer. */
+/** Retry-After may extend a planned delay to twice itself or to this, whichever is longer. */
 export const RETRY_AFTER_CAP_SECONDS = 3600;
-/** A forbidden address may be a DNS mistake being repaired, but is not worth a day of tries. */
+/** A forbidden address may be a DNS mistake that is being repaired, but does not justify a day of attempts. */
 export const MAX_BLOCKED_ATTEMPTS = 3;
 
 interface RetryInput {
@@ -21,13 +21,13 @@ interface RetryInput {
 
 type FailureReason = AttemptErrorCode | 'gone';
 
-/** The next state of the delivery. `pauseSubscription` asks for the subscription to be paused with that reason. */
+/** The next state of the delivery. `pauseSubscription` requests a pause of the subscription with that reason. */
 export type RetryDecision =
   | { readonly state: 'delivered' }
   | { readonly state: 'retry'; readonly delaySeconds: number }
   | { readonly state: 'failed'; readonly reason: FailureReason; readonly pauseSubscription?: 'gone' };
 
-/** The rules of DESIGN section 8. Our own faults never come here: they throw, and use up no attempt. */
+/** The retry rules of docs/webhooks.md. Faults of this machine never get here: they throw, and no attempt is counted. */
 export function decide(input: RetryInput): RetryDecision {
   const { outcome, attemptNumber, schedule } = input;
   if (outcome.kind === 'delivered') return { state: 'delivered' };
@@ -40,7 +40,7 @@ export function decide(input: RetryInput): RetryDecision {
 }
 
 function attemptLimit(outcome: FailedOutcome, maxAttempts = Number.POSITIVE_INFINITY): number {
-  // No repetition makes a malformed URL a good one; its owner changes it and retries by hand.
+  // A retry cannot repair a malformed URL; the owner changes the URL and retries manually.
   if (outcome.errorCode === 'invalid_url') return 1;
   return outcome.errorCode === 'blocked_address' ? Math.min(maxAttempts, MAX_BLOCKED_ATTEMPTS) : maxAttempts;
 }
@@ -50,7 +50,7 @@ function delaySeconds(outcome: FailedOutcome, plannedSeconds: number, random: ()
   if (retryAfterSeconds !== undefined && (statusCode === 429 || statusCode === 503)) {
     const capSeconds = Math.max(2 * plannedSeconds, RETRY_AFTER_CAP_SECONDS);
     const askedSeconds = Math.min(Math.max(retryAfterSeconds, plannedSeconds), capSeconds);
-    // Upwards only: coming back sooner than asked would be refused again.
+    // Upwards only: the receiver would reject an earlier attempt.
     return Math.max(MIN_DELAY_SECONDS, askedSeconds * (1 + JITTER * random()));
   }
   return Math.max(MIN_DELAY_SECONDS, plannedSeconds * (1 - JITTER + 2 * JITTER * random()));

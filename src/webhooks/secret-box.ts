@@ -9,12 +9,12 @@ const VERSION = 'v1';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
-/** Secrets kept open in memory, where the keys are too: a subscription's secret signs delivery after delivery. */
+/** Opened secrets are cached in memory, next to the keys: the secret of a subscription signs many deliveries. */
 const MAX_KEPT_OPEN = 1_000;
 /** Version, key id, 12 bytes, 16 bytes and the ciphertext; each part but the second in base64url. */
 const SEALED = /^v1\.([^.]+)\.([\w-]{16})\.([\w-]{22})\.([\w-]*)$/;
 
-/** The ring lacks the key a value was sealed with. Our own fault: the delivery waits and uses up no attempt. */
+/** The ring lacks the key of a sealed value. A fault of the configuration: the delivery waits and no attempt is counted. */
 export class SecretKeyMissingError extends OddswireError {
   readonly kid: string;
 
@@ -24,14 +24,14 @@ export class SecretKeyMissingError extends OddswireError {
   }
 }
 
-/** A sealed value that no key opens: cut, altered, moved to another row, or sealed with other key bytes. */
+/** A sealed value that no key opens: truncated, altered, moved to another row, or sealed with other key bytes. */
 export class SecretCorruptError extends OddswireError {
   constructor(cause?: unknown) {
     super('secret_corrupt', 'a sealed secret cannot be opened', { cause });
   }
 }
 
-/** Seals and opens secrets at rest. `aad` is the id of the row that owns the value; opening needs the same one. */
+/** Seals and opens secrets at rest. `aad` is the id of the row that owns the value; opening needs the same id. */
 export interface SecretBox {
   /** `v1.<kid>.<iv>.<tag>.<ciphertext>`, the last three base64url. */
   readonly seal: (plain: string, aad: string) => string;
@@ -39,7 +39,7 @@ export interface SecretBox {
   readonly open: (sealed: string, aad: string) => string;
 }
 
-/** A box over a key ring (DESIGN section 8): the first key seals, every key opens. Throws TypeError on a bad ring. */
+/** A box over a key ring: the first key seals, every key opens. Throws TypeError for an invalid ring. */
 export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
   const [current] = keys;
   if (current === undefined) throw new TypeError('a secret box needs at least one key');

@@ -1,3 +1,4 @@
+import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import type { Cidr } from '../domain/webhooks/address-policy.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
@@ -6,7 +7,6 @@ import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { createGuardedAgent } from './guarded-agent.ts';
 import { createResolver, type NameResolver } from './resolver.ts';
-import { parseRetryAfter } from './retry-after.ts';
 
 const DEFAULT_DEADLINE_MS = 15_000;
 export const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
@@ -14,7 +14,7 @@ export const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
 const DEFAULT_CONNECTIONS_PER_ORIGIN = 64;
 
 export interface SenderOptions {
-  /** Of oddswire, for the User-Agent. */
+  /** The version of oddswire, for the User-Agent. */
   readonly version: string;
   /** WEBHOOK_TIMEOUT_MS: one deadline over name look-up, connection, headers and body. Default 15 000. */
   readonly deadlineMs?: number;
@@ -26,7 +26,7 @@ export interface SenderOptions {
   readonly extraCaPem?: string;
   /** Connections kept per origin. Default 64. */
   readonly connectionsPerOrigin?: number;
-  /** Default: DNS. A resolver given here is closed by `close` too. */
+  /** Default: DNS. `close` also closes a resolver that was passed in. */
   readonly resolver?: NameResolver;
   /** Wall clock, epoch milliseconds. */
   readonly now?: () => number;
@@ -35,15 +35,15 @@ export interface SenderOptions {
 export interface Sender {
   /**
    * Makes exactly one HTTP attempt. Any behaviour of the receiver, its name servers or the network is an outcome. Throws
-   * SenderFaultError (retryable) when this machine could not make the attempt, InvalidSecretError on an unusable
-   * secret, and undici's argument errors when an id cannot stand in a header.
+   * SenderFaultError (retryable) when this machine could not make the attempt, InvalidSecretError for an unusable
+   * secret, and undici's argument errors when an id is not a valid header value.
    */
   readonly send: (delivery: OutgoingDelivery) => Promise<AttemptOutcome>;
-  /** Takes no more deliveries, waits for those in flight (at most one deadline), then closes every connection. */
+  /** Accepts no more deliveries, waits for deliveries in flight (at most one deadline), then closes every connection. */
   readonly close: () => Promise<void>;
 }
 
-/** A sender with its own connections. Throws TypeError when `extraCaPem` holds no usable certificate. */
+/** A sender with its own connections. Throws TypeError when `extraCaPem` contains no usable certificate. */
 export function createSender(options: SenderOptions): Sender {
   const { version, allow = [], deadlineMs = DEFAULT_DEADLINE_MS, now = Date.now } = options;
   const resolver = options.resolver ?? createResolver();
@@ -92,7 +92,7 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-/** Both signatures over one buffer (DESIGN section 8). No Accept-Encoding: nothing is ever decompressed. */
+/** Both signatures over one buffer. Without Accept-Encoding, because nothing is ever decompressed. */
 function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSeconds: number, version: string) {
   const [currentSecret] = delivery.secrets;
   return {
@@ -115,6 +115,6 @@ function outcomeOf(result: Exchange, durationMs: number, nowMs: number): Attempt
   if (statusCode < 300) return { kind: 'delivered', statusCode, durationMs, responseExcerpt };
   const errorCode: AttemptErrorCode = statusCode < 400 ? 'redirect' : 'http_status';
   const failed: FailedOutcome = { kind: 'failed', errorCode, statusCode, durationMs, responseExcerpt };
-  const retryAfterSeconds = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, nowMs);
+  const retryAfterSeconds = parseRetryAfter(retryAfter, nowMs);
   return retryAfterSeconds === undefined ? failed : { ...failed, retryAfterSeconds };
 }

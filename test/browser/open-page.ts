@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 
-/** Where screenshots go, to be looked at: never into the repository. */
+/** The folder of screenshots, outside the repository. */
 const SCREENSHOTS = process.env['SCREENSHOTS_DIR'] ?? join(tmpdir(), 'oddswire-screenshots');
 export const WIDE = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
@@ -15,7 +15,7 @@ export interface WatchedPage {
   problems: string[];
 }
 
-/** A page of the context that records its problems. */
+/** Opens a page that records its problems. */
 export async function watchedPage(context: BrowserContext, ownUrl: string): Promise<WatchedPage> {
   const page = await context.newPage();
   const problems: string[] = [];
@@ -45,8 +45,8 @@ export async function photograph(page: Page, name: string, fullPage = true): Pro
 const axeSource = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /**
- * Serious and critical faults of accessibility by all rules or by some, one line each. Evaluated from outside, so the page's
- * policy stands.
+ * Serious and critical accessibility faults by all or some rules, one line each. Evaluated through the browser protocol, so the
+ * content policy of the page stays in effect.
  */
 export async function accessibilityFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(await axeSource);
@@ -56,7 +56,7 @@ export async function accessibilityFaults(page: Page, rules?: readonly string[])
     .flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)))`);
 }
 
-/** How far the page reaches beyond the window to the right, pixels: 0 when nothing scrolls sideways. */
+/** Pixels of the page to the right of the window: 0 without horizontal scrolling. */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }

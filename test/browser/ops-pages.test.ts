@@ -14,7 +14,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
   let browser: Browser;
   let world: OpsWorld;
   let operator: BrowserContext;
-  /** One tab for all pages, because it keeps its compiled code. */
+  /** One tab for all pages, because a tab caches compiled code. */
   let tab: WatchedPage;
 
   beforeAll(async () => {
@@ -71,34 +71,37 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     docs: '.opblock-summary >> nth=0',
     queues: 'main a[href="/ops/queues/queue/deliveries"] >> nth=0',
   };
-  /** Markup of a library: its faults are for its authors to fix. */
+  /** Pages with the markup of a library. The tests ignore its accessibility faults. */
   const FOREIGN = new Set(['docs', 'queues']);
 
   describe('each page', () => {
-    test.for(pages)('%s: no fault, no foreign host, fit for all readers and a phone', async ([name, path]) => {
-      const { page, problems } = tab;
-      problems.length = 0;
-      await page.emulateMedia({ colorScheme: 'light' });
-      await page.setViewportSize(WIDE);
-      const response = await page.goto(`${api.url}${path()}`);
-      expect(response?.status()).toBe(200);
-      const ready = READY[name];
-      if (ready !== undefined) await page.locator(ready).waitFor();
-      expect(await page.title()).not.toBe('pwned');
-      const content = await page.content();
-      expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
-      const fullPage = !FOREIGN.has(name);
-      await photograph(page, `${name}-1280`, fullPage);
-      if (!FOREIGN.has(name)) expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      await page.setViewportSize(PHONE);
-      // The style that turns tables into cards on a phone must not apply to the chart's own table.
-      if (name === 'market') expect(await page.evaluate<string>(CELL)).toBe('table-cell');
-      await photograph(page, `${name}-390-dark`, fullPage);
-      expect(await overflow(page)).toBe(0);
-      if (!FOREIGN.has(name)) expect(await accessibilityFaults(page)).toEqual([]);
-      expect(problems).toEqual([]);
-    });
+    test.for(pages)(
+      '%s has no errors, no foreign hosts, no accessibility faults and no overflow on a phone',
+      async ([name, path]) => {
+        const { page, problems } = tab;
+        problems.length = 0;
+        await page.emulateMedia({ colorScheme: 'light' });
+        await page.setViewportSize(WIDE);
+        const response = await page.goto(`${api.url}${path()}`);
+        expect(response?.status()).toBe(200);
+        const ready = READY[name];
+        if (ready !== undefined) await page.locator(ready).waitFor();
+        expect(await page.title()).not.toBe('pwned');
+        const content = await page.content();
+        expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
+        const fullPage = !FOREIGN.has(name);
+        await photograph(page, `${name}-1280`, fullPage);
+        if (!FOREIGN.has(name)) expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
+        await page.emulateMedia({ colorScheme: 'dark' });
+        await page.setViewportSize(PHONE);
+        // The phone style for tables must not apply to the table of the chart library.
+        if (name === 'market') expect(await page.evaluate<string>(CELL)).toBe('table-cell');
+        await photograph(page, `${name}-390-dark`, fullPage);
+        expect(await overflow(page)).toBe(0);
+        if (!FOREIGN.has(name)) expect(await accessibilityFaults(page)).toEqual([]);
+        expect(problems).toEqual([]);
+      },
+    );
   });
 
   test('a visitor without a session sees the login page without faults', async () => {
@@ -129,11 +132,11 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     const rows = page.getByRole('table', { name: 'Candles, newest first' }).getByRole('row');
     expect(await rows.count()).toBe(31);
     await page.getByRole('link', { name: '4h' }).press('Enter');
-    await page.getByText('No trade has made a candle of this interval yet.').waitFor();
+    await page.getByText('No candle of this interval exists yet.').waitFor();
     await context.close();
   });
 
-  test('a viewer gets no buttons, and a forged form is refused', async () => {
+  test('a viewer gets no buttons, and a forged form is rejected', async () => {
     const viewer = await logIn('viewer');
     const page = await viewer.newPage();
     const { id, pk } = world.deliveries.failed;
@@ -149,7 +152,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     await viewer.close();
   });
 
-  test('an operator retries a failed delivery, revokes a key, and is out after logging out', async () => {
+  test('an operator retries a failed delivery, revokes a key, and has no access after the logout', async () => {
     const context = await logIn('operator');
     const page = await context.newPage();
     const { id, pk } = world.deliveries.failed;

@@ -9,7 +9,7 @@ import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../factories/stored-series.ts';
 
-/** Names of an attacker: the pages show them as text. */
+/** A hostile name, which the pages must show as text. */
 export const HOSTILE = '<img src=x onerror="document.title=\'pwned\'">\'"&amp;{{7*7}}\u202e!';
 const LONG_WORD = 'https'.repeat(30);
 
@@ -63,23 +63,23 @@ const INSERT_THROUGHPUT = sql(
 export interface OpsWorld {
   accountId: bigint;
   accountName: string;
-  /** Of an API key of the account. */
+  /** The id of an API key of the account. */
   keyId: string;
-  /** Delivered to without a fault. */
+  /** A webhook without failures. */
   healthy: { pk: bigint; id: string };
-  /** Fails since hours. */
+  /** A webhook that has been failing for hours. */
   failing: { pk: bigint; id: string };
   deliveries: Record<'delivered' | 'pending' | 'failed' | 'cancelled', { pk: bigint; id: string; eventId: string }>;
   alerts: { active: string; fired: string; untracked: string };
   market: TestMarket;
 }
 
-/** A database as an operator finds it after a bad night, with hostile text wherever text comes from outside. */
+/** Fills a database with many failures, and with hostile text in all external fields. */
 export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   const nowMs = Date.now();
   const accountName = `Desk ${HOSTILE}`;
-  const [account] = await db.query<{ id: string }>(INSERT_ACCOUNT, [accountName]);
-  const accountId = BigInt(account?.id ?? 0);
+  const [account] = await db.query<{ id: bigint }>(INSERT_ACCOUNT, [accountName]);
+  const accountId = account?.id ?? 0n;
   const { id: keyId } = await createApiKey(db, { accountName, name: `key ${HOSTILE}`, scopes: SCOPES });
   const subscription = async (url: string) => {
     const id = newId('wh');
@@ -241,7 +241,7 @@ async function fillMarket(db: Database, market: TestMarket, nowMs: number): Prom
   }
 }
 
-/** A walk that looks like a price, the same each time. */
+/** A deterministic candle that resembles a price walk. */
 function candleAt(bucket: number, index: number) {
   const at = (step: number) => 0.5 + 0.12 * Math.sin(step / 7) + 0.03 * Math.cos(step * 1.7);
   const [open, close] = [at(index), at(index + 1)];

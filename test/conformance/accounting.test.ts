@@ -14,12 +14,12 @@ import { RECORDED_VENUES, type RecordedVenue } from './venue-adapter/recorded-ve
 import type { ParsedRecords, RecordedFile } from './venue-adapter/venue-under-test.ts';
 
 /**
- * Every recorded file is read or named with a reason, and every record in a file that is read ends as a row, a duplicate, a
- * rejection or a skip.
+ * Every recorded file is read or named with a reason, and every record of a file that is read becomes a row, a duplicate, a rejection or a
+ * skip.
  */
 const folder = venueDataFolder('.');
 
-/** Documents each reason for a skip. */
+/** Documents each skip reason. */
 const VENUES_PAGE = readFileSync('docs/venues.md', 'utf8');
 
 interface Account {
@@ -36,8 +36,8 @@ const COUNTS = sql(
      (SELECT count(*)::int FROM latest_price) AS prices, (SELECT count(*)::int FROM book_latest) AS books`,
 );
 
-/** What makes a record the same as a stored one. */
-/** Below the folder of all recordings: a venue's `feeds/` lie in a folder of their own. */
+/** The key by which a record equals a stored one. */
+/** Paths below the folder of all recordings: a venue's `feeds/` are in a folder of their own. */
 function pathOf(venue: string, file: string): string {
   return file.startsWith('feeds/') ? file.replace('feeds/', `feeds/${venue}/`) : `${venue}/${file}`;
 }
@@ -52,7 +52,7 @@ const KEYS: Readonly<Record<PollKind, (record: unknown) => string>> = {
   books: (record) => (record as BookRecord).outcomeId,
 };
 
-/** Records that a file holds, by the rule of `ingest_received_total`: an accepted row counts once for each record of it. */
+/** The records of a file, counted like `ingest_received_total`: an accepted row counts once for each of its records. */
 function receivedOf({ recordsPerRow }: RecordedVenue, { kind, records }: RecordedFile, batch: ParsedRecords): number {
   const accepted = records.length - batch.rejected.length - (batch.skipped?.length ?? 0);
   return records.length + ((recordsPerRow?.[kind] ?? 1) - 1) * accepted;
@@ -88,7 +88,7 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
       ).toBe(true);
   });
 
-  it('finds no remainder among the records of wallets', () => {
+  it('leaves no remainder among the records of wallets', () => {
     for (const { pattern, read, parse } of WALLET_READERS) {
       const files = listRecordedFiles(root).filter((file) => pattern.test(file));
       expect(files.length, `${pattern}`).toBeGreaterThan(0);
@@ -112,7 +112,7 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
     });
     afterAll(() => test.drop());
 
-    it('finds no remainder: each record is a row, a duplicate, a rejection or a skip', {
+    it('leaves no remainder: each record is a row, a duplicate, a rejection or a skip', {
       timeout: 120_000,
     }, async () => {
       const { files = [] } = venue.recordings() ?? {};
@@ -140,7 +140,7 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
         const page = { venue: venue.name as VenueName, kind, nowMs };
         const fresh = new Set(batch.records.map(KEYS[kind]).filter((key) => !keys.has(key)));
         const { written, rejected } = await storePage(test.db, partitions, page, batch);
-        // A new record is always a row. A known one is a row only where a record may change: never among trades.
+        // A new record is always a row. A known one is a row only where records may change: never among trades.
         expect(written, file).toBeGreaterThanOrEqual(kind === 'prices' ? 0 : fresh.size);
         if (kind === 'trades') expect(written, file).toBe(fresh.size);
         const again = await storePage(test.db, partitions, page, { records: batch.records, rejected: [] });

@@ -53,7 +53,7 @@ describe.each([
   });
   afterAll(() => store?.close());
 
-  it('adds up per account, kind and window, and answers in the order asked', async ({ skip }) => {
+  it('adds up per account, kind and window, and is returned in the order of the request', async ({ skip }) => {
     if (!store) return skip();
     const { add } = store;
     expect(await add([])).toEqual([]);
@@ -65,7 +65,7 @@ describe.each([
     expect(await add([{ ...requests(3n, 1), kind: 'cold_reads' }])).toEqual([2]);
   });
 
-  it('does not let the past spend what is now', async ({ skip }) => {
+  it('excludes usage of past windows from the present one', async ({ skip }) => {
     if (!store) return skip();
     const { add } = store;
     await add([requests(9n, 1, START_MS + 60_000)]);
@@ -74,7 +74,7 @@ describe.each([
     expect(await add([requests(9n, 1, START_MS + 60_000)])).toEqual([2]);
   });
 
-  it('takes many accounts from many processes at once without losing one', async ({ skip }) => {
+  it('includes every account when many processes add at once', async ({ skip }) => {
     if (!store) return skip();
     const { add } = store;
     const accounts = Array.from({ length: 50 }, (_, i) => BigInt(1_000 + i));
@@ -87,7 +87,7 @@ describe.each([
   });
 });
 
-it('two processes that add the same accounts the other way round wait for each other, and neither fails', async () => {
+it('usage counted by two processes for the same accounts in opposite order is complete', async () => {
   const { db, drop } = await createTestDatabase();
   try {
     const accounts = [1n, 2n, 3n];
@@ -99,7 +99,7 @@ it('two processes that add the same accounts the other way round wait for each o
     await add(accounts);
     const underWay: Promise<unknown>[] = [];
     await db.transaction(async (tx) => {
-      // While the row in the middle is held, each takes the rows before it in its own order.
+      // While the middle row is locked, each process takes the rows before it in its own order.
       await tx.query(sql('test_hold_usage', 'SELECT 1 FROM rate_usage WHERE account_id = 2 FOR UPDATE'));
       underWay.push(add(accounts), add([...accounts].reverse()));
       const waiting = sql(

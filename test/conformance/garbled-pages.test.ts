@@ -8,7 +8,7 @@ import type { Batch, CallContext, PollKind, VenueAdapter } from '../../src/venue
 import { ScriptedServer } from '../integration/venues/scripted-server.ts';
 import { checkRejected, invariants } from './venue-adapter/invariants.ts';
 
-/** Whole answers that are damaged, through each adapter's client: what the parsers of single records never get to see. */
+/** Damaged whole answers, through each adapter's client: parsers of single records never see them. */
 
 const NOW_MS = Date.UTC(2026, 9, 1);
 const SECOND = NOW_MS / 1000 - 3_600;
@@ -19,12 +19,12 @@ const context: CallContext = { signal: new AbortController().signal, now: () => 
 interface Venue {
   name: string;
   create(url: string): VenueAdapter;
-  /** A good answer by the end of the path. */
+  /** A good answer by the end of its path. */
   answers: readonly (readonly [path: RegExp, answer: unknown])[];
   marketId: string;
   outcomeIds: readonly string[];
   hasBooks: boolean;
-  /** What this venue's own form cannot tell from an answer that has nothing to say. */
+  /** Damages that this venue's format cannot distinguish from an empty answer. */
   quiet?: readonly string[];
 }
 
@@ -137,7 +137,7 @@ const VENUES: readonly Venue[] = [
     outcomeIds: ['abc123:YES', 'abc123:NO'],
     hasBooks: false,
     quiet: [
-      // Probabilities are an object by contract id, without any list: unknown ids are those of nobody's contracts.
+      // Probabilities are an object by contract id, without any list: the client ignores unknown ids.
       'fetchPrices: renamed fields',
       'fetchPrices: lists as objects',
       'fetchPrices: lists as texts',
@@ -198,7 +198,7 @@ function gammaMarket(): object {
 
 type Json = Record<string, unknown>;
 
-/** The list of an answer, or its one object, put somewhere else. */
+/** The list of an answer, or its only object, in another place. */
 function rename(answer: unknown): unknown {
   if (Array.isArray(answer)) return { items: answer };
   return Object.fromEntries(Object.entries(answer as Json).map(([key, value]) => [`${key}_v2`, value]));
@@ -217,7 +217,7 @@ function listsReplaced(answer: unknown, by: (list: unknown[]) => unknown): unkno
   );
 }
 
-/** Answers that hold none of what was asked for: they must not pass for an empty page. */
+/** Answers without the requested records: they must not pass for an empty page. */
 const UNREADABLE: Readonly<Record<string, (answer: unknown) => string>> = {
   'cut in half': (answer) => JSON.stringify(answer).slice(0, -JSON.stringify(answer).length / 2),
   'a page of HTML': () => '<!DOCTYPE html><html><body>Just a moment...</body></html>',
@@ -236,7 +236,7 @@ const UNREADABLE: Readonly<Record<string, (answer: unknown) => string>> = {
   'not UTF-8': () => '\u0000\u0001\u0002',
 };
 
-/** Answers of which something may be read. */
+/** Answers that may be read in part. */
 const ODD: Readonly<Record<string, (answer: unknown) => string>> = {
   'as it should be': (answer) => JSON.stringify(answer),
   'a cursor that is a number': (answer) => JSON.stringify(withCursor(answer, 7)),
@@ -286,7 +286,7 @@ describe.each(VENUES)('whole answers of $name', (venue) => {
     await server.close();
   });
 
-  /** The batch, sound in all its parts, or the fault of the venue that it came to; any other error fails the test. */
+  /** The batch, sound in all its parts, or the code of the venue error; any other error fails the test. */
   async function read(kind: PollKind, call: Call) {
     try {
       const batch = await call(adapter);

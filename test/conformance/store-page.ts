@@ -3,7 +3,7 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../s
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { newToken } from '../../src/domain/values/ids.ts';
 import { writeMarkets } from '../../src/store/catalog/markets.ts';
-import { acquirePollLease, releasePollLease } from '../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, advancePoll, POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import { ensureTokens } from '../../src/store/catalog/tokens.ts';
 import type { Partitions } from '../../src/store/db/partitions.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
@@ -11,13 +11,13 @@ import { writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
 import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
-import { writePage } from '../../workers/polling/page-writer.ts';
+import { type PageStore, writePage } from '../../workers/polling/polling.ts';
 import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
 
-/** Returns how many records changed something. */
+/** Returns the number of records that changed something. */
 type Write = (tx: Tx, records: readonly unknown[], nowMs: number) => Promise<number>;
 
-/** As the poll jobs write them, but for every outcome that is named. */
+/** Written as by the poll jobs, but for every named outcome. */
 function writerOf(venue: VenueName, kind: PollKind): Write {
   const { currency } = VENUES[venue];
   const tokensOf = (tx: Tx, records: readonly { outcomeId: string }[]) =>
@@ -58,7 +58,7 @@ function writerOf(venue: VenueName, kind: PollKind): Write {
   return writers[kind];
 }
 
-/** Stores an answer as the poll jobs do, in one page. The partitions around now must exist. */
+/** Stores an answer like the poll jobs, in one page. The partitions around now must exist. */
 export async function storePage(
   db: Database,
   partitions: Partitions,
@@ -73,12 +73,18 @@ export async function storePage(
   }
   const lease = await acquirePollLease(db, venue, kind, newToken());
   if (!lease) throw new Error(`no lease for ${venue} ${kind}`);
-  const write = async (tx: Tx, some: readonly unknown[]) => {
-    const written = await writerOf(venue, kind)(tx, some, nowMs);
-    return { written, wake: () => undefined };
+  const store: PageStore<unknown, { written: number }> = {
+    kind,
+    write: async (tx, some) => ({ written: await writerOf(venue, kind)(tx, some, nowMs) }),
+    wake: () => undefined,
   };
   const page = { records, rejected, position: { at: newToken() }, more: false };
-  const { parts, refused } = await writePage({ db, lease, kind, from: lease.position, write }, page);
-  await releasePollLease(db, lease, null);
-  return { written: parts.reduce((sum, part) => sum + part.written, 0), rejected: [...rejected, ...refused] };
+  const { position } = lease;
+  const advance = (tx: Tx, moved: unknown) => advancePoll(tx, lease, moved);
+  const stored = await writePage({ db }, store, page, { venue, position, advance });
+  await POLL_LEASES.release(db, lease, null);
+  return {
+    written: stored.parts.reduce((sum, part) => sum + part.written, 0),
+    rejected: [...rejected, ...stored.refused],
+  };
 }

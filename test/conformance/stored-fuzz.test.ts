@@ -11,7 +11,7 @@ import { mutate, seededRandom } from './venue-adapter/mutations.ts';
 import { type Parse, RECORDED_VENUES } from './venue-adapter/recorded-venues.ts';
 import type { RecordedFile } from './venue-adapter/venue-under-test.ts';
 
-/** The second half of the fuzz: what the parsers yield of mutated payloads goes into the real tables. */
+/** The second half of the fuzz: the records that the parsers yield from mutated payloads are stored in the real tables. */
 
 /** The fewest outcomes of a market. */
 const LEAST_OUTCOMES: Readonly<Partial<Record<VenueName, number>>> = {
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-/** An answer of the venue in which most records are damaged, some of them beside the original; a record from any file. */
+/** An answer of the venue with mostly damaged records, some of them beside the original; a record may come from any file. */
 function damagedAnswer(files: readonly RecordedFile[], random: () => number): unknown[] {
   const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)];
   const rows: unknown[] = [];
@@ -49,7 +49,7 @@ function damagedAnswer(files: readonly RecordedFile[], random: () => number): un
   return rows;
 }
 
-/** Each names the rows of a table that must not be there. */
+/** Each query returns the rows of a table that must not exist. */
 const FORBIDDEN: Readonly<Record<string, string>> = {
   'a price outside 0..1': `
     SELECT 'trade' AS what, price FROM trade WHERE price < 0 OR price > 1 UNION ALL
@@ -108,7 +108,7 @@ const OUTCOMES = sql(
    WHERE m.venue = $1 GROUP BY 1`,
 );
 
-describe.each(RECORDED_VENUES)('what $name damaged, stored', (venue) => {
+describe.each(RECORDED_VENUES)('storing damaged records of $name', (venue) => {
   const recordings = venue.recordings();
   if (recordings === undefined) {
     it.skip('SKIPPED: the recorded payloads are absent (../shared/venue-data or ODDSWIRE_VENUE_DATA)', () => {
@@ -145,21 +145,21 @@ describe.each(RECORDED_VENUES)('what $name damaged, stored', (venue) => {
     const quarantined = await summarizeQuarantine(test.db, { venue: venue.name });
     expect(seen.size).toBeGreaterThan(5);
     expect(new Map(quarantined.map((row) => [`${row.kind} ${row.reason}`, row.times]))).toEqual(seen);
-    // Whatever Postgres had to refuse passed a door that should have been shut.
+    // A record that Postgres refuses should have been rejected by a parser.
     expect([...seen.keys()].filter((key) => key.endsWith('refused_by_store'))).toEqual([]);
 
     const claims = new Map<string, number>();
     for (const { outcomes } of written.values()) {
       for (const { outcomeId } of outcomes) claims.set(outcomeId, (claims.get(outcomeId) ?? 0) + 1);
     }
-    const stored = await test.db.query<{ market_id: string; mints: string[] }>(OUTCOMES, [venue.name]);
-    expect(stored.map((row) => row.market_id).sort()).toEqual([...written.keys()].sort());
-    for (const { market_id, mints } of stored) {
-      const outcomes = written.get(market_id)?.outcomes ?? [];
+    const stored = await test.db.query<{ marketId: string; mints: string[] }>(OUTCOMES, [venue.name]);
+    expect(stored.map((row) => row.marketId).sort()).toEqual([...written.keys()].sort());
+    for (const { marketId, mints } of stored) {
+      const outcomes = written.get(marketId)?.outcomes ?? [];
       expect(outcomes.length).toBeGreaterThanOrEqual(LEAST_OUTCOMES[venue.name] ?? 0);
       // A market whose id was damaged claims the outcomes of the real one, and the later of the two has them.
       const own = outcomes.filter(({ outcomeId }) => claims.get(outcomeId) === 1).map(({ outcomeId }) => outcomeId);
-      expect(mints, market_id).toEqual(expect.arrayContaining(own));
+      expect(mints, marketId).toEqual(expect.arrayContaining(own));
     }
   });
 });

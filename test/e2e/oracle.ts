@@ -4,8 +4,8 @@ import { type Database, sql } from '../../src/store/db/tx.ts';
 import { foldTrades } from '../support/postgres/candle-fold.ts';
 
 /**
- * Alerts that break the promise: an observation received since their creation (or the price as it is) meets them and they
- * have not exactly one event; or they fired with nothing that met them; or they have more than one event.
+ * Alerts that break the promise of exactly one event per met alert. An alert is met by an observation received since its creation or
+ * by the price in effect at its creation. Listed are met alerts without exactly one event, unmet alerts that fired, and duplicates.
  */
 const BROKEN_ALERTS = sql(
   'oracle_broken_alerts',
@@ -35,14 +35,14 @@ const TRADES = sql(
 );
 const CANDLES = sql(
   'oracle_candles',
-  `SELECT bucket, open, high, low, close, volume, notional, trades FROM candle
+  `SELECT bucket::int, open, high, low, close, volume, notional, trades FROM candle
    WHERE token_id = $1 AND interval_seconds = $2 ORDER BY bucket`,
 );
 
 interface TradeRow {
-  token_id: string;
-  ts_ms: string;
-  trade_id: string;
+  tokenId: bigint;
+  tsMs: string;
+  tradeId: string;
   price: string;
   size: string;
   side: number | null;
@@ -51,17 +51,17 @@ interface TradeRow {
 
 /** Candles that differ from the fold of the stored trades, as text. */
 export async function wrongCandles(db: Database): Promise<string[]> {
-  const byToken = new Map<string, TradeRow[]>();
+  const byToken = new Map<bigint, TradeRow[]>();
   for (const row of await db.query<TradeRow>(TRADES)) {
-    const rows = byToken.get(row.token_id) ?? [];
+    const rows = byToken.get(row.tokenId) ?? [];
     rows.push(row);
-    byToken.set(row.token_id, rows);
+    byToken.set(row.tokenId, rows);
   }
   const wrong: string[] = [];
   for (const [tokenId, rows] of byToken) {
     const tape = rows.map((row) => ({
-      tsMs: Number(row.ts_ms),
-      tradeId: row.trade_id,
+      tsMs: Number(row.tsMs),
+      tradeId: row.tradeId,
       price: decimal(row.price),
       size: decimal(row.size),
       ordinal: row.ordinal,
@@ -91,7 +91,7 @@ const UNTOLD = sql(
   `SELECT e.id, d.status FROM event e JOIN delivery d ON d.event_pk = e.pk WHERE d.status <> 'delivered'`,
 );
 
-/** Deliveries that did not end as delivered. */
+/** Deliveries in a status other than `delivered`. */
 export function undelivered(db: Database): Promise<{ id: string; status: string }[]> {
   return db.query(UNTOLD);
 }
@@ -127,9 +127,9 @@ const STORED_TRADES = sql(
    WHERE r.ts >= to_timestamp($1) AND r.ts < to_timestamp($2)`,
 );
 
-/** Stored trades of `[from, until)` epoch seconds, one canonical line each, sorted: to compare with the exchange's ledger. */
+/** Stored trades of `[from, until)` epoch seconds, one canonical line each, sorted, for comparison with the exchange's ledger. */
 export async function storedTape(db: Database, from: number, until: number): Promise<string[]> {
-  const rows = await db.query<{ mint: string; second: string; price: string; size: string }>(STORED_TRADES, [
+  const rows = await db.query<{ mint: string; second: bigint; price: string; size: string }>(STORED_TRADES, [
     from,
     until,
   ]);

@@ -12,8 +12,8 @@ const folder = venueDataFolder('polymarket');
 
 interface PollRow {
   kind: string;
-  last_error: string | null;
-  has_succeeded: boolean;
+  lastError: string | null;
+  hasSucceeded: boolean;
 }
 const POLLS = sql(
   'test_polls',
@@ -27,7 +27,7 @@ const WRONG = sql(
    UNION ALL SELECT 'market without outcomes', m.id FROM market m WHERE NOT EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id)`,
 );
 
-/** The catalog as the adapter reads it in this process: status by market id. */
+/** The catalog as the adapter in this process reads it: status by market id. */
 async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
   const urls = {
     polymarket: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
@@ -49,7 +49,7 @@ async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
   return statuses;
 }
 
-/** The pollers as separate processes over real recorded payloads, served verbatim. */
+/** Poller processes read recorded payloads, which the exchange serves verbatim. */
 describe.skipIf(folder === undefined)('the pollers over recorded payloads', () => {
   let database: TestDatabase;
   let system: System;
@@ -64,10 +64,10 @@ describe.skipIf(folder === undefined)('the pollers over recorded payloads', () =
     await database.drop();
   });
 
-  it('walk the catalog to its end and succeed at every kind of poll', async () => {
-    const isDone = (polls: PollRow[]) => polls.length === 4 && polls.every((poll) => poll.has_succeeded);
+  it('complete a catalog walk and succeed at every kind of poll', async () => {
+    const isDone = (polls: PollRow[]) => polls.length === 4 && polls.every((poll) => poll.hasSucceeded);
     const polls = await eventually(() => db.query<PollRow>(POLLS), isDone);
-    expect(polls.filter((poll) => poll.last_error !== null)).toEqual([]);
+    expect(polls.filter((poll) => poll.lastError !== null)).toEqual([]);
     const expected = await walkCatalog(system);
     const stored = await eventually(
       () => db.query<{ id: string; status: string }>(MARKETS),
@@ -77,11 +77,11 @@ describe.skipIf(folder === undefined)('the pollers over recorded payloads', () =
     expect([...expected.values()]).toEqual(expect.arrayContaining(['open', 'resolved']));
   });
 
-  it('store nothing that cannot be', async () => {
+  it('store no impossible rows', async () => {
     expect(await db.query(WRONG)).toEqual([]);
   });
 
-  it('serve a recorded market with its own ids, title and book', async () => {
+  it('store a recorded market that the API serves with its ids, title and book', async () => {
     const [book] = JSON.parse(readFileSync(join(folder ?? '', '2026-05_fed_event/clob-books.json'), 'utf8')) as {
       market: string;
       asset_id: string;

@@ -5,15 +5,15 @@ import { type Decimal, decimal, ONE, subtractDecimals } from '../../src/domain/v
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { TRADE_ORDER } from '../../src/store/series/trade-order.ts';
 
-/** The venues that the simulated exchange is served as. */
+/** The venues that the simulated exchange imitates. */
 export const MARKET_VENUES = ['polymarket', 'kalshi', 'manifold', 'limitless'] as const;
 export type MarketVenue = (typeof MARKET_VENUES)[number];
 
-/** Where a market of the simulated exchange is found on each of the venues it plays. */
+/** The ids of one simulated market on each of these venues. */
 export interface Places {
   polymarket: { marketId: string; outcomeIds: readonly string[] };
   kalshi: { marketId: string; outcomeIds: readonly string[] };
-  /** An answer of a multiple-choice contract has one outcome, and its NO is told in the words of it. */
+  /** A multiple-choice answer of Manifold has one outcome; its NO trades are stored as trades of YES. */
   manifold: { marketId: string; outcomeIds: readonly string[] };
   /** Pools have outcomes without tokens, and no feed. */
   limitless: { marketId: string; outcomeIds: readonly string[]; hasFeed: boolean };
@@ -26,7 +26,7 @@ interface Contract {
   answers?: { id: string }[];
 }
 
-/** By condition id. Asks the venue, so it must answer. */
+/** By condition id. Asks the exchange, and throws when it does not answer. */
 export async function findPlaces(exchange: Exchange): Promise<Map<string, Places>> {
   const { markets } = exchange.state();
   const contracts = await getJson<Contract[]>(`${exchange.manifoldUrl}/markets?limit=1000`);
@@ -67,7 +67,7 @@ async function getJson<T>(url: string): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** The fills of `[from, until)` epoch seconds as this venue would print them, one canonical line each, sorted. */
+/** The fills of `[from, until)` epoch seconds in the terms of this venue, one canonical line each, sorted. */
 export function ledgerTape(
   venue: MarketVenue,
   rows: readonly LedgerRow[],
@@ -107,14 +107,14 @@ function printOf(
 ): { outcomeId: string | undefined; price: Decimal } {
   const price = decimal(row.price);
   if (venue === 'polymarket') return { outcomeId: row.tokenId, price };
-  // Kalshi prints in the words of YES, and so does a multiple-choice contract of Manifold.
+  // Kalshi states every print as a price of YES; Manifold does the same for a multiple-choice answer.
   if (venue === 'kalshi' || outcomeIds.length === 1) {
     return { outcomeId: outcomeIds[0], price: row.outcomeIndex === 0 ? price : subtractDecimals(ONE, price) };
   }
   return { outcomeId: outcomeIds[row.outcomeIndex], price };
 }
 
-/** Manifold's prices are quotients of floats: a millionth is as near as they come. */
+/** Manifold's prices are quotients of floats, so they are compared to six decimals. */
 function lineOf(second: number, outcomeId: string | undefined, price: Decimal, size: Decimal): string {
   return `${second} ${outcomeId} ${Number(price).toFixed(6)} ${size}`;
 }
@@ -127,15 +127,15 @@ const STORED_TAPE = sql(
 );
 
 interface TapeRow {
-  /** Null for a print of a market that is not in the catalog. */
+  /** Null for a print of a market that the catalog lacks. */
   venue: MarketVenue | null;
   mint: string;
-  second: string;
+  second: bigint;
   price: string;
   size: string;
 }
 
-/** Stored trades of `[from, until)` epoch seconds by venue, lines as of `ledgerTape`. */
+/** Stored trades of `[from, until)` epoch seconds by venue, in the line format of `ledgerTape`. */
 export async function storedTapes(db: Database, from: number, until: number): Promise<Map<string, string[]>> {
   const tapes = new Map<string, string[]>();
   for (const row of await db.query<TapeRow>(STORED_TAPE, [from, until])) {
@@ -159,13 +159,13 @@ const STORED_ORDER = sql(
    WHERE r.ts < to_timestamp($2) GROUP BY t.mint`,
 );
 
-/** The stored prices of a venue before `until`, by outcome in the order of trades, and how many trades share their instant. */
+/** The stored prices of a venue before `until`, by outcome in the order of trades, and the number of trades with a shared timestamp. */
 export async function storedOrder(
   db: Database,
   venue: MarketVenue,
   until: number,
 ): Promise<{ tapes: Map<string, string[]>; ties: number }> {
-  const rows = await db.query<{ mint: string; prices: string[]; ties: string }>(STORED_ORDER, [venue, until]);
+  const rows = await db.query<{ mint: string; prices: string[]; ties: bigint }>(STORED_ORDER, [venue, until]);
   return {
     tapes: new Map(rows.map(({ mint, prices }) => [mint, prices.map((price) => decimal(price))])),
     ties: rows.reduce((sum, { ties }) => sum + Number(ties), 0),
@@ -183,7 +183,7 @@ const IMPOSSIBLE = sql(
    UNION ALL SELECT 'market without words', id FROM market WHERE title = '' OR status = ''`,
 );
 
-/** Rows that no venue can have meant: prices outside 0..1, crossed quotes, half-written markets. */
+/** Rows that contradict any venue: prices outside 0..1, crossed quotes, markets without title, status or outcomes. */
 export function impossibleRows(db: Database): Promise<unknown[]> {
   return db.query(IMPOSSIBLE);
 }
@@ -195,10 +195,10 @@ const MARKET = sql(
 
 export interface StoredMarket {
   status: string;
-  winning_outcome_id: string | null;
+  winningOutcomeId: string | null;
 }
 
-/** A market as it is stored; undefined when it is not. */
+/** A stored market; undefined when the table lacks it. */
 export async function storedMarket(db: Database, venue: string, marketId: string): Promise<StoredMarket | undefined> {
   const [row] = await db.query<StoredMarket>(MARKET, [venue, marketId]);
   return row;
@@ -210,7 +210,7 @@ const FRESH_PRICES = sql(
      JOIN market m ON m.id = o.market_id WHERE h.received_at > $1 GROUP BY m.venue`,
 );
 
-/** How many prices of each venue were stored after a moment. */
+/** The number of prices per venue that were stored after a moment. */
 export async function pricesSince(db: Database, moment: Date): Promise<Map<string, number>> {
   const rows = await db.query<{ venue: string; prices: number }>(FRESH_PRICES, [moment]);
   return new Map(rows.map((row) => [row.venue, row.prices]));

@@ -45,13 +45,13 @@ interface Trouble {
   name: string;
   venue: MarketVenue;
   faults: FaultRequest[];
-  /** Whether it shows at once: a call that hangs fails when its deadline ends, and not before. */
+  /** Whether `/v1/venues` reports it at once. A hanging call fails only when its deadline ends. */
   isNoticed: boolean;
 }
 
 /**
- * A broken host is asked again after ten seconds, and later each time that fails: what breaks first has recovered when the
- * last one breaks, and nothing stays broken for longer than it takes.
+ * The poller retries a failed host after ten seconds, with a growing delay. The order of the faults gives each host time to recover
+ * before the last fault begins.
  */
 const TROUBLES: Trouble[] = [
   { name: 'down', venue: 'kalshi', faults: [{ host: 'kalshi', kind: 'reset' }], isNoticed: true },
@@ -79,26 +79,26 @@ const TROUBLES: Trouble[] = [
     isNoticed: true,
   },
 ];
-/** How much of the tape the others must show while one is in trouble. */
+/** Seconds of the tape that the healthy venues must store during a fault. */
 const TROUBLED_SECONDS = 3;
-/** The cadence of the slowest poll is 2 s here. */
+/** The slowest poll runs every 2 s here. */
 const SMALL_LAG_SECONDS = 10;
 const CATCH_UP = { timeoutMs: 60_000, everyMs: 300 };
 
 /** All venues with markets at once, each in its own wire format, polled by one poller process. */
-describe('all venues', () => {
+describe('one poller of all venues', () => {
   let database: TestDatabase;
   let db: Database;
   let system: System;
   let places: Map<string, Places>;
-  /** Markets that get resolved while a venue is in trouble, and who wins. */
+  /** Markets that were resolved during a fault. */
   const resolved: MarketState[] = [];
   beforeAll(async () => {
     database = await createTestDatabase();
     ({ db } = database);
     system = await startSystem({
       databaseUrl: database.url,
-      // A group of five and five that stand alone, none of which opens later; few enough prints for every venue to show all.
+      // One group of five markets and five single markets, none of which opens later; all venues can serve all prints.
       exchange: { seed: 11, markets: 10, rollingSeconds: 0, historyHours: 0.1, speed: 2 },
       environment: { VENUES: MARKET_VENUES.join(',') },
     });
@@ -112,7 +112,7 @@ describe('all venues', () => {
   const venues = () => system.read<Venue[]>('/v1/venues');
   const second = () => system.exchange.second();
 
-  /** Which of these venues do not hold exactly what the exchange printed before `until`. */
+  /** The venues whose stored trades differ from the exchange's prints before `until`. */
   async function incomplete(names: readonly MarketVenue[], until: number): Promise<MarketVenue[]> {
     const tapes = await storedTapes(db, 0, until);
     const ledger = system.exchange.ledger().trades;
@@ -121,19 +121,19 @@ describe('all venues', () => {
     );
   }
 
-  /** Which of these venues have not stored how a market ended. */
+  /** The venues whose stored market lacks the final outcome. */
   async function undecided(names: readonly MarketVenue[], { conditionId }: MarketState): Promise<MarketVenue[]> {
     const found: MarketVenue[] = [];
     for (const venue of names) {
       const place = places.get(conditionId)?.[venue];
       const market = await storedMarket(db, venue, place?.marketId ?? '');
       const isOver = market?.status === 'resolved' || market?.status === 'settled';
-      if (!isOver || market.winning_outcome_id !== place?.outcomeIds[1]) found.push(venue);
+      if (!isOver || market.winningOutcomeId !== place?.outcomeIds[1]) found.push(venue);
     }
     return found;
   }
 
-  it('are all polled, in their own currency', async () => {
+  it('stores every venue in its own currency', async () => {
     const found = await eventually(venues, (all) => all.every((venue) => venue.healthy && venue.markets > 0));
     expect(found.map(({ venue, currency }) => [venue, currency])).toEqual([
       ['polymarket', 'USD'],
@@ -145,7 +145,7 @@ describe('all venues', () => {
   });
 
   it.each(['polymarket', 'kalshi', 'limitless'])(
-    '%s groups the siblings into one event, each with its own name',
+    'groups the siblings of %s into one event, each with its own label',
     async (venue) => {
       const group = await eventually(
         async () => {
@@ -163,7 +163,7 @@ describe('all venues', () => {
     },
   );
 
-  it.each(MARKET_VENUES)('%s serves prices and trades of its own markets', async (venue) => {
+  it.each(MARKET_VENUES)('stores prices and trades of %s for its own markets', async (venue) => {
     const served = await eventually(
       async () => {
         const markets = await system.read<Market[]>(`/v1/${venue}/markets?status=open&limit=50`);
@@ -182,10 +182,10 @@ describe('all venues', () => {
   });
 
   it.each(TROUBLES)(
-    'lose nothing while $venue is $name',
+    'loses no data of the other venues while $venue is $name',
     async ({ venue, faults, isNoticed }) => {
       const others = MARKET_VENUES.filter((name) => name !== venue);
-      // Whoever was in trouble last is well again.
+      // The venue of the previous fault has recovered.
       await eventually(venues, (all) => all.every(({ healthy }) => healthy), CATCH_UP);
       const before = second();
       await eventually(
@@ -201,7 +201,7 @@ describe('all venues', () => {
       resolved.push(market);
       const until = since + TROUBLED_SECONDS;
 
-      // What was printed and decided during the trouble is stored of the others, and of this one not a line.
+      // The other venues store the prints and results of the faulty period; the faulty venue stores none of them.
       await eventually(
         async () => [
           ...(second() > until ? [] : ['too early']),
@@ -211,7 +211,7 @@ describe('all venues', () => {
         (missing) => missing.length === 0,
         CATCH_UP,
       );
-      // Answers that were under way when the trouble began may still have come.
+      // Responses in flight at the start of the fault may still arrive.
       const during = system.exchange.ledger().trades.filter((row) => row.timestamp > since && row.timestamp < until);
       expect(during.length).toBeGreaterThan(0);
       expect((await storedTapes(db, since + 1, until)).get(venue) ?? []).toEqual([]);
@@ -221,7 +221,7 @@ describe('all venues', () => {
         (prices) => others.every((name) => (prices.get(name) ?? 0) > 0),
       );
 
-      // At one moment: this one is ill and says why, the others are well.
+      // One answer shows this venue unhealthy with a reason, and the others healthy.
       const isWell = ({ healthy, lag_seconds: lag = Number.POSITIVE_INFINITY }: Venue) =>
         healthy && lag <= SMALL_LAG_SECONDS;
       const isIll = ({ healthy, failing = [] }: Venue) =>
@@ -236,7 +236,7 @@ describe('all venues', () => {
     90_000,
   );
 
-  it('have all of it in the end, in trouble or not', async () => {
+  it('stores the full tape and all results after every fault', async () => {
     await eventually(venues, (all) => all.every((venue) => venue.healthy), CATCH_UP);
     system.exchange.pause();
     const until = second() + 1;
@@ -260,7 +260,7 @@ describe('all venues', () => {
     );
   }, 90_000);
 
-  it('kalshi answers market_not_found for a combination, and stores none of its prints', async () => {
+  it('skips Kalshi combinations: the API answers market_not_found and no print is stored', async () => {
     const answer = await fetch(`${system.exchange.kalshiUrl}/markets?mve_filter=only`);
     const { markets } = (await answer.json()) as { markets: { ticker: string }[] };
     expect(markets.length).toBeGreaterThan(0);
@@ -282,10 +282,10 @@ describe('all venues', () => {
     expect(tokens.size).toBe(0);
   });
 
-  /** One that stands alone and trades still. */
+  /** An open market outside a group. */
   function plainMarket(): MarketState {
     const market = system.exchange.state().markets.find((each) => each.phase === 'open' && !each.negRisk);
-    if (market === undefined) throw new Error('no market is left to resolve');
+    if (market === undefined) throw new Error('no open market is left to resolve');
     return market;
   }
 });

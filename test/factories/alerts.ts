@@ -15,8 +15,8 @@ const INSERT_ALERT = sql(
 );
 
 async function keyOf(db: Queryable, statement: ReturnType<typeof sql>, values: unknown[]): Promise<bigint> {
-  const [row] = await db.query<{ id?: string; pk?: string }>(statement, values);
-  return BigInt(row?.pk ?? row?.id ?? 0);
+  const [row] = await db.query<{ id?: bigint; pk?: bigint }>(statement, values);
+  return row?.pk ?? row?.id ?? 0n;
 }
 
 export function anAccount(db: Database): Promise<bigint> {

@@ -19,15 +19,15 @@ export interface DeliveryFields {
   isTest?: boolean;
   status?: 'pending' | 'delivered' | 'failed' | 'cancelled';
   attemptCount?: number;
-  /** Negative: overdue since. Default: due now. */
+  /** Negative: overdue by this much. Default: due now. */
   dueInSeconds?: number;
-  /** Negative: a lease that ran out. Default: no lease. */
+  /** Negative: an expired lease. Default: no lease. */
   lockedForSeconds?: number;
   type?: EventType;
   body?: string;
 }
 
-/** An event and its delivery, straight into the tables. */
+/** Inserts an event and its delivery directly. */
 export async function aDelivery(
   db: Database,
   fields: DeliveryFields,
@@ -37,8 +37,8 @@ export async function aDelivery(
   const id = newId('dlv');
   const occurredAt = new Date('2026-01-01T00:00:00.000Z');
   const body = fields.body ?? testEventBody({ eventId, type, occurredAt, webhookId: 'wh_sample' });
-  const [event] = await db.query<{ pk: string }>(INSERT_EVENT, [eventId, fields.accountId, type, body]);
-  const [row] = await db.query<{ pk: string }>(INSERT_DELIVERY, [
+  const [event] = await db.query<{ pk: bigint }>(INSERT_EVENT, [eventId, fields.accountId, type, body]);
+  const [row] = await db.query<{ pk: bigint }>(INSERT_DELIVERY, [
     id,
     event?.pk,
     fields.subscriptionPk,
@@ -48,18 +48,18 @@ export async function aDelivery(
     fields.dueInSeconds ?? 0,
     fields.lockedForSeconds ?? null,
   ]);
-  return { pk: BigInt(row?.pk ?? 0), id, eventId };
+  return { pk: row?.pk ?? 0n, id, eventId };
 }
 
 export interface StoredDelivery {
   status: string;
-  attempt_count: number;
-  /** Until the next attempt; negative when due. */
-  due_in: number;
-  is_locked: boolean;
-  last_status_code: number | null;
-  last_error: string | null;
-  delivered_at: Date | null;
+  attemptCount: number;
+  /** Seconds until the next attempt; negative when due. */
+  dueIn: number;
+  isLocked: boolean;
+  lastStatusCode: number | null;
+  lastError: string | null;
+  deliveredAt: Date | null;
 }
 
 const SELECT_DELIVERY = sql(
@@ -76,12 +76,12 @@ export async function storedDelivery(db: Database, pk: bigint): Promise<StoredDe
 }
 
 export interface StoredAttempt {
-  attempt_number: number;
+  attemptNumber: number;
   outcome: string;
-  status_code: number | null;
-  error_code: string | null;
-  duration_ms: number;
-  response_excerpt: Buffer | null;
+  statusCode: number | null;
+  errorCode: string | null;
+  durationMs: number;
+  responseExcerpt: Buffer | null;
 }
 
 const SELECT_ATTEMPTS = sql(
@@ -96,9 +96,9 @@ export function storedAttempts(db: Database, pk: bigint): Promise<StoredAttempt[
 
 export interface StoredSubscription {
   status: string;
-  pause_reason: string | null;
-  failing_since: Date | null;
-  exhausted_count: number;
+  pauseReason: string | null;
+  failingSince: Date | null;
+  exhaustedCount: number;
 }
 
 const SELECT_SUBSCRIPTION = sql(

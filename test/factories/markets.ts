@@ -21,7 +21,7 @@ export function aMarketRecord(over: Partial<MarketRecord> & { marketId: string }
   };
 }
 
-/** Markets `from` to `from + count - 1` of an endless catalog: every other has two outcomes, the others three. */
+/** Markets `from` to `from + count - 1` of an endless catalog. Even ones have two outcomes, odd ones three. */
 export function aCatalogPage(from: number, count: number): MarketRecord[] {
   return Array.from({ length: count }, (_, index) => {
     const n = from + index;

@@ -40,7 +40,7 @@ export interface StoredMarketFields {
   winningOutcomeId?: string;
   resolutionCriteria?: string;
   url?: string;
-  /** Labels; ids are made of the market's. */
+  /** Outcome labels; outcome ids derive from the market id. */
   labels?: string[];
   /** `numeric` text: volume, 24 h volume, liquidity. */
   stats?: [volume: string | null, volume24h: string | null, liquidity: string | null];
@@ -52,10 +52,10 @@ export interface TestMarket {
   outcomes: { tokenId: bigint; outcomeId: string; label: string }[];
 }
 
-/** Inserts a market with its outcomes, straight into the tables, and refreshes its event. */
+/** Inserts a market with its outcomes directly, and refreshes its event. */
 export async function aStoredMarket(db: Database, fields: StoredMarketFields = {}): Promise<TestMarket> {
   const { marketId = `0x${randomBytes(8).toString('hex')}`, labels = ['Yes', 'No'] } = fields;
-  const [market] = await db.query<{ id: string }>(INSERT_MARKET, [
+  const [market] = await db.query<{ id: bigint }>(INSERT_MARKET, [
     fields.venue ?? 'polymarket',
     marketId,
     fields.eventId ?? null,
@@ -76,7 +76,7 @@ export async function aStoredMarket(db: Database, fields: StoredMarketFields = {
     fields.eventTitle ?? null,
     fields.siblingLabel ?? null,
   ]);
-  const pk = BigInt(market?.id ?? 0);
+  const pk = market?.id ?? 0n;
   const mints = labels.map((label) => `${marketId}:${label.toLowerCase()}`);
   const tokens = await ensureTokens(db, mints, 'USD');
   const outcomes = labels.map((label, ordinal) => {

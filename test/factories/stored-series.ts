@@ -32,7 +32,7 @@ export interface TestTrade {
   ordinal?: number;
 }
 
-/** Inserts trades as they are, without marks or candles. */
+/** Inserts trades without marks and candles. */
 export async function storedTrades(db: Database, trades: readonly TestTrade[]): Promise<void> {
   await new Partitions(db).ensure(
     'trade',
@@ -66,7 +66,7 @@ export interface TestCandle {
   trades?: number;
 }
 
-/** Inserts candles of one token and interval; unnamed prices equal the close; volume 10, one trade. */
+/** Inserts candles of one token and interval. Omitted prices equal the close; volume is 10 with one trade. */
 export async function storedCandles(
   db: Database,
   tokenId: bigint,

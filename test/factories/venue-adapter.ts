@@ -9,11 +9,11 @@ import type {
   VenueAdapter,
 } from '../../src/venues/port.ts';
 
-/** A venue whose answers a test writes: every method not given answers with nothing. */
+/** A venue with scripted answers: every omitted method yields an empty answer. */
 export interface ScriptedAdapter extends VenueAdapter {
-  /** Positions that walks were asked to go on from, in order. */
+  /** Positions at which walks were asked to resume, in order. */
   readonly positions: unknown[];
-  /** Outcome or market ids of each batch that was asked for. */
+  /** Outcome or market ids of each requested batch. */
   readonly batches: (readonly string[])[];
 }
 
@@ -29,12 +29,12 @@ export interface Script {
   maxMarketsPerFetch?: number;
 }
 
-/** The last page of a walk, holding these records. */
+/** The last page of a walk with these records. */
 export function lastPage<R>(records: R[] = [], position: unknown = null): Page<R> {
   return { records, rejected: [], position, more: false };
 }
 
-/** Pages of one record list each: the position is `{ page }`, the number of the next one. */
+/** One page per record list; the position is `{ page }`, the number of the next page. */
 export function pagesOf<R>(pages: readonly R[][]): (position: unknown) => Promise<Page<R>> {
   return async (position) => {
     const index = (position as { page: number } | null)?.page ?? 0;

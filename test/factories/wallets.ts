@@ -23,7 +23,7 @@ export function aBalance(tokenMint: string, amount: string): WalletBalance {
   return { tokenMint, amount: decimal(amount), tokenSymbol: 'Yes', marketId: '0xmarket' };
 }
 
-/** A wallet address of Polymarket's form. */
+/** A wallet address in Polymarket's format. */
 export function anAddress(): string {
   return `0x${crypto.randomUUID().replaceAll('-', '')}00000000`;
 }
@@ -38,19 +38,19 @@ export async function aWatchedWallet(
   return wallet;
 }
 
-/** The transactions and balances of a venue's wallets, as a test writes them. */
+/** The transactions and balances of a venue's wallets, written by a test. */
 export interface WalletWorld {
   transactions: WalletTransaction[];
   balances: WalletBalance[];
   rejected: RejectedRecord[];
   pageSize: number;
   /** Called before each answer. */
-  before(what: 'activity' | 'balances', address: string, call: CallContext): void | Promise<void>;
+  before(kind: 'activity' | 'balances', address: string, call: CallContext): void | Promise<void>;
 }
 
 /**
- * Wallets with equal transactions and balances: the position counts the returned rows, and a walk begins a little before where the
- * last one ended, as real ones do.
+ * Wallets with identical transactions and balances. The position counts the returned rows, and a walk begins shortly before the end of
+ * the last one, as real venues require.
  */
 export function scriptedWallets(script: Partial<WalletWorld> & { venue?: string } = {}): WalletAdapter & WalletWorld {
   const world: WalletWorld = {
@@ -93,7 +93,7 @@ export interface StoredEvent {
   type: string;
   account: bigint;
   data: Record<string, unknown>;
-  /** Subscriptions it goes to. */
+  /** Keys of the subscriptions that receive it. */
   deliveries: bigint[];
 }
 
@@ -104,18 +104,18 @@ const SELECT_EVENTS = sql(
    WHERE e.account_id = ANY ($1::bigint[]) GROUP BY e.pk ORDER BY e.pk`,
 );
 
-/** Everything that was told to these accounts, in order. */
+/** All events of these accounts, in order. */
 export async function storedEvents(db: Database, ...accountIds: bigint[]): Promise<StoredEvent[]> {
-  const rows = await db.query<{ id: string; type: string; account_id: string; body: string; deliveries: string[] }>(
+  const rows = await db.query<{ id: string; type: string; accountId: bigint; body: string; deliveries: bigint[] }>(
     SELECT_EVENTS,
     [accountIds],
   );
   return rows.map((row) => ({
     id: row.id,
     type: row.type,
-    account: BigInt(row.account_id),
+    account: row.accountId,
     data: (JSON.parse(row.body) as { data: Record<string, unknown> }).data,
-    deliveries: row.deliveries.map(BigInt),
+    deliveries: row.deliveries,
   }));
 }
 
@@ -125,7 +125,7 @@ const MAKE_DUE = sql(
      lease_until = CASE WHEN $2 THEN lease_until - interval '1 minute' ELSE lease_until END WHERE venue = $1`,
 );
 
-/** The next tick; with `leasesToo`, one after the lease of a process that died. */
+/** Makes all wallets of a venue due; with `leasesToo`, also ends their leases. */
 export async function makeWalletsDue(db: Database, venue: string, leasesToo = false): Promise<void> {
   await db.query(MAKE_DUE, [venue, leasesToo]);
 }

@@ -12,12 +12,12 @@ import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
 const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'];
 const MINUTE_MS = 60_000;
-/** How far a clock may be off the database's. */
+/** The largest difference between a clock and the database's. */
 const OFFSETS_MS = [0, 60 * MINUTE_MS, -60 * MINUTE_MS, 5 * MINUTE_MS, -5 * MINUTE_MS];
-/** An attempt's deadline and some: so much earlier than it came a request may have been signed. */
+/** An attempt's deadline and a margin: a request may have been signed this much earlier than its arrival. */
 const SENDING_MS = 16_000;
 
-/** The wall clocks of the processes, which can be set one by one while they run. */
+/** The wall clocks of the processes, which can be set separately at run time. */
 class Clocks {
   readonly folder = mkdtempSync(join(tmpdir(), 'oddswire-clocks-'));
   /** The offset of the deliverer's clock, and its start. */
@@ -27,7 +27,7 @@ class Clocks {
     for (const name of NAMES) this.set(name, 0);
   }
 
-  /** The variables that have a process read the clock of its name. */
+  /** The variables that make a process read the clock of its name. */
   get environmentOf(): Record<ProcessName, Record<string, string>> {
     const preload = pathToFileURL('test/support/processes/stepped-clock.mjs').href;
     const variables = NAMES.map((name) => [
@@ -42,7 +42,7 @@ class Clocks {
     if (name === 'deliverer') this.delivererWas.push({ sinceMs: Date.now(), offsetMs });
   }
 
-  /** Whether a request carries a time that the deliverer's clock can have shown when it was signed. */
+  /** Whether a request carries a time that the deliverer's clock can have shown at its signing. */
   explains({ headers, receivedAtMs }: ReceivedRequest): boolean {
     const signedAtMs = Number(headers['webhook-timestamp']) * 1000;
     const untilMs = (index: number) => this.delivererWas[index + 1]?.sinceMs ?? Number.POSITIVE_INFINITY;
@@ -65,7 +65,7 @@ function isSigned({ headers, body }: ReceivedRequest): boolean {
   return verifyStandard([WEBHOOK_SECRET], delivery, Number(timestamp)) === 'ok';
 }
 
-describe.each(BACKENDS)('clocks that are set while processes run, queues on %s', (backend) => {
+describe.each(BACKENDS)('processes whose clocks are set, queues on %s', (backend) => {
   let campaign: Campaign | undefined;
   let clocks: Clocks | undefined;
   afterEach(async () => {
@@ -75,14 +75,14 @@ describe.each(BACKENDS)('clocks that are set while processes run, queues on %s',
   });
 
   it.skipIf(!isAvailable(backend))(
-    'work goes on, whatever each says',
+    'continue their work with any combination of clocks',
     async () => {
       clocks = new Clocks();
       const { environmentOf } = clocks;
       campaign = await startCampaign({ name: 'clock stepped', backend, environmentOf, areSignaturesFresh: false });
       const { random, fleet } = campaign;
       const turn = random.below(OFFSETS_MS.length);
-      // Each process has each offset once, and in each round no two have the same.
+      // Each process has each offset once, and in each round all offsets differ.
       for (let round = 1; round <= OFFSETS_MS.length; round++) {
         for (const [at, name] of NAMES.entries()) {
           const offsetMs = OFFSETS_MS[(at + turn + round * 2) % OFFSETS_MS.length] ?? 0;

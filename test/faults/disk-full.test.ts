@@ -12,7 +12,7 @@ const SIZE_MEGABYTES = 500;
 const FULL_MS = 6_000;
 /** More than the server keeps ready. */
 const WAL_FILES = 15;
-/** Between a supervisor's tries to start a server that has ended. */
+/** The interval of a supervisor's attempts to restart an ended server. */
 const START_EVERY_MS = 500;
 
 const NEXT_WAL_FILE = sql('test_next_wal_file', 'SELECT pg_switch_wal()');
@@ -36,11 +36,11 @@ afterEach(async () => {
 interface Supervisor {
   /** How often the server had ended. */
   readonly ends: number;
-  /** Resolves when the server runs; it is not started again afterwards. */
+  /** Resolves when the server runs; it is not restarted afterwards. */
   stop(): Promise<void>;
 }
 
-/** Starts the server as often as it ends. */
+/** Starts the server each time it ends. */
 function supervise(server: TestCluster): Supervisor {
   let isOver = false;
   let ends = 0;
@@ -51,7 +51,7 @@ function supervise(server: TestCluster): Supervisor {
       if (wasRunning && !isRunning) ends += 1;
       wasRunning = isRunning;
       if (!isRunning) {
-        // It cannot while it has no room for its log.
+        // The start fails while the disk has no room for its log.
         await server.start().catch((error: unknown) => {
           if (isOver) throw error;
         });
@@ -73,8 +73,8 @@ function supervise(server: TestCluster): Supervisor {
 
 const isPossible = await canMount('the full disk of Postgres is');
 
-describe.each(BACKENDS)('the disk of Postgres is full, queues on %s', (backend) => {
-  it.skipIf(!isPossible || !isAvailable(backend))('writes are refused, and made when there is room', async () => {
+describe.each(BACKENDS)('writes during a full disk of Postgres, queues on %s', (backend) => {
+  it.skipIf(!isPossible || !isAvailable(backend))('are rejected, and succeed when there is room', async () => {
     disk = await mountSmallDisk({ sizeMegabytes: SIZE_MEGABYTES });
     const full = disk;
     const own = await startOwnPostgres({ dataDir: disk.path });
@@ -84,12 +84,12 @@ describe.each(BACKENDS)('the disk of Postgres is full, queues on %s', (backend) 
     const { random, fleet, load } = running;
     const watch = new ApiWatch(fleet, load.webhookIds[0]);
     supervisor = supervise(own.server);
-    // First only tables have no room; then neither has the log, and the server ends.
+    // First only tables have no room; then the log has none either, and the server ends.
     for (const isLogFull of [false, true, true]) {
       await delay(random.between(500, 3_000));
       await running.blow(isLogFull ? 'log too' : 'tables', async () => {
         full.fill();
-        // The file it has may hold for long: take the next, and the next.
+        // The current file may have room for long, so the server switches to the next ones.
         for (let file = 0; isLogFull && file < WAL_FILES && (await own.server.isRunning()); file++) {
           await own.database.db
             .query(NEXT_WAL_FILE)

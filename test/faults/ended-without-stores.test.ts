@@ -7,7 +7,7 @@ import { startTcpProxy, type TcpProxy } from '../support/processes/tcp-proxy.ts'
 import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
 import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
-/** How long a store has been away when they are told: some have noticed, some are in the middle of asking. */
+/** The age of an outage at the signal: some processes have noticed it, others have a query in flight. */
 const AWAY_MS = [0, 2_000];
 
 let postgres: OwnPostgres | undefined;
@@ -35,9 +35,9 @@ async function start(databaseUrl: string, redisUrl?: string): Promise<Fleet> {
   });
 }
 
-/** A process that is stopped while a store is away ends in order and in time. */
-describe('processes told to end', () => {
-  it.each(AWAY_MS)('end while Postgres is away, for %i ms', async (awayMs) => {
+/** A process that is stopped during an outage of a store ends in order and in time. */
+describe('stopping processes', () => {
+  it.each(AWAY_MS)('end during an outage of Postgres of %i ms', async (awayMs) => {
     postgres = await startOwnPostgres();
     fleet = await start(postgres.database.url);
     await postgres.server.kill();
@@ -45,7 +45,7 @@ describe('processes told to end', () => {
     expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
   });
 
-  it.each(AWAY_MS)('end while the network to Postgres is silent, for %i ms', async (awayMs) => {
+  it.each(AWAY_MS)('end while the network to Postgres is silent for %i ms', async (awayMs) => {
     postgres = await startOwnPostgres();
     network = await startTcpProxy(postgres.database.url);
     fleet = await start(network.url);
@@ -55,7 +55,7 @@ describe('processes told to end', () => {
   });
 
   it.skipIf(!hasRedisServer('ends without Redis are')).each(AWAY_MS)(
-    'end while Redis is away, for %i ms',
+    'end during an outage of Redis of %i ms',
     async (awayMs) => {
       postgres = await startOwnPostgres();
       redis = await spawnRedisServer();

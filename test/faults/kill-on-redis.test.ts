@@ -1,4 +1,4 @@
 import { describe } from 'vitest';
 import { describeKills } from './campaign/kills.ts';
 
-describe('killed under load, queues on redis', () => describeKills('redis'));
+describe('processes killed under load, queues on redis', () => describeKills('redis'));

@@ -25,8 +25,8 @@ const CONNECTIONS = sql(
    WHERE datname = current_database() GROUP BY 1`,
 );
 
-/** Two APIs share two connections to a database that is empty at first; the workers go past the pooler. */
-describe.skipIf(!hasPgBouncer())('through PgBouncer in transaction mode', () => {
+/** Two APIs share two connections to a database that is empty at first; the workers connect past the pooler. */
+describe.skipIf(!hasPgBouncer())('two APIs behind PgBouncer in transaction mode', () => {
   let database: TestDatabase;
   let pooler: PgBouncer;
   let fleet: Fleet;
@@ -54,7 +54,7 @@ describe.skipIf(!hasPgBouncer())('through PgBouncer in transaction mode', () => 
 
   const markets = (address: string) => readFrom<Market[]>(address, '/v1/polymarket/markets?status=open&limit=50');
 
-  it('reads at once are all answered, by more of them than there are connections', async () => {
+  it('answer more concurrent reads than there are connections', async () => {
     const [first = '', second = ''] = fleet.apis();
     const found = await eventually(
       () => markets(first),
@@ -77,7 +77,7 @@ describe.skipIf(!hasPgBouncer())('through PgBouncer in transaction mode', () => 
     expect(connections.get('oddswire-arrivals')).toBe(2);
   });
 
-  it('the API serves an unpolled book when another process fetches it', async () => {
+  it('serve an unpolled book when another process fetches it', async () => {
     const [first = ''] = fleet.apis();
     const [market] = await markets(first);
     const book = await readFrom<{ bids: unknown[]; asks: unknown[] }>(
@@ -87,7 +87,7 @@ describe.skipIf(!hasPgBouncer())('through PgBouncer in transaction mode', () => 
     expect(book.bids.length + book.asks.length).toBeGreaterThan(0);
   });
 
-  it('writes are made, and an alert reaches its receiver', async () => {
+  it('accept writes, and an alert reaches its receiver', async () => {
     const [first = '', second = ''] = fleet.apis();
     const webhook = await callTo<{ id: string }>(first, 'POST', '/v1/webhooks', {
       url: `${fleet.receiver.url}/hook`,

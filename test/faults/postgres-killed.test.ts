@@ -29,7 +29,7 @@ async function strike(
 ) {
   if (blow === 'session') {
     await server.killSession();
-    // It throws everybody out and recovers by itself.
+    // It ends all sessions and recovers by itself.
     await eventually(
       () => database.db.query(ONE).catch(String),
       (answer) => Array.isArray(answer),
@@ -44,8 +44,8 @@ async function strike(
   await server.start();
 }
 
-describe.each(BACKENDS)('Postgres killed, queues on %s', (backend) => {
-  it.skipIf(!isAvailable(backend))('everybody waits and goes on', async () => {
+describe.each(BACKENDS)('processes with a killed Postgres, queues on %s', (backend) => {
+  it.skipIf(!isAvailable(backend))('wait and continue', async () => {
     const own = await startOwnPostgres();
     postgres = own;
     const running = await startCampaign({ name: 'Postgres killed', backend, database: own.database });

@@ -6,7 +6,7 @@ import { type Campaign, startCampaign } from './campaign/campaign.ts';
 import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 const RESTARTS = 4;
-/** How long the server may be away. */
+/** The longest outage of the server. */
 const AWAY_MS = 4_000;
 
 let postgres: OwnPostgres | undefined;
@@ -18,8 +18,8 @@ afterEach(async () => {
   postgres = undefined;
 });
 
-describe.each(BACKENDS)('Postgres restarted, queues on %s', (backend) => {
-  it.skipIf(!isAvailable(backend))('everybody waits and goes on', async () => {
+describe.each(BACKENDS)('processes with a restarted Postgres, queues on %s', (backend) => {
+  it.skipIf(!isAvailable(backend))('wait and continue', async () => {
     postgres = await startOwnPostgres();
     const { server, database } = postgres;
     campaign = await startCampaign({ name: 'Postgres restarted', backend, database });

@@ -12,7 +12,7 @@ afterEach(async () => {
   campaign = undefined;
 });
 
-it('the queues in Postgres are dropped under load, again and again: they are made again and filled again', async () => {
+it('processes reconcile the queues in Postgres when they are dropped repeatedly under load', async () => {
   campaign = await startCampaign({ name: 'queue schema dropped', backend: 'postgres' });
   const { random, fleet, load, database, queuePrefix } = campaign;
   const watch = new ApiWatch(fleet, load.webhookIds[0]);

@@ -8,7 +8,7 @@ import { type Campaign, startCampaign } from './campaign/campaign.ts';
 const SICK = ['/sick-1', '/sick-2', '/sick-3'];
 const ROUNDS = 8;
 const ATTEMPT_LIMIT_MS = 1_500;
-/** While others are sick: a poll, an evaluation and a request, on a machine that is busy with everything else. */
+/** The limit for a healthy receiver beside faulty ones: a poll, an evaluation and a request, on a loaded machine. */
 const PROMPT_MS = 15_000;
 
 function answerForEver(response: ServerResponse, status: number): undefined {
@@ -40,7 +40,7 @@ const SICKNESSES: Record<string, Sickness> = {
   'thanks without end': (response) => answerForEver(response, 200),
 };
 
-describe.each(BACKENDS)('receivers that misbehave, queues on %s', (backend) => {
+describe.each(BACKENDS)('the deliverer with receivers that misbehave, queues on %s', (backend) => {
   let campaign: Campaign | undefined;
   afterEach(async () => {
     await campaign?.stop();
@@ -48,7 +48,7 @@ describe.each(BACKENDS)('receivers that misbehave, queues on %s', (backend) => {
   });
 
   it.skipIf(!isAvailable(backend))(
-    'everything is delivered in the end, and a healthy one gets all of its own at once',
+    'delivers every event after the faults, and delays none at a healthy receiver',
     async () => {
       campaign = await startCampaign({
         name: 'receiver faults',

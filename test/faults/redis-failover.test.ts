@@ -36,9 +36,9 @@ afterEach(async () => {
   topology = undefined;
 });
 
-/** The server that holds the queues dies, and another takes over, without the writes that it had not received yet. */
-describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('queues on Redis', () => {
-  it('a connection that was asked for while a Cluster was broken comes when it is whole', async () => {
+/** The server with the queues dies, and another takes over, without the writes that it had not received yet. */
+describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('processes with queues on Redis', () => {
+  it('get a connection that was requested from a broken Cluster when it is complete', async () => {
     const cluster = await startBrokenCluster();
     topology = cluster;
     const client = createRedisClient(cluster.url, { maxRetriesPerRequest: null, enableOfflineQueue: true });
@@ -50,7 +50,7 @@ describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('queues on Redis
       await cluster.mend();
       await connected;
       expect(await client.set('{x}', 'y')).toBe('OK');
-      // And one that is given up is told so.
+      // A client that disconnects gets an error.
       client.disconnect();
       await expect(client.get('{x}')).rejects.toThrow();
     } finally {
@@ -58,7 +58,7 @@ describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('queues on Redis
     }
   });
 
-  it.each(TOPOLOGIES)('$name lose a master: work goes on and nothing is lost', async ({ start }) => {
+  it.each(TOPOLOGIES)('$name continue without a lost fact when a master dies', async ({ start }) => {
     topology = await start();
     database = await createTestDatabase();
     const queuePrefix = `over${randomBytes(5).toString('hex')}`;

@@ -5,7 +5,7 @@ import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/r
 import { ApiWatch } from './campaign/api-watch.ts';
 import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
-/** Less than an empty Redis uses: it refuses every write. */
+/** Less than an empty Redis uses: it rejects every write. */
 const TOO_LITTLE_BYTES = 100_000;
 const AWAY_MS = 4_000;
 const FULL_MS = 8_000;
@@ -34,9 +34,9 @@ async function meanwhile({ random, keeper, fleet, load }: Campaign): Promise<voi
   const workers = fleet.members.filter(({ process }) => process.name !== 'api');
   await keeper.kill(random.pick(workers));
   const webhookId = load.webhookIds[0];
-  // No second try: it is not the API's store that is away.
+  // A single attempt: the API's own store is available.
   await fleet.call('POST', `/v1/webhooks/${webhookId}/test`);
-  // Nor does a load balancer give it up.
+  // A load balancer does not drop it either.
   expect(await fleet.read('/health/ready')).toEqual({ status: 'ready' });
 }
 
@@ -73,8 +73,8 @@ const BLOWS: readonly { label: string; strike: (server: RedisServer, running: Ca
 /** Each of them, and two more at random. */
 const MORE = 2;
 
-describe.skipIf(!hasRedisServer('the faults of Redis are'))('Redis', () => {
-  it('restarted, killed, emptied, out of memory: the sweeps take everything up again', async () => {
+describe.skipIf(!hasRedisServer('the faults of Redis are'))('processes with a faulty Redis', () => {
+  it('continue all work after a restart, a kill, a flush and an out-of-memory error', async () => {
     const server = await spawnRedisServer();
     redis = server;
     const redisUrl = `redis://127.0.0.1:${server.port}`;
@@ -91,7 +91,7 @@ describe.skipIf(!hasRedisServer('the faults of Redis are'))('Redis', () => {
     }
     await watch.stop();
     expect(watch.improper).toEqual([]);
-    // Reads and writes are the database's: no client sees that queues are away.
+    // Reads and writes need only the database: no client sees the outage of the queues.
     expect([...watch.counts.keys()].sort()).toEqual(['200', '202']);
     await running.expectNothingLost({ mayFailJobs: true });
   });

@@ -60,7 +60,7 @@ describe.skipIf(!(await canDump()))('a backup made by pg_dump under load', () =>
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('the restored database holds the rows of the dump', async () => {
+  it('has the rows of the dump after the restore', async () => {
     fleet = await startFleet({
       databaseUrl: database.url,
       counts: ofEach(1),
@@ -102,7 +102,7 @@ describe.skipIf(!(await canDump()))('a backup made by pg_dump under load', () =>
     await expect(wrong.start()).rejects.toThrow(`ended (${EXIT_CONFIG})`);
   });
 
-  it('goes on where it was, and signs with the secret of before', async () => {
+  it('continues from its state, and signs with the former secret', async () => {
     fleet = await startFleet({
       databaseUrl: restoredUrl,
       counts: ofEach(1),
@@ -114,7 +114,7 @@ describe.skipIf(!(await canDump()))('a backup made by pg_dump under load', () =>
       () => quotes(running),
       (found) => found.length >= 1,
     );
-    // The receiver of before is gone: its place is taken by another.
+    // The former receiver is gone: another replaces it.
     await running.call('PUT', `/v1/webhooks/${webhook?.id}`, {
       url: `${running.receiver.url}/hook`,
       events: ['price_alert'],

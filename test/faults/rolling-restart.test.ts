@@ -8,16 +8,16 @@ import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts';
 import { createAlerts, quotes } from './campaign/near-alerts.ts';
 import { deliveryCounts, expectNothingLost } from './campaign/settled.ts';
 
-/** Clients that ask one thing after the other over connections they keep. */
+/** Clients that send sequential requests over persistent connections. */
 const READERS = 6;
 /** The pause between two requests of a client: this test does not measure load. */
 const PAUSE_MS = 20;
-/** Longer than the balancer needs to see that an API is not ready. */
+/** Longer than the balancer needs to notice that an API is not ready. */
 const DRAIN_DELAY_MS = '1500';
-/** The wait of an orchestrator before it kills. */
+/** The time that an orchestrator waits before a kill. */
 const STOP_LIMIT_MS = 20_000;
 
-/** Every process is replaced, one after the other, as a new version would be rolled out. */
+/** Every process is replaced, one after the other, as in an upgrade. */
 describe('a rolling restart under load', () => {
   let database: TestDatabase;
   let fleet: Fleet;
@@ -29,7 +29,7 @@ describe('a rolling restart under load', () => {
   let isOver = false;
   let load: Promise<unknown>;
 
-  /** Sends requests until it is stopped, and remembers the failures. */
+  /** Sends requests until it is stopped, and records the failures. */
   async function keepAsking(ask: () => Promise<unknown>): Promise<void> {
     while (!isOver) {
       try {
@@ -77,7 +77,7 @@ describe('a rolling restart under load', () => {
     const readers = Array.from({ length: READERS }, () =>
       keepAsking(() => readFrom(address, '/v1/polymarket/markets?status=open&limit=20')),
     );
-    // Written over and over: an alert that the price of the moment meets fires at once.
+    // Repeated writes: an alert that the current price meets fires at once.
     const body = { tokenMint: tokens[0]?.tokenId, condition: 'above', price: 0.001, webhookId };
     const writer = keepAsking(() => callTo(address, 'POST', '/v1/alerts', body));
     load = Promise.all([...readers, writer]);
@@ -85,9 +85,9 @@ describe('a rolling restart under load', () => {
     for (const member of fleet.members) {
       const name = member.process.name;
       const before = answered;
-      const toldAt = performance.now();
+      const requestedAt = performance.now();
       expect(await member.process.end('SIGTERM'), `${name}: ${member.process.lines.slice(-5).join('\n')}`).toBe(0);
-      expect(performance.now() - toldAt, name).toBeLessThan(STOP_LIMIT_MS);
+      expect(performance.now() - requestedAt, name).toBeLessThan(STOP_LIMIT_MS);
       await fleet.start(member);
       await eventually(
         async () => answered,
@@ -102,7 +102,7 @@ describe('a rolling restart under load', () => {
     expect(failures).toEqual([]);
   });
 
-  it('loses nothing and tells nothing twice', async () => {
+  it('loses no fact and repeats no event', async () => {
     await expectNothingLost(fleet, database, tapeFrom);
     expect(deliveryCounts(fleet)[0]).toBe(1);
   });

@@ -1,4 +1,4 @@
 import { describe } from 'vitest';
 import { describeStops } from './campaign/stops.ts';
 
-describe('stopped under load, queues on postgres', () => describeStops('postgres'));
+describe('processes stopped under load, queues on postgres', () => describeStops('postgres'));

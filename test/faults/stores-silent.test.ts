@@ -9,7 +9,7 @@ import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 /** Longer than the API waits for an answer and a poll lease lasts, shorter than workers wait. */
 const HELD_MS = 20_000;
-/** The API waits 8 s for Postgres, and 3 s to be told whether that is at work; a machine that is busy delays its looks. */
+/** The API waits 8 s for Postgres, and 3 s for its list of active sessions; a loaded machine delays its checks. */
 const ANSWER_LIMIT_MS = 30_000;
 /** Statements wait 30 s for an answer, and their callers retry afterwards. */
 const RECOVERY_LIMIT_MS = 90_000;
@@ -26,7 +26,7 @@ afterEach(async () => {
   [campaign, network, postgres, redis] = [undefined, undefined, undefined, undefined];
 });
 
-/** The network is silent for a while and then delivers everything; or connections die without a sign. */
+/** The network is silent for a while and then delivers everything; or connections die silently. */
 async function strike(running: Campaign, proxy: TcpProxy): Promise<void> {
   const { random } = running;
   await delay(random.between(500, 3_000));
@@ -42,8 +42,8 @@ async function strike(running: Campaign, proxy: TcpProxy): Promise<void> {
   proxy.bury();
 }
 
-describe.each(BACKENDS)('the network to Postgres silent, queues on %s', (backend) => {
-  it.skipIf(!isAvailable(backend))('everybody gives its connections up and goes on', async () => {
+describe.each(BACKENDS)('processes with a silent network to Postgres, queues on %s', (backend) => {
+  it.skipIf(!isAvailable(backend))('replace their connections and continue', async () => {
     postgres = await startOwnPostgres();
     network = await startTcpProxy(postgres.database.url);
     const database = { ...postgres.database, url: network.url };
@@ -57,8 +57,8 @@ describe.each(BACKENDS)('the network to Postgres silent, queues on %s', (backend
   });
 });
 
-describe.skipIf(!hasRedisServer('a silent network to Redis is'))('the network to Redis silent', () => {
-  it('everybody gives its connections up and goes on, and no client sees it', async () => {
+describe.skipIf(!hasRedisServer('a silent network to Redis is'))('processes with a silent network to Redis', () => {
+  it('replace their connections and continue, unnoticed by clients', async () => {
     redis = await spawnRedisServer();
     network = await startTcpProxy(`redis://127.0.0.1:${redis.port}`);
     campaign = await startCampaign({ name: 'Redis silent', backend: 'redis', redisUrl: network.url });

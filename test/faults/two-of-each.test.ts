@@ -14,7 +14,7 @@ interface Alert {
   status: string;
 }
 
-/** Requests of an account in a minute, and how many of them each API is asked: neither sees too many alone. */
+/** The rate limit of an account per minute, and the requests to each API: neither exceeds the limit alone. */
 const RATE = 100;
 const ASKED_EACH = 60;
 /** Requests per API: an API that counts alone stays below the rate with these. */
@@ -34,7 +34,7 @@ async function statusOf(address: string, key: string): Promise<number> {
   return answer.status;
 }
 
-/** Ten processes on one database: each pair shares its work, and nothing is done twice that anybody would see. */
+/** Ten processes on one database: each pair shares its work, without visible repetitions. */
 describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
   describe.skipIf(!isAvailable(kind))('at work', () => {
     let database: TestDatabase;
@@ -57,7 +57,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
       await database?.drop();
     });
 
-    it('one API reads the writes of the other at once', async () => {
+    it('serve writes of one API through the other at once', async () => {
       const [first = '', second = ''] = fleet.apis();
       const webhook = await fleet.call<{ id: string }>('POST', '/v1/webhooks', {
         url: `${fleet.receiver.url}/hook`,
@@ -71,7 +71,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
       }
     });
 
-    it('a key that one revoked opens neither', async () => {
+    it('reject a key at both APIs after one revoked it', async () => {
       const key = keys(fleet, 'create', '--account', 'pair', '--name', 'revoked');
       for (const address of fleet.apis()) expect(await statusOf(address, key)).toBe(200);
       keys(fleet, 'revoke', key.split('_')[2] ?? '');
@@ -82,7 +82,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
       );
     });
 
-    it('an account has one rate limit, whichever API it asks', async () => {
+    it('have one rate limit per account over both APIs', async () => {
       const key = keys(fleet, 'create', '--account', 'shared', '--name', 'limited');
       keys(fleet, 'quota', '--account', 'shared', '--rate', String(RATE));
       const ask = (times: number) =>
@@ -93,7 +93,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
             return last;
           }),
         );
-      // A minute may end in between, and then counts nothing: the next one does.
+      // A minute may end in between, which resets the count: the next round repeats the test.
       for (let round = 1; ; round++) {
         await ask(ASKED_EACH);
         let left = PROBES_EACH;
@@ -109,7 +109,7 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
       }
     });
 
-    it('alerts made at both fire, and each is told once', async () => {
+    it('fire alerts from both APIs, and emit each event once', async () => {
       const tokens = await eventually(
         () => quotes(fleet),
         (found) => found.length >= 4,
@@ -126,13 +126,13 @@ describe.each(BACKENDS)('two of every process, queues on %s', (kind) => {
       );
     });
 
-    it('every trade is stored once, every alert fired once, every event delivered once', async () => {
+    it('store every trade once, fire every alert once, and deliver every event once', async () => {
       await expectNothingLost(fleet, database, tapeFrom);
       // Without a kill, not even the repeated delivery of a crash is allowed.
       expect(deliveryCounts(fleet)[0]).toBe(1);
     });
 
-    it('all ten end in time when they are told to', async () => {
+    it('end in time on request, all ten', async () => {
       expect(await fleet.stop()).toEqual(Array.from({ length: 10 }, () => 0));
     });
   });

@@ -11,7 +11,7 @@ const HOSTS = ['gamma', 'clob', 'data'] as const;
 type Host = (typeof HOSTS)[number];
 const ROUNDS = 6;
 
-/** A field of each host without which a record says nothing. */
+/** A required field of each host's records. */
 const FIELDS: Record<Host, readonly string[]> = {
   gamma: ['conditionId', 'clobTokenIds', 'outcomes', 'question'],
   clob: ['asset_id', 'bids', 'price'],
@@ -19,7 +19,7 @@ const FIELDS: Record<Host, readonly string[]> = {
 };
 const WRONG_VALUES = [7, -1, 'x', null, [], {}, '1e99', '\u0000'];
 
-/** A fault of a host, any of those it knows. */
+/** A random fault that the host supports. */
 function anyFault(random: RandomStream, host: Host): FaultRequest {
   const probability = random.between(5, 10) / 10;
   const field = random.pick(FIELDS[host]);
@@ -37,7 +37,7 @@ function anyFault(random: RandomStream, host: Host): FaultRequest {
   ]);
 }
 
-describe.each(BACKENDS)('a venue that misbehaves, queues on %s', (backend) => {
+describe.each(BACKENDS)('polling of a venue that misbehaves, queues on %s', (backend) => {
   let campaign: Campaign | undefined;
   afterEach(async () => {
     await campaign?.stop();
@@ -45,7 +45,7 @@ describe.each(BACKENDS)('a venue that misbehaves, queues on %s', (backend) => {
   });
 
   it.skipIf(!isAvailable(backend))(
-    'stores nothing wrong, catches up, and what one host breaks the others make good',
+    'stores no wrong record, catches up, and compensates a broken host with the others',
     async () => {
       campaign = await startCampaign({ name: 'venue faults', backend });
       const { random, fleet, database, load } = campaign;
@@ -59,7 +59,7 @@ describe.each(BACKENDS)('a venue that misbehaves, queues on %s', (backend) => {
           // A second one on the same host: another kind, or the same more often.
           if (random.chance(300_000)) exchange.addFault(anyFault(random, host));
           const over = delay(lastsMs);
-          // Books and trades each tell of a crossing, so that one of them gets it through while the other is broken.
+          // Books and trades each report a crossing, so that one of them delivers it while the other is broken.
           await campaign?.probe();
           await over;
           exchange.clearFaults();

@@ -7,7 +7,7 @@ import { contentTypes, type Plan, plans } from './requests.ts';
 import { type Outgoing, outgoing, parsed, type Received, send, wrongs } from './send.ts';
 import { aWorld, learn, SPARE, type World } from './world.ts';
 
-/** `FUZZ_REQUESTS=100000 FUZZ_SEED=… FUZZ_PATH=…`: the number of requests, and the seed and path that a failure printed. */
+/** `FUZZ_REQUESTS=100000 FUZZ_SEED=… FUZZ_PATH=…`: the number of requests, and the printed seed and path of a failure. */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 5_000);
 const SEED = process.env['FUZZ_SEED'];
 const PATH = process.env['FUZZ_PATH'];
@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 type FullPlan = Plan & { contentType: string };
-/** How often each route answered with each status. */
+/** The number of answers per route and status. */
 const seen = new Map<string, Map<number, number>>();
 
 async function ask(plan: FullPlan): Promise<void> {
@@ -41,12 +41,12 @@ async function ask(plan: FullPlan): Promise<void> {
   if (answer.status === 201) learnFrom(plan, answer);
 }
 
-/** Failures beside the violations of the document that the harness finds. */
+/** Faults besides the contract violations that the harness finds. */
 function faultOf(plan: FullPlan, out: Outgoing, { status, headers, body }: Received): string | undefined {
   if (status >= 500) return `answered ${status}`;
   if (status >= 400 && plan.method !== 'HEAD') {
     const failed = parsed(body) as { error: { code: unknown; message: string } } | undefined;
-    if (!failed) return 'a failure without a body';
+    if (!failed) return 'a failed answer without a body';
     const { error } = failed;
     const problems = api.contract.problemsOfValue(error.code, '#/components/schemas/ErrorCode');
     if (problems.length > 0) return problems.join('; ');
@@ -55,7 +55,7 @@ function faultOf(plan: FullPlan, out: Outgoing, { status, headers, body }: Recei
   if (headers['x-request-id'] === undefined) return 'no X-Request-Id';
   if (status >= 400) return undefined;
   const [wrong] = wrongs(api.contract, plan, out);
-  return wrong === undefined ? undefined : `accepted what the document refuses: ${wrong}`;
+  return wrong === undefined ? undefined : `the API accepted input that the document rejects: ${wrong}`;
 }
 
 const MADE: Readonly<Record<string, string>> = {
@@ -79,30 +79,32 @@ function describeExchange(out: Outgoing, { status, body }: Received): string {
   ].join('\n');
 }
 
-it(`answers ${REQUESTS} generated requests as the document says`, { timeout: 60_000 + REQUESTS * 20 }, async () => {
+it(`the API answers ${REQUESTS} generated requests according to the document`, {
+  timeout: 60_000 + REQUESTS * 20,
+}, async () => {
   const plan = fc
     .tuple(plans(api.contract), contentTypes)
     .map(([planned, contentType]): FullPlan => ({ ...planned, contentType }));
   const batches = fc.array(plan, { minLength: BATCH, maxLength: BATCH });
   const property = fc.asyncProperty(batches, async (batch) => {
-    const asked = await Promise.allSettled(batch.map(ask));
-    for (const one of asked) if (one.status === 'rejected') throw one.reason;
+    const answered = await Promise.allSettled(batch.map(ask));
+    for (const one of answered) if (one.status === 'rejected') throw one.reason;
     api.checkAnswers();
   });
   const run = await fc.check(property, {
     numRuns: Math.ceil(REQUESTS / BATCH),
     ...(SEED !== undefined && { seed: Number(SEED) }),
     ...(PATH !== undefined && { path: PATH }),
-    // The failing exchange is named: a smaller batch would not add information.
+    // The error names the failing exchange, so shrinking would not add information.
     endOnFailure: true,
   });
   if (run.failed) {
     const replay = `FUZZ_REQUESTS=${REQUESTS} FUZZ_SEED=${run.seed} FUZZ_PATH=${run.counterexamplePath}`;
-    throw new Error(`${String(run.errorInstance)}\nto see it again: ${replay} npx vitest run test/fuzz`);
+    throw new Error(`${String(run.errorInstance)}\nto reproduce: ${replay} npx vitest run test/fuzz`);
   }
   if (process.env['FUZZ_VERBOSE'])
     for (const [id, counts] of seen) process.stdout.write(`${id} ${JSON.stringify(Object.fromEntries(counts))}\n`);
-  // Otherwise this would prove little: every route was reached and succeeded at least once.
+  // Every route was reached and succeeded at least once; otherwise the test would prove little.
   for (const { operation } of operationsOf(api.contract.document)) {
     const statuses = [...(seen.get(operation.operationId)?.keys() ?? [])];
     expect([operation.operationId, statuses.some((status) => status < 300)]).toEqual([operation.operationId, true]);

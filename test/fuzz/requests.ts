@@ -4,16 +4,16 @@ import { operationsOf } from '../support/api-contract.ts';
 import { hostileJson, hostileText, knownText, valuesOf } from './values.ts';
 import { type KeyName, SPARE } from './world.ts';
 
-/** A request whose names are not replaced by ids yet (`resolved`). */
+/** A request with placeholders in place of ids (see `resolved`). */
 export interface Plan {
   operationId: string;
   method: string;
-  /** The template. */
+  /** The path template. */
   path: string;
-  /** By the names of the template; not encoded yet. */
+  /** Values by template parameter, not encoded yet. */
   segments: Record<string, string>;
   query: [name: string, value: string][];
-  /** Put behind the target as it is. */
+  /** Appended to the target unchanged. */
   rawQuery: string;
   headers: [name: string, value: string][];
   auth: { header: 'Authorization' | 'X-API-Key'; value: string | { key: KeyName } }[];
@@ -24,15 +24,15 @@ export type PlannedBody = { kind: 'none' } | { kind: 'json'; value: unknown } | 
 const KEY_NAMES: readonly KeyName[] = ['other', 'limited', 'expired', 'markets:read', 'webhooks', 'alerts', 'wallets'];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
-/** Mostly the first, else one of the others. */
+/** Mostly the first arbitrary, sometimes one of the others. */
 function mostly<T>(usual: fc.Arbitrary<T>, ...rest: fc.Arbitrary<T>[]): fc.Arbitrary<T> {
   return fc.oneof({ weight: 14, arbitrary: usual }, ...rest.map((arbitrary) => ({ weight: 1, arbitrary })));
 }
 
-/** Requests for every route of the document, most of them as it says, many of them not. */
+/** Requests for every route of the document: most valid, many invalid. */
 export function plans(contract: ApiContract): fc.Arbitrary<Plan> {
   const routes = operationsOf(contract.document).map((route) => {
-    // Files and health take little input, and cost most to read.
+    // Files and health have little input and large answers.
     const isPlain = route.operation.tags.some((tag) => tag === 'contract' || tag === 'health');
     return { weight: isPlain ? 1 : 4, arbitrary: planOf(contract, route) };
   });
@@ -97,7 +97,7 @@ function queryOf(contract: ApiContract, parameters: readonly ParameterObject[]):
   return fc.tuple(...given, unknown).map((parts) => parts.flat());
 }
 
-/** Characters that a header may hold as far as the client's HTTP library lets them out. */
+/** Header characters that the HTTP library of the client can send. */
 const headerText = fc.string({
   unit: fc.integer({ min: 0x20, max: 0xff }).map((code) => String.fromCharCode(code === 0x7f ? 0x20 : code)),
   maxLength: 40,
@@ -188,7 +188,7 @@ function bodyOf(contract: ApiContract, { requestBody }: Operation): fc.Arbitrary
   );
 }
 
-/** The content type of a body: mostly the right one. */
+/** The content type of a body, mostly the right one. */
 export const contentTypes: fc.Arbitrary<string> = fc.oneof(
   { weight: 40, arbitrary: fc.constantFrom('application/json', 'application/json; charset=utf-8') },
   { weight: 1, arbitrary: fc.constantFrom(...CONTENT_TYPES) },

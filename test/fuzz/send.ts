@@ -5,7 +5,7 @@ import type { Plan } from './requests.ts';
 import { resolved } from './values.ts';
 import type { World } from './world.ts';
 
-/** A request as it goes out. */
+/** A request in the form that is sent. */
 export interface Outgoing {
   method: string;
   target: string;
@@ -19,11 +19,11 @@ export interface Received {
   body: Buffer;
 }
 
-/** Beyond these the server may hang up before all was sent, and its answer is lost. */
+/** Beyond this size the server may close the connection before the end of the request, and its answer is lost. */
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Replaces the names of a plan by ids. */
+/** Replaces the placeholders of a plan with ids. */
 export function outgoing(plan: Plan & { contentType: string }, world: World): Outgoing {
   const known = (text: string) => resolved(text, world.known);
   const path = plan.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encoded(known(plan.segments[name] ?? '')));
@@ -50,12 +50,12 @@ function bodyOf({ body }: Plan, known: (text: string) => string): Buffer | undef
   return Buffer.from(text ?? 'null');
 }
 
-/** Percent-encodes, lone surrogates and all. */
+/** Percent-encodes text, including lone surrogates. */
 function encoded(text: string): string {
   return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80';
 }
 
-/** Sends it; null when the server hung up on a large request. */
+/** Sends a request. Returns null when the server closed the connection during a large request. */
 export async function send(
   url: string,
   agent: Agent,
@@ -86,7 +86,7 @@ export async function send(
   }
 }
 
-/** The faults of a request for this route by the document; empty for a valid request. */
+/** The faults of a request according to the document; empty for a valid request. */
 export function wrongs(contract: ApiContract, plan: Plan, out: Outgoing): string[] {
   const operation = contract.document.paths[plan.path]?.[plan.method === 'HEAD' ? 'get' : plan.method.toLowerCase()];
   // An empty parameter leads to another route.
@@ -101,7 +101,7 @@ export function wrongs(contract: ApiContract, plan: Plan, out: Outgoing): string
     if (text === undefined) return required ? [`${name} is missing`] : [];
     return contract.problemsOfValue(coerced(text, schema), pointer([...at, 'parameters', String(index), 'schema']));
   });
-  if (!isKeyRight(plan)) found.push('the key is not right');
+  if (!isKeyRight(plan)) found.push('the key is invalid for this route');
   const { requestBody } = operation;
   if (requestBody && (out.body?.length || requestBody.required)) {
     const place = pointer([...at, 'requestBody', 'content', 'application/json', 'schema']);

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import type { ApiContract, JsonSchema } from '../support/api-contract.ts';
 
-/** No hostile text begins so. */
+/** The prefix of placeholders; no hostile text has it. */
 const KNOWN = 'known thing ';
 
-/** Text that stands for something that exists when the request is sent: see `resolved`. */
+/** A placeholder for an id that exists when the request is sent; see `resolved`. */
 export function knownText(name: string): fc.Arbitrary<string> {
   return fc.nat({ max: 10_000 }).map((index) => `${KNOWN}${name}#${index}`);
 }
 
-/** The text to send. `known` holds existing ids by name; an unknown name stays as it is. */
+/** The text to send. `known` holds existing ids by name; an unknown placeholder stays unchanged. */
 export function resolved(text: string, known: ReadonlyMap<string, readonly string[]>): string {
   if (!text.startsWith(KNOWN)) return text;
   const [name = '', index] = text.slice(KNOWN.length).split('#');
@@ -17,7 +17,7 @@ export function resolved(text: string, known: ReadonlyMap<string, readonly strin
   return values[Number(index) % values.length] ?? name;
 }
 
-/** Text that breaks things, of which most can stand in JSON, in a query and in a path. */
+/** Hostile text. Most of it is possible in JSON, in a query and in a path. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(
     '',
@@ -67,7 +67,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 30 }),
 );
 
-/** Any JSON value at all, deep and odd ones among them. */
+/** Any JSON value, also deep and unusual values. */
 export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
   hostileText,
   fc.jsonValue(),
@@ -80,7 +80,7 @@ export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
 const NAMES_OF_THINGS = new Set(['tokenMint', 'webhookId', 'address', 'outcome_id', 'market_ids', 'cursor', 'since']);
 const THING_OF: Readonly<Record<string, string>> = { market_ids: 'market_id' };
 
-/** Values that a schema of the document allows. `name` is the field's or parameter's. */
+/** Values that a schema of the document allows. `name` is the name of the field or parameter. */
 export function valuesOf(contract: ApiContract, schema: JsonSchema, name = ''): fc.Arbitrary<unknown> {
   const plain = plainValuesOf(contract, schema, name);
   if (!NAMES_OF_THINGS.has(name)) return plain;

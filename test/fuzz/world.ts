@@ -17,10 +17,10 @@ const AN_ATTEMPT = sql(
 );
 const LIMIT_RATE = sql('fuzz_limit_rate', 'UPDATE account SET rate_per_minute = $2 WHERE id = $1');
 
-/** Keys a request may carry. */
+/** The keys of requests. */
 export type KeyName = 'full' | 'other' | 'limited' | 'expired' | (typeof SCOPES)[number];
 
-/** The stored rows that requests may name. Names are the parameters and body fields; lists grow with each creation. */
+/** The ids of stored rows, by parameter or body field. Lists grow with each creation. */
 export interface World {
   keys: Readonly<Record<KeyName, string>>;
   known: Map<string, string[]>;
@@ -28,13 +28,13 @@ export interface World {
 
 const EVENT_ID = 'weather/week ?%';
 const POOL_SIZE = 12;
-/** Those with deliveries: few, so that a delivery and a webhook named together often belong together. */
+/** Webhooks with deliveries. Few, so that a request often combines a delivery with its webhook. */
 const WEBHOOKS = 2;
-/** The prefix of rows that may be deleted: the other rows stay for the other routes. */
+/** The prefix of rows that requests may delete. The other rows stay for other routes. */
 export const SPARE = 'spare_';
 const MAX_KNOWN = 200;
 
-/** Notes that there is such a thing now; the oldest are forgotten. */
+/** Adds an existing id; drops the oldest ids. */
 export function learn({ known }: World, name: string, value: string): void {
   const values = known.get(name) ?? [];
   known.set(name, values);
@@ -42,7 +42,7 @@ export function learn({ known }: World, name: string, value: string): void {
   if (values.length > MAX_KNOWN) values.shift();
 }
 
-/** A bit of everything that the API shows. */
+/** Stores some of every resource of the API. */
 export async function aWorld(api: TestApi): Promise<World> {
   const client = await api.client();
   const world: World = { keys: await someKeys(api, client), known: new Map() };
@@ -175,13 +175,13 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
     }
     const id = await make('/v1/webhooks', 'webhook_id', webhook);
     learn(world, 'webhookId', id);
-    const [row] = await api.db.query<{ pk: string }>(WEBHOOK_PK, [id]);
-    const owner = { accountId: client.accountId, subscriptionPk: BigInt(row?.pk ?? 0) };
-    // Each retry makes one pending: there must be enough that are not.
+    const [row] = await api.db.query<{ pk: bigint }>(WEBHOOK_PK, [id]);
+    const owner = { accountId: client.accountId, subscriptionPk: row?.pk ?? 0n };
+    // Each retry makes a delivery pending, so the world needs enough finished ones.
     for (const status of ['failed', 'delivered', 'cancelled', 'pending', 'failed', 'delivered', 'cancelled'] as const) {
       const type = EVENT_TYPES[(i + world.known.size) % EVENT_TYPES.length] ?? 'test';
       const made = await aDelivery(api.db, { ...owner, status, type });
-      await api.db.query(AN_ATTEMPT, [made.pk, Buffer.from(status === 'failed' ? 'so sorry' : [0xff, 0])]);
+      await api.db.query(AN_ATTEMPT, [made.pk, Buffer.from(status === 'failed' ? 'an error' : [0xff, 0])]);
       learn(world, 'delivery_id', made.id);
     }
   }

@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
-/** As much of an OpenAPI document as reading it needs. */
+/** The parts of an OpenAPI document that its reader needs. */
 export interface OpenApi {
   openapi: string;
   info: { version: string; [key: string]: unknown };
@@ -244,7 +244,7 @@ export function observed(listener: RequestListener, tell: (exchange: Exchange) =
     }) as ServerResponse['write'];
     res.end = ((...args: unknown[]) => {
       keep(args[0], args[1]);
-      // The client hung up and gets no answer.
+      // The client disconnected and gets no answer.
       if (res.socket && !res.socket.destroyed) tell(exchangeOf(req, res, given, Buffer.concat(chunks)));
       return Reflect.apply(end, res, args) as ServerResponse;
     }) as ServerResponse['end'];
@@ -259,7 +259,7 @@ function exchangeOf(req: IncomingMessage, res: ServerResponse, given: Headers | 
   return { method: req.method ?? '', target: req.url ?? '', status: res.statusCode, headers, body };
 }
 
-/** The bytes of a body as they were before they were compressed. */
+/** The bytes of a body before their compression. */
 export function decoded(bytes: Buffer, encoding: string | null | undefined): Buffer {
   if (bytes.length === 0) return bytes;
   return encoding === 'br' ? brotliDecompressSync(bytes) : encoding === 'gzip' ? gunzipSync(bytes) : bytes;

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Names of the same browser, as distributions have it. */
+/** Names of the same browser in different distributions. */
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chromium-headless-shell'];
 
-/** A Chromium to test on: CHROMIUM_PATH, else one from PATH, else null, which is said aloud. */
+/** A Chromium for tests: CHROMIUM_PATH, else one from PATH, else null with a warning. */
 export function findChromium(): string | null {
   const given = process.env['CHROMIUM_PATH'];
   if (given) return given;
@@ -16,11 +16,11 @@ export function findChromium(): string | null {
   return null;
 }
 
-/** A headless browser that reaches nothing but this machine; the caller closes it. */
+/** A headless browser that reaches only this machine; the caller closes it. */
 export function launchChromium(executablePath: string): Promise<Browser> {
   return chromium.launch({
     executablePath,
-    // Chromium's sandbox refuses to run as root, as containers of CI do.
+    // Chromium's sandbox does not run as root, which CI containers use.
     chromiumSandbox: process.getuid?.() !== 0,
     args: [
       '--disable-gpu',

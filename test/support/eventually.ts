@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Asks until the answer satisfies, for state that only other processes can announce. On time-out it throws with the last
- * answer, so that a failure shows the actual state.
+ * Polls until the answer satisfies the condition, for state that only other processes can announce. On time-out it throws with the
+ * last answer, so that a failure shows the actual state.
  */
 export async function eventually<T>(
   ask: () => Promise<T>,

@@ -3,12 +3,12 @@ import type { TestProject } from 'vitest/node';
 import setup from './global-setup.ts';
 
 const MEMORY = '/dev/shm';
-/** The whole suite was seen to take a fifth of this: few databases at a time, and the write-ahead log. */
+/** The whole suite needs about a fifth of this: a few databases at a time, and the write-ahead log. */
 const LEAST_ROOM = 1024 ** 3;
 
 /**
- * `global-setup` with the cluster's files in memory where there is room: each test file makes a database of hundreds of files and
- * drops it, and ext4 looks at every file that was deleted in the last minute to make a new one.
+ * `global-setup` with the cluster's files in memory if there is room: each test file creates a database of hundreds of files and
+ * drops it, and ext4 visits every file deleted in the last minute to create a new one.
  */
 export default async function setupInMemory(project: TestProject): Promise<() => Promise<void>> {
   return setup(project, (await roomOf(MEMORY)) >= LEAST_ROOM ? MEMORY : undefined);

@@ -10,16 +10,16 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Superuser URL of the run's throwaway Postgres cluster. */
     adminUrl: string;
-    /** A data folder with a cluster that was made and not started: for tests that want a server of their own. */
+    /** A data folder with a prepared cluster that is not started: for tests that need a server of their own. */
     madeCluster: string;
-    /** The run's Redis, or null when there is neither REDIS_URL nor a redis-server on PATH. */
+    /** The run's Redis, or null without REDIS_URL and without a redis-server on PATH. */
     redisUrl: string | null;
   }
 }
 
 /**
- * One Postgres cluster and one Redis for the whole run; every test file takes its own database and key prefix. `parent` is where
- * the cluster's folder shall be, the temporary folder by default.
+ * One Postgres cluster and one Redis for the whole run; every test file uses its own database and key prefix. `parent` is the folder
+ * for the cluster, by default the temporary folder.
  */
 export default async function setup(project: TestProject, parent?: string): Promise<() => Promise<void>> {
   const made = await openFolder('oddswire-made-');
@@ -44,7 +44,7 @@ async function build(): Promise<void> {
   if (code !== 0) throw new Error('npm run build failed');
 }
 
-/** A throwaway cluster, or the server of TEST_DATABASE_URL (a superuser's), to run the suite on another Postgres. */
+/** A throwaway cluster, or the server of TEST_DATABASE_URL (of a superuser), to run the suite on another Postgres. */
 async function testCluster(made: string, parent?: string): Promise<{ adminUrl: string; stop(): Promise<void> }> {
   await makeCluster(made);
   const given = process.env['TEST_DATABASE_URL'];

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Where files run for half a minute and more. */
+/** Files that run for half a minute or more. */
 const LONG = [
   '/test/conformance/venue-adapter/',
   '/test/e2e/',
@@ -11,7 +11,7 @@ const LONG = [
   '/test/integration/workers/process-life',
 ];
 
-/** Begins with the files that take longest, so that the last ones to end are short: a fresh clone has no times to go by. */
+/** Starts the longest files first, so that the last ones to end are short: a fresh clone has no recorded durations. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isShort = ({ moduleId }: TestSpecification) => Number(!LONG.some((place) => moduleId.includes(place)));

@@ -7,12 +7,12 @@ export interface RoundRobin {
   close(): Promise<void>;
 }
 
-/** How often each server is asked whether it is ready. */
+/** The interval of readiness checks of each server. */
 const ASK_EVERY_MS = 100;
 
 /**
- * Gives each new connection to the next server that says it is ready, as load balancers do: one that says 503 gets no more,
- * one that refuses is passed over. Which servers there are is asked each time.
+ * Assigns each new connection to the next ready server, as load balancers do: a server that answers 503 gets no more,
+ * and a server that refuses is skipped. The list of servers is read each time.
  */
 export async function startRoundRobin(addresses: () => readonly string[]): Promise<RoundRobin> {
   let ready: readonly string[] = addresses();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A signed delivery that other implementations must agree with; the first secret is the current one. */
+/** A signed delivery that other implementations must reproduce; the first secret is the current one. */
 export interface SignatureVector {
   readonly name: string;
   readonly secrets: readonly [string, ...string[]];

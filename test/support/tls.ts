@@ -10,7 +10,7 @@ export interface RawServer {
   readonly url: string;
   /** TCP connections accepted so far. */
   readonly connections: () => number;
-  /** Requests whose headers came through so far; always 0 for a TCP server. */
+  /** Requests with complete headers so far; always 0 for a TCP server. */
   readonly requests: () => number;
   /** Resolves once no accepted connection is open. */
   readonly idle: () => Promise<void>;
@@ -19,16 +19,16 @@ export interface RawServer {
 
 let authority: Promise<CertificateAuthority> | undefined;
 
-/** One authority per test file: making keys is the slow part. */
+/** One authority per test file, because key generation is slow. */
 export function testAuthority(): Promise<CertificateAuthority> {
   authority ??= createAuthority();
   return authority;
 }
 
 export interface TlsServerOptions extends TlsOptions {
-  /** Names on the certificate. Default: those of this machine. */
+  /** Names on the certificate. Default: the names of this machine. */
   readonly hosts?: readonly string[];
-  /** Called once per request, with a socket that takes any bytes as an answer and a way to send a TCP reset. */
+  /** Called once per request, with a socket for any bytes as an answer and a function that sends a TCP reset. */
   readonly onRequest: (socket: TLSSocket, reset: () => void) => void;
 }
 
@@ -54,11 +54,11 @@ export async function startTlsServer({ hosts, onRequest, ...options }: TlsServer
   return listen(server, () => requests);
 }
 
-/** A TCP server that gives each accepted connection to `onSocket` and speaks nothing by itself. */
+/** A TCP server that passes each accepted connection to `onSocket` and sends nothing by itself. */
 export function startTcpServer(onSocket: (socket: Socket) => void): Promise<RawServer> {
   const server = createTcpServer((socket) => {
     onSocket(socket);
-    // An unread socket would never notice that the other side hung up.
+    // An unread socket would never notice that the other side disconnected.
     socket.resume();
   });
   return listen(server, () => 0);
@@ -101,7 +101,7 @@ async function listen(server: Server, requests: () => number): Promise<RawServer
   };
 }
 
-/** The sender hangs up on every misbehaving server, as these tests expect. */
+/** Ignores the errors of connections that the sender closes, as these tests expect. */
 function ignoreHangUp(): void {
   // Without a listener the process would end.
 }

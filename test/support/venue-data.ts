@@ -3,12 +3,12 @@ import { join, relative, resolve, sep } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
 /**
- * Recorded payloads of the venues lie beside the repository and are read in place, never copied into it:
- * `../shared/venue-data` from its root, or wherever ODDSWIRE_VENUE_DATA says.
+ * Recorded payloads of the venues are outside the repository and are read in place, never copied into it:
+ * `../shared/venue-data` from its root, or the folder in ODDSWIRE_VENUE_DATA.
  */
 const ROOT = resolve(process.env['ODDSWIRE_VENUE_DATA'] ?? '../shared/venue-data');
 
-/** The folder of a venue's recordings, or undefined, loudly, when it is not there. */
+/** The folder of a venue's recordings, or undefined with a warning when it is missing. */
 export function venueDataFolder(venue: string): string | undefined {
   const folder = join(ROOT, venue);
   if (existsSync(folder)) return folder;
@@ -38,7 +38,7 @@ export function readRecordedJson(path: string): unknown {
   return JSON.parse(readText(path));
 }
 
-/** A file of one JSON value a line, gzipped or not. */
+/** A file with one JSON value per line, gzipped or not. */
 export function readRecordedLines(path: string): unknown[] {
   return readText(path)
     .split('\n')
@@ -46,7 +46,7 @@ export function readRecordedLines(path: string): unknown[] {
     .map((line): unknown => JSON.parse(line));
 }
 
-/** A CSV file with a header line as objects of text; fields may be quoted, quotes inside them are lost. */
+/** A CSV file with a header line as objects of text; fields may be quoted, and lose quotes inside them. */
 export function readRecordedCsv(path: string): Record<string, string>[] {
   const [header = [], ...rows] = readText(path)
     .split(/\r?\n/)

@@ -3,7 +3,6 @@ import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
 import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '../../src/store/deliveries/claims.ts';
-import { recordDelivered } from '../../src/store/deliveries/delivered-attempts.ts';
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
 import type { AttemptOutcome } from '../../src/webhooks/attempt.ts';
 import { decide, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
@@ -12,12 +11,12 @@ import type { JobContext } from '../process/define.ts';
 
 /** Retries due within this get a wake-up of their own; later ones come from the timer. */
 const WAKE_WITHIN_SECONDS = 60;
-/** A fault of ours is tried again after this, and costs the receiver nothing. */
+/** Our own fault is retried after this, and uses up no attempt of the delivery. */
 const OWN_FAULT_DELAY_SECONDS = 30;
 
 /**
- * Makes one claimed attempt and records what came of it. A fault of ours gives the claim back. Rejects when the outcome cannot be
- * recorded: the lease ends then and the attempt is made again.
+ * Makes one claimed attempt and records its outcome. Our own fault releases the claim. Rejects when the outcome cannot be recorded:
+ * then the lease ends by itself and the attempt is repeated.
  */
 export async function attemptDelivery(
   context: JobContext,
@@ -48,10 +47,7 @@ export async function attemptDelivery(
     ...(outcome.responseExcerpt !== undefined && { responseExcerpt: outcome.responseExcerpt }),
   };
   const verdict = verdictOf(decision, sent.isCharged);
-  const finished =
-    verdict.state === 'delivered'
-      ? await recordDelivered(context.db, { subscriptionPk: subscription.pk, delivery, attempt })
-      : await finishAttempt(context.db, subscription.pk, delivery, attempt, verdict);
+  const finished = await finishAttempt(context.db, { subscriptionPk: subscription.pk, delivery, attempt }, verdict);
   observe(context, outcome, startedAt, delivery);
   log.info(
     {
@@ -102,10 +98,10 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
       ...(delivery.isTest && { maxAttempts: 1 }),
       random: Math.random,
     });
-    // One more try of a delivery that failed for good exhausts nothing a second time.
+    // A retry of an exhausted delivery does not exhaust it a second time.
     return { outcome, decision, isCharged: attemptOfSchedule <= schedule.length + 1 };
   } catch (error) {
-    // No wait mends a secret that no key opens or that cannot sign: the delivery ends, its owner rotates it and retries.
+    // Waiting does not repair a corrupt secret: the delivery ends, and its owner rotates the secret and retries.
     if (error instanceof SecretCorruptError || error instanceof InvalidSecretError) {
       context.log.error({ webhookId: subscription.id, code: error.code }, 'secret unusable: delivery failed unsent');
       const outcome: AttemptOutcome = { kind: 'failed', errorCode: 'protocol_error', durationMs: 0 };
@@ -116,8 +112,8 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
 }
 
 /**
- * The current secret, then the one that is being rotated out. A previous one that is beyond repair is left out: receivers are
- * about to forget it. One whose key is missing is our fault, as with the current one.
+ * The current secret, then the previous one during a rotation. A corrupt previous secret is skipped, because receivers drop it soon.
+ * A missing key is our fault for both.
  */
 function openSecrets({ secretBox, log }: JobContext, subscription: ClaimedSubscription): [string, ...string[]] {
   const current = secretBox.open(subscription.sealedSecret, subscription.id);
@@ -130,7 +126,7 @@ function openSecrets({ secretBox, log }: JobContext, subscription: ClaimedSubscr
     if (!(error instanceof SecretCorruptError || error instanceof InvalidSecretError)) throw error;
     log.warn(
       { webhookId: subscription.id, code: error.code },
-      'previous secret unusable: signed with the current alone',
+      'previous secret unusable: signed with the current secret only',
     );
     return [current];
   }

@@ -5,10 +5,10 @@ import type { Claim } from '../../src/store/deliveries/claims.ts';
 import type { JobContext } from '../process/define.ts';
 import { attemptDelivery } from './delivery-attempt.ts';
 
-/** How long a due delivery may wait while slots are free. */
+/** The longest wait of a due delivery while slots are free. */
 const LOOK_AGAIN_MS = 250;
 
-/** The attempts that one job has begun and that have not ended. */
+/** The unfinished attempts of one job. */
 export class InFlightAttempts {
   readonly #context: JobContext;
   readonly #inFlight = new Set<Promise<void>>();
@@ -20,22 +20,21 @@ export class InFlightAttempts {
     this.#context = context;
   }
 
-  /** How many there are. */
   get size(): number {
     return this.#inFlight.size;
   }
 
-  /** How many of them are to receivers that were failing when they began. */
+  /** The part that goes to receivers that were failing at the start of the attempt. */
   get toFailing(): number {
     return this.#toFailing;
   }
 
-  /** How many were begun in all. */
+  /** All attempts of the job, finished or not. */
   get begun(): number {
     return this.#begun;
   }
 
-  /** Whether more may be begun: the job was not told to end, and none met a fault of ours that nobody can record. */
+  /** False after the job is told to stop, or after an outcome could not be recorded. */
   get mayGoOn(): boolean {
     return !this.#context.signal.aborted && this.#faults.length === 0;
   }
@@ -58,8 +57,8 @@ export class InFlightAttempts {
   }
 
   /**
-   * Until an attempt ends, but not longer than a moment: a new event's wake-up waits behind this job, so one slow attempt
-   * must not keep the free slots empty.
+   * Waits until an attempt ends, or for LOOK_AGAIN_MS. The wake-up of a new event waits behind this job, so one slow attempt must
+   * not keep the free slots empty.
    */
   async nextTurn(): Promise<'ended' | 'looked'> {
     const moment = new AbortController();
@@ -69,12 +68,12 @@ export class InFlightAttempts {
     return turn ?? 'ended';
   }
 
-  /** Waits for all of them: an attempt that outlives its job would meet closed connections at shutdown. */
+  /** Waits for all attempts, because connections close after the last job at shutdown. */
   async ended(): Promise<void> {
     await Promise.all(this.#inFlight);
   }
 
-  /** @throws the first fault that an attempt met. */
+  /** @throws the first error of recording an outcome. */
   throwFault(): void {
     const [fault] = this.#faults;
     if (fault) throw fault;

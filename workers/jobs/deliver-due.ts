@@ -4,47 +4,47 @@ import { type DueSubscription, dueSubscriptionsOfLane } from '../../src/store/de
 import { InFlightAttempts } from '../delivery/in-flight-attempts.ts';
 import { defineJob } from '../process/define.ts';
 
-/** Attempts of one lane under way at once in one process. */
+/** Concurrent attempts of one lane in one process. */
 const LANE_IN_FLIGHT = 64;
-/** Of those, to receivers that are failing: they hold a slot until the deadline. */
+/** Concurrent attempts to failing receivers among them. Each may hold its slot until the deadline. */
 const FAILING_IN_FLIGHT = 16;
-/** Below this many free slots a claim waits for more of them, but not for long. */
+/** With fewer free slots, a claim waits a moment for more of them. */
 const WORTH_CLAIMING = LANE_IN_FLIGHT / 4;
 /** Subscriptions of one claim. */
 const MAX_SUBSCRIPTIONS = 64;
 
 /**
- * Works off whatever is due of a lane's subscriptions, many with each claim: what a crowd of them would cost as jobs of their own
- * is more than the sending. Goes round by the subscriptions' keys, so that none is served twice before all were served once.
+ * Sends the due deliveries of the subscriptions of a lane, many subscriptions per claim: with many subscriptions, one job each costs
+ * more than the requests. The job goes round by the keys of the subscriptions, so each gets its turn before any gets a second.
  */
 export const deliverDue = defineJob('deliver-due', async ({ lane }, context) => {
-  const underWay = new InFlightAttempts(context);
+  const inFlight = new InFlightAttempts(context);
   let after = 0n;
   let round = { isIdle: true, begun: 0 };
   let isTime = true;
   try {
-    while (underWay.mayGoOn) {
-      if (after === 0n) round = { isIdle: underWay.size === 0, begun: underWay.begun };
-      const free = LANE_IN_FLIGHT - underWay.size;
+    while (inFlight.mayGoOn) {
+      if (after === 0n) round = { isIdle: inFlight.size === 0, begun: inFlight.begun };
+      const free = LANE_IN_FLIGHT - inFlight.size;
       if (free >= WORTH_CLAIMING || (isTime && free > 0)) {
         const due = await dueSubscriptionsOfLane(context.db, { lane, lanes: LANES, after, limit: MAX_SUBSCRIPTIONS });
-        const claims = await claimDueOfMany(context.db, shares(due, free, FAILING_IN_FLIGHT - underWay.toFailing));
-        for (const claim of claims.values()) underWay.begin(claim);
+        const claims = await claimDueOfMany(context.db, shares(due, free, FAILING_IN_FLIGHT - inFlight.toFailing));
+        for (const claim of claims.values()) inFlight.begin(claim);
         after = due.length < MAX_SUBSCRIPTIONS ? 0n : (due.at(-1)?.pk ?? 0n);
-        // What others hold is theirs; what nobody works off the timer finds again.
-        if (after === 0n && round.isIdle && underWay.begun === round.begun) break;
-        if (after !== 0n && underWay.size < LANE_IN_FLIGHT / 2) continue;
+        // Other processes send the rest, or the restoring timer finds it again.
+        if (after === 0n && round.isIdle && inFlight.begun === round.begun) break;
+        if (after !== 0n && inFlight.size < LANE_IN_FLIGHT / 2) continue;
       }
-      isTime = underWay.size === 0 || (await underWay.nextTurn()) === 'looked';
+      isTime = inFlight.size === 0 || (await inFlight.nextTurn()) === 'looked';
     }
   } finally {
-    await underWay.ended();
+    await inFlight.ended();
   }
-  underWay.throwFault();
-  return { attempts: underWay.begun };
+  inFlight.throwFault();
+  return { attempts: inFlight.begun };
 });
 
-/** The free slots, shared evenly; those who fail share what is left, and of theirs. */
+/** Shares the free slots evenly. Failing receivers share the rest, up to their own limit. */
 function shares(due: readonly DueSubscription[], free: number, freeForFailing: number): ClaimRequest[] {
   const healthy = shareOut(
     due.filter(({ isFailing }) => !isFailing),

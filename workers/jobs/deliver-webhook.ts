@@ -5,32 +5,32 @@ import { InFlightAttempts } from '../delivery/in-flight-attempts.ts';
 import { defineJob } from '../process/define.ts';
 
 /**
- * Jobs of one process that may be busy with receivers that fail. Each may hold its place for as long as eight attempts take to
- * time out: were all places taken by such, a healthy receiver would wait for that.
+ * Concurrent jobs of one process for failing receivers. Such a job may hold its place until eight attempts time out, so healthy
+ * receivers need places of their own.
  */
 export const MAX_FAILING_JOBS = 16;
 
-/** Below this many free slots a claim waits for more of them, but not for long: a transaction for each attempt is the dearest part. */
+/** With fewer free slots, a claim waits a moment for more: a transaction per attempt is the most expensive part. */
 const WORTH_CLAIMING = MAX_IN_FLIGHT / 2;
 
 const failingJobs = oncePerOwner((_db: object) => ({ running: 0 }));
 
 /**
- * Works off the due deliveries of one subscription: claims as slots free up, sends concurrently, until nothing is due. When
- * told to stop it claims no more and lets what is in flight end. A dead endpoint costs what one endpoint costs.
+ * Sends the due deliveries of one subscription concurrently, and claims more as slots become free, until none is due. After a stop
+ * signal the job claims no more and waits for its attempts in flight. A dead endpoint delays only its own deliveries.
  */
 export const deliverWebhook = defineJob('deliver-webhook', async (data, context) => {
   const subscriptionPk = BigInt(data.subscriptionPk);
-  const underWay = new InFlightAttempts(context);
+  const inFlight = new InFlightAttempts(context);
   const failing = failingJobs(context.db);
   let countsAsFailing = false;
   let tookAll = false;
   let isTime = true;
   try {
-    while (underWay.mayGoOn) {
-      // Attempts that end while a claim is under way held slots when it looked: only one begun idle says that nothing is left.
-      const wasIdle = underWay.size === 0;
-      const limit = MAX_IN_FLIGHT - underWay.size;
+    while (inFlight.mayGoOn) {
+      // Attempts that end during a claim still held slots when it ran, so only an empty claim without attempts ends the job.
+      const wasIdle = inFlight.size === 0;
+      const limit = MAX_IN_FLIGHT - inFlight.size;
       const mayClaim = limit >= WORTH_CLAIMING || (isTime && limit > 0);
       const isWorthClaiming: boolean = mayClaim && (!tookAll || (await hasDue(context.db, subscriptionPk)));
       const evenIfFailing = countsAsFailing || failing.running < MAX_FAILING_JOBS;
@@ -43,15 +43,15 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
           countsAsFailing = true;
           failing.running += 1;
         }
-        underWay.begin(claim);
+        inFlight.begin(claim);
       }
-      if (underWay.size === 0 && wasIdle) break;
-      isTime = underWay.size === 0 || (await underWay.nextTurn()) === 'looked';
+      if (inFlight.size === 0 && wasIdle) break;
+      isTime = inFlight.size === 0 || (await inFlight.nextTurn()) === 'looked';
     }
   } finally {
-    await underWay.ended();
+    await inFlight.ended();
     if (countsAsFailing) failing.running -= 1;
   }
-  underWay.throwFault();
-  return { attempts: underWay.begun };
+  inFlight.throwFault();
+  return { attempts: inFlight.begun };
 });

@@ -2,7 +2,7 @@ import { type Evaluation, evaluateAlerts } from '../../src/store/alerts/evaluati
 import { defineJob, type JobContext } from '../process/define.ts';
 import { runStage } from '../process/staging.ts';
 
-/** Marks per claim. Oldest first: an alert fires on the first observation that meets it. */
+/** Marks per claim, the oldest first: an alert fires on the first observation that meets it. */
 const CLAIM_LIMIT = 4_000;
 
 /** Observations to events. */
@@ -12,12 +12,12 @@ export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context
     lane,
     claim: { limit: CLAIM_LIMIT, order: 'oldest' },
     work: evaluateAlerts,
-    onDone: (evaluation) => tellOfAlerts(context, evaluation),
+    onDone: (evaluation) => reportAlerts(context, evaluation),
   }),
 );
 
-/** A line each: whoever looks for one alert among ten thousand that fired at once must find it. */
-function tellOfAlerts(
+/** One line per alert, so that a search finds one alert among ten thousand that fired at once. */
+function reportAlerts(
   { producer, metrics, log, now }: JobContext,
   { fired, expired, subscriptionPks }: Evaluation,
 ): void {

@@ -1,44 +1,35 @@
 import type { BookRecord } from '../../src/domain/markets/market.ts';
 import { announceArrival } from '../../src/store/catalog/arrivals.ts';
-import { quarantine } from '../../src/store/catalog/quarantine.ts';
 import { bookOutcomesOfMarket } from '../../src/store/catalog/watched-outcomes.ts';
-import type { Batch } from '../../src/venues/port.ts';
-import { byOutcomeId, prepareForBooks, writeBookPage } from '../polling/book-page.ts';
-import { countPage, countUnstored } from '../polling/polling.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
+import type { CallContext, Page } from '../../src/venues/port.ts';
+import { walkPages } from '../polling/polling.ts';
+import { bookStore, fetchRequested } from '../polling/price-page.ts';
 import { defineJob } from '../process/define.ts';
 
 /**
- * Fetches the books of one market because a client waits for them (DESIGN "Cold reads"), and says so when it is done, also
- * when the venue had none. It needs no poll lease: books and prices are guarded by the venue's time, and the rest of what
- * they leave follows from that. When the process dies, or the venue is down, nothing is announced and the client's wait ends
- * by its own limit; the next read asks again.
+ * Fetches the books of one market for a waiting client, and announces the end of its work also when the venue has no book. It
+ * needs no lease, because the time of the venue guards books and prices, and their other rows follow from them. When the process
+ * dies or the venue is down, nothing is announced: the wait of the client ends by its own limit, and the next read requests the
+ * books again.
  */
 export const fetchBook = defineJob('fetch-book', async ({ venue, marketPk }, context) => {
   const adapter = context.adapters.get(venue);
   if (!adapter) return { skipped: 'venue not enabled' };
-  const asked = byOutcomeId(await bookOutcomesOfMarket(context.db, venue, BigInt(marketPk)));
-  const ids = [...asked.keys()];
-  const found: Batch<BookRecord> = { records: [], rejected: [] };
-  const counted = { venue, kind: 'books' as const, page: found };
-  const page = await countUnstored(context, counted, async () => {
-    const size = adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch;
-    for (let start = 0; start < ids.length; start += size) {
-      const part = await adapter.fetchBooks(ids.slice(start, start + size), {
-        signal: context.signal,
-        now: context.now,
-      });
-      found.records.push(...part.records);
-      found.rejected.push(...part.rejected);
-    }
-    await prepareForBooks(context);
-    return context.db.transaction(async (tx) => {
-      await quarantine(tx, venue, found.rejected);
-      const written = await writeBookPage(tx, found.records, asked, context);
-      await announceArrival(tx, `book:${marketPk}`);
-      return written;
-    });
-  });
-  page.wake();
-  const { written } = countPage(context, { ...counted, parts: [page], refused: [] });
-  return { outcomes: ids.length, records: found.records.length, written, rejected: found.rejected.length };
+  const pending = await bookOutcomesOfMarket(context.db, venue, BigInt(marketPk));
+  const outcomes = pending.length;
+  const source = {
+    ...bookStore(context),
+    async fetch(_position: unknown, call: CallContext) {
+      const batch = pending.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
+      const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
+      return { ...books, position: null, more: pending.length > 0 };
+    },
+    async finish(tx: Tx, { more }: Page<BookRecord>) {
+      if (!more) await announceArrival(tx, `book:${marketPk}`);
+    },
+  };
+  const { report } = await walkPages(context, source, { venue, position: null });
+  const { records, written, rejected } = report;
+  return { outcomes, records, written, rejected };
 });

@@ -2,15 +2,12 @@ import { foldCandles } from '../../src/store/series/candles.ts';
 import { defineJob } from '../process/define.ts';
 import { runStage } from '../process/staging.ts';
 
-/** Newest first, so that the present stays fresh while a backlog is worked off. */
+/** Newest first, so that current candles stay fresh during a backlog. */
 const CLAIM = { limit: 8_000, order: 'newest' } as const;
-/**
- * While trades keep coming, candles are so far behind: each claim writes the coarse buckets of its outcomes anew, however few
- * minutes it has for them.
- */
+/** The delay of candles under constant trades. Each claim rewrites the coarse buckets of its outcomes, so fewer claims cost less. */
 const GATHER_MS = 200;
 
-/** Trades to candles. */
+/** Folds trades into candles. */
 export const foldCandlesJob = defineJob('fold-candles', ({ lane }, context) =>
   runStage(context, {
     stage: 'fold-candles',

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
@@ -9,11 +10,9 @@ import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { defineJob } from '../process/define.ts';
 
-const DAY_MS = 86_400_000;
-
 /**
- * Makes the partitions of the days to come, drops those past their retention, and prunes what is kept by age or number.
- * Candles and snapshots are kept for ever. What it does not get to, the next run does.
+ * Makes the partitions of the next days, drops partitions past their retention, and prunes rows by age or number. Candles and
+ * snapshots have no retention. The next run continues where this one stops.
  */
 export const maintainStorage = defineJob('maintain-storage', async (_data, context) => {
   const { db, partitions, config, now, signal, log } = context;

@@ -1,10 +1,9 @@
-import type { BookRecord } from '../../src/domain/markets/market.ts';
 import { hotOutcomes, mostTradedMarkets, type WatchedOutcome } from '../../src/store/catalog/watched-outcomes.ts';
-import { byOutcomeId, prepareForBooks, writeBookPage } from '../polling/book-page.ts';
 import { runPoll } from '../polling/polling.ts';
+import { bookStore, fetchRequested } from '../polling/price-page.ts';
 import { defineJob } from '../process/define.ts';
 
-/** Volumes move with the catalog poll, once a minute: the ranking is kept as the poll's position, not made at each tick. */
+/** Volumes change with the catalog poll, once a minute. The position of the poll keeps the ranking for as long. */
 const RANKED_FOR_MS = 60_000;
 
 interface Ranking {
@@ -19,43 +18,37 @@ function isRanking(position: unknown): position is Ranking {
 }
 
 /**
- * Reads the books of the hot markets, the most wanted first. The budget: `bookPollMarkets`, by default 250 markets, that is
- * 500 outcomes, hence one request of a tick at Polymarket (500 books each) and three at Kalshi (100 markets each). Requests go
- * out one after the other, and none begins after the tick is over: however many markets are configured, this poll never
- * takes more than one caller's turns of its own tick from the host's rate, and what it leaves out is the least wanted.
+ * Reads the books of the hot markets, the hottest first. The default of `bookPollMarkets` is 250 markets or 500 outcomes: one
+ * request per tick at Polymarket (500 books each) and three at Kalshi (100 markets each). Requests run one after the other, and
+ * none starts after the end of the tick. So this poll never takes more of the host's rate than one caller, and with too many
+ * markets it skips the coldest.
  */
 export const pollBooks = defineJob('poll-books', ({ venue }, context) => {
   const { bookPollMarkets, pollMs } = context.config;
-  let waiting: WatchedOutcome[] | undefined;
-  let batch = new Map<string, WatchedOutcome>();
-  const overAtMs = performance.now() + pollMs.books;
+  let pending: WatchedOutcome[] | undefined;
+  const endsAtMs = performance.now() + pollMs.books;
 
   async function ranking(position: unknown): Promise<Ranking> {
     const atMs = context.now();
-    // A shorter one is of a catalog that was still growing, or of another setting.
+    // A shorter ranking comes from a growing catalog or from another setting.
     if (isRanking(position) && position.traded.length === bookPollMarkets) {
       if (position.atMs <= atMs && atMs - position.atMs < RANKED_FOR_MS) return position;
     }
     return { atMs, traded: (await mostTradedMarkets(context.db, venue, bookPollMarkets)).map(String) };
   }
 
-  return runPoll<BookRecord>(context, {
-    venue,
-    kind: 'books',
-    fetch: async (adapter, before, call) => {
+  return runPoll(context, { venue, lease: 'books', adapters: context.adapters }, (adapter) => ({
+    ...bookStore(context),
+    async fetch(before, call) {
       let position = before;
-      if (!waiting) {
+      if (!pending) {
         const ranked = await ranking(before);
-        waiting = await hotOutcomes(context.db, venue, bookPollMarkets, ranked.traded.map(BigInt));
+        pending = await hotOutcomes(context.db, venue, bookPollMarkets, ranked.traded.map(BigInt));
         position = ranked;
       }
-      const outcomes = waiting.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
-      batch = byOutcomeId(outcomes);
-      const books =
-        outcomes.length === 0 ? { records: [], rejected: [] } : await adapter.fetchBooks([...batch.keys()], call);
-      return { ...books, position, more: waiting.length > 0 && performance.now() < overAtMs };
+      const batch = pending.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
+      const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
+      return { ...books, position, more: pending.length > 0 && performance.now() < endsAtMs };
     },
-    prepare: () => prepareForBooks(context),
-    write: (tx, records) => writeBookPage(tx, records, batch, context),
-  });
+  }));
 });

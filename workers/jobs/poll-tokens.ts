@@ -1,6 +1,4 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
-import { shardsOf } from '../../src/store/marks/marks.ts';
-import { writePrices } from '../../src/store/prices/prices.ts';
 import {
   forgetUnwatched,
   notePricesAsked,
@@ -9,59 +7,42 @@ import {
   watchedTokens,
 } from '../../src/store/prices/token-watch.ts';
 import { VenueError } from '../../src/venues/errors.ts';
-import type { CallContext, Page } from '../../src/venues/port.ts';
+import type { CallContext } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
-import { runPollOf } from '../polling/polling.ts';
+import { type PageSource, runPoll } from '../polling/polling.ts';
+import { priceStore, type RequestedPage, type WrittenPrices } from '../polling/price-page.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
-/** Mints whose prices are forgotten at the end of a walk; the rest follow with the next. */
+/** Mints whose prices one walk deletes at its end. The next walk deletes the rest. */
 const MAX_FORGOTTEN = 1_000;
 
-interface TokenPage extends Page<PriceRecord> {
+interface TokenPage extends RequestedPage<PriceRecord> {
   tokens: readonly WatchedToken[];
-  /** Symbols by mint; undefined when they were not asked for. */
+  /** Symbols by mint; undefined when the page requested none. */
   symbols: ReadonlyMap<string, string> | undefined;
 }
 
 /**
- * Prices of just the mints that active alerts name, a batch per page, the one asked for longest ago first. A mint that
- * is not priced is simply asked for again: its alerts stay active. The symbol comes with the first price, so that
- * whoever fires by it can name it.
+ * Polls the prices of the mints that active alerts name, one batch per page, the least recently requested mints first. A mint
+ * without a price is requested again, and its alerts stay active. The symbol comes with the first price, so that the event of an
+ * alert can name it.
  */
 export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
-  const asked: bigint[] = [];
-  const currency = context.tokenAdapters.get(venue)?.currency ?? '';
-  return runPollOf<TokenAdapter, PriceRecord, TokenPage>(context, context.tokenAdapters, {
-    venue,
-    kind: 'prices',
-    leaseKind: 'tokens',
-    fetch: async (adapter, _position, call) => {
-      const limit = adapter.maxMintsPerFetch;
-      const tokens = await watchedTokens(context.db, { currency, limit, except: asked });
-      asked.push(...tokens.map(({ tokenId }) => tokenId));
+  const requested: bigint[] = [];
+  const open = (adapter: TokenAdapter): PageSource<PriceRecord, WrittenPrices, TokenPage> => ({
+    ...priceStore(context),
+    async fetch(_position, call) {
+      const { currency, maxMintsPerFetch: limit } = adapter;
+      const tokens = await watchedTokens(context.db, { currency, limit, except: requested });
+      requested.push(...tokens.map(({ tokenId }) => tokenId));
       const mints = tokens.map(({ mint }) => mint).filter((mint) => adapter.isMint(mint));
-      const prices = mints.length === 0 ? NOTHING : await adapter.fetchTokenPrices(mints, call);
+      const prices = mints.length === 0 ? { records: [], rejected: [] } : await adapter.fetchTokenPrices(mints, call);
       const symbols = await symbolsOf(context, adapter, tokens, call);
-      return { ...prices, tokens, symbols, position: null, more: tokens.length === limit };
+      const tokenIdOf = new Map(tokens.map(({ mint, tokenId }) => [mint, tokenId]));
+      return { ...prices, tokenIdOf, tokens, symbols, position: null, more: tokens.length === limit };
     },
-    prepare: async () => {
-      await context.partitions.ensureAroundNow('price_history');
-      await context.partitions.ensureAroundNow('observation');
-    },
-    write: async (tx, records, _adapter, { tokens }) => {
-      const idOf = new Map(tokens.map(({ mint, tokenId }) => [mint, tokenId]));
-      const known = records.flatMap(({ outcomeId, ...price }) => {
-        const tokenId = idOf.get(outcomeId);
-        return tokenId === undefined ? [] : [{ ...price, tokenId }];
-      });
-      const { newer, movedTokenIds } = await writePrices(tx, known);
-      return {
-        written: newer,
-        wake: () => context.producer.wakeStage('evaluate-alerts', shardsOf(movedTokenIds)),
-      };
-    },
-    finish: async (tx, { tokens, symbols, more }) => {
-      if (!more) await forgetUnwatched(tx, currency, MAX_FORGOTTEN);
+    async finish(tx, { tokens, symbols, more }) {
+      if (!more) await forgetUnwatched(tx, adapter.currency, MAX_FORGOTTEN);
       await notePricesAsked(
         tx,
         tokens.map(({ tokenId }) => tokenId),
@@ -74,11 +55,10 @@ export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
       );
     },
   });
+  return runPoll(context, { venue, lease: 'tokens', adapters: context.tokenAdapters }, open);
 });
 
-const NOTHING = { records: [], rejected: [] };
-
-/** Symbols are for display only: that they cannot be had is no reason to hold back prices. */
+/** Symbols are for display only, so prices are stored without them when their request fails. */
 async function symbolsOf(
   context: JobContext,
   adapter: TokenAdapter,

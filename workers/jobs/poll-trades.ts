@@ -1,34 +1,28 @@
 import type { TradeRecord } from '../../src/domain/markets/market.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
-import { runPoll } from '../polling/polling.ts';
-import { prepareForTrades, writeTradePage } from '../polling/trade-page.ts';
+import type { VenueAdapter } from '../../src/venues/port.ts';
+import { type PageSource, runPoll } from '../polling/polling.ts';
+import { rejectUntimely, tradeStore, type WrittenTrades } from '../polling/trade-page.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Follows the tape of a venue. */
 export const pollTrades = defineJob('poll-trades', ({ venue }, context) =>
-  runPoll<TradeRecord>(context, {
-    venue,
-    kind: 'trades',
-    fetch: (adapter, position, call) => adapter.pollTrades(position, call),
-    prepare: (records) => prepareForTrades(context, records),
-    write: async (tx, records, adapter) => {
-      const { inserted, quarantined, tokenIds, count } = await writeTradePage(context, tx, records, adapter);
-      return {
-        written: inserted,
-        quarantined,
-        wake: () => {
-          count();
-          if (inserted > 0) noteDelay(context, venue, records);
-          context.producer.wakeStage('fold-candles', shardsOf(tokenIds));
-          context.producer.wakeStage('evaluate-alerts', shardsOf(tokenIds));
-        },
-      };
-    },
-  }),
+  runPoll(context, { venue, lease: 'trades', adapters: context.adapters }, (adapter) => tape(context, adapter)),
 );
 
-/** How far behind the venue's tape we are: by the newest trade of the page, for older ones only wait for it. */
-function noteDelay({ metrics, now }: JobContext, venue: string, trades: readonly TradeRecord[]): void {
-  const newestMs = trades.reduce((newest, { tsMs }) => Math.max(newest, tsMs), 0);
-  metrics.tradeDelay.observe({ venue }, Math.max(0, now() - newestMs) / 1000);
+function tape(context: JobContext, adapter: VenueAdapter): PageSource<TradeRecord, WrittenTrades> {
+  const { metrics, producer, now } = context;
+  return {
+    ...tradeStore(context, adapter),
+    fetch: async (position, call) => rejectUntimely(context, await adapter.pollTrades(position, call)),
+    wake(parts, { records }) {
+      const shards = shardsOf(parts.flatMap(({ tokenIds }) => tokenIds));
+      if (shards.length === 0) return;
+      producer.wakeStage('fold-candles', shards);
+      producer.wakeStage('evaluate-alerts', shards);
+      // The newest trade shows the delay. Older trades of the page only wait for it.
+      const newestMs = records.reduce((newest, { tsMs }) => Math.max(newest, tsMs), 0);
+      metrics.tradeDelay.observe({ venue: adapter.venue }, Math.max(0, now() - newestMs) / 1000);
+    },
+  };
 }

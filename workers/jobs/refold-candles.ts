@@ -1,12 +1,12 @@
 import { isFoldBacklog, refoldPiece, refoldProgress } from '../../src/store/series/candle-refold.ts';
 import { defineJob } from '../process/define.ts';
 
-/** One run takes a place of the queue `candles` for this long; the restoring timer starts the next. */
+/** A run holds a place of the queue `candles` for this long. The restoring timer starts the next run. */
 const RUN_MS = 3_000;
-/** Beyond this many waiting minutes the stage catches up before more are marked. */
+/** With more pending minutes, the stage catches up before the job marks more. */
 const MAX_WAITING = 20_000;
 
-/** Marks stored minutes whose candle differs from the fold of their trades, piece by piece: see `src/store/series/candle-refold.ts`. */
+/** Marks the stored minutes whose candle differs from the fold of their trades, piece by piece. */
 export const refoldCandlesJob = defineJob('refold-candles', async (_data, { db, producer, signal, log }) => {
   const report = { pieces: 0, trades: 0, minutes: 0 };
   const endMs = performance.now() + RUN_MS;

@@ -4,7 +4,7 @@ import { runStage } from '../process/staging.ts';
 
 const CLAIM_LIMIT = 20_000;
 
-/** Price history to snapshots, for the minutes that are over. */
+/** Samples price history into snapshots of the past minutes. */
 export const sampleSnapshotsJob = defineJob('sample-snapshots', async (_data, context) =>
   runStage(context, {
     stage: 'sample-snapshots',

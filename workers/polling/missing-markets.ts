@@ -1,31 +1,31 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
-import type { Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
-import type { Batch } from '../../src/venues/port.ts';
+import type { Batch, CallContext, MarketPage, VenueAdapter } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
-import { type WrittenPage, writePage } from './page-writer.ts';
-import { countPage, countUnstored, type Walk } from './polling.ts';
+import { type PageStore, storePage, type WalkState } from './polling.ts';
 
-/** Then the walk gets its turn: however many are missing, the catalog does not stand still. */
+/** After this time the walk continues, so that many missing markets do not stall the catalog. */
 const TURN_MS = 10_000;
 
+export type MarketStore = PageStore<MarketRecord, { written: number; finalTokenIds: readonly bigint[] }, MarketPage>;
+
 /**
- * Asks the venue for its missing markets by their ids, batch after batch, under the lease of the catalog poll. What it
- * knows is written like any listing; what it does not know any more is gone. Each batch is one transaction that leaves
- * the position where it is: dying anywhere leaves the rest missing, for the next poll to ask. Returns whether some are
- * left for another turn.
- * @throws LeaseLostError when somebody else polls now: nothing was written then.
+ * Requests the missing markets of a venue by their ids, batch after batch, under the lease of the catalog poll. Markets of the
+ * answer are written like a listing; the others are gone. Each batch is one transaction that leaves the position unchanged, so
+ * a process that dies leaves the rest missing for the next poll. Returns whether some are left for another turn.
+ * @throws LeaseLostError when another poll took over: this batch wrote nothing.
  */
 export async function verifyMissing(
   context: JobContext,
-  walk: Walk,
-  write: (tx: Tx, records: readonly MarketRecord[]) => Promise<WrittenPage>,
+  adapter: VenueAdapter,
+  store: MarketStore,
+  walk: WalkState,
+  call: CallContext,
 ): Promise<boolean> {
-  const { adapter, call } = walk;
-  const { venue } = adapter;
-  const enoughAtMs = performance.now() + TURN_MS;
-  while (performance.now() < enoughAtMs && !call.signal.aborted) {
+  const { venue } = walk;
+  const endsAtMs = performance.now() + TURN_MS;
+  while (performance.now() < endsAtMs && !call.signal.aborted) {
     const asked = await missingMarkets(context.db, venue, adapter.maxMarketsPerFetch);
     if (asked.length === 0) return false;
     let answer: Batch<MarketRecord>;
@@ -39,49 +39,38 @@ export async function verifyMissing(
       context.log.warn({ venue, asked: asked.length, err: error }, 'missing markets not verified');
       return false;
     }
-    await settle(context, walk, asked, answer, write);
+    await settle(context, store, walk, asked, answer);
   }
   return true;
 }
 
 async function settle(
   context: JobContext,
-  { lease, position }: Walk,
+  store: MarketStore,
+  walk: WalkState,
   asked: readonly MissingMarket[],
   answer: Batch<MarketRecord>,
-  write: (tx: Tx, records: readonly MarketRecord[]) => Promise<WrittenPage>,
 ): Promise<void> {
-  const { db, log, metrics, partitions } = context;
-  const { venue } = lease;
+  const { log, metrics } = context;
+  const { venue, position } = walk;
   const { unknown, isPlain } = readAnswer(asked, answer);
   let gone = 0;
-  const target = {
-    db,
-    lease,
-    kind: 'markets' as const,
-    from: position,
-    write,
-    finish: async (tx: Tx) => {
+  const settling: MarketStore = {
+    ...store,
+    async finish(tx) {
       gone = await settleMissing(tx, asked, unknown);
     },
   };
-  const counted = { venue, kind: 'markets' as const, page: answer };
-  const { parts, refused } = await countUnstored(context, counted, async () => {
-    await partitions.ensureAroundNow('price_history');
-    return writePage(target, { ...answer, position, more: false });
-  });
-  for (const part of parts) part.wake();
-  const { written, rejected } = countPage(context, { ...counted, parts, refused });
+  const { written, rejected } = await storePage(context, settling, { ...answer, position, more: false }, walk);
   metrics.marketsGone.inc({ venue }, gone);
-  const counts = { venue, asked: asked.length, known: answer.records.length, written, rejected: rejected.length, gone };
+  const counts = { venue, asked: asked.length, known: answer.records.length, written, rejected, gone };
   if (isPlain) log.info(counts, 'missing markets verified');
-  else log.warn(counts, 'missing markets not verified: the answer is about others than were asked for');
+  else log.warn(counts, 'missing markets not verified: the answer names other markets than the request');
 }
 
 /**
- * Which of the asked markets the venue does not know. One that cannot be read is known. When the answer names something
- * that was not asked for, or that cannot be told, it proves nothing: then none is unknown, and the next sweep misses
- * them again.
+ * Finds the requested markets that the venue does not know. A rejected record is known. An answer with another market, or with a
+ * rejected record without an id, proves nothing: then no market is unknown, and the next sweep finds them missing again.
  */
 function readAnswer(
   asked: readonly MissingMarket[],

@@ -2,180 +2,225 @@ import { asError } from '../../src/domain/values/errors.ts';
 import { newToken } from '../../src/domain/values/ids.ts';
 import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
-import {
-  abandonPollLease,
-  acquirePollLease,
-  POLL_LEASE_SECONDS,
-  type PollLease,
-  releasePollLease,
-  renewPollLease,
-} from '../../src/store/catalog/poll-state.ts';
-import { isDatabaseUnavailable, type Tx } from '../../src/store/db/tx.ts';
+import { acquirePollLease, advancePoll, POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
+import { quarantine } from '../../src/store/catalog/quarantine.ts';
+import { type Lease, LeaseLostError, type Leases } from '../../src/store/db/leases.ts';
+import { isContentRefused, isDatabaseUnavailable, type Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
-import type {
-  Batch,
-  CallContext,
-  Page,
-  PollKind,
-  RecordKind,
-  RejectedRecord,
-  VenueAdapter,
-} from '../../src/venues/port.ts';
+import type { CallContext, Page, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 import type { JobContext, JobReport } from '../process/define.ts';
-import { LeaseLostError, type WrittenPage, writePage } from './page-writer.ts';
 
-/** Where a walk stands, and what it works with. */
-export interface Walk<A = VenueAdapter> {
-  adapter: A;
-  lease: PollLease;
-  position: unknown;
-  call: CallContext;
-}
+type Advance = (tx: Tx, position: unknown) => Promise<void>;
 
-interface Poll<R, P extends Page<R> = Page<R>, A = VenueAdapter> {
-  venue: string;
-  /** What the records are. */
-  kind: PollKind;
-  /** The lease it takes, when that is not the kind's own: polls of different leases run at once. */
-  leaseKind?: string;
-  /** The next page after `position`. Runs outside any transaction. */
-  fetch(adapter: A, position: unknown, call: CallContext): Promise<P>;
-  /** Partitions and the like, before the transaction. */
-  prepare?(records: readonly R[]): Promise<void>;
-  /** Writes the page, in the transaction that moves the position. */
-  write(tx: Tx, records: readonly R[], adapter: A, page: P): Promise<WrittenPage>;
-  /** What the page says as a whole, once, behind its records: in the transaction that moves the position. */
+/** How pages of one kind of records are stored. `W` is the result of writing records. */
+export interface PageStore<R, W, P extends Page<R> = Page<R>> {
+  kind: RecordKind;
+  /** The kind of the stored rows in `ingest_rows_total`, when it is not `kind`. */
+  rowKind?: string;
+  /** Makes partitions, before the transaction. */
+  prepare?(page: P): Promise<void>;
+  /** Writes records idempotently, in the transaction that moves the position. */
+  write(tx: Tx, records: readonly R[], page: P): Promise<W>;
+  /** Writes facts about the page as a whole, once, after its records and in the transaction that moves the position. */
   finish?(tx: Tx, page: P): Promise<void>;
-  /** What else is to be done under the lease, before each page. */
-  beforePage?(walk: Walk<A>): Promise<void>;
+  /** Wakes the next stages after the commit. `parts` has more than one element when Postgres refused the page as a whole. */
+  wake(parts: readonly W[], page: P): void;
 }
 
-/** A walk makes room for the next tick after so many pages or this long: half the job's deadline, so that no page is cut off. */
+/** Pages that are read one after the other, and how they are stored. */
+export interface PageSource<R, W, P extends Page<R> = Page<R>> extends PageStore<R, W, P> {
+  /** Other work under the lease, before each page. */
+  beforePage?(position: unknown, call: CallContext): Promise<void>;
+  /** The next page after `position`, read outside any transaction; undefined ends the walk. */
+  fetch(position: unknown, call: CallContext): Promise<P | undefined>;
+}
+
+/** The result of writing records. */
+interface Written {
+  /** Records that changed something. */
+  written: number;
+}
+
+/** A walk over the pages of a venue. */
+export interface WalkState {
+  venue: string;
+  position: unknown;
+  /** Moves the position in the transaction of a page. Absent: the walk has no position. @throws LeaseLostError */
+  advance?: Advance;
+}
+
+/** A walk ends for this tick after this many pages or this long. Half the deadline of the job leaves the last page enough time. */
 const MAX_PAGES = 500;
 const WALK_MS = JOBS['poll-markets'].deadlineMs / 2;
 
 /**
- * One poll: take the lease, then page by page fetch, write and advance, until the venue has no more or the signal fires.
- * Every page is one transaction, so dying anywhere resumes at the last page that was committed. Without the lease there is
- * nothing to do: another poll of this kind is under way, and a slow one does not pile up.
+ * Runs one poll of a venue under its lease. Each page is one transaction, so a poll that dies anywhere resumes after the last
+ * committed page. Without the lease it does nothing: a slow poll does not pile up.
  */
-export function runPoll<R, P extends Page<R> = Page<R>>(context: JobContext, poll: Poll<R, P>): Promise<JobReport> {
-  return runPollOf(context, context.adapters, poll);
-}
-
-/** The same with adapters of another kind than markets. */
-export async function runPollOf<A extends object, R, P extends Page<R> = Page<R>>(
+export async function runPoll<A extends object, R, W extends Written, P extends Page<R>>(
   context: JobContext,
-  adapters: ReadonlyMap<string, A>,
-  poll: Poll<R, P, A>,
+  { venue, lease: kind, adapters }: { venue: string; lease: string; adapters: ReadonlyMap<string, A> },
+  open: (adapter: A, advance: Advance) => PageSource<R, W, P>,
 ): Promise<JobReport> {
-  const { venue, kind, leaseKind = kind } = poll;
   const adapter = adapters.get(venue);
   if (!adapter) return { skipped: 'venue not enabled' };
-  const lease = await acquirePollLease(context.db, venue, leaseKind, newToken());
-  if (!lease) return { skipped: 'under way' };
-  const heartbeat = setInterval(
-    () => {
-      renewPollLease(context.db, lease).catch((error: unknown) =>
-        context.log.warn({ err: error }, 'lease not renewed'),
-      );
-    },
-    (POLL_LEASE_SECONDS * 1000) / 3,
+  const lease = await acquirePollLease(context.db, venue, kind, newToken());
+  if (!lease) return { skipped: 'already running' };
+  const advance: Advance = (tx, position) => advancePoll(tx, lease, position);
+  const end = await underLease(context, POLL_LEASES, lease, () =>
+    walkPages(context, open(adapter, advance), { venue, position: lease.position, advance }),
   );
+  if ('result' in end) return end.result.report;
+  const { error, failures } = end;
+  const isExpected = error instanceof VenueError || error instanceof LeaseLostError || context.stopping.aborted;
+  if (!isExpected) {
+    // The error may be a partition that was dropped after this process had seen it.
+    context.partitions.forget();
+    throw error;
+  }
+  // An outage of a venue is a state that venue health shows, so the job does not fail.
+  if (shouldLog(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
+  return { failed: error.message };
+}
+
+/**
+ * Runs `work` under a lease that a heartbeat renews, and releases the lease. An error that `isCharged` accepts counts as a failure
+ * in a row. When the database is unavailable this rejects, and the lease ends by itself.
+ */
+export async function underLease<L extends Lease, T>(
+  { db, log, stopping }: JobContext,
+  leases: Leases<L>,
+  lease: L,
+  work: () => Promise<T>,
+  isCharged: (error: Error) => boolean = () => true,
+): Promise<{ result: T } | { error: Error; failures: number }> {
+  const renew = () => leases.renew(db, lease).catch((error: unknown) => log.warn({ err: error }, 'lease not renewed'));
+  const heartbeat = setInterval(renew, (leases.seconds * 1000) / 3);
   try {
-    const report = await walk(context, poll, adapter, lease);
-    await releasePollLease(context.db, lease, null);
-    return report;
-  } catch (error) {
-    await endFailedPoll(context, lease, error);
-    return { failed: asError(error).message };
+    const result = await work();
+    await leases.release(db, lease, null);
+    return { result };
+  } catch (thrown) {
+    const error = asError(thrown);
+    if (!(error instanceof VenueError) && isDatabaseUnavailable(error)) throw error;
+    if (!stopping.aborted && isCharged(error))
+      return { error, failures: await leases.release(db, lease, error.message) };
+    await leases.abandon(db, lease);
+    return { error, failures: 0 };
   } finally {
     clearInterval(heartbeat);
   }
 }
 
-async function walk<A, R, P extends Page<R>>(
+/** Reads and stores page after page, until the venue has no more, the tick is over or the signal fires. */
+export async function walkPages<R, W extends Written, P extends Page<R>>(
   context: JobContext,
-  poll: Poll<R, P, A>,
-  adapter: A,
-  lease: PollLease,
-): Promise<JobReport> {
-  const { venue, kind } = poll;
+  source: PageSource<R, W, P>,
+  start: WalkState,
+  maxPages = MAX_PAGES,
+) {
   const report = { pages: 0, records: 0, written: 0, rejected: 0 };
-  let position = lease.position;
-  const enoughAtMs = performance.now() + WALK_MS;
-  while (report.pages < MAX_PAGES && performance.now() < enoughAtMs && !context.signal.aborted) {
-    const call = { signal: context.signal, now: context.now };
-    await poll.beforePage?.({ adapter, lease, position, call });
-    const page = await poll.fetch(adapter, position, call);
-    const write = (tx: Tx, records: readonly R[]) => poll.write(tx, records, adapter, page);
-    const finish = async (tx: Tx) => poll.finish?.(tx, page);
-    const target = { db: context.db, lease, kind, from: position, write, finish };
-    const { parts, refused } = await countUnstored(context, { venue, kind, page }, async () => {
-      await poll.prepare?.(page.records);
-      return writePage(target, page);
-    });
-    for (const part of parts) part.wake();
-    const { written, rejected } = countPage(context, { venue, kind, page, parts, refused });
-    position = page.position;
+  const call = { signal: context.signal, now: context.now };
+  const endsAtMs = performance.now() + WALK_MS;
+  const state = { ...start };
+  while (report.pages < maxPages && performance.now() < endsAtMs && !context.signal.aborted) {
+    await source.beforePage?.(state.position, call);
+    const page = await source.fetch(state.position, call);
+    if (!page) break;
+    const { written, rejected } = await storePage(context, source, page, state);
+    state.position = page.position;
     report.pages += 1;
     report.records += page.records.length;
     report.written += written;
-    report.rejected += rejected.length;
+    report.rejected += rejected;
     if (!page.more) break;
   }
-  return report;
+  return { report, position: state.position };
 }
 
-interface CountedPage {
-  venue: string;
-  kind: RecordKind;
-  page: Batch<unknown>;
-}
-
-/** Counts what one page came to: each of its records is written, rejected, or changed nothing. */
-export function countPage(
-  { metrics }: Pick<JobContext, 'metrics'>,
-  counted: CountedPage & { parts: readonly Pick<WrittenPage, 'written' | 'quarantined'>[]; refused: RejectedRecord[] },
-): { written: number; rejected: readonly RejectedRecord[] } {
-  const { venue, kind, page, parts, refused } = counted;
+/** Stores one page: partitions, transaction, counters, wake-ups. Each of its records counts as written, rejected or unchanged. */
+export async function storePage<R, W extends Written, P extends Page<R>>(
+  context: Pick<JobContext, 'db' | 'metrics'>,
+  store: PageStore<R, W, P>,
+  page: P,
+  from: WalkState,
+): Promise<{ written: number; rejected: number }> {
+  const { metrics } = context;
+  const { kind, rowKind = kind } = store;
+  const { venue } = from;
+  let stored: { parts: W[]; refused: RejectedRecord[] };
+  try {
+    await store.prepare?.(page);
+    stored = await writePage(context, store, page, from);
+  } catch (error) {
+    // The next poll receives the page again: without this, its records would count as received twice and as stored once.
+    metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, page.records.length + page.rejected.length);
+    throw error;
+  }
+  const { parts, refused } = stored;
   const written = parts.reduce((sum, part) => sum + part.written, 0);
-  const quarantined = parts.reduce((sum, part) => sum + (part.quarantined ?? 0), refused.length);
   const rejected = [...page.rejected, ...refused];
-  metrics.ingestedRows.inc({ venue, kind }, written);
-  metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, page.records.length - written - quarantined));
-  for (const record of rejected) metrics.rejectedRecords.inc({ venue, kind, reason: record.reason });
-  return { written, rejected };
+  metrics.ingestedRows.inc({ venue, kind: rowKind }, written);
+  metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, page.records.length - written - refused.length));
+  for (const { reason } of rejected) metrics.rejectedRecords.inc({ venue, kind, reason });
+  store.wake(parts, page);
+  return { written, rejected: rejected.length };
 }
 
 /**
- * Runs `store`. When it throws, the page is received again, so its records count as skipped (`not_stored`): otherwise they would
- * be received twice and counted once.
+ * Writes a page and moves the position, in one transaction. When Postgres refuses the content, halves of the page are written with
+ * the position unchanged, until the refused record stands alone; the last transaction quarantines it and moves the position.
+ * A process that dies between these transactions repeats the page, and every write of a record is idempotent.
  */
-export async function countUnstored<T>(
-  { metrics }: Pick<JobContext, 'metrics'>,
-  { venue, kind, page }: CountedPage,
-  store: () => Promise<T>,
-): Promise<T> {
+export async function writePage<R, W, P extends Page<R>>(
+  { db }: Pick<JobContext, 'db'>,
+  { kind, write, finish }: PageStore<R, W, P>,
+  page: P,
+  { venue, position, advance }: WalkState,
+): Promise<{ parts: W[]; refused: RejectedRecord[] }> {
+  const parts: W[] = [];
+  const refused: RejectedRecord[] = [];
+  const transact = (records: readonly R[], isLast: boolean): Promise<W> =>
+    db.transaction(async (tx) => {
+      await advance?.(tx, isLast ? page.position : position);
+      if (isLast) await quarantine(tx, venue, [...page.rejected, ...refused]);
+      const part = await write(tx, records, page);
+      if (isLast) await finish?.(tx, page);
+      return part;
+    });
   try {
-    return await store();
+    return { parts: [await transact(page.records, true)], refused };
   } catch (error) {
-    const lost = page.records.length + page.rejected.length;
-    if (lost > 0) metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, lost);
-    throw error;
+    if (!isContentRefused(error) || page.records.length === 0) throw error;
   }
+  const pending = halvesOf(page.records);
+  for (let half = pending.shift(); half !== undefined; half = pending.shift()) {
+    try {
+      parts.push(await transact(half, false));
+    } catch (error) {
+      if (!isContentRefused(error)) throw error;
+      if (half.length > 1) pending.unshift(...halvesOf(half));
+      else refused.push(refusal(kind, half[0], asError(error)));
+    }
+  }
+  parts.push(await transact([], true));
+  return { parts, refused };
 }
 
-/** A venue that is down is a state, shown by venue health, not a failed job for each tick: the log says it now and then. */
-async function endFailedPoll(context: JobContext, lease: PollLease, thrown: unknown): Promise<void> {
-  const error = asError(thrown);
-  if (!(thrown instanceof VenueError) && isDatabaseUnavailable(thrown)) throw error;
-  if (context.stopping.aborted) return abandonPollLease(context.db, lease);
-  const failures = await releasePollLease(context.db, lease, error.message.slice(0, 500));
-  if (!(thrown instanceof VenueError) && !(thrown instanceof LeaseLostError)) {
-    context.partitions.forget();
-    throw error;
-  }
-  const { venue, kind } = lease;
-  if (shouldLog(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
+function halvesOf<R>(records: readonly R[]): (readonly R[])[] {
+  const middle = Math.ceil(records.length / 2);
+  return [records.slice(0, middle), records.slice(middle)].filter((half) => half.length > 0);
+}
+
+function refusal(kind: RecordKind, record: unknown, error: Error): RejectedRecord {
+  const ids = record as { tradeId?: string; transactionId?: string; marketId?: string; outcomeId?: string };
+  const recordId = ids.tradeId ?? ids.transactionId ?? ids.marketId ?? ids.outcomeId;
+  const sample = JSON.stringify(record);
+  return {
+    kind,
+    reason: 'refused_by_store',
+    detail: error.message,
+    sample,
+    ...(recordId !== undefined && { recordId }),
+  };
 }

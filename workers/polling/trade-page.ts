@@ -1,12 +1,11 @@
 import type { TradeRecord } from '../../src/domain/markets/market.ts';
-import { quarantine } from '../../src/store/catalog/quarantine.ts';
-import type { Tx } from '../../src/store/db/tx.ts';
-import { type WrittenTrades, writeTrades } from '../../src/store/series/trades.ts';
-import type { VenueAdapter } from '../../src/venues/port.ts';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
+import { writeTrades } from '../../src/store/series/trades.ts';
+import type { Page, RejectedRecord, VenueAdapter } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
+import type { PageStore } from './polling.ts';
 
-const DAY_MS = 86_400_000;
-/** A venue clock may be this far ahead of ours. */
+/** The clock of a venue may be this far ahead of ours. */
 const FUTURE_TOLERANCE_MS = 300_000;
 
 /** Trades before this moment, epoch milliseconds, are neither accepted nor kept. */
@@ -14,45 +13,49 @@ export function tradeFloorMs(context: Pick<JobContext, 'config' | 'now'>): numbe
   return context.now() - context.config.retention.tradesDays * DAY_MS;
 }
 
-function isTimely(context: JobContext, { tsMs }: TradeRecord): boolean {
-  return tsMs <= context.now() + FUTURE_TOLERANCE_MS && tsMs >= tradeFloorMs(context);
-}
-
-/** Makes the partitions that a page of trades needs, before its transaction. */
-export async function prepareForTrades(context: JobContext, trades: readonly TradeRecord[]): Promise<void> {
-  const moments = trades.filter((trade) => isTimely(context, trade)).map((trade) => trade.tsMs);
-  await context.partitions.ensure('trade', moments);
-  await context.partitions.ensureAroundNow('observation');
-}
-
-interface WrittenTradePage extends WrittenTrades {
-  /** Trades out of time. */
-  quarantined: number;
-  /** Counts what was quarantined here: once the page is committed. */
-  count(): void;
-}
-
-/** Writes trades of one venue with the marks that follow from them; those out of time are quarantined. Idempotent. */
-export async function writeTradePage(
-  context: JobContext,
-  tx: Tx,
-  trades: readonly TradeRecord[],
-  { venue, currency }: Pick<VenueAdapter, 'venue' | 'currency'>,
-): Promise<WrittenTradePage> {
-  const timely = trades.filter((trade) => isTimely(context, trade));
-  const written = await writeTrades(tx, timely, currency);
-  const untimely = trades
-    .filter((trade) => !isTimely(context, trade))
-    .map((trade) => ({
-      kind: 'trades' as const,
-      reason: trade.tsMs > context.now() ? 'time_in_future' : 'before_retention_floor',
+/** The page with trades of the future and from before the retention floor among its rejected records. */
+export function rejectUntimely<P extends Page<TradeRecord>>(context: JobContext, page: P): P {
+  const latestMs = context.now() + FUTURE_TOLERANCE_MS;
+  const earliestMs = tradeFloorMs(context);
+  const isTimely = ({ tsMs }: TradeRecord) => tsMs <= latestMs && tsMs >= earliestMs;
+  const untimely = page.records.filter((trade) => !isTimely(trade));
+  if (untimely.length === 0) return page;
+  const rejected = untimely.map(
+    (trade): RejectedRecord => ({
+      kind: 'trades',
+      reason: trade.tsMs > latestMs ? 'time_in_future' : 'before_retention_floor',
       recordId: trade.tradeId,
       detail: `trade at ${new Date(trade.tsMs).toISOString()}`,
       sample: JSON.stringify(trade),
-    }));
-  await quarantine(tx, venue, untimely);
-  const count = () => {
-    for (const { kind, reason } of untimely) context.metrics.rejectedRecords.inc({ venue, kind, reason });
+    }),
+  );
+  return { ...page, records: page.records.filter(isTimely), rejected: [...page.rejected, ...rejected] };
+}
+
+/** The result of writing trades. */
+export interface WrittenTrades {
+  written: number;
+  /** Outcomes with a new trade. */
+  tokenIds: readonly bigint[];
+}
+
+/** Stores trades of one venue with the marks that follow from them. */
+export function tradeStore(
+  { partitions }: JobContext,
+  { currency }: Pick<VenueAdapter, 'currency'>,
+): Omit<PageStore<TradeRecord, WrittenTrades>, 'wake'> {
+  return {
+    kind: 'trades',
+    async prepare({ records }) {
+      await partitions.ensure(
+        'trade',
+        records.map(({ tsMs }) => tsMs),
+      );
+      await partitions.ensureAroundNow('observation');
+    },
+    async write(tx, records) {
+      const { inserted, tokenIds } = await writeTrades(tx, records, currency);
+      return { written: inserted, tokenIds };
+    },
   };
-  return { ...written, quarantined: untimely.length, count };
 }

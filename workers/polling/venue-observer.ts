@@ -4,12 +4,12 @@ import type { BreakerState, VenueObserver } from '../../src/venues/observer.ts';
 
 const BREAKER_VALUE: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 };
 
-/** Turns what the venue client and adapters notice into metrics, and state changes into log lines. */
+/** Turns the observations of the venue client and adapters into metrics, and state changes into log lines. */
 export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
   const hosts = new Set<string>();
   return {
     onRequest({ venue, host, route, outcome, statusCode, durationMs, ageMs }) {
-      // Breakers begin closed and tell of changes only.
+      // A breaker starts closed and reports only changes.
       if (!hosts.has(host)) metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE.closed);
       hosts.add(host);
       metrics.venueRequests.observe({ venue, host, route, outcome }, durationMs / 1000);
@@ -21,7 +21,7 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
       else metrics.venueBudgetWait.observe({ venue, host }, waitedMs / 1000);
     },
     onRate({ venue, host, perSecond, previous }) {
-      // A host may have several clients, such as trades and wallets of one API: the gauge is their sum.
+      // The gauge is the sum over all clients of a host, such as trades and wallets of one API.
       metrics.venueRequestRate.inc({ venue, host }, perSecond - previous);
     },
     onBreaker({ venue, host, state }) {
@@ -46,7 +46,7 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
   };
 }
 
-/** Of what a venue sends, a few words: a status line may hold any number. */
+/** A label with few values, because a status line may hold any number. */
 function statusClass(statusCode: number | undefined): string {
   if (statusCode === undefined) return 'none';
   if (statusCode === 429) return '429';

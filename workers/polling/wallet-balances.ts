@@ -2,14 +2,14 @@ import type { BalanceRead } from '../../src/domain/wallets/balance.ts';
 import type { CallContext, RejectedRecord } from '../../src/venues/port.ts';
 import type { WalletAdapter, WalletBalance } from '../../src/venues/wallet-port.ts';
 
-/** A wallet of more pages than this is not compared. */
+/** Wallets with more pages are not compared. */
 const MAX_PAGES = 50;
-/** Walks over a wallet of several pages until two of them agree. */
+/** Walks over a wallet with several pages, until two of them agree. */
 const MAX_WALKS = 4;
 
 interface BalancesRead {
   rejected: RejectedRecord[];
-  /** Absent: the wallet would not hold still, or was too large; the next tick tries again. */
+  /** Absent when the wallet kept changing or was too large. The next tick reads it again. */
   read?: Omit<BalanceRead, 'isBaseline'>;
 }
 
@@ -18,15 +18,14 @@ interface Walk {
   rejected: RejectedRecord[];
   pages: number;
   isComplete: boolean;
-  /** Whether a token came on two pages: then something moved, and something else may have been passed over. */
+  /** Whether a token came on two pages: then positions moved between pages, and the walk may have missed another one. */
   hasMoved: boolean;
 }
 
 /**
- * A complete read of a wallet's balances. One page is a picture of one moment. Several pages are not: a position that moves to
- * a page already read pushes another over the edge, unseen, and one that is sold pulls one back. So they are walked until two
- * walks in a row, with no token on two pages, list the same tokens. Runs outside any transaction, and stores nothing on its
- * way: dying here costs a read.
+ * Reads all balances of a wallet. One page shows one moment. Several pages do not: a position that moves to a page already read is
+ * missed, and a sold position pulls another one to a page already read. So this walks the pages until two walks in a row list the
+ * same tokens, with no token on two pages. It runs outside any transaction and stores nothing.
  */
 export async function readBalances(adapter: WalletAdapter, address: string, call: CallContext): Promise<BalancesRead> {
   let before: Walk | undefined;
@@ -49,7 +48,7 @@ async function walkOnce(adapter: WalletAdapter, address: string, call: CallConte
   let position: unknown = null;
   while (walk.pages < MAX_PAGES) {
     const page = await adapter.pollBalances(address, position, call);
-    // Empty ones only say that it is the end.
+    // An empty page only marks the end.
     if (walk.pages === 0 || page.records.length + page.rejected.length > 0) walk.pages += 1;
     for (const balance of page.records) {
       if (walk.balances.has(balance.tokenMint)) walk.hasMoved = true;

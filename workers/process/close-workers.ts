@@ -5,9 +5,8 @@ import type { QueueBackend } from '../../src/queues/port.ts';
 const ASK_EVERY_MS = 250;
 
 /**
- * Takes no more jobs and lets those under way finish. A Worker whose queue store is away would wait for its last answer, for
- * ever on Redis: once no job is under way it is left to the end of its connection instead, and a job whose end the store did
- * not hear of runs again later.
+ * Stops taking jobs and waits for the running ones. While the queue store is down, a Worker waits for its last answer, on Redis
+ * without end. So after the last job this returns without the Worker, and a job whose end the store missed runs again later.
  */
 export async function closeWorkers(
   workers: readonly Worker[],
@@ -18,13 +17,13 @@ export async function closeWorkers(
   const closing = Promise.all(workers.map((worker) => worker.close())).finally(() => {
     isClosed = true;
   });
-  const untilAbandoned = async () => {
+  const untilStoreIsDown = async () => {
     while (!isClosed) {
       if (!isAtWork() && !(await answers(backend))) return;
       await delay(ASK_EVERY_MS);
     }
   };
-  await Promise.race([closing, untilAbandoned()]);
+  await Promise.race([closing, untilStoreIsDown()]);
 }
 
 function answers(backend: Pick<QueueBackend, 'ping'>): Promise<boolean> {

@@ -7,9 +7,9 @@ import type { Logger } from '../../src/observe/logger.ts';
 import { JOBS, type JobData, type JobName } from '../../src/queues/jobs.ts';
 import type { WorkerDeps } from './deps.ts';
 
-/** What a job gets beside its data. */
+/** The context of a job, beside its data. */
 export interface JobContext extends WorkerDeps {
-  /** Fires at the job's deadline, when the process stops, and when the job is cancelled: take no more work then. */
+  /** Fires at the deadline of the job, when the process stops, and when the job is cancelled. The job then takes no more work. */
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -34,8 +34,8 @@ export function defineJob<Name extends JobName>(
 }
 
 /**
- * The one wrapper around every job: deadline, log line, metric, error mapping. A failed job is not retried by BullMQ: it
- * was a wake-up, and the timer makes another while there is work (DESIGN section 2).
+ * The wrapper of every job: deadline, log line, metric, error mapping. BullMQ does not retry a failed job, because a job is only a
+ * wake-up, and the restoring timer enqueues another while work is pending.
  */
 export function createProcessor(
   jobs: readonly DefinedJob[],

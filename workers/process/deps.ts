@@ -10,7 +10,7 @@ import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../src/webhooks/sender.ts';
 
-/** Everything the jobs of one process work with. */
+/** The dependencies of the jobs of one process. */
 export interface WorkerDeps {
   readonly config: Config;
   readonly db: Database;

@@ -23,9 +23,8 @@ const LANE_STAGES: Record<Role, readonly LaneJob[]> = {
 const MAX_WOKEN = 1_000;
 
 /**
- * The timer that restores the queue from the database (DESIGN section 2, point 4): it lives in the process, not in the
- * queue, so nothing that happens to the queue store stops it. It re-creates the store and the schedulers if they are gone,
- * and wakes stages whose marks or due rows are waiting.
+ * Starts the timer that restores the queue from the database. It runs in the process and not in the queue, so the loss of the queue
+ * store does not stop it. It re-creates the store and the schedulers, and wakes stages with pending marks or due rows.
  */
 export function startRestoring(
   role: Role,
@@ -66,7 +65,7 @@ export function startRestoring(
   };
 }
 
-/** One round: every step, even if one before it failed. Exported for boot and for tests. */
+/** One round of the timer. Each step runs even when an earlier step failed. */
 export async function restore(role: Role, deps: WorkerDeps, backend: QueueBackend): Promise<void> {
   const { db, producer, log } = deps;
   await inOrder([
@@ -74,9 +73,9 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
       if (await backend.restore()) log.warn('queue store was gone: re-created');
     },
     async () => {
-      // The queue store is stamped by the processes' own clocks.
-      const mended = await reconcileSchedules(producer, schedulesOf(role, deps.config), Date.now());
-      if (mended.length > 0) log.info({ schedules: mended }, 'schedules set');
+      // Jobs in the queue store have the time of the process that made them.
+      const restored = await reconcileSchedules(producer, schedulesOf(role, deps.config), Date.now());
+      if (restored.length > 0) log.info({ schedules: restored }, 'schedules set');
     },
     async () => {
       for (const stage of LANE_STAGES[role]) producer.wakeStage(stage, await waitingShards(db, stage));
@@ -93,7 +92,7 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
   ]);
 }
 
-/** Wakes the venues whose markets wait for older trades, and measures them. */
+/** Wakes the venues with markets that wait for older trades, and measures the backlog. */
 async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): Promise<void> {
   const counts = await countTradeHistories(db);
   metrics.historyBackfills.reset();
@@ -105,8 +104,8 @@ async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): 
 }
 
 /**
- * Gives parked marks of the role's stages another try: what was poison to the last release may be none to this one. What
- * fails again is parked again.
+ * Retries the dead-lettered marks of the stages of a role, because a new release may process them. Marks that fail again are
+ * dead-lettered again.
  */
 export async function releaseParked(role: Role, { db, log }: WorkerDeps): Promise<void> {
   for (const stage of STAGES.filter((name) => JOBS[name].role === role)) {

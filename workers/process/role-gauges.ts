@@ -1,4 +1,5 @@
 import { VENUES } from '../../src/domain/markets/venue.ts';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import type { Collector } from '../../src/observe/collectors.ts';
 import { MarkAges } from '../../src/observe/mark-ages.ts';
 import { JOBS, queuesOfRole, type Role } from '../../src/queues/jobs.ts';
@@ -10,9 +11,7 @@ import { STAGES } from '../../src/store/marks/marks.ts';
 import { refoldProgress, refoldShare } from '../../src/store/series/candle-refold.ts';
 import type { WorkerDeps } from './deps.ts';
 
-const DAY_MS = 86_400_000;
-
-/** What the processes of a role read from the database and the queue store when they are scraped: each what it owns. */
+/** The gauges that the processes of a role read from the database and the queue store at a scrape. Each role measures its own part. */
 export function gaugesOf(role: Role, deps: WorkerDeps): Collector[] {
   return [queueGauges(role, deps), ...ROLE_GAUGES[role](deps)];
 }
@@ -65,7 +64,7 @@ function stageGauges(role: Role, { db, metrics }: WorkerDeps): Collector {
   };
 }
 
-/** Polls that tick; books and trades that clients ask for one by one do not. Wallets have ages of their own. */
+/** The scheduled polls. Books and older trades that clients request have no schedule, and wallets have their own gauge. */
 function pollGauges({ config, db, metrics, now }: WorkerDeps): Collector {
   const startedAtMs = now();
   const polls = schedulesOf('poller', config).flatMap(({ job, data, everyMs }) => {

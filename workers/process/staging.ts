@@ -11,13 +11,13 @@ interface StageJob<T> {
   lane?: number;
   claim: ClaimOptions;
   work: StageWork<T>;
-  /** Waits so long between two claims that are not full: what comes meanwhile is worked together. Absent: not at all. */
+  /** The pause after a claim that is not full, so that the next claim gathers more marks. Absent: no pause. */
   gatherMs?: number;
-  /** Told after each commit. */
+  /** Called after each commit. */
   onDone?(result: T): void;
 }
 
-/** Works off the marks of a stage until claims come back empty or the signal fires (DESIGN section 2, point 3). */
+/** Processes the marks of a stage until a claim is empty or the signal fires. */
 export async function runStage<T>(context: JobContext, job: StageJob<T>): Promise<JobReport> {
   const { metrics } = context;
   const report = { claimed: 0, parked: 0 };
@@ -40,7 +40,7 @@ export async function runStage<T>(context: JobContext, job: StageJob<T>): Promis
   }
 }
 
-/** Resolves after so long, or when the signal fires. */
+/** Resolves after `ms`, or when the signal fires. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;

@@ -1,4 +1,4 @@
-// Draws the candles of a market page and keeps them fresh. Exact figures arrive as text: only the drawing rounds them.
+// Draws the candles of a market page and refreshes them. Exact figures arrive as text; only the drawing rounds them.
 import { CandlestickSeries, ColorType, createChart, HistogramSeries } from './lightweight-charts.js';
 
 const REFRESH_MS = 15_000;
@@ -16,7 +16,7 @@ function start(box, status) {
     layout: { attributionLogo: false, fontFamily: getComputedStyle(document.body).fontFamily },
     timeScale: { timeVisible: true, secondsVisible: false, rightOffset: 3 },
     kineticScroll: { mouse: false, touch: !calm },
-    // A page that is scrolled on a phone must not be caught by the chart.
+    // The chart must not capture the scrolling of the page on a phone.
     handleScroll: { vertTouchDrag: false, mouseWheel: false },
     handleScale: { mouseWheel: false },
   });
@@ -54,8 +54,8 @@ function start(box, status) {
   let isFirst = true;
   const load = async () => {
     const response = await fetch(box.dataset.source, { headers: { Accept: 'application/json' } });
-    if (response.status === 401) throw new Error('Logged out: load the page again.');
-    if (!response.ok) throw new Error('The candles could not be loaded.');
+    if (response.status === 401) throw new Error('The session has ended. Reload the page.');
+    if (!response.ok) throw new Error('The candles cannot be loaded.');
     const { candles: exact } = await response.json();
     const digits = Math.max(
       2,
@@ -76,17 +76,17 @@ function start(box, status) {
     if (isFirst) showLast(chart, box, drawn.length);
     isFirst = false;
     box.dataset.drawn = String(drawn.length);
-    say('');
+    showStatus('');
   };
 
-  const say = (text) => {
+  const showStatus = (text) => {
     if (status.textContent !== text) status.textContent = text;
   };
   const refresh = async () => {
     try {
       if (document.visibilityState === 'visible') await load();
     } catch (error) {
-      say(error instanceof TypeError ? 'The candles could not be loaded: no connection.' : error.message);
+      showStatus(error instanceof TypeError ? 'The candles cannot be loaded: no connection.' : error.message);
     }
     setTimeout(refresh, REFRESH_MS);
   };
@@ -95,7 +95,7 @@ function start(box, status) {
   refresh();
 }
 
-/** The last candles that the width has room for, or all of them. */
+/** Shows as many of the last candles as fit. */
 function showLast(chart, box, count) {
   const room = Math.floor(box.clientWidth / PIXELS_PER_CANDLE);
   if (count <= room) chart.timeScale().fitContent();
@@ -106,7 +106,7 @@ function fraction(text) {
   return text.includes('.') ? text.length - text.indexOf('.') - 1 : 0;
 }
 
-/** The colours of the page, which follow the system's choice of light or dark. */
+/** The colours of the page, which follow the light or dark setting of the system. */
 function colors() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(name).trim();

@@ -1,4 +1,4 @@
-// Keeps a page fresh: asks every few seconds for its parts and exchanges those that changed. Pauses while the page is hidden.
+// Refreshes a page: fetches its parts every few seconds and replaces the changed parts. Pauses while the page is hidden.
 const EVERY_MS = 5_000;
 
 const root = document.querySelector('[data-refresh]');
@@ -9,25 +9,25 @@ let timer;
 async function refresh() {
   try {
     const answer = await fetch(root.dataset.refresh, { headers: { Accept: 'application/json' } });
-    // The session is over: the page itself leads to the login.
+    // The session has ended: the reload redirects to the login.
     if (answer.status === 401) return location.reload();
     if (!answer.ok) throw new Error(`status ${answer.status}`);
-    exchange(await answer.json());
+    replaceParts(await answer.json());
     note.textContent = `Updated ${new Date().toISOString().slice(11, 19)} UTC`;
     note.classList.remove('stale');
   } catch {
-    note.textContent = 'Not up to date: no answer. Trying again.';
+    note.textContent = 'Out of date: no answer. Retrying.';
     note.classList.add('stale');
   }
   schedule();
 }
 
-function exchange(fragments) {
+function replaceParts(fragments) {
   for (const [name, markup] of Object.entries(fragments)) {
     const part = root.querySelector(`[data-fragment="${CSS.escape(name)}"]`);
-    // The part that holds the keyboard focus does not change.
+    // The part with the keyboard focus does not change.
     if (part === null || part.contains(document.activeElement)) continue;
-    // The server's own markup, escaped there.
+    // Markup from the server, which escapes all values.
     if (shown.get(name) !== markup) part.innerHTML = markup;
     shown.set(name, markup);
   }

@@ -30,7 +30,7 @@ export function accountPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'quot
         listOpsKeys(deps.db, { account: account.name, isRevokedShown: false }, { limit: MAX_KEYS }),
       ]);
       const query = new URLSearchParams({ account: account.name });
-      const body = html`<p class="lead">An account since ${time(account.createdAt)} UTC.</p>
+      const body = html`<p class="lead">Created ${time(account.createdAt)} UTC.</p>
 ${facts([
   ['Webhooks', used(usage.webhooks, account.webhooks ?? deps.quotas.webhooks)],
   ['Active alerts', used(usage.alerts, account.alerts ?? deps.quotas.alerts)],
@@ -63,7 +63,7 @@ ${next && html`<p><a href="/ops/keys?${query.toString()}">All keys of this accou
 async function findAccount(db: Queryable, params: OpsRequest['params']): Promise<OpsAccount> {
   const id = params['id'] ?? '';
   const account = /^\d{1,18}$/.test(id) ? await findOpsAccount(db, BigInt(id)) : null;
-  if (!account) throw new ApiError('not_found', 'there is no such account');
+  if (!account) throw new ApiError('not_found', 'the account does not exist');
   return account;
 }
 
@@ -86,7 +86,7 @@ function limitsForm(request: OpsRequest, account: OpsAccount, defaults: ApiDeps[
       type: 'number',
       min: 0,
       max: MAX_LIMIT,
-      hint: `Empty: the default${byDefault}.${name === 'ratePerMinute' ? ' 0: no limit.' : ''}`,
+      hint: `Leave empty for the default${byDefault}.${name === 'ratePerMinute' ? ' 0 means no limit.' : ''}`,
       ...(own !== null && { value: String(own) }),
     });
   });
@@ -98,11 +98,11 @@ function limitsForm(request: OpsRequest, account: OpsAccount, defaults: ApiDeps[
   return html`<details class="fold"><summary class="button">Change limits</summary><div class="card">${form}</div></details>`;
 }
 
-/** The effect of a change of limits, in words. */
+/** Describes a change of limits. */
 function changes(before: AccountQuotas, after: AccountQuotas): string {
   const words = (value: number | null) => (value === null ? 'default' : String(value));
   const changed = (Object.keys(LIMIT_FIELDS) as (keyof AccountQuotas)[])
     .filter((name) => before[name] !== after[name])
     .map((name) => `${LIMIT_FIELDS[name].toLowerCase()} ${words(before[name])} → ${words(after[name])}`);
-  return changed.length === 0 ? 'limits as they were.' : `${changed.join(', ')}.`;
+  return changed.length === 0 ? 'no limit changed.' : `${changed.join(', ')}.`;
 }

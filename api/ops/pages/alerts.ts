@@ -21,7 +21,7 @@ const TONES: Readonly<Record<AlertStatus, Tone>> = { active: 'good', triggered: 
 
 type AlertDeps = Pick<ApiDeps, 'db' | 'cursors' | 'venues'>;
 
-/** /ops/alerts: the alerts of all accounts, newest first, and the marks that no evaluation got through. */
+/** /ops/alerts: the alerts of all accounts, newest first, and the dead-lettered marks. */
 export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
   router.page({
     path: PATH,
@@ -33,11 +33,11 @@ export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
       const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
       const found = await listOpsAlerts(deps.db, filter, PAGE_SIZE, after === undefined ? undefined : BigInt(after));
       const parked = await listParkedMarks(deps.db, MAX_PARKED_SHOWN + 1);
-      const body = html`<p class="lead">Price alerts of every account, newest first, with how far the price is from firing them.</p>
+      const body = html`<p class="lead">Price alerts of all accounts, newest first, with the distance from the price to the target.</p>
 ${parked.length > 0 && parkedTable(parked, nowMs)}
 ${filters(filter)}
 ${alertTable(found.alerts, nowMs)}
-${found.lookedBackTo !== undefined && html`<p class="hint">Looked back as far as ${time(found.lookedBackTo)} UTC. There may be more before.</p>`}
+${found.lookedBackTo !== undefined && html`<p class="hint">The search covers alerts since ${time(found.lookedBackTo)} UTC. Older pages may hold more.</p>`}
 ${pager(PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]))}`;
       return { title: 'Alerts', body };
     },
@@ -63,10 +63,10 @@ function filters({ id = '', status, account = '', mint = '', market }: OpsAlertF
   return filterForm(
     PATH,
     html`${choice({ label: 'Status', name: 'status', value: status ?? '', options: anyOf(ALERT_STATUSES) })}
-${field({ label: 'Account', name: 'account', value: account, hint: 'its name or number' })}
-${field({ label: 'Token', name: 'token', value: mint, hint: 'a mint or an outcome id' })}
-${field({ label: 'Market', name: 'market', value: market?.marketId ?? '', hint: 'the venue’s own id' })}
-${field({ label: 'Alert', name: 'id', value: id, hint: 'its id' })}`,
+${field({ label: 'Account', name: 'account', value: account, hint: 'name or number' })}
+${field({ label: 'Token', name: 'token', value: mint, hint: 'mint or outcome id' })}
+${field({ label: 'Market', name: 'market', value: market?.marketId ?? '', hint: 'market id of the venue' })}
+${field({ label: 'Alert', name: 'id', value: id, hint: 'id of the alert' })}`,
   );
 }
 
@@ -76,19 +76,19 @@ function alertTable(alerts: readonly OpsAlert[], nowMs: number): Html {
     columns: [
       { label: 'Alert', cell: ({ id }) => html`<a href="${PATH}?id=${id}">${shortId(id)}</a>` },
       { label: 'Status', cell: ({ status }) => badge(TONES[status], status) },
-      { label: 'Of', cell: subject },
+      { label: 'Token', cell: subject },
       {
         label: 'Fires',
         cell: ({ condition, target, currency }) => html`${condition} ${decimalText(target)} ${unit(currency)}`,
       },
       { label: 'Price', cell: priceCell(nowMs), isNumeric: true },
-      { label: 'To go', cell: distance, isNumeric: true },
+      { label: 'Distance', cell: distance, isNumeric: true },
       { label: 'Account', cell: owner },
-      { label: 'Made', cell: ({ createdAt }) => ago(createdAt, nowMs) },
+      { label: 'Created', cell: ({ createdAt }) => ago(createdAt, nowMs) },
       { label: 'Fired', cell: fired(nowMs) },
     ],
     rows: alerts,
-    empty: 'No alert is like that.',
+    empty: 'No alert matches these filters.',
   });
 }
 
@@ -115,7 +115,7 @@ function priceCell(nowMs: number) {
     price === null ? NONE : html`${decimalText(price)}<br><span class="muted">${ago(pricedAt, nowMs)}</span>`;
 }
 
-/** How far the latest price is from the target, in the currency and of the target. */
+/** The distance from the latest price to the target, in the currency and as a share of the target. */
 function distance({ status, condition, target, price }: OpsAlert): Html {
   if (status !== 'active' || price === null) return NONE;
   const [from, to] = condition === 'above' ? [price, target] : [target, price];
@@ -135,24 +135,24 @@ function fired(nowMs: number) {
 
 function parkedTable(parked: readonly ParkedMark[], nowMs: number): Html {
   const more = parked.length > MAX_PARKED_SHOWN;
-  return html`<section aria-labelledby="parked"><h2 id="parked">Parked</h2>
-<p class="lead">Work that failed and was put aside so that the rest goes on. The next start of its process tries it again.</p>
+  return html`<section aria-labelledby="parked"><h2 id="parked">Dead letters</h2>
+<p class="lead">Marks that failed. Other work continues without them. The next start of the process retries them.</p>
 ${table<ParkedMark>({
-  caption: 'Parked marks, newest first',
+  caption: 'Dead-lettered marks, newest first',
   columns: [
     { label: 'Stage', cell: ({ stage }) => code(stage) },
-    { label: 'What', cell: whatOf },
+    { label: 'Work', cell: describeMark },
     { label: 'Error', cell: ({ error }) => longText(error) },
     { label: 'Since', cell: ({ parkedAt }) => ago(parkedAt, nowMs) },
   ],
   rows: parked.slice(0, MAX_PARKED_SHOWN),
-  empty: 'None.',
+  empty: 'No mark is dead-lettered.',
 })}
-${more && html`<p class="hint">The newest ${number(MAX_PARKED_SHOWN)}; there are more.</p>`}</section>`;
+${more && html`<p class="hint">The table shows the newest ${number(MAX_PARKED_SHOWN)} marks.</p>`}</section>`;
 }
 
 /** The meaning of a mark, by its stage; see src/store/marks/marks.ts. */
-function whatOf({ stage, detail, key, mint, market }: ParkedMark): Html {
+function describeMark({ stage, detail, key, mint, market }: ParkedMark): Html {
   const token = mint === null ? html`token ${String(key)}` : shortId(mint);
   const of = market === null ? token : html`<a href="${marketPath(market)}">${token}</a>`;
   if (stage !== 'evaluate-alerts') return html`minute ${time(new Date(Number(detail) * 1000))} of ${of}`;

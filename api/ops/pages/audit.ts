@@ -16,7 +16,7 @@ const TONES: Readonly<Record<OpsActionStatus, Tone>> = {
   started: 'idle',
 };
 
-/** The actions of operators, newest first, and the open sessions. */
+/** /ops/audit: the actions of operators, newest first, and the open sessions. */
 export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'>): void {
   router.page({
     path: PATH,
@@ -29,7 +29,7 @@ export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursor
         listActions(deps.db, PAGE_SIZE, after === undefined ? undefined : BigInt(after)),
         cursor === null ? listSessions(deps.db, MAX_SESSIONS, nowMs) : null,
       ]);
-      const body = html`<p class="lead">Everything that was changed through these pages, and who tried to log in.</p>
+      const body = html`<p class="lead">All changes through these pages, and all login attempts.</p>
 ${actionTable(actions)}
 ${pager(PATH, query, next === undefined ? undefined : deps.cursors.encode(PATH, [String(next)]))}
 ${sessions && sessionList(request, sessions)}`;
@@ -40,22 +40,22 @@ ${sessions && sessionList(request, sessions)}`;
 
 function actionTable(actions: readonly OpsActionRow[]): Html {
   return table<OpsActionRow>({
-    caption: 'Actions, the latest first',
+    caption: 'Actions, newest first',
     columns: [
-      { label: 'When (UTC)', cell: ({ at }) => time(at) },
-      { label: 'Who', cell: who },
+      { label: 'Time (UTC)', cell: ({ at }) => time(at) },
+      { label: 'Operator', cell: operatorCell },
       { label: 'Action', cell: ({ action }) => code(action) },
-      { label: 'On', cell: ({ target }) => longText(target) },
+      { label: 'Target', cell: ({ target }) => longText(target) },
       { label: 'State', cell: ({ status }) => badge(TONES[status], status) },
       { label: 'Result', cell: ({ result }) => longText(result) },
       { label: 'Request', cell: ({ requestId }) => html`<code class="long">${requestId}</code>` },
     ],
     rows: actions,
-    empty: 'Nothing was changed yet.',
+    empty: 'The audit log is empty.',
   });
 }
 
-function who({ role, sessionId, address }: OpsActionRow): Html {
+function operatorCell({ role, sessionId, address }: OpsActionRow): Html {
   const session = sessionId !== null && html`<code>${sessionId}</code> `;
   return html`${role ?? NONE} <span class="muted">${session}${address}</span>`;
 }
@@ -65,12 +65,12 @@ function sessionList(request: OpsRequest, sessions: readonly ListedSession[]): H
   const name = ({ tokenHash }: ListedSession) => sessionIdOf(tokenHash);
   return html`<h2>Open sessions</h2>
 ${table<ListedSession>({
-  caption: 'Open sessions, last used first',
+  caption: 'Open sessions, most recently used first',
   columns: [
     {
       label: 'Session',
       cell: (session) =>
-        html`${code(name(session))}${name(session) === operator.sessionId && html` <span class="muted">this one</span>`}`,
+        html`${code(name(session))}${name(session) === operator.sessionId && html` <span class="muted">this session</span>`}`,
     },
     { label: 'Role', cell: ({ role }) => role },
     { label: 'From', cell: ({ address }) => address },
@@ -78,12 +78,12 @@ ${table<ListedSession>({
     { label: 'Last used', cell: ({ lastSeenAt }) => ago(lastSeenAt, nowMs) },
   ],
   rows: sessions,
-  empty: 'None.',
+  empty: 'No session is open.',
 })}
 ${actionButton(request, {
   action: '/ops/logout-everywhere',
-  label: 'End every session',
+  label: 'End all sessions',
   isDangerous: true,
-  confirm: 'Everybody is logged out, you too, viewers and operators. They can log in again with their password.',
+  confirm: 'This logs out all viewers and operators, including you. They can log in again with their password.',
 })}`;
 }

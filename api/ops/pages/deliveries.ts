@@ -31,15 +31,15 @@ export function deliveriesPage(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cu
         PAGE_SIZE,
         after === undefined ? undefined : BigInt(after),
       );
-      const body = html`<p class="lead">Every event that went, goes or should have gone to a webhook, newest first.</p>
+      const body = html`<p class="lead">The deliveries of all events to webhooks, newest first.</p>
 ${filters(filter)}
 ${
   found.outcome === 'too_many_webhooks'
-    ? html`<p class="problem" role="alert">More than ${number(MAX_MATCHING_WEBHOOKS)} webhooks match: name more of the address, or the account.</p>`
+    ? html`<p class="problem" role="alert">More than ${number(MAX_MATCHING_WEBHOOKS)} webhooks match. Enter more of the address, or an account.</p>`
     : html`${deliveryTable(found.deliveries, nowMs)}
 ${
   found.lookedBackTo !== undefined &&
-  html`<p class="hint">Looked back as far as ${time(found.lookedBackTo)} UTC. There may be more before.</p>`
+  html`<p class="hint">The search covers deliveries since ${time(found.lookedBackTo)} UTC. Older pages may hold more.</p>`
 }
 ${pager(DELIVERIES_PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]))}`
 }`;
@@ -73,10 +73,10 @@ function filters(filter: OpsDeliveryFilter): Html {
     DELIVERIES_PATH,
     html`${choice({ label: 'Status', name: 'status', value: status, options: anyOf(DELIVERY_STATUSES) })}
 ${choice({ label: 'Event type', name: 'type', value: eventType, options: anyOf(EVENT_TYPES) })}
-${field({ label: 'Webhook', name: 'webhook', value: webhook, hint: 'its id, or a part of its address' })}
-${field({ label: 'Account', name: 'account', value: account, hint: 'its name or number' })}
-${field({ label: 'Last error', name: 'error', value: errorCode, hint: 'such as timeout' })}
-${field({ label: 'Event', name: 'event', value: eventId, hint: 'its id' })}
+${field({ label: 'Webhook', name: 'webhook', value: webhook, hint: 'id, or part of the address' })}
+${field({ label: 'Account', name: 'account', value: account, hint: 'name or number' })}
+${field({ label: 'Last error', name: 'error', value: errorCode, hint: 'for example timeout' })}
+${field({ label: 'Event', name: 'event', value: eventId, hint: 'id of the event' })}
 ${field({ label: 'Since (UTC)', name: 'since', type: 'datetime-local', value: since === undefined ? '' : fieldMoment(since) })}`,
   );
 }
@@ -99,14 +99,14 @@ function deliveryTable(deliveries: readonly OpsDelivery[], nowMs: number): Html 
           html`<a class="host" href="/ops/webhooks/${webhookId}" title="${shownUrl(url)}">${hostOf(url)}</a>`,
       },
       { label: 'Account', cell: ({ accountName }) => longText(accountName) },
-      { label: 'Made', cell: ({ createdAt }) => ago(createdAt, nowMs) },
+      { label: 'Created', cell: ({ createdAt }) => ago(createdAt, nowMs) },
       {
         label: 'Next attempt',
         cell: ({ status, nextAttemptAt }) => (status === 'pending' ? ago(nextAttemptAt, nowMs) : NONE),
       },
     ],
     rows: deliveries,
-    empty: 'No delivery is like that.',
+    empty: 'No delivery matches these filters.',
   });
 }
 

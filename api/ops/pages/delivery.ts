@@ -14,14 +14,14 @@ import { subscriptionState, webhookPath } from './webhook.ts';
 
 type DeliveryDeps = Pick<ApiDeps, 'db' | 'producer'>;
 
-/** /ops/deliveries/{id}: one delivery with every attempt, and the button that sends it again. */
+/** /ops/deliveries/{id}: one delivery with every attempt, and the retry button. */
 export function deliveryPage(router: OpsRouter, deps: DeliveryDeps): void {
   router.page({
     path: `${DELIVERIES_PATH}/:delivery_id`,
     section: 'deliveries',
     async load(request) {
       const found = await findOpsDelivery(deps.db, request.params['delivery_id'] ?? '');
-      if (!found) throw new ApiError('not_found', 'there is no such delivery; retention may have taken it');
+      if (!found) throw new ApiError('not_found', 'the delivery does not exist, or retention has deleted it');
       return { title: `Delivery ${found.delivery.id}`, body: deliveryBody(request, found) };
     },
   });
@@ -34,20 +34,20 @@ export function deliveryPage(router: OpsRouter, deps: DeliveryDeps): void {
     async inTransaction(tx, { params }) {
       const id = params['delivery_id'] ?? '';
       const place = await locateDelivery(tx, id);
-      if (!place) throw new ApiError('not_found', 'there is no such delivery');
+      if (!place) throw new ApiError('not_found', 'the delivery does not exist');
       const retry = await retryDelivery(tx, place.accountId, place.webhookId, id);
       switch (retry.outcome) {
         case 'webhook_not_found':
           throw new ApiError('conflict', 'the webhook of this delivery was deleted');
         case 'delivery_not_found':
-          throw new ApiError('not_found', 'there is no such delivery');
+          throw new ApiError('not_found', 'the delivery does not exist');
         case 'paused':
-          throw new ApiError('conflict', 'the webhook of this delivery is paused: resume it first');
+          throw new ApiError('conflict', 'the webhook of this delivery is paused; resume it first');
         case 'pending':
-          throw new ApiError('conflict', 'this delivery is pending: it will be attempted anyway');
+          throw new ApiError('conflict', 'this delivery is already pending');
         case 'retried':
           return {
-            result: 'The delivery is due again and will be attempted at once.',
+            result: 'The delivery is due again. The next attempt starts at once.',
             to: `${DELIVERIES_PATH}/${id}`,
             afterCommit: () => deps.producer.wakeDeliveries([retry.subscriptionPk]),
           };
@@ -61,12 +61,12 @@ function deliveryBody(request: OpsRequest, found: OpsDeliveryWithLog): Html {
   const { nowMs } = request;
   const isOver = delivery.status !== 'pending';
   return html`<p class="state">${badge(DELIVERY_TONES[delivery.status] ?? 'idle', delivery.status)}
-${isUnderWay && badge('idle', 'attempt under way')}${isTest && badge('idle', 'test event')}</p>
+${isUnderWay && badge('idle', 'attempt in flight')}${isTest && badge('idle', 'test event')}</p>
 ${facts([
   ['Event', html`<a href="${DELIVERIES_PATH}?event=${delivery.eventId}">${code(delivery.eventId)}</a>`],
   ['Event type', delivery.eventType],
-  ['Happened', html`${time(eventCreatedAt)} <span class="muted">${ago(eventCreatedAt, nowMs)}</span>`],
-  ['Delivery made', html`${time(delivery.createdAt)} <span class="muted">${ago(delivery.createdAt, nowMs)}</span>`],
+  ['Event time', html`${time(eventCreatedAt)} <span class="muted">${ago(eventCreatedAt, nowMs)}</span>`],
+  ['Delivery created', html`${time(delivery.createdAt)} <span class="muted">${ago(delivery.createdAt, nowMs)}</span>`],
   ['Attempts', number(delivery.attempts)],
   [
     'Next attempt',
@@ -106,37 +106,34 @@ ${facts([
 <h2>Attempts</h2>
 ${attemptTable(delivery.attemptLog, delivery.attempts)}
 <h2>Payload</h2>
-<p class="hint">What is signed and sent, spread over lines; every digit as it is.</p>
+<p class="hint">The signed and sent JSON, with added line breaks. All digits are unchanged.</p>
 <pre tabindex="0" aria-label="Payload">${prettyJson(delivery.body)}</pre>`;
 }
 
 function attemptTable(log: readonly LoggedAttempt[], attempts: number): Html {
   return table<LoggedAttempt>({
-    caption: 'Attempts, first to last',
+    caption: 'Attempts, oldest first',
     columns: [
       { label: 'Attempt', cell: ({ attempt }) => `#${attempt}` },
-      { label: 'Began (UTC)', cell: ({ startedAt }) => time(startedAt) },
+      { label: 'Started (UTC)', cell: ({ startedAt }) => time(startedAt) },
       { label: 'Outcome', cell: ({ outcome }) => badge(outcome === 'delivered' ? 'good' : 'bad', outcome) },
       { label: 'Status', cell: ({ statusCode }) => (statusCode === null ? NONE : String(statusCode)), isNumeric: true },
       { label: 'Error', cell: ({ errorCode }) => code(errorCode) },
-      { label: 'Took', cell: ({ durationMs }) => html`${number(durationMs)} ms`, isNumeric: true },
+      { label: 'Duration', cell: ({ durationMs }) => html`${number(durationMs)} ms`, isNumeric: true },
       { label: 'Response', cell: ({ responseExcerpt, attempt }) => excerpt(responseExcerpt, attempt) },
     ],
     rows: log,
-    empty:
-      attempts === 0
-        ? 'None yet.'
-        : html`The log of ${number(attempts)} attempts is past its retention, or was not kept.`,
+    empty: attempts === 0 ? 'No attempt yet.' : html`The log of ${number(attempts)} attempts is no longer stored.`,
   });
 }
 
-/** The beginning of a response, as text where it is text. */
+/** The beginning of a response: text, or a hex dump of other bytes. */
 function excerpt(bytes: Buffer | null, attempt: number): Html {
   if (bytes === null) return NONE;
   if (bytes.length === 0) return html`<span class="muted">empty</span>`;
   const { responseBody, responseEncoding } = presentExcerpt(bytes);
   const text = responseEncoding === undefined ? responseBody : hexDump(bytes);
-  const kind = responseEncoding === undefined ? 'bytes' : 'bytes, no text';
+  const kind = responseEncoding === undefined ? 'bytes' : 'bytes, not text';
   return html`<details class="excerpt"><summary>${number(bytes.length)} ${kind}<span class="visually-hidden"> of the response to attempt ${attempt}</span></summary>
 <pre tabindex="0" aria-label="Response to attempt ${attempt}">${text}</pre></details>`;
 }

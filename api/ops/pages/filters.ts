@@ -11,7 +11,7 @@ export function textField(form: URLSearchParams, name: string): string | undefin
   return text || undefined;
 }
 
-/** A choice of these; undefined when nothing is chosen. @throws ApiError `invalid_request` */
+/** One of these values; undefined when the field is empty. @throws ApiError `invalid_request` */
 export function chosen<T extends string>(form: URLSearchParams, name: string, values: readonly T[]): T | undefined {
   const text = form.get(name) || undefined;
   if (text === undefined) return undefined;
@@ -22,7 +22,7 @@ export function chosen<T extends string>(form: URLSearchParams, name: string, va
 
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?(?:Z|[+-]\d{2}:\d{2})?$/;
 
-/** A moment, in UTC where it names no offset: browsers send local times without one. @throws ApiError `invalid_request` */
+/** A moment, in UTC unless it has an offset, because browsers send local times without an offset. @throws ApiError `invalid_request` */
 export function momentField(form: URLSearchParams, name: string): Date | undefined {
   const text = textField(form, name);
   if (text === undefined) return undefined;
@@ -34,12 +34,12 @@ export function momentField(form: URLSearchParams, name: string): Date | undefin
   return at;
 }
 
-/** A moment as a field of type `datetime-local` takes it: UTC, whole minutes. */
+/** A moment in the format of a `datetime-local` field: UTC, whole minutes. */
 export function fieldMoment(at: Date): string {
   return at.toISOString().slice(0, 16);
 }
 
-/** A choice that may be left open. */
+/** The options of an optional choice. */
 export function anyOf(values: readonly string[], label = 'any'): readonly (readonly [string, string])[] {
   return [['', label], ...values.map((value) => [value, value] as const)];
 }

@@ -1,4 +1,5 @@
 import { SCOPES } from '../../../src/domain/values/api-key.ts';
+import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { ApiKeyRequest } from '../../../src/store/accounts/accounts.ts';
 import type { AccountQuotas } from '../../../src/store/accounts/quotas.ts';
@@ -7,16 +8,15 @@ import { type ErrorDetail, invalidRequest } from '../../errors.ts';
 const MAX_NAME_LENGTH = 100;
 /** The maximum of a Postgres integer column. */
 export const MAX_LIMIT = 2_147_483_647;
-const DAY_MS = 86_400_000;
 
-/** The form of a new key. @throws ApiError `invalid_request` with everything that is wrong. */
+/** The form of a new key. @throws ApiError `invalid_request` that lists all faults. */
 export function readKeyForm(form: URLSearchParams, nowMs: number): ApiKeyRequest {
   const problems: ErrorDetail[] = [];
   const accountName = readName(form, 'account', problems);
   const name = readName(form, 'name', problems);
-  const asked = form.getAll('scopes');
-  const scopes = SCOPES.filter((scope) => asked.includes(scope));
-  if (scopes.length === 0) problems.push({ path: 'scopes', message: 'a key needs at least one' });
+  const selected = form.getAll('scopes');
+  const scopes = SCOPES.filter((scope) => selected.includes(scope));
+  if (scopes.length === 0) problems.push({ path: 'scopes', message: 'a key needs at least one scope' });
   const expiresAt = readDay(form, nowMs, problems);
   if (problems.length > 0) throw invalidRequest(problems);
   return { accountName, name, scopes, ...(expiresAt && { expiresAt }) };
@@ -28,7 +28,7 @@ function readName(form: URLSearchParams, path: string, problems: ErrorDetail[]):
   else if (text.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(text) || !isStorableText(text)) {
     problems.push({
       path,
-      message: `must have at most ${MAX_NAME_LENGTH} characters, none of them control characters`,
+      message: `must have at most ${MAX_NAME_LENGTH} characters and no control characters`,
     });
   }
   return text;
@@ -41,12 +41,12 @@ function readDay(form: URLSearchParams, nowMs: number, problems: ErrorDetail[]):
   const startMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   const isDay = !Number.isNaN(startMs) && new Date(startMs).toISOString().startsWith(text);
   const end = new Date(startMs + DAY_MS);
-  if (!isDay) problems.push({ path: 'expires', message: 'must be a day, as 2027-01-31' });
+  if (!isDay) problems.push({ path: 'expires', message: 'must be a day such as 2027-01-31' });
   else if (end.getTime() <= nowMs) problems.push({ path: 'expires', message: 'must not be in the past' });
   return end;
 }
 
-/** The limits of an account, as their form names them. */
+/** The limits of an account, with the labels of their form. */
 export const LIMIT_FIELDS = {
   webhooks: 'Webhooks',
   alerts: 'Active alerts',
@@ -55,7 +55,7 @@ export const LIMIT_FIELDS = {
   coldReadsPerMinute: 'Cold reads per minute',
 } as const satisfies Readonly<Record<keyof AccountQuotas, string>>;
 
-/** The form of an account's limits: an empty field is the default. @throws ApiError `invalid_request` */
+/** The form of an account's limits. An empty field means the default. @throws ApiError `invalid_request` */
 export function readLimitsForm(form: URLSearchParams): AccountQuotas {
   const problems: ErrorDetail[] = [];
   const read = (path: keyof AccountQuotas): number | null => {

@@ -17,7 +17,7 @@ export function accountPath(id: bigint): string {
   return `/ops/accounts/${id}`;
 }
 
-/** API keys of every account: look, make, revoke. The keys themselves are shown once and kept nowhere. */
+/** /ops/keys: lists, creates and revokes the API keys of all accounts. A key is shown once and not stored. */
 export function keyPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'>): void {
   router.page({
     path: PATH,
@@ -34,7 +34,7 @@ export function keyPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'
         { isRevokedShown, ...(account !== undefined && { account }) },
         { limit: KEYS_PER_PAGE, ...(cursor !== null && { after: { createdMicros, id } }) },
       );
-      const body = html`<p class="lead">Who may call the API, and with what. <a href="/ops/accounts">Accounts and their limits</a></p>
+      const body = html`<p class="lead">The API keys of all accounts. <a href="/ops/accounts">Accounts and their limits</a></p>
 ${createForm(request, account)}
 ${filters(account, isRevokedShown)}
 ${keyTable(request, keys)}
@@ -52,13 +52,13 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
       const wanted = readKeyForm(form, nowMs);
       const made = await insertApiKey(tx, wanted);
       return {
-        result: `Made key ${made.id}, “${wanted.name}”.`,
+        result: `Created key ${made.id}, “${wanted.name}”.`,
         page: {
-          title: 'A new key',
-          body: html`<p class="lead">For <a href="${accountPath(made.accountId)}">${wanted.accountName}</a>, named “${wanted.name}”.</p>
-<div class="card"><h3>Copy it now: it is not shown again</h3><code class="secret" tabindex="0">${made.key}</code>
-<p class="hint">Only a hash of it is kept. Whoever lost it needs another one.</p></div>
-<p class="under"><a class="button" href="${PATH}">I have it</a></p>`,
+          title: 'New key',
+          body: html`<p class="lead">Account: <a href="${accountPath(made.accountId)}">${wanted.accountName}</a>. Name: “${wanted.name}”.</p>
+<div class="card"><h3>Copy the key now. It is shown only once.</h3><code class="secret" tabindex="0">${made.key}</code>
+<p class="hint">oddswire stores only a hash of the key. If you lose the key, create another one.</p></div>
+<p class="under"><a class="button" href="${PATH}">Done</a></p>`,
         },
       };
     },
@@ -71,8 +71,8 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
     target: ({ params }) => `key ${params['id']}`,
     async inTransaction(tx, { params }) {
       const id = params['id'] ?? '';
-      if (!(await revokeApiKey(tx, id))) throw new ApiError('not_found', 'there is no key of this id');
-      return { result: `Revoked key ${id}: no request with it is answered any more within a second.`, to: PATH };
+      if (!(await revokeApiKey(tx, id))) throw new ApiError('not_found', 'no key has this id');
+      return { result: `Revoked key ${id}. All processes reject it within a second.`, to: PATH };
     },
   });
 
@@ -87,7 +87,7 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
         ACCOUNTS_PER_PAGE,
         after === undefined ? undefined : BigInt(after),
       );
-      const body = html`<p class="lead">Keys, webhooks, alerts and wallets belong to an account; so do limits. An account is made with its first <a href="${PATH}">key</a>.</p>
+      const body = html`<p class="lead">Keys, webhooks, alerts, wallets and limits belong to an account. The first <a href="${PATH}">key</a> creates the account.</p>
 ${accountTable(accounts)}
 ${pager('/ops/accounts', query, next === undefined ? undefined : deps.cursors.encode('/ops/accounts', [String(next)]))}`;
       return { title: 'Accounts', body };
@@ -118,38 +118,38 @@ export function keyTable(request: OpsRequest, keys: readonly OpsKey[]): Html {
             label: 'Revoke',
             of: `key ${id}`,
             isDangerous: true,
-            confirm: `Nothing that uses “${name}” of ${account} will be answered any more. This cannot be undone.`,
+            confirm: `The API will reject all requests with the key “${name}” of ${account}. This cannot be undone.`,
           }),
       },
     ],
     rows: keys,
-    empty: 'No key is like that.',
+    empty: 'No key matches these filters.',
   });
 }
 
 function scopesOf(scopes: readonly string[]): Html {
   const isEvery = SCOPES.every((scope) => scopes.includes(scope));
-  return isEvery ? html`every` : html`<span class="long">${scopes.join(', ')}</span>`;
+  return isEvery ? html`all` : html`<span class="long">${scopes.join(', ')}</span>`;
 }
 
 function keyState({ revokedAt, expiresAt }: OpsKey, nowMs: number): Html {
   if (revokedAt !== null) return html`${badge('idle', 'revoked')} <span class="muted">${ago(revokedAt, nowMs)}</span>`;
   if (expiresAt !== null && expiresAt.getTime() <= nowMs) return badge('idle', 'expired');
-  return badge('good', 'live');
+  return badge('good', 'active');
 }
 
 function createForm(request: OpsRequest, account: string | undefined): Html {
   const form = actionForm(
     request,
     PATH,
-    html`${field({ label: 'Account', name: 'account', isRequired: true, hint: 'Made if there is none of this name.', ...(account !== undefined && { value: account }) })}
-${field({ label: 'Name of the key', name: 'name', isRequired: true, hint: 'Who or what will use it.' })}
+    html`${field({ label: 'Account', name: 'account', isRequired: true, hint: 'Created if the name is new.', ...(account !== undefined && { value: account }) })}
+${field({ label: 'Name of the key', name: 'name', isRequired: true, hint: 'For example the program that uses the key.' })}
 <fieldset><legend>Scopes</legend>${SCOPES.map(
       (scope) =>
         html`<label class="check"><input type="checkbox" name="scopes" value="${scope}" checked>${scope}</label>`,
     )}</fieldset>
-${field({ label: 'Expires', name: 'expires', type: 'date', hint: 'At the end of this day, UTC. Empty: never.' })}
-<button type="submit" class="primary">Make the key</button>`,
+${field({ label: 'Expires', name: 'expires', type: 'date', hint: 'End of this day, UTC. Leave empty for no expiry.' })}
+<button type="submit" class="primary">Create key</button>`,
   );
   if (request.operator.role !== 'operator') return html``;
   return html`<details class="fold"><summary class="button">New key</summary><div class="card">${form}</div></details>`;
@@ -158,7 +158,7 @@ ${field({ label: 'Expires', name: 'expires', type: 'date', hint: 'At the end of 
 function filters(account: string | undefined, isRevokedShown: boolean): Html {
   return html`<form method="get" action="${PATH}" class="filters">
 <div class="field"><label for="filter-account">Account</label><input id="filter-account" name="account" type="search" autocomplete="off" value="${account ?? ''}"></div>
-<label class="check"><input type="checkbox" name="revoked" value="1"${isRevokedShown && html` checked`}>Revoked ones too</label>
+<label class="check"><input type="checkbox" name="revoked" value="1"${isRevokedShown && html` checked`}>Show revoked keys</label>
 <button type="submit">Show</button></form>`;
 }
 
@@ -168,8 +168,8 @@ function accountTable(accounts: readonly OpsAccount[]): Html {
     caption: 'Accounts, oldest first',
     columns: [
       { label: 'Account', cell: ({ id, name }) => html`<a class="long" href="${accountPath(id)}">${name}</a>` },
-      { label: 'Since', cell: ({ createdAt }) => time(createdAt) },
-      { label: 'Live keys', cell: ({ liveKeys }) => (liveKeys === 0 ? NONE : number(liveKeys)), isNumeric: true },
+      { label: 'Created', cell: ({ createdAt }) => time(createdAt) },
+      { label: 'Active keys', cell: ({ liveKeys }) => (liveKeys === 0 ? NONE : number(liveKeys)), isNumeric: true },
       { label: 'Webhooks', cell: ({ webhooks }) => limit(webhooks), isNumeric: true },
       { label: 'Alerts', cell: ({ alerts }) => limit(alerts), isNumeric: true },
       { label: 'Wallets', cell: ({ wallets }) => limit(wallets), isNumeric: true },
@@ -177,6 +177,6 @@ function accountTable(accounts: readonly OpsAccount[]): Html {
       { label: 'Cold reads / min', cell: ({ coldReadsPerMinute }) => limit(coldReadsPerMinute), isNumeric: true },
     ],
     rows: accounts,
-    empty: 'No account yet: the first key makes one.',
+    empty: 'No account exists yet. The first key creates one.',
   });
 }

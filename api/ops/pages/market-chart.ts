@@ -16,12 +16,12 @@ export interface MarketView {
   interval: Interval;
 }
 
-/** The page of a market, at the chart of this outcome. */
+/** The address of a market page with this outcome and interval, at the chart. */
 export function viewPath(market: StoredMarket, outcomeId: string, interval: Interval): string {
   return `${marketPath(market)}?${new URLSearchParams({ outcome: outcomeId, interval }).toString()}#chart`;
 }
 
-/** The candles of an outcome: a chart drawn by a script, and a table for readers without scripts or with a screen reader. */
+/** The candles of an outcome: a chart drawn by a script, and a table for screen readers and browsers without scripts. */
 export function chart(
   { market, state, interval }: MarketView,
   outcome: OpsOutcome,
@@ -45,10 +45,10 @@ ${
 }</div>
 ${
   last === undefined
-    ? html`<p class="empty">No trade has made a candle of this interval yet.</p>`
-    : html`<div class="card"><div class="chart" id="candle-chart" role="img" data-source="${source}" aria-label="Candles of ${outcome.label}, ${interval} each, the last one closed at ${last.close}. The table below holds the same."></div>
+    ? html`<p class="empty">No candle of this interval exists yet.</p>`
+    : html`<div class="card"><div class="chart" id="candle-chart" role="img" data-source="${source}" aria-label="Candles of ${outcome.label}, ${interval} each, the last one closed at ${last.close}. The table below holds the same candles."></div>
 <p class="hint" id="candle-status" role="status"></p>
-<noscript><p class="hint">The chart is drawn by a script. The table holds the same candles.</p></noscript></div>`
+<noscript><p class="hint">The chart needs scripts. The table holds the same candles.</p></noscript></div>`
 }
 ${candles.length > 0 && candleTable(candles, nowMs)}</section>`;
 }
@@ -68,6 +68,6 @@ function candleTable(candles: readonly StoredCandle[], nowMs: number): Html {
       { label: 'Trades', cell: ({ trades }) => number(trades), isNumeric: true },
     ],
     rows,
-    empty: 'None.',
+    empty: 'No candle is stored.',
   })}</details>`;
 }

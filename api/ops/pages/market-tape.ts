@@ -9,7 +9,7 @@ export function tradeTable(trades: readonly StoredTrade[], outcomes: readonly Op
   return table<StoredTrade>({
     caption: 'Trades, newest first',
     columns: [
-      { label: 'When', cell: ({ at }) => ago(at, nowMs) },
+      { label: 'Time', cell: ({ at }) => ago(at, nowMs) },
       { label: 'Outcome', cell: ({ tokenId }) => longText(labels.get(tokenId)) },
       {
         label: 'Side',
@@ -24,20 +24,20 @@ export function tradeTable(trades: readonly StoredTrade[], outcomes: readonly Op
   });
 }
 
-/** The observations that alerts were compared with, newest first. */
+/** The price observations of the alert evaluation, newest first. */
 export function observationTable(observations: readonly StoredObservation[]): Html {
   return table<StoredObservation>({
     caption: 'Observed prices, newest first',
     columns: [
       { label: 'Received (UTC)', cell: ({ receivedAt }) => time(receivedAt) },
       {
-        label: 'Late by',
+        label: 'Delay',
         cell: ({ receivedAt, venueAt }) => html`${((receivedAt.getTime() - venueAt.getTime()) / 1000).toFixed(1)} s`,
         isNumeric: true,
       },
       { label: 'Price', cell: ({ price }) => decimalText(price), isNumeric: true },
     ],
     rows: observations,
-    empty: 'None within seven days.',
+    empty: 'No observation within seven days.',
   });
 }

@@ -62,10 +62,11 @@ async function viewOf({ db }: MarketDeps, { params, query }: OpsRequest): Promis
   const interval = chosen(query, 'interval', INTERVALS) ?? DEFAULT_INTERVAL;
   const market = await findMarket(db, [params['venue'] ?? ''], params['market_id'] ?? '');
   const state = market && (await readOpsMarket(db, market.pk));
-  if (!market || !state) throw new ApiError('market_not_found', 'there is no such market');
-  const asked = textField(query, 'outcome');
-  const outcome = asked === undefined ? state.outcomes[0] : state.outcomes.find(({ outcomeId }) => outcomeId === asked);
-  if (asked !== undefined && !outcome) throw invalidRequest([{ path: 'outcome', message: 'is none of this market' }]);
+  if (!market || !state) throw new ApiError('market_not_found', 'the market does not exist');
+  const wanted = textField(query, 'outcome');
+  const outcome = wanted === undefined ? state.outcomes[0] : state.outcomes.find((each) => each.outcomeId === wanted);
+  if (wanted !== undefined && !outcome)
+    throw invalidRequest([{ path: 'outcome', message: 'must be an outcome of this market' }]);
   return { market, state, outcome, interval };
 }
 
@@ -82,7 +83,7 @@ async function marketBody(deps: MarketDeps, view: MarketView, nowMs: number): Pr
     readTrades(deps.db, { tokenIds, range: {}, direction: 'desc', limit: SHOWN_TRADES }),
     outcome ? readObservations(deps.db, outcome.tokenId, SHOWN_OBSERVATIONS) : [],
   ]);
-  return html`<p class="state">${marketState(market.status)}${state.goneAt !== null && badge('bad', 'gone from the venue')}${
+  return html`<p class="state">${marketState(market.status)}${state.goneAt !== null && badge('bad', 'removed by the venue')}${
     state.goneAt === null && state.missingSince !== null && badge('warn', 'missing from the listing')
   }</p>
 ${marketFacts(view, nowMs)}
@@ -117,27 +118,27 @@ function marketFacts({ market, state }: MarketView, nowMs: number): Html {
     ['Opened', time(market.openAt ?? market.createdAt)],
     ['Closes', time(market.closeAt)],
     ['Resolved', time(market.resolvedAt)],
-    ['Won by', winner ? winner.label : code(market.winningOutcomeId)],
-    ['Last listed', ago(state.seenAt, nowMs)],
+    ['Winning outcome', winner ? winner.label : code(market.winningOutcomeId)],
+    ['Last seen in listing', ago(state.seenAt, nowMs)],
     [
-      'Changed',
-      html`${ago(market.updatedAt, nowMs)} <span class="muted">(${number(state.versions)} versions before)</span>`,
+      'Last changed',
+      html`${ago(market.updatedAt, nowMs)} <span class="muted">(${number(state.versions)} earlier versions)</span>`,
     ],
     [
-      'Older trades',
+      'Backfill',
       history === null
-        ? html`<span class="muted">not asked for</span>`
+        ? html`<span class="muted">not requested</span>`
         : html`${history.status}, ${number(history.trades)} stored${history.lastError !== null && html`: ${longText(history.lastError)}`}`,
     ],
-    ['Alerts', html`<a href="/ops/alerts?market=${encodeURIComponent(market.marketId)}">on this market</a>`],
+    ['Alerts', html`<a href="/ops/alerts?market=${encodeURIComponent(market.marketId)}">of this market</a>`],
     ...(isWebAddress(market.url)
-      ? [['At the venue', html`<a href="${market.url}" rel="noreferrer noopener">its page</a>`] as const]
+      ? [['Venue page', html`<a href="${market.url}" rel="noreferrer noopener">open</a>`] as const]
       : []),
   ])}
 ${market.description !== '' && html`<details><summary>Description</summary><p class="long prose">${market.description}</p></details>`}`;
 }
 
-/** A venue's text goes into a link only when it is one: never `javascript:`. */
+/** Only http and https addresses of a venue become links, never `javascript:`. */
 function isWebAddress(url: string | null): url is string {
   return url !== null && URL.canParse(url) && ['https:', 'http:'].includes(new URL(url).protocol);
 }
@@ -155,8 +156,8 @@ function outcomeTable({ market, state, outcome, interval }: MarketView, nowMs: n
       { label: 'Bid', cell: ({ bid }) => decimalText(bid), isNumeric: true },
       { label: 'Ask', cell: ({ ask }) => decimalText(ask), isNumeric: true },
       { label: 'Received', cell: ({ receivedAt }) => ago(receivedAt, nowMs) },
-      { label: 'Venue’s time', cell: ({ asOf }) => ago(asOf, nowMs) },
-      { label: 'Pays', cell: ({ payout }) => decimalText(payout), isNumeric: true },
+      { label: 'Venue time', cell: ({ asOf }) => ago(asOf, nowMs) },
+      { label: 'Payout', cell: ({ payout }) => decimalText(payout), isNumeric: true },
       {
         label: 'Active alerts',
         cell: ({ activeAlerts, outcomeId }) =>
@@ -167,6 +168,6 @@ function outcomeTable({ market, state, outcome, interval }: MarketView, nowMs: n
       },
     ],
     rows: state.outcomes,
-    empty: 'No outcome is known.',
+    empty: 'No outcome is stored.',
   });
 }

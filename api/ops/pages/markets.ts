@@ -12,7 +12,7 @@ import { decimalText, marketPath } from './shown-values.ts';
 
 export const MARKETS_PATH = '/ops/markets';
 const PAGE_SIZE = 50;
-/** The limit of the API's search. */
+/** The limit of the search in the API. */
 const MAX_SEARCH_LENGTH = 200;
 const MARKET_TONES: Readonly<Record<MarketStatus, Tone>> = {
   created: 'idle',
@@ -31,7 +31,7 @@ interface Found {
   next?: readonly string[];
 }
 
-/** /ops/markets: the search of the API, and without words the newest markets. */
+/** /ops/markets: the search of the API. Without words it lists the newest markets. */
 export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
   const venues: string[] = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
 
@@ -58,7 +58,7 @@ ${choice({ label: 'Venue', name: 'venue', value: venue ?? '', options: anyOf(ven
 ${choice({ label: 'Status', name: 'status', value: status ?? '', options: anyOf(MARKET_STATUSES) })}
 ${field({ label: 'Category', name: 'category', value: category ?? '' })}`,
       )}
-${found.isSimilar && html`<p class="hint">No market has these words. These titles have words much like them.</p>`}
+${found.isSimilar && html`<p class="hint">No market contains these words. The table lists markets with similar titles.</p>`}
 ${marketTable(found.markets, nowMs)}
 ${pager(MARKETS_PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, found.next))}`;
       return { title: 'Markets', body };
@@ -98,11 +98,11 @@ function marketTable(markets: readonly StoredMarket[], nowMs: number): Html {
       { label: 'Changed', cell: ({ updatedAt }) => ago(updatedAt, nowMs) },
     ],
     rows: markets,
-    empty: 'No market is like that.',
+    empty: 'No market matches these filters.',
   });
 }
 
-/** The title, with the label where siblings may have the same title. */
+/** The title, with the label that distinguishes markets of the same event. */
 export function marketName({ marketId, title, siblingLabel }: StoredMarket): string {
   return [title || marketId, siblingLabel].filter(Boolean).join(' · ');
 }

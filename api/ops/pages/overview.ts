@@ -26,12 +26,12 @@ import { shownUrl } from './shown-values.ts';
 
 const PATH = '/ops';
 const FRAGMENTS_PATH = '/ops/overview.json';
-/** However many look, and however often. */
+/** Bounds the queries, independent of the number of open pages. */
 const FRESH_MS = 2_000;
 const MAX_FAILING = 10;
-/** An attempt that waits longer than this for a deliverer shows that none is there, or too few. */
+/** An attempt that is overdue for longer means that too few deliverers run. */
 const OVERDUE_MS = 60_000;
-/** A mark waits a second or so; this long only when its stage stands still. */
+/** A mark usually waits about a second. An older mark means a stalled stage. */
 const STALLED_MS = 120_000;
 const PROCESSES = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'] as const;
 
@@ -48,7 +48,7 @@ interface Overview {
   failing: readonly FailingEndpoint[];
 }
 
-/** How the service fares at this moment; it refreshes itself where scripts run. */
+/** /ops: the current state of the service. A script refreshes it. */
 export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
   const read = briefly(FRESH_MS, () => readOverview(deps));
 
@@ -63,7 +63,7 @@ export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
 <h2>Ingest</h2><div data-fragment="ingest">${shown.ingest}</div>
 <h2>Deliveries</h2><div data-fragment="deliveries">${shown.deliveries}</div>
 <h2>Failing endpoints</h2><div data-fragment="failing">${shown.failing}</div>
-<h2>Work waiting between stages</h2><div data-fragment="stages">${shown.stages}</div>
+<h2>Stage backlog</h2><div data-fragment="stages">${shown.stages}</div>
 <h2>Processes</h2><div data-fragment="processes">${shown.processes}</div>
 </div>`;
       return { title: 'Overview', body, scripts: ['refresh.js'] };
@@ -127,13 +127,13 @@ function throughput(rates: Throughput): Html {
     const latest = values.at(-1) ?? known.at(-1);
     const highest = known.length === 0 ? null : Math.max(...known);
     const words = `${label} per minute over the last hour: ${
-      latest === undefined ? 'not known yet' : `${perMinute(latest)} lately, ${perMinute(highest ?? 0)} at most`
+      latest === undefined ? 'no samples yet' : `${perMinute(latest)} now, peak ${perMinute(highest ?? 0)}`
     }`;
     return html`<div class="card"><h3>${label}</h3>
 <span class="figure">${latest === undefined ? NONE : perMinute(latest)} <small>per minute</small></span>
 ${bars(values, words)}
 <div class="axis" aria-hidden="true"><span>−${THROUGHPUT_MINUTES} min</span><span>${
-      highest === null ? 'no samples yet' : `at most ${perMinute(highest)}`
+      highest === null ? 'no samples yet' : `peak ${perMinute(highest)}`
     }</span><span>now</span></div></div>`;
   })}</div>`;
 }
@@ -143,14 +143,14 @@ function perMinute(rate: number): string {
 }
 
 function ingest(polls: readonly PollAge[], venues: readonly EnabledVenue[]): Html {
-  if (venues.length === 0) return emptyState('No venue is enabled: VENUES says which run.');
+  if (venues.length === 0) return emptyState('No venue is enabled. Set VENUES to enable venues.');
   return html`<div class="grid small">${venues.map(({ venue, title, pollMs }) => {
     const scheduled = polls.filter((poll) => poll.venue === venue && isScheduledPoll(poll.kind, pollMs));
     const stalest = scheduled.reduce<PollAge | undefined>(
       (worst, poll) => (isStaler(poll, worst) ? poll : worst),
       undefined,
     );
-    const ailing = scheduled.filter((poll) => !isHealthy(poll, pollMs));
+    const unhealthy = scheduled.filter((poll) => !isHealthy(poll, pollMs));
     const lag = stalest?.sinceSuccessSeconds ?? null;
     return html`<div class="card"><h3><a href="/ops/venues/${encodeURIComponent(venue)}">${title}</a></h3>
 <span class="figure">${lag === null ? NONE : duration(lag * 1000)} <small>${
@@ -158,14 +158,14 @@ function ingest(polls: readonly PollAge[], venues: readonly EnabledVenue[]): Htm
         ? 'never polled'
         : lag === null
           ? `${stalest.kind}: no success yet`
-          : `since ${stalest.kind}`
+          : `since the last success of ${stalest.kind}`
     }</small></span>
 <p class="under">${
       scheduled.length === 0
         ? badge('idle', 'not polled yet')
-        : ailing.length === 0
+        : unhealthy.length === 0
           ? badge('good', 'healthy')
-          : html`${badge('bad', 'ailing')} <span class="muted">${ailing.map(({ kind }) => kind).join(', ')}</span>`
+          : html`${badge('bad', 'unhealthy')} <span class="muted">${unhealthy.map(({ kind }) => kind).join(', ')}</span>`
     }</p></div>`;
   })}</div>`;
 }
@@ -183,24 +183,24 @@ function isHealthy({ kind, failuresInARow, sinceSuccessSeconds }: PollAge, pollM
 function deliveries({ due, inFlight, oldestOverdueMs }: DeliveryLoad): Html {
   const isLate = oldestOverdueMs !== null && oldestOverdueMs > OVERDUE_MS;
   return html`<div class="grid small">
-<div class="card"><h3>Due or under way</h3><span class="figure">${
+<div class="card"><h3>Due or in flight</h3><span class="figure">${
     due > MAX_COUNTED_DUE ? html`${number(MAX_COUNTED_DUE)}+` : number(due)
   }</span><p class="under muted">attempts</p></div>
-<div class="card"><h3>In flight</h3><span class="figure">${number(inFlight)}</span><p class="under muted">held by a deliverer</p></div>
+<div class="card"><h3>In flight</h3><span class="figure">${number(inFlight)}</span><p class="under muted">claimed by a deliverer</p></div>
 <div class="card"><h3>Oldest overdue</h3><span class="figure">${
     oldestOverdueMs === null ? NONE : duration(oldestOverdueMs)
   }</span><p class="under">${
     oldestOverdueMs === null
-      ? badge('good', 'nothing waits')
+      ? badge('good', 'no backlog')
       : isLate
-        ? html`${badge('bad', 'late')} <span class="muted">is a deliverer running?</span>`
-        : badge('good', 'in time')
+        ? html`${badge('bad', 'late')} <span class="muted">Does a deliverer run?</span>`
+        : badge('good', 'on time')
   }</p></div></div>`;
 }
 
 function failing(endpoints: readonly FailingEndpoint[], nowMs: number): Html {
   return table<FailingEndpoint>({
-    caption: `Endpoints without a success since their first failure, at most ${MAX_FAILING}`,
+    caption: `Failing endpoints, at most ${MAX_FAILING}`,
     columns: [
       {
         label: 'Endpoint',
@@ -209,44 +209,44 @@ function failing(endpoints: readonly FailingEndpoint[], nowMs: number): Html {
       },
       { label: 'Account', cell: ({ account }) => longText(account) },
       { label: 'Failing since', cell: ({ failingSince }) => ago(failingSince, nowMs) },
-      { label: 'Gave up', cell: ({ exhausted }) => number(exhausted), isNumeric: true },
+      { label: 'Exhausted', cell: ({ exhausted }) => number(exhausted), isNumeric: true },
       { label: 'State', cell: ({ status }) => badge(status === 'paused' ? 'idle' : 'warn', status) },
       {
-        label: 'Last reason',
+        label: 'Last error',
         cell: ({ lastError, lastStatusCode }) =>
           html`${lastStatusCode !== null && html`<span class="num">${lastStatusCode}</span> `}${longText(lastError)}`,
       },
     ],
     rows: endpoints,
-    empty: 'Every endpoint took its last delivery.',
+    empty: 'No endpoint is failing.',
   });
 }
 
-const STAGE_WORDS: Readonly<Record<string, string>> = {
+const STAGE_NAME: Readonly<Record<string, string>> = {
   'fold-candles': 'Candles from trades',
-  'sample-snapshots': 'Snapshots of prices',
-  'evaluate-alerts': 'Alerts against prices',
+  'sample-snapshots': 'Price snapshots',
+  'evaluate-alerts': 'Alert evaluation',
 };
 
 function stages(backlogs: readonly StageBacklog[]): Html {
   return table<StageBacklog>({
-    caption: 'Marks that wait for each stage',
+    caption: 'Pending marks of each stage',
     columns: [
-      { label: 'Stage', cell: ({ stage }) => html`${STAGE_WORDS[stage] ?? stage} <code class="muted">${stage}</code>` },
-      { label: 'Waiting', cell: ({ waiting }) => number(waiting), isNumeric: true },
+      { label: 'Stage', cell: ({ stage }) => html`${STAGE_NAME[stage] ?? stage} <code class="muted">${stage}</code>` },
+      { label: 'Pending', cell: ({ waiting }) => number(waiting), isNumeric: true },
       {
         label: 'Oldest',
-        cell: ({ oldestMs }) => (oldestMs === null ? NONE : oldestMs < 60_000 ? 'under a minute' : duration(oldestMs)),
+        cell: ({ oldestMs }) => (oldestMs === null ? NONE : oldestMs < 60_000 ? 'less than 1 min' : duration(oldestMs)),
       },
-      { label: 'Parked', cell: ({ parked }) => number(parked), isNumeric: true },
+      { label: 'Dead-lettered', cell: ({ parked }) => number(parked), isNumeric: true },
       { label: 'State', cell: stageState },
     ],
     rows: backlogs,
-    empty: 'There are no stages.',
+    empty: 'No stage exists.',
   });
 }
 
-/** The passes over stored candles after an upgrade, until they are finished. */
+/** The unfinished passes over stored candles after an upgrade. */
 function refolds(passes: readonly RefoldProgress[]): Html {
   const open = passes.filter(({ isFinished }) => !isFinished);
   return html`${open.map(
@@ -258,19 +258,19 @@ function refolds(passes: readonly RefoldProgress[]): Html {
 }
 
 function stageState({ stage, oldestMs, parked }: StageBacklog): Html {
-  // Snapshots are taken when their minute is over.
-  const patienceMs = STALLED_MS + (stage === 'sample-snapshots' ? 60_000 : 0);
-  if (oldestMs !== null && oldestMs > patienceMs) return badge('bad', 'not keeping up');
-  return parked > 0 ? badge('warn', 'some parked') : badge('good', 'keeping up');
+  // A snapshot is due only at the end of its minute.
+  const limitMs = STALLED_MS + (stage === 'sample-snapshots' ? 60_000 : 0);
+  if (oldestMs !== null && oldestMs > limitMs) return badge('bad', 'stalled');
+  return parked > 0 ? badge('warn', 'dead letters') : badge('good', 'on time');
 }
 
 function processes(connections: ReadonlyMap<string, number>): Html {
-  return html`<ul class="badges" aria-label="Processes by their database connections">${PROCESSES.map((name) => {
+  return html`<ul class="badges" aria-label="Database connections of the processes">${PROCESSES.map((name) => {
     const count = connections.get(name);
     return html`<li>${
       count === undefined
         ? badge('warn', `${name}: no connection`)
         : badge('good', `${name}: ${count} ${count === 1 ? 'connection' : 'connections'}`)
     }</li>`;
-  })}</ul><p class="hint">Which kinds of process the database sees. One that waits for work may show few connections.</p>`;
+  })}</ul><p class="hint">The database connections of each kind of process. An idle process may have few connections.</p>`;
 }

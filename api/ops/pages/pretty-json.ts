@@ -1,11 +1,11 @@
 const INDENT = '  ';
 
-/** Characters that change the direction of writing: unescaped, the displayed text would differ from the stored text. */
-const TURNS_DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** Characters that change the writing direction. Unescaped, the displayed text would differ from the stored text. */
+const DIRECTION_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /**
- * JSON text with a line for each field, every digit as it was: nothing is parsed, only white space between the tokens changes,
- * and characters that change the direction of writing are escaped. Text that is not JSON keeps its characters in order.
+ * JSON text with one line per field and unchanged digits. It does not parse values: it changes only white space between tokens and
+ * escapes characters that change the writing direction. Text that is not JSON keeps its characters in order.
  */
 export function prettyJson(text: string): string {
   let out = '';
@@ -17,13 +17,13 @@ export function prettyJson(text: string): string {
       out += token + newLine();
     } else if (token === '}' || token === ']') {
       depth = Math.max(0, depth - 1);
-      // Nothing between the two: an empty object or list stays on its line.
+      // An empty object or list stays on its line.
       out = /[{[]\s*$/.test(out) ? out.trimEnd() + token : out + newLine() + token;
     } else if (token === ',') out += token + newLine();
     else if (token === ':') out += ': ';
     else out += token;
   }
-  return out.replace(TURNS_DIRECTION, (turn) => `\\u${turn.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return out.replace(DIRECTION_CONTROLS, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const BYTES_PER_LINE = 16;

@@ -1,10 +1,10 @@
 import { code, type Html, html, NONE, type Tone } from '../html.ts';
 
-/** Digits behind the point that a list shows, not counting leading zeros. The title attribute holds the full value. */
+/** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */
 const SHOWN_FRACTION = 6;
 const SHOWN_BEHIND_ZEROS = 3;
 
-/** `numeric` text: exact when it is short, else cut, with every digit in the title. Whole parts in groups of three. */
+/** `numeric` text: exact if short, otherwise truncated, with every digit in the title. The whole part is in groups of three. */
 export function decimalText(text: string | null | undefined): Html {
   if (text === null || text === undefined) return NONE;
   const [whole = '', fraction = ''] = text.split('.');
@@ -20,27 +20,27 @@ export function decimalText(text: string | null | undefined): Html {
 const ID_TAIL = 8;
 const MAX_PLAIN_ID = 18;
 
-/** An id in little room: its kind and its end; all of it in the title. */
+/** A short form of an id: its kind and its end. The title holds the full id. */
 export function shortId(id: string): Html {
   if (id.length <= MAX_PLAIN_ID) return code(id);
   const kind = /^[a-z]{1,8}_/.exec(id)?.[0] ?? id.slice(0, 6);
   return html`<code class="id" title="${id}">${kind}…${id.slice(-ID_TAIL)}</code>`;
 }
 
-/** From this length on a part of a path may be a secret, as chat services have them in their webhook addresses. */
+/** A longer path segment may be a secret: chat services put secrets into webhook addresses. */
 const MAX_PLAIN_PART = 16;
 
-/** An address without its possible secrets: no query, and long parts of the path cut. */
+/** An address without possible secrets: no query, and long path segments are truncated. */
 export function shownUrl(url: string): string {
-  if (!URL.canParse(url)) return 'unreadable address';
+  if (!URL.canParse(url)) return 'invalid address';
   const { host, pathname, search, protocol } = new URL(url);
   const parts = pathname.split('/').map((part) => (part.length > MAX_PLAIN_PART ? `${part.slice(0, 4)}…` : part));
   return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
 }
 
-/** Where an address leads, for lists. */
+/** The host of an address, for lists. */
 export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : 'unreadable address';
+  return URL.canParse(url) ? new URL(url).host : 'invalid address';
 }
 
 export const DELIVERY_TONES: Readonly<Record<string, Tone>> = {

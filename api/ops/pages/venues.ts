@@ -15,15 +15,15 @@ import { ago, badge, code, duration, type Html, html, longText, NONE, number, pa
 import type { OpsRouter } from '../ops-route.ts';
 
 const PATH = '/ops/venues';
-/** Counts of the whole catalog, and of everything that was rejected. */
+/** The lifetime of the counts, which scan the whole catalog and quarantine. */
 const COUNTS_FRESH_MS = 30_000;
 const SAMPLES_PER_PAGE = 10;
-/** How the client of a venue words it when its breaker lets nothing through (src/venues/http.ts). */
+/** The error of a venue client while its breaker is open (src/venues/http.ts). */
 const BREAKER_OPEN = /circuit breaker is open/;
 
 type VenueDeps = Pick<ApiDeps, 'db' | 'venues' | 'cursors'>;
 
-/** The state of each venue's polls, and their rejected records. */
+/** /ops/venues: the state of the polls of each venue, and their rejected records. */
 export function venuePages(router: OpsRouter, deps: VenueDeps): void {
   const names = deps.venues.map(({ venue }) => venue);
   const marketCounts = briefly(COUNTS_FRESH_MS, () => countMarketsByStatus(deps.db, names));
@@ -34,14 +34,14 @@ export function venuePages(router: OpsRouter, deps: VenueDeps): void {
     section: 'venues',
     async load({ nowMs }) {
       const [polls, counts, rejected] = await Promise.all([readPolls(deps.db, names), marketCounts(), rejections()]);
-      const body = html`<p class="lead">Each venue is polled on its own queue, each kind at its own pace.</p>
+      const body = html`<p class="lead">Each venue has its own queue, and each kind of poll its own cadence.</p>
 ${deps.venues.map((profile) => {
   const { venue } = profile;
   const times = rejected.filter((each) => each.venue === venue).reduce((sum, each) => sum + each.times, 0);
   return html`<section aria-labelledby="venue-${venue}">
 <h2 id="venue-${venue}"><a href="${venuePath(venue)}">${profile.title}</a></h2>
 <p class="under">${number(marketsOf(counts, venue))} markets · ${
-    times === 0 ? 'nothing rejected' : html`<a href="${venuePath(venue)}#rejected">${number(times)} rejections</a>`
+    times === 0 ? 'no rejections' : html`<a href="${venuePath(venue)}#rejected">${number(times)} rejections</a>`
   }</p>
 ${pollTable(profile, polls, nowMs)}</section>`;
 })}${breakerNote()}`;
@@ -54,7 +54,7 @@ ${pollTable(profile, polls, nowMs)}</section>`;
     section: 'venues',
     async load({ params, query, nowMs }) {
       const profile = deps.venues.find(({ venue }) => venue === params['venue']);
-      if (!profile) throw new ApiError('venue_not_found', 'no venue of this name is enabled');
+      if (!profile) throw new ApiError('venue_not_found', 'no enabled venue has this name');
       const { venue } = profile;
       const kind = query.get('kind') ?? undefined;
       const reason = query.get('reason') ?? undefined;
@@ -70,17 +70,17 @@ ${pollTable(profile, polls, nowMs)}</section>`;
       ]);
       const next = samples.next && deps.cursors.encode(scope, fromCursor(samples.next));
       const offers = Object.entries(profile.capabilities).flatMap(([name, isOffered]) => (isOffered ? [name] : []));
-      const body = html`<p class="lead">Prices in ${profile.currency}. Offers ${offers.join(', ')}.</p>
+      const body = html`<p class="lead">Currency: ${profile.currency}. Capabilities: ${offers.join(', ')}.</p>
 ${pollTable(profile, polls, nowMs)}${breakerNote()}
 <h2>Markets</h2>${countTable(counts.filter((each) => each.venue === venue))}
 <h2 id="rejected">Rejected records</h2>
-<p class="lead">Records that did not pass the door. They are not stored; their neighbours are. Kept for 30 days.</p>
+<p class="lead">Invalid records, which the quarantine keeps for 30 days. oddswire stores the other records of the same page.</p>
 ${rejectionTable(
   rejected.filter((each) => each.venue === venue),
   nowMs,
 )}
 <h2>Newest samples${reason !== undefined && html` of <code>${reason}</code>`}</h2>
-${reason !== undefined && html`<p><a href="${venuePath(venue)}#rejected">Show every reason</a></p>`}
+${reason !== undefined && html`<p><a href="${venuePath(venue)}#rejected">Show all reasons</a></p>`}
 ${sampleList(samples.entries, nowMs)}${pager(venuePath(venue), query, next)}`;
       return { title: profile.title, body };
     },
@@ -104,13 +104,13 @@ function pollTable(profile: EnabledVenue, all: readonly OpsPoll[], nowMs: number
           isScheduledPoll(kind, pollMs) ? html`<span class="num">${duration(pollMs[kind])}</span>` : 'on demand',
       },
       { label: 'Last success', cell: ({ lastSuccessAt }) => ago(lastSuccessAt, nowMs) },
-      { label: 'Last try', cell: ({ lastAttemptAt }) => ago(lastAttemptAt, nowMs) },
-      { label: 'Next try', cell: (poll) => nextTry(poll, pollMs, nowMs) },
+      { label: 'Last attempt', cell: ({ lastAttemptAt }) => ago(lastAttemptAt, nowMs) },
+      { label: 'Next attempt', cell: (poll) => nextPoll(poll, pollMs, nowMs) },
       { label: 'Failures in a row', cell: ({ consecutiveFailures }) => number(consecutiveFailures), isNumeric: true },
-      { label: 'Last reason', cell: ({ lastError }) => longText(lastError) },
+      { label: 'Last error', cell: ({ lastError }) => longText(lastError) },
     ],
     rows: all.filter((poll) => poll.venue === venue),
-    empty: 'Never polled yet. Is a poller running?',
+    empty: 'No poll yet. Does a poller run?',
   });
 }
 
@@ -120,23 +120,23 @@ function pollState(poll: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number)
     return poll.lastError === null ? badge('idle', 'on demand') : badge('warn', 'failed');
   }
   if (isPollHealthy(poll, pollMs, nowMs)) {
-    return poll.consecutiveFailures > 0 ? badge('warn', 'last try failed') : badge('good', 'healthy');
+    return poll.consecutiveFailures > 0 ? badge('warn', 'last attempt failed') : badge('good', 'healthy');
   }
   return poll.consecutiveFailures > 0
     ? badge('bad', 'failing')
     : badge('bad', poll.lastSuccessAt ? 'late' : 'no success yet');
 }
 
-/** Its scheduler's next turn, as far as the last try tells. */
-function nextTry({ kind, lastAttemptAt, isUnderWay }: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number): Html {
-  if (isUnderWay) return html`under way`;
+/** The next turn of the scheduler, estimated from the last attempt. */
+function nextPoll({ kind, lastAttemptAt, isUnderWay }: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number): Html {
+  if (isUnderWay) return html`in flight`;
   if (lastAttemptAt === null || !isScheduledPoll(kind, pollMs)) return NONE;
   const at = new Date(lastAttemptAt.getTime() + pollMs[kind]);
   return at.getTime() <= nowMs ? html`due` : ago(at, nowMs);
 }
 
 function breakerNote(): Html {
-  return html`<p class="hint">Circuit breakers live in the poller's memory, one per host: a poll they refuse says so here. Their state is the metric <code>venue_breaker_state</code>.</p>`;
+  return html`<p class="hint">The poller keeps one circuit breaker per host in memory. The table shows the polls that an open breaker blocks. The metric <code>venue_breaker_state</code> has the state.</p>`;
 }
 
 function marketsOf(counts: readonly MarketCount[], venue: string): number {
@@ -153,7 +153,7 @@ function countTable(counts: readonly MarketCount[]): Html {
       { label: 'Markets', cell: ({ markets }) => number(markets), isNumeric: true },
     ],
     rows: [...counts].sort((a, b) => LIFECYCLE.indexOf(a.status) - LIFECYCLE.indexOf(b.status)),
-    empty: 'No market is stored of this venue.',
+    empty: 'No market of this venue is stored.',
   });
 }
 
@@ -170,23 +170,23 @@ function rejectionTable(rejected: readonly QuarantineSummary[], nowMs: number): 
       },
       { label: 'Kind', cell: ({ kind }) => kind },
       { label: 'Records', cell: ({ records }) => number(records), isNumeric: true },
-      { label: 'Times', cell: ({ times }) => number(times), isNumeric: true },
+      { label: 'Occurrences', cell: ({ times }) => number(times), isNumeric: true },
       { label: 'First seen', cell: ({ firstSeenMs }) => ago(new Date(firstSeenMs), nowMs) },
       { label: 'Last seen', cell: ({ lastSeenMs }) => ago(new Date(lastSeenMs), nowMs) },
     ],
     rows: rejected,
-    empty: 'Nothing of this venue was rejected.',
+    empty: 'No record of this venue was rejected.',
   });
 }
 
 function sampleList(entries: readonly QuarantineEntry[], nowMs: number): Html {
-  if (entries.length === 0) return html`<p class="empty">No sample.</p>`;
+  if (entries.length === 0) return html`<p class="empty">No sample is stored.</p>`;
   return html`${entries.map(
     (
       entry,
-    ) => html`<article class="card sample"><h3>${entry.recordId === '' ? 'a record without a readable id' : code(entry.recordId)}</h3>
-<p class="under"><code>${entry.reason}</code> · ${entry.kind} · ${number(entry.times)} times · ${ago(new Date(entry.lastSeenMs), nowMs)}</p>
-<p>${longText(entry.detail)}</p><details><summary>The record</summary><pre tabindex="0">${entry.sample}</pre></details></article>`,
+    ) => html`<article class="card sample"><h3>${entry.recordId === '' ? 'Record without a readable id' : code(entry.recordId)}</h3>
+<p class="under"><code>${entry.reason}</code> · ${entry.kind} · ${number(entry.times)} occurrences · ${ago(new Date(entry.lastSeenMs), nowMs)}</p>
+<p>${longText(entry.detail)}</p><details><summary>Record</summary><pre tabindex="0">${entry.sample}</pre></details></article>`,
   )}`;
 }
 

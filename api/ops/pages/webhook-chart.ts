@@ -5,12 +5,12 @@ type Hour = WebhookActivity['hours'][number];
 
 const HOURS = 24;
 const HOUR_SECONDS = 3_600;
-/** Of the drawing, in its own units: it is stretched to the width of the page. */
+/** Drawing units; the page stretches the drawing to its width. */
 const WIDTH = 10;
 const GAP = 2;
 const HEIGHT = 100;
 
-/** Attempts by the hour, delivered and failed on top of each other, oldest first; the same as a table below. */
+/** A stacked bar chart of delivered and failed attempts per hour, oldest first, with a table of the same figures. */
 export function hourChart(hours: readonly Hour[], nowMs: number): Html {
   const last = Math.floor(nowMs / 1000 / HOUR_SECONDS) * HOUR_SECONDS;
   const byHour = new Map(hours.map((hour) => [hour.hour, hour]));
@@ -29,21 +29,21 @@ export function hourChart(hours: readonly Hour[], nowMs: number): Html {
 <rect class="delivered" x="${x}" y="${fixed(HEIGHT - good)}" width="${WIDTH - GAP}" height="${fixed(good)}"/></g>`;
   });
   return html`<figure class="card hours">
-<figcaption><span class="key delivered">delivered</span> <span class="key failed">failed</span> <span class="muted">attempts by the hour, UTC</span></figcaption>
-<svg class="bars" viewBox="0 0 ${HOURS * WIDTH - GAP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Attempts by the hour over the last 24 hours, ${failed} of them failed">${bars}</svg>
+<figcaption><span class="key delivered">delivered</span> <span class="key failed">failed</span> <span class="muted">attempts per hour, UTC</span></figcaption>
+<svg class="bars" viewBox="0 0 ${HOURS * WIDTH - GAP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Attempts per hour in the last 24 hours, ${failed} failed">${bars}</svg>
 <div class="axis" aria-hidden="true"><span>${clock(slots[0] ?? last)}</span><span>${clock(slots[HOURS / 2] ?? last)}</span><span>${clock(last)}</span></div>
-<details><summary>As a table</summary>${table<Hour>({
-    caption: 'Attempts by the hour, newest first',
+<details><summary>Table</summary>${table<Hour>({
+    caption: 'Attempts per hour, newest first',
     columns: [
       { label: 'Hour (UTC)', cell: ({ hour }) => clock(hour) },
       { label: 'Attempts', cell: ({ attempts }) => number(attempts), isNumeric: true },
       { label: 'Delivered', cell: ({ delivered }) => number(delivered), isNumeric: true },
       { label: 'Failed', cell: ({ attempts, delivered }) => number(attempts - delivered), isNumeric: true },
-      { label: 'Half within', cell: ({ p50Ms }) => html`${number(p50Ms)} ms`, isNumeric: true },
-      { label: '95 of 100 within', cell: ({ p95Ms }) => html`${number(p95Ms)} ms`, isNumeric: true },
+      { label: 'p50', cell: ({ p50Ms }) => html`${number(p50Ms)} ms`, isNumeric: true },
+      { label: 'p95', cell: ({ p95Ms }) => html`${number(p95Ms)} ms`, isNumeric: true },
     ],
     rows: [...hours].reverse(),
-    empty: 'No attempt was made.',
+    empty: 'No attempt in this period.',
   })}</details></figure>`;
 }
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import {
@@ -20,7 +21,6 @@ import { shortId, shownUrl } from './shown-values.ts';
 import { hourChart } from './webhook-chart.ts';
 
 const PATH = '/ops/webhooks/:webhook_id';
-const DAY_MS = 86_400_000;
 
 type WebhookDeps = Pick<ApiDeps, 'db' | 'producer'>;
 
@@ -40,8 +40,8 @@ export function webhookPage(router: OpsRouter, deps: WebhookDeps): void {
       return { title: `Webhook ${subscription.id}`, body: webhookBody(request, subscription, activity) };
     },
   });
-  changeStatus(router, deps, 'pause', 'paused', 'Paused. What was pending is cancelled; recovering brings it back.');
-  changeStatus(router, deps, 'resume', 'active', 'Active again. What was missed meanwhile comes back by recovering.');
+  changeStatus(router, deps, 'pause', 'paused', 'Paused. Its pending deliveries are cancelled; recover them later.');
+  changeStatus(router, deps, 'resume', 'active', 'Active again. Recover the missed events below.');
 
   router.action({
     path: `${PATH}/recover`,
@@ -51,7 +51,7 @@ export function webhookPage(router: OpsRouter, deps: WebhookDeps): void {
     async run(request) {
       const { form, nowMs } = request;
       const since = momentField(form, 'since');
-      if (since === undefined) throw invalidRequest([{ path: 'since', message: 'is needed' }]);
+      if (since === undefined) throw invalidRequest([{ path: 'since', message: 'must not be empty' }]);
       checkReach(since, nowMs);
       const { id, accountId } = await subscriptionOf(deps, request);
       const recovery = await recoverDeliveries({
@@ -62,10 +62,10 @@ export function webhookPage(router: OpsRouter, deps: WebhookDeps): void {
         onCommit: (subscriptionPk) => deps.producer.wakeDeliveries([subscriptionPk]),
       });
       if (recovery.outcome === 'webhook_not_found') throw new ApiError('conflict', 'this webhook was deleted');
-      if (recovery.outcome === 'paused') throw new ApiError('conflict', 'this webhook is paused: resume it first');
+      if (recovery.outcome === 'paused') throw new ApiError('conflict', 'this webhook is paused; resume it first');
       const { recovered } = recovery;
-      const what = recovered === 1 ? '1 delivery is' : `${recovered.toLocaleString('en-US')} deliveries are`;
-      return { result: `${what} due again.`, to: webhookPath(id) };
+      const count = recovered === 1 ? '1 delivery is' : `${recovered.toLocaleString('en-US')} deliveries are`;
+      return { result: `${count} due again.`, to: webhookPath(id) };
     },
   });
 }
@@ -97,11 +97,11 @@ async function subscriptionOf(
   { params }: OpsRequest | ActionRequest,
 ): Promise<OpsSubscription> {
   const found = await findOpsSubscription(deps.db, params['webhook_id'] ?? '');
-  if (!found) throw new ApiError('webhook_not_found', 'there is no such webhook');
+  if (!found) throw new ApiError('webhook_not_found', 'the webhook does not exist');
   return found;
 }
 
-/** Whether it is delivered to, and why not. */
+/** The delivery state of a webhook, with the reason of a pause. */
 export function subscriptionState({ deletedAt, status, pauseReason, failingSince }: OpsSubscription): Html {
   if (deletedAt !== null) return badge('idle', 'deleted');
   if (status === 'paused') return badge('warn', pauseReason === null ? 'paused' : `paused: ${pauseReason}`);
@@ -123,25 +123,25 @@ ${facts([
     'Failing since',
     failingSince === null ? NONE : html`${time(failingSince)} <span class="muted">${ago(failingSince, nowMs)}</span>`,
   ],
-  ['Gave up on', html`${number(subscription.exhaustedCount)} since the last success`],
-  ['Paused because', code(pauseReason)],
+  ['Exhausted', html`${number(subscription.exhaustedCount)} deliveries since the last success`],
+  ['Pause reason', code(pauseReason)],
   [
     'Pending',
     html`<a href="/ops/deliveries?webhook=${id}&amp;status=pending">${number(Math.min(pending, MAX_COUNTED_PENDING))}${pending > MAX_COUNTED_PENDING && ' or more'}</a>`,
   ],
 ])}
-<div class="actions"><a class="button" href="/ops/deliveries?webhook=${id}">Its deliveries</a>${deletedAt === null && statusButton(request, subscription)}</div>
+<div class="actions"><a class="button" href="/ops/deliveries?webhook=${id}">Deliveries</a>${deletedAt === null && statusButton(request, subscription)}</div>
 <h2>Last 24 hours</h2>
 ${
   day === null
-    ? html`<p class="empty">No attempt was made.</p>`
+    ? html`<p class="empty">No attempt in this period.</p>`
     : html`<div class="grid">
 <div class="card">Success<span class="figure">${percent(day.delivered, day.attempts)}</span><span class="hint">${number(day.delivered)} of ${number(day.attempts)} attempts</span></div>
-<div class="card">Half within<span class="figure">${number(day.p50Ms)} <small>ms</small></span><span class="hint">from connecting to the whole answer</span></div>
-<div class="card">95 of 100 within<span class="figure">${number(day.p95Ms)} <small>ms</small></span><span class="hint">of all attempts, failed ones too</span></div>
+<div class="card">p50<span class="figure">${number(day.p50Ms)} <small>ms</small></span><span class="hint">from the connection to the complete answer</span></div>
+<div class="card">p95<span class="figure">${number(day.p95Ms)} <small>ms</small></span><span class="hint">all attempts, including failed ones</span></div>
 </div>
 ${hourChart(activity.hours, nowMs)}
-<p class="hint">From the attempts of its newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`
+<p class="hint">These figures cover the attempts of the newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`
 }
 <h2>Last errors</h2>
 ${errorTable(activity.errors, nowMs)}
@@ -149,7 +149,7 @@ ${deletedAt === null && subscription.status === 'active' && recoverForm(request,
 }
 
 function percent(part: number, whole: number): string {
-  // Rounded down: 100 % is said of nothing that failed.
+  // Rounded down, so that 100 % means no failure.
   return `${(Math.floor((part / whole) * 1000) / 10).toFixed(1)} %`;
 }
 
@@ -160,7 +160,7 @@ function statusButton(request: OpsRequest, { id, status }: OpsSubscription): Htm
         label: 'Pause',
         of: `webhook ${id}`,
         isDangerous: true,
-        confirm: 'Pausing cancels what is pending, and new events are not sent until it is resumed.',
+        confirm: 'This cancels the pending deliveries. The webhook gets no new events until you resume it.',
       })
     : actionButton(request, { action: `${webhookPath(id)}/resume`, label: 'Resume', of: `webhook ${id}` });
 }
@@ -168,7 +168,7 @@ function statusButton(request: OpsRequest, { id, status }: OpsSubscription): Htm
 function recoverForm(request: OpsRequest, id: string): Html {
   if (request.operator.role !== 'operator') return html``;
   return html`<h2>Recover</h2>
-<p class="lead">Makes everything due again that happened since a moment and that this webhook should have got and did not. Safe to repeat.</p>
+<p class="lead">Makes the undelivered events of this webhook since a moment due again. You can repeat this safely.</p>
 ${actionForm(
   request,
   `${webhookPath(id)}/recover`,
@@ -192,12 +192,12 @@ function errorTable(errors: readonly FailedAttempt[], nowMs: number): Html {
         cell: ({ deliveryId, attempt }) =>
           html`<a href="/ops/deliveries/${deliveryId}">${shortId(deliveryId)}</a> <span class="muted">#${attempt}</span>`,
       },
-      { label: 'When', cell: ({ startedAt }) => ago(startedAt, nowMs) },
+      { label: 'Time', cell: ({ startedAt }) => ago(startedAt, nowMs) },
       { label: 'Status', cell: ({ statusCode }) => (statusCode === null ? NONE : String(statusCode)), isNumeric: true },
       { label: 'Error', cell: ({ errorCode }) => code(errorCode) },
-      { label: 'Took', cell: ({ durationMs }) => html`${number(durationMs)} ms`, isNumeric: true },
+      { label: 'Duration', cell: ({ durationMs }) => html`${number(durationMs)} ms`, isNumeric: true },
     ],
     rows: errors,
-    empty: 'None among its newest deliveries.',
+    empty: 'The newest deliveries have no failed attempts.',
   });
 }

@@ -1,21 +1,21 @@
-// The first calls, against any oddswire that has data. Of the demo:
+// The first calls, against any oddswire with data. With the demo:
 //   ODDSWIRE_URL=http://127.0.0.1:8080 ODDSWIRE_API_KEY=ow_live_... npm run example:first-calls
 import { createClient, OddswireApiError } from '@oddswire/client';
 
 const { ODDSWIRE_URL: baseUrl = 'http://127.0.0.1:8080', ODDSWIRE_API_KEY: apiKey } = process.env;
-if (apiKey === undefined) throw new Error('set ODDSWIRE_API_KEY; the demo prints one');
+if (apiKey === undefined) throw new Error('set ODDSWIRE_API_KEY; the demo prints a key');
 const client = createClient({ baseUrl, apiKey });
 
 const { data: venues } = await client.venues.list();
 for (const { title, markets, healthy } of venues) console.log(`${title}: ${markets} markets, healthy: ${healthy}`);
 
-let walked = 0;
+let count = 0;
 for await (const market of client.markets.iterate({ status: 'open' }, { pageSize: 50 })) {
-  walked += 1;
-  if (walked <= 3) console.log(`  ${market.title}: ${market.outcomes.map(({ label }) => label).join(' / ')}`);
-  if (walked === 120) break;
+  count += 1;
+  if (count <= 3) console.log(`  ${market.title}: ${market.outcomes.map(({ label }) => label).join(' / ')}`);
+  if (count === 120) break;
 }
-console.log(`${walked} open markets walked`);
+console.log(`${count} open markets read`);
 
 const priced = await firstPriced();
 const { data: candles } = await client.candles.list({ market_id: priced.market_id, interval: '1m' });
@@ -34,10 +34,10 @@ try {
   await client.alerts.get(alert.id);
 } catch (error) {
   if (!(error instanceof OddswireApiError)) throw error;
-  console.log(`gone: ${error.status} ${error.code} (${error.requestId})`);
+  console.log(`deleted: ${error.status} ${error.code} (${error.requestId})`);
 }
 
-/** A market that has a price, and the outcome that has it. */
+/** The first market with a price, and its priced outcome. */
 async function firstPriced(): Promise<{ market_id: string; outcome_id: string }> {
   for await (const { market_id } of client.markets.iterate({ status: 'open' })) {
     const { data } = await client.markets.manyPrices({ market_ids: [market_id] });

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { OddswireWebhookError, verifyWebhook } from '@oddswire/client';
 
 const { WEBHOOK_SECRET: secret, PORT = '3000' } = process.env;
-if (secret === undefined) throw new Error('set WEBHOOK_SECRET: the answer to creating the webhook has it');
+if (secret === undefined) throw new Error('set WEBHOOK_SECRET to the secret from the answer of webhooks.create');
 
 createServer(async (request, response) => {
   try {

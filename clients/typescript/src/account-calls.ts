@@ -29,12 +29,12 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
 
   return {
     webhooks: {
-      /** The answer alone holds the secret: keep it. */
+      /** No other answer holds the secret, so store it. */
       create: async (body: BodyOf<'createWebhook'>, options?: WriteOptions) =>
         (await send('create', options, (attempt) => http.POST('/v1/webhooks', { ...attempt, body }))).data,
       /** One page, newest first. */
       list: listWebhooks,
-      /** Every one, page by page. */
+      /** All items, page by page. */
       iterate: (options: CallOptions & PageOptions = {}) =>
         eachItem(options.signal, (cursor) => listWebhooks(place(options, cursor), options)),
       get: async (webhook_id: string, options?: CallOptions) =>
@@ -43,7 +43,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             http.GET('/v1/webhooks/{webhook_id}', { ...attempt, params: { path: { webhook_id } } }),
           )
         ).data,
-      /** Pausing cancels pending deliveries. */
+      /** A pause cancels pending deliveries. */
       update: async (webhook_id: string, body: BodyOf<'updateWebhook'>, options?: CallOptions) =>
         (
           await send('replace', options, (attempt) =>
@@ -57,14 +57,14 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             http.DELETE('/v1/webhooks/{webhook_id}', { ...attempt, params: { path: { webhook_id } } }),
           )
         ).data,
-      /** Sends a test event, or a sample of a real kind, and answers its delivery. */
+      /** Sends a test event, or a sample of an event type. Returns the delivery. */
       test: async (webhook_id: string, body: BodyOf<'testWebhook'> = {}, options?: WriteOptions) =>
         (
           await send('create', options, (attempt) =>
             http.POST('/v1/webhooks/{webhook_id}/test', { ...attempt, params: { path: { webhook_id } }, body }),
           )
         ).data,
-      /** The secret before goes on signing for 24 hours; see `verifyWebhook`. */
+      /** The previous secret also signs for 24 hours; see `verifyWebhook`. */
       rotateSecret: async (webhook_id: string, body: BodyOf<'rotateWebhookSecret'> = {}, options?: WriteOptions) =>
         (
           await send('create', options, (attempt) =>
@@ -79,7 +79,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     deliveries: {
       /** One page of a webhook's deliveries, newest first. */
       list: listDeliveries,
-      /** Every one, page by page. */
+      /** All items, page by page. */
       iterate: (
         webhook_id: string,
         query: Omit<DeliveryQuery, 'limit' | 'cursor'> = {},
@@ -88,7 +88,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         eachItem(options.signal, (cursor) =>
           listDeliveries(webhook_id, { ...query, ...place(options, cursor) }, options),
         ),
-      /** One with its attempts and its payload. */
+      /** One delivery with its attempts and its payload. */
       get: async (webhook_id: string, delivery_id: string, options?: CallOptions) =>
         (
           await send('read', options, (attempt) =>
@@ -98,7 +98,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             }),
           )
         ).data,
-      /** Sends one that is over again. */
+      /** Sends a finished delivery again. */
       retry: async (webhook_id: string, delivery_id: string, options?: WriteOptions) =>
         (
           await send('create', options, (attempt) =>
@@ -108,7 +108,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             }),
           )
         ).data,
-      /** Sends everything that the webhook should have got since then and did not; at most 14 days back. */
+      /** Sends the undelivered events of the webhook since a moment, at most 14 days ago. */
       recover: async (webhook_id: string, { since }: { since: string | Date }, options?: WriteOptions) =>
         (
           await send('create', options, (attempt) =>
@@ -125,7 +125,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         (await send('create', options, (attempt) => http.POST('/v1/alerts', { ...attempt, body }))).data,
       /** One page, newest first. */
       list: listAlerts,
-      /** Every one, page by page. */
+      /** All items, page by page. */
       iterate: (options: CallOptions & PageOptions = {}) =>
         eachItem(options.signal, (cursor) => listAlerts(place(options, cursor), options)),
       get: async (alert_id: string, options?: CallOptions) =>
@@ -146,7 +146,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         (await send('create', options, (attempt) => http.POST('/v1/wallets', { ...attempt, body }))).data,
       /** One page, newest first. */
       list: listWallets,
-      /** Every one, page by page. */
+      /** All items, page by page. */
       iterate: (options: CallOptions & PageOptions = {}) =>
         eachItem(options.signal, (cursor) => listWallets(place(options, cursor), options)),
       get: async (wallet_id: string, options?: CallOptions) =>
@@ -163,14 +163,14 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         ).data,
     },
     health: {
-      /** Whether the process runs. */
+      /** Liveness of the process. */
       live: async (options?: CallOptions) =>
         (await send('read', options, (attempt) => http.GET('/health/live', attempt))).data,
-      /** Whether it can answer: `not_ready` is thrown when something it needs is out of reach. */
+      /** Readiness. Throws `not_ready` when a dependency is unavailable. */
       ready: async (options?: CallOptions) =>
         (await send('read', options, (attempt) => http.GET('/health/ready', attempt))).data,
     },
-    /** The service's OpenAPI document. */
+    /** The OpenAPI document of the service. */
     openApi: (options?: CallOptions): Promise<object> =>
       send('read', options, (attempt) => http.GET('/openapi.json', attempt)),
   };

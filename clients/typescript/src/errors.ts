@@ -5,16 +5,16 @@ export type ErrorCode = components['schemas']['ErrorCode'] | 'unexpected_answer'
 /** The fault in one part of the input. */
 export type ErrorDetail = components['schemas']['ErrorDetail'];
 
-/** An answer that reports an error. `code` is `unexpected_answer` for an answer that is not from oddswire, such as a proxy's page. */
+/** An answer that reports an error. `code` is `unexpected_answer` for an answer of another server, such as a proxy. */
 export class OddswireApiError extends Error {
   override readonly name = 'OddswireApiError';
   readonly status: number;
   readonly code: ErrorCode;
-  /** One per thing that is wrong with the input. */
+  /** One per fault in the input. */
   readonly details: readonly ErrorDetail[];
-  /** Names the request in the service's logs. */
+  /** The id of the request in the logs of the service. */
   readonly requestId: string | undefined;
-  /** Seconds that the service asked to wait. */
+  /** Seconds from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(fields: {
@@ -33,14 +33,14 @@ export class OddswireApiError extends Error {
     this.retryAfterSeconds = fields.retryAfterSeconds;
   }
 
-  /** Whether the same request may do better later. */
+  /** Whether the same request may succeed later. */
   get retryable(): boolean {
-    // 409 with Retry-After: a request with the same Idempotency-Key is still being answered.
+    // 409 with Retry-After: a request with the same Idempotency-Key is in flight.
     return this.status === 429 || this.status === 503 || (this.status === 409 && this.retryAfterSeconds !== undefined);
   }
 }
 
-/** No answer came, or it broke off. `cause` is the error of `fetch`. */
+/** A missing or truncated answer. `cause` is the error of `fetch`. */
 export class OddswireConnectionError extends Error {
   override readonly name = 'OddswireConnectionError';
   readonly code: 'connection_failed' | 'timeout';
@@ -52,7 +52,7 @@ export class OddswireConnectionError extends Error {
   }
 }
 
-/** A webhook request that must not be trusted: answer it with 400. */
+/** An invalid webhook request. The receiver should answer 400. */
 export class OddswireWebhookError extends Error {
   override readonly name = 'OddswireWebhookError';
   readonly code: 'missing_header' | 'stale_timestamp' | 'bad_signature' | 'invalid_payload' | 'invalid_secret';
@@ -70,7 +70,7 @@ export function apiErrorOf(response: Response, body: unknown, nowMs: number): Od
   const requestId = headers.get('x-request-id') ?? undefined;
   const retryAfterSeconds = secondsOf(headers.get('retry-after'), nowMs);
   if (!isFailure(body)) {
-    const message = `the answer ${status} is not one of oddswire`;
+    const message = `the answer with status ${status} is not from oddswire`;
     return new OddswireApiError({ status, code: 'unexpected_answer', message, requestId, retryAfterSeconds });
   }
   const { code, message, details } = body.error;
@@ -87,7 +87,7 @@ function isFailure(body: unknown): body is Failure {
   return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string';
 }
 
-/** `Retry-After`: seconds, or an HTTP date as proxies may send. */
+/** `Retry-After` in seconds. Proxies may send an HTTP date. */
 function secondsOf(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined;
   if (/^\d+$/.test(header)) return Number(header);

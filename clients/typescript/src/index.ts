@@ -22,11 +22,11 @@ export type OddswireClient<D extends DecimalType = number> = ReturnType<typeof m
   ReturnType<typeof accountCalls<D>>;
 
 /**
- * A client of one oddswire. Its methods throw `OddswireApiError` for an answer that says no and `OddswireConnectionError` when none came.
+ * Creates a client. Its methods throw `OddswireApiError` for a failed answer and `OddswireConnectionError` without an answer.
  *
- * `decimals` says how the exact decimals of market data are given: as `number` (default), which `JSON.parse` rounds to a double,
- * or as `string` with every digit. A service that sends strings itself (`DECIMAL_FORMAT=string`) needs `string`.
- * @throws TypeError for an address or key that cannot be one.
+ * `decimals` is the type of exact decimals in market data: `number` (default), which `JSON.parse` rounds to a double, or `string` with
+ * every digit. A service with `DECIMAL_FORMAT=string` requires `string`.
+ * @throws TypeError for an invalid address or key.
  */
 export function createClient(options: ClientOptions & { decimals: 'string' }): OddswireClient<string>;
 export function createClient(options: ClientOptions & { decimals?: 'number' }): OddswireClient;

@@ -4,12 +4,12 @@ import type { operations } from './schema.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
-/** A query whose moments may be dates: epoch seconds either way. */
+/** A query that also accepts `Date` for epoch seconds. */
 type WithDates<Query> = {
   [Key in keyof Query]: Key extends 'start' | 'end' | 'as_of' ? Query[Key] | Date : Query[Key];
 };
 interface OfVenue {
-  /** A venue's name, or `all`, which is the default. */
+  /** The name of a venue, or `all` (default). */
   venue?: string;
 }
 interface OfMarket extends OfVenue {
@@ -49,16 +49,16 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
 
   return {
     venues: {
-      /** The venues that run, and whether their polls succeed. */
+      /** The enabled venues and the health of their polls. */
       list: (options?: CallOptions) => send('read', options, (attempt) => http.GET('/v1/venues', attempt)),
     },
     markets: {
       /** One page of markets, newest first; with `q` the best match first. */
       list: listMarkets,
-      /** Every market of the list, page by page. */
+      /** All markets of the list, page by page. */
       iterate: (query: Walked<ListQuery> = {}, options: CallOptions & PageOptions = {}) =>
         eachItem(options.signal, (cursor) => listMarkets({ ...query, ...place(options, cursor) }, options)),
-      /** One market; with `as_of` as it was known then. */
+      /** One market; with `as_of` its state known at that moment. */
       get: (
         { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getMarket'>>,
         options?: CallOptions,
@@ -69,7 +69,7 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
             params: { path: { venue, market_id }, query: inSeconds(query) },
           }),
         ),
-      /** The prices of a market's outcomes; with `as_of` as they were known then. */
+      /** The prices of a market's outcomes; with `as_of` the prices known at that moment. */
       prices: (
         { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getPrices'>>,
         options?: CallOptions,
@@ -80,7 +80,7 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
             params: { path: { venue, market_id }, query: inSeconds(query) },
           }),
         ),
-      /** The prices of up to 100 markets, in the order asked; `meta.missing` lists those without. */
+      /** The prices of up to 100 markets, in the order of `market_ids`. `meta.missing` lists markets without prices. */
       manyPrices: (
         {
           venue = EVERY_VENUE,
@@ -95,7 +95,7 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
             params: { path: { venue }, query: { ...inSeconds(query), market_ids: market_ids.join(',') } },
           }),
         ),
-      /** The book of one outcome, by default the first; with `as_of` as it was known then. */
+      /** The book of one outcome, by default the first; with `as_of` the book known at that moment. */
       orderbook: (
         { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getOrderbook'>>,
         options?: CallOptions,
@@ -110,10 +110,10 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
     events: {
       /** One page of events, newest first. */
       list: listEvents,
-      /** Every event of the list, page by page. */
+      /** All events of the list, page by page. */
       iterate: (query: Walked<EventListQuery> = {}, options: CallOptions & PageOptions = {}) =>
         eachItem(options.signal, (cursor) => listEvents({ ...query, ...place(options, cursor) }, options)),
-      /** One event with a page of its markets. `markets.iterate({ event_id })` walks all of them. */
+      /** One event with a page of its markets. `markets.iterate({ event_id })` returns all of them. */
       get: getEvent,
     },
     candles: {
@@ -143,7 +143,7 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
         ),
     },
     snapshots: {
-      /** Prices at each boundary, carried over gaps. */
+      /** Prices at each boundary; gaps repeat the previous values. */
       list: (
         { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'listSnapshots'>>,
         options?: CallOptions,
@@ -156,16 +156,16 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
         ),
     },
     trades: {
-      /** One page of trades, newest first. `meta.history` says how far back they are stored. */
+      /** One page of trades, newest first. `meta.history` states how far back trades are stored. */
       list: listTrades,
-      /** Every trade of the list, page by page. */
+      /** All trades of the list, page by page. */
       iterate: (query: Walked<TradeQuery>, options: CallOptions & PageOptions = {}) =>
         eachItem(options.signal, (cursor) => listTrades({ ...query, ...place(options, cursor) }, options)),
     },
   };
 }
 
-/** Where a walk is, as query parameters. */
+/** The position of an iterator as query parameters. */
 export function place({ pageSize }: PageOptions, cursor: string | undefined): { limit?: number; cursor?: string } {
   return { ...(pageSize !== undefined && { limit: pageSize }), ...(cursor !== undefined && { cursor }) };
 }

@@ -1,4 +1,4 @@
-/** One page of a list. `next_cursor` is null at the end. */
+/** One page of a list. `next_cursor` is null on the last page. */
 export interface Page<Item> {
   data: Item[];
   meta: { next_cursor: string | null };
@@ -9,7 +9,7 @@ export interface PageOptions {
   pageSize?: number;
 }
 
-/** Every item of a list, page by page, in the list's order. A page is asked for when its first item is. */
+/** All items of a list in order. Fetches a page when its first item is needed. */
 export async function* eachItem<Item>(
   signal: AbortSignal | undefined,
   readPage: (cursor: string | undefined) => Promise<Page<Item>>,
@@ -25,7 +25,7 @@ export async function* eachItem<Item>(
   } while (cursor !== undefined);
 }
 
-/** The same for a list whose `meta` may be absent, which is that of one page. */
+/** Adds the `meta` of a single page to a list without `meta`. */
 export function asPage<Item>(answer: { data: Item[]; meta?: { next_cursor: string | null } }): Page<Item> {
   return { data: answer.data, meta: answer.meta ?? { next_cursor: null } };
 }

@@ -9,49 +9,49 @@ const FIRST_DELAY_MS = 250;
 const NULL_BODY_STATUSES = new Set([204, 205, 304]);
 
 export interface RetryOptions {
-  /** How often a request is sent again, at most. Default 2; 0 for never. */
+  /** Maximum number of retries. Default 2; 0 disables retries. */
   retries?: number;
-  /** The longest wait before one. When `Retry-After` asks for more, the error is thrown at once. Default 60,000. */
+  /** The longest wait before a retry. A longer `Retry-After` throws the error at once. Default 60,000. */
   maxDelayMs?: number;
 }
 
 export interface ClientOptions {
-  /** Where the API is, such as `https://oddswire.example.com`. */
+  /** The address of the API, such as `https://oddswire.example.com`. */
   baseUrl: string;
-  /** Sent as `Authorization: Bearer` or as `X-API-Key`, as each route wants it, to this address alone. */
+  /** Sent only to `baseUrl`, as `Authorization: Bearer` or `X-API-Key` depending on the route. */
   apiKey: string;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   fetch?: (request: Request) => Promise<Response>;
-  /** For each attempt, its body included. Default 30,000. */
+  /** The limit of each attempt, including the body. Default 30,000. */
   timeoutMs?: number;
-  /** `false`: never send anything again. */
+  /** `false` disables retries. */
   retry?: RetryOptions | false;
-  /** Further headers for every request. */
+  /** Additional headers of every request. */
   headers?: Readonly<Record<string, string>>;
 }
 
 /** Options of every call. */
 export interface CallOptions {
-  /** Ends the call, waits between attempts included, with the signal's reason. */
+  /** Ends the call with the reason of the signal, also between attempts. */
   signal?: AbortSignal | undefined;
   /** In place of the client's. */
   timeoutMs?: number;
   /** In place of the client's. */
   retry?: RetryOptions | false;
-  /** Your name for the request, 1 to 128 of `A-Z a-z 0-9 . _ -`: it is in the service's logs and in errors. */
+  /** Your id for the request, 1 to 128 of `A-Z a-z 0-9 . _ -`. The logs of the service and errors contain it. */
   requestId?: string;
 }
 
 /** Options of calls that create a resource or start an action. */
 export interface WriteOptions extends CallOptions {
   /**
-   * Calls with the same key and the same input are done once within 24 hours. Default: a random UUID for each call, which makes
-   * its own repetitions safe. `false`: none, and nothing is sent again.
+   * The service runs calls with the same key and input once within 24 hours. Default: a random UUID per call, which makes retries
+   * safe. `false`: no key and no retries.
    */
   idempotencyKey?: string | false;
 }
 
-/** Whether a call may be sent again. */
+/** The kind of a call, which decides about retries. */
 type Kind = 'read' | 'create' | 'replace' | 'delete';
 
 /** The result of one attempt for openapi-fetch. */
@@ -68,7 +68,7 @@ type Answered<Body> = { data?: Body; error?: unknown; response: Response };
 export interface Transport<D extends DecimalType> {
   readonly http: Client<paths, 'application/json'>;
   /**
-   * Runs attempts until one is answered.
+   * Runs attempts until an answer or the last retry.
    * @throws OddswireApiError, OddswireConnectionError, or the reason of the caller's signal.
    */
   send<Body>(
@@ -78,7 +78,7 @@ export interface Transport<D extends DecimalType> {
   ): Promise<WithDecimals<Body, D>>;
 }
 
-/** @throws TypeError for an address or key that cannot be one. */
+/** @throws TypeError for an invalid address or key. */
 export function createTransport<D extends DecimalType>(
   options: ClientOptions,
   decimals: 'number' | 'string',
@@ -89,7 +89,7 @@ export function createTransport<D extends DecimalType>(
   const http = createFetchClient<paths, 'application/json'>({
     baseUrl: checkedBaseUrl(options.baseUrl),
     headers: { Accept: 'application/json', ...options.headers },
-    // A redirect would take the key along.
+    // A redirect would carry the key to another address.
     redirect: 'error',
     pathSerializer: fillPath,
   });
@@ -130,7 +130,7 @@ export function createTransport<D extends DecimalType>(
       };
       return await run({ signal: deadline.signal, headers, fetch });
     } catch (error) {
-      // A success that is not JSON: a proxy between client and service answered.
+      // A success that is not JSON comes from a proxy and not from the service.
       if (answer && error instanceof SyntaxError) throw apiErrorOf(answer, undefined, Date.now());
       throw error;
     } finally {
@@ -157,7 +157,7 @@ export function createTransport<D extends DecimalType>(
         let failure: Failure;
         try {
           const { data, error, response } = await attemptOnce(call, headers, run);
-          // Its decimals have become `D` on the way, by the choice of `decimals`.
+          // `onResponse` has converted the decimals to `D`.
           if (response.ok && data !== undefined) return data as WithDecimals<Body, D>;
           failure = apiErrorOf(response, error, Date.now());
         } catch (error) {
@@ -177,11 +177,11 @@ export function createTransport<D extends DecimalType>(
 function mayRepeat(kind: Kind, call: WriteOptions, failure: Failure): boolean {
   if (!failure.retryable || failure.code === 'timeout') return false;
   if (kind === 'create') return call.idempotencyKey !== false;
-  // A deletion that got through would answer its repetition with 404.
+  // The retry of a successful deletion would get 404.
   return kind !== 'delete' || (failure instanceof OddswireApiError && failure.status === 429);
 }
 
-/** Milliseconds. At least the wait that the service asks for; else doubled each time, up to half of it random. */
+/** Milliseconds: `Retry-After`, or a delay that doubles each time and is reduced by up to half at random. */
 function delayBefore(repetition: number, failure: Failure): number {
   if (failure instanceof OddswireApiError && failure.retryAfterSeconds !== undefined) {
     return failure.retryAfterSeconds * 1_000;
@@ -189,12 +189,12 @@ function delayBefore(repetition: number, failure: Failure): number {
   return FIRST_DELAY_MS * 2 ** repetition * (1 - Math.random() / 2);
 }
 
-/** The response with its body read, so that a connection that breaks within it is noticed here. */
+/** The response with its whole body, so that a broken connection fails here. */
 async function readWhole(response: Response): Promise<Response> {
   const { status, statusText, headers } = response;
   const text = await response.text();
   const kept = new Headers(headers);
-  // They are of the bytes that came.
+  // These headers describe the received bytes.
   kept.delete('content-length');
   kept.delete('content-encoding');
   return new Response(NULL_BODY_STATUSES.has(status) ? null : text, { status, statusText, headers: kept });
@@ -239,7 +239,7 @@ function checkedBaseUrl(baseUrl: string): string {
   return url.href;
 }
 
-/** @throws RangeError for a part that would change which route is asked. */
+/** @throws RangeError for a value that would change the route. */
 function fillPath(path: string, values: Record<string, unknown>): string {
   return path.replace(/\{(\w+)\}/g, (_match, name: string) => {
     const value = String(values[name] ?? '');

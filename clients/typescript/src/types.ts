@@ -29,7 +29,7 @@ export type PriceAlertEvent<D extends DecimalType = number> = WithNumbers<Schema
 export type TransactionEvent<D extends DecimalType = number> = WithNumbers<Schemas['TransactionEvent'], D>;
 export type BalanceChangeEvent<D extends DecimalType = number> = WithNumbers<Schemas['BalanceChangeEvent'], D>;
 export type TestEvent = Schemas['TestEvent'];
-/** An event as a receiver gets it; `type` discriminates the union. */
+/** The event of a webhook request; `type` discriminates the union. */
 export type WebhookEvent<D extends DecimalType = number> =
   | PriceAlertEvent<D>
   | TransactionEvent<D>

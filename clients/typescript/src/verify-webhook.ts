@@ -7,18 +7,18 @@ const TOLERANCE_SECONDS = 300;
 const GENERATED = 'whsec_';
 
 export interface WebhookRequest {
-  /** The body exactly as it came: bytes, or their text. Never JSON that was parsed and written again. */
+  /** The received body: bytes or their text. JSON that was parsed and serialised again has another signature. */
   payload: string | Uint8Array;
-  /** As `fetch` or `node:http` gives them. */
+  /** The headers from `fetch` or `node:http`. */
   headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The webhook's secret; several while one is changed for another: one that fits is enough. */
+  /** The secret of the webhook, or several during a rotation, of which one must match. */
   secret: string | readonly string[];
 }
 
 /**
- * Checks `webhook-signature` (Standard Webhooks) and returns the event. Later versions may add kinds of events: ignore kinds that you do not
- * know. A delivery may come more than once: remember `event.id`.
- * @throws OddswireWebhookError when the request is not from the service, older than 300 seconds, or no event.
+ * Checks `webhook-signature` (Standard Webhooks) and returns the event. Later versions may add event types, so ignore unknown
+ * types. An event may arrive more than once, so store `event.id`.
+ * @throws OddswireWebhookError for a request without a valid signature, older than 300 seconds, or without an event.
  */
 export function verifyWebhook(request: WebhookRequest & { decimals: 'string' }): WebhookEvent<string>;
 export function verifyWebhook(request: WebhookRequest & { decimals?: 'number' }): WebhookEvent;
@@ -41,10 +41,10 @@ export function verifyWebhook({
   const signed = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
   const secrets = typeof secret === 'string' ? [secret] : secret;
   if (!secrets.some((one) => isSigned(one, text, signed))) {
-    throw new OddswireWebhookError('bad_signature', 'webhook-signature is not of this body and secret');
+    throw new OddswireWebhookError('bad_signature', 'webhook-signature does not match this body and secret');
   }
   const event = parse(decimals === 'string' ? quoteNumbers(text, 'all') : text);
-  if (!isEvent(event) || event.id !== id) throw new OddswireWebhookError('invalid_payload', 'the body is no event');
+  if (!isEvent(event) || event.id !== id) throw new OddswireWebhookError('invalid_payload', 'the body is not an event');
   return event;
 }
 
@@ -65,7 +65,7 @@ function verifierOf(secret: string): Webhook {
       ? new Webhook(secret)
       : new Webhook(new TextEncoder().encode(secret), { format: 'raw' });
   } catch (error) {
-    throw new OddswireWebhookError('invalid_secret', 'this is no secret of a webhook', error);
+    throw new OddswireWebhookError('invalid_secret', 'this is not a webhook secret', error);
   }
 }
 
@@ -92,7 +92,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether it has the fields of an event. The signature covers the rest. */
+/** Whether a value has the common fields of an event. The signature guarantees the rest. */
 function isEvent(value: unknown): value is WebhookEvent<DecimalType> {
   return (
     typeof value === 'object' &&

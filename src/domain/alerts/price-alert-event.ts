@@ -3,7 +3,7 @@ import type { Decimal } from '../values/decimal.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
 import type { AlertCondition } from './alert.ts';
 
-/** What a `price_alert` event tells (spec section 6.2, plus venue and market). */
+/** The data of a `price_alert` event (specification section 6.2, plus venue and market). */
 export interface PriceAlert extends EventStamp {
   alertId: string;
   tokenMint: string;

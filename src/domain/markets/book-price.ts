@@ -7,7 +7,7 @@ export function quotesOf(book: BookRecord): Quotes {
   return { bid: book.bids[0]?.price, ask: book.asks[0]?.price };
 }
 
-/** A book as a price, by `quotedPrice`; undefined where that has none. */
+/** The price of a book by `quotedPrice`; undefined when that gives no price. */
 export function priceOfBook(book: BookRecord, lastPrice?: Decimal): PriceRecord | undefined {
   const { bid, ask } = quotesOf(book);
   const price = quotedPrice({ bid, ask }, lastPrice);

@@ -1,6 +1,6 @@
 import { compareDecimals, type Decimal } from '../values/decimal.ts';
 
-/** What two sources may both say of a bucket; a venue leaves prices out where nothing was traded. */
+/** A candle from either source. A venue omits the prices of a bucket without trades. */
 interface ComparedCandle {
   /** Start of the bucket, epoch seconds. */
   start: number;
@@ -21,8 +21,8 @@ export interface CandleDisagreement {
 const FIELDS = ['open', 'high', 'low', 'close', 'volume'] as const;
 
 /**
- * Where our candles and a venue's own differ, by bucket and field. A bucket without a trade (no candle, or volume 0) has no
- * prices to compare: what a venue carries forward into it is its own habit.
+ * The differences between our candles and the venue's own, by bucket and field. A bucket without trades (no candle, or volume 0)
+ * has no prices to compare: venues carry older prices forward in different ways.
  */
 export function compareCandles(
   ours: readonly ComparedCandle[],

@@ -1,10 +1,10 @@
 import type { Decimal } from '../values/decimal.ts';
 
-/** The normalized life of a market. Moves are not one-way: a closed market may open again (venues.md section 9.3). */
+/** The normalized life of a market. A closed market may open again: venues correct their own states. */
 export const MARKET_STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
 export type MarketStatus = (typeof MARKET_STATUSES)[number];
 
-/** The status of an event is the first of these that one of its markets has: an event is open while any of its markets is. */
+/** The status of an event is the first of these that any of its markets has: an event with an open market is open. */
 export const EVENT_STATUS_ORDER = [
   'open',
   'halted',
@@ -14,17 +14,16 @@ export const EVENT_STATUS_ORDER = [
   'settled',
 ] as const satisfies readonly MarketStatus[];
 
-/** One thing that can be priced and traded. Its `outcomeId` is what an alert calls `tokenMint`. */
+/** One tradable side of a market. Alerts call its `outcomeId` `tokenMint`. */
 export interface OutcomeRecord {
   outcomeId: string;
   label: string;
-  /** What the outcome pays out per unit, known once the market is resolved. */
+  /** The payout per unit, known once the market is resolved. */
   payout?: Decimal;
 }
 
 /**
- * A market as an adapter yields it: the venue's own ids, unknown fields absent. All times are epoch milliseconds.
- * Spec section 2.3, DESIGN section 4 "Market".
+ * A market as an adapter yields it (specification section 2.3): ids of the venue, unknown fields absent, times in epoch milliseconds.
  */
 export interface MarketRecord {
   marketId: string;
@@ -44,7 +43,7 @@ export interface MarketRecord {
   openAtMs?: number;
   closeAtMs?: number;
   resolvedAtMs?: number;
-  /** `void` when nobody won. */
+  /** `void` when the market resolves without a winner. */
   resolution?: 'outcome' | 'void';
   winningOutcomeId?: string;
   resolutionCriteria?: string;
@@ -54,21 +53,21 @@ export interface MarketRecord {
   volume24h?: Decimal;
   liquidity?: Decimal;
   /**
-   * The listing it comes from leaves out description, resolution criteria, category and tags: what is stored of these stays.
+   * The listing omits description, resolution criteria, category and tags, so the store keeps the stored values.
    */
   isSummary?: true;
-  /** The answer has no list of tags, not even an empty one: what is stored of category and tags stays. */
+  /** The answer has no list of tags, not even an empty one, so the store keeps the stored category and tags. */
   isUntagged?: true;
   /**
-   * How long the answer lay in a cache of the venue, milliseconds; absent when it is fresh. What the store changed within this
-   * time is newer than the answer, and stays.
+   * The age of the answer in a cache of the venue, milliseconds; absent when fresh. The store keeps its own changes of this period,
+   * because they are newer than the answer.
    */
   ageMs?: number;
   /** Whether the venue serves an orderbook for this market. */
   hasBook: boolean;
 }
 
-/** A price snapshot of one outcome (spec section 2.4). `asOfMs` is the venue's time, or else the time of the answer (docs/venues.md). */
+/** A price snapshot of one outcome (specification section 2.4). `asOfMs` is the venue's time, else the request's time (docs/venues.md). */
 export interface PriceRecord {
   outcomeId: string;
   asOfMs: number;
@@ -80,11 +79,11 @@ export interface PriceRecord {
 export interface PriceLevel {
   price: Decimal;
   size: Decimal;
-  /** Aggregated orders at this level, when the venue says. */
+  /** The number of orders at this level, when the venue states it. */
   count?: number;
 }
 
-/** One outcome's book (spec section 2.6): bids falling, asks rising, equal prices merged, no level of size zero. */
+/** One outcome's book (specification section 2.6): bids descending, asks ascending, equal prices merged, no level of size zero. */
 export interface BookRecord {
   outcomeId: string;
   asOfMs: number;
@@ -92,15 +91,15 @@ export interface BookRecord {
   asks: PriceLevel[];
 }
 
-/** One print (spec section 2.7). `tradeId` is the venue's own, or a stable hash where it has none. */
+/** One print (specification section 2.7). `tradeId` is the venue's own, or a stable hash when the venue has no id. */
 export interface TradeRecord {
   tradeId: string;
   outcomeId: string;
-  /** Epoch milliseconds; a fraction holds the venue's microseconds, where it has them. */
+  /** Epoch milliseconds; a fraction holds the venue's microseconds. */
   tsMs: number;
   price: Decimal;
   size: Decimal;
   side?: 'buy' | 'sell';
-  /** The venue's own order among trades of one instant, rising; absent where the venue gives none. */
+  /** The venue's own ascending order among trades of one instant; absent when the venue gives none. */
   ordinal?: number;
 }

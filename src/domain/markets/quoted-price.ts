@@ -6,18 +6,18 @@ export interface Quotes {
   ask?: Decimal | undefined;
 }
 
-/** The widest spread whose middle still is a price: beyond it, one stray order moves the middle by more than 0.05. */
+/** The widest spread whose midpoint is a price: with a wider one, a single stray order moves the midpoint by more than 0.05. */
 const MAX_MID_SPREAD = '0.1' as Decimal;
 
-/** Whether both sides have orders, at most 0.10 apart, so that their middle is the price. */
+/** Whether both sides have orders, at most 0.10 apart, so that their midpoint is the price. */
 export function isTight({ bid, ask }: Quotes): boolean {
   return bid !== undefined && ask !== undefined && compareDecimals(subtractDecimals(ask, bid), MAX_MID_SPREAD) <= 0;
 }
 
 /**
- * The price of an outcome, by the one rule of all venues with quotes: the middle of tight quotes, else the venue's last
- * traded price, else undefined. The last price counts as it is, inside the quotes or outside of them. The rule mirrors: one
- * minus all inputs gives one minus the result, so both outcomes of a binary market agree.
+ * The price of an outcome, by one rule for all venues with quotes: the midpoint of tight quotes, else the venue's last traded
+ * price, else undefined. The last price counts even outside of the quotes. The rule is symmetric: one minus all inputs gives one
+ * minus the result, so both outcomes of a binary market agree.
  */
 export function quotedPrice(quotes: Quotes, lastPrice: Decimal | undefined): Decimal | undefined {
   const { bid, ask } = quotes;

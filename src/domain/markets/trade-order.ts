@@ -1,12 +1,12 @@
 import { compareDecimals, type Decimal, negateDecimal, ZERO } from '../values/decimal.ts';
 import type { TradeRecord } from './market.ts';
 
-/** The fields of a trade that give its place on the tape of its outcome. */
+/** The fields of a trade that decide its place on the tape of its outcome. */
 export type OrderedTrade = Pick<TradeRecord, 'tsMs' | 'tradeId' | 'price' | 'side' | 'ordinal'>;
 
 /**
- * The price of a buy, minus the price of a sell, 0 without a side. An order that sweeps a book buys at rising and sells at
- * falling prices, so this number rises through the sweep either way.
+ * The price of a buy, minus the price of a sell, 0 without a side. An order that sweeps a book buys at rising or sells at
+ * falling prices, so this number rises through the sweep in both cases.
  */
 export function signedPrice({ price, side }: Pick<OrderedTrade, 'price' | 'side'>): Decimal {
   if (side === undefined) return ZERO;
@@ -15,7 +15,7 @@ export function signedPrice({ price, side }: Pick<OrderedTrade, 'price' | 'side'
 
 /**
  * Compares two trades of one outcome by `(time, ordinal, signed price, id)`, the order of candles and trade lists: -1, 0 or 1.
- * Ids compare by their UTF-8 bytes, as Postgres does under COLLATE "C". docs/venues.md says where each venue states its order.
+ * Ids compare by their UTF-8 bytes, as in Postgres under COLLATE "C". docs/venues.md documents the order of each venue.
  * `src/store/series/trade-order.ts` has the same rule in SQL.
  */
 export function compareTrades(a: OrderedTrade, b: OrderedTrade): -1 | 0 | 1 {

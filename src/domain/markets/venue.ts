@@ -1,15 +1,15 @@
 /**
- * What a venue offers; `GET /v1/venues` shows it and the poller schedules by it. `history`: the trades of one market can be
- * walked back to its start. `wallets` can be watched; `tokens` are priced by their mints, without markets.
+ * The features of a venue. `GET /v1/venues` shows them, and the poller's schedules follow them. `history`: the trades of one market
+ * can be read back to its start. `wallets` can be watched. `tokens` have prices by mint, without markets.
  */
 type VenueCapabilities = Readonly<
   Record<'markets' | 'prices' | 'books' | 'trades' | 'history' | 'wallets' | 'tokens', boolean>
 >;
 
-/** What is known of a venue without asking it. */
+/** Constant facts about a venue. */
 export interface VenueProfile {
   readonly title: string;
-  /** What its prices are in: alerts compare in it. MANA is play money. */
+  /** The currency of its prices, in which alerts compare. MANA is play money. */
   readonly currency: string;
   readonly capabilities: VenueCapabilities;
 }

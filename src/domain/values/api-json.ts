@@ -1,8 +1,8 @@
 import { type Decimal, decimal } from './decimal.ts';
 
 /**
- * A number that reaches the wire digit for digit. `decimal` is a spec `decimal` field, which DECIMAL_FORMAT may turn into a
- * string; `number` is a spec `number` field, which stays one.
+ * A number that is sent with its exact digits. `decimal` is a `decimal` field of the specification, which DECIMAL_FORMAT may turn
+ * into a string; `number` is always a JSON number.
  */
 export class ExactNumber<Kind extends 'decimal' | 'number' = 'decimal' | 'number'> {
   readonly digits: Decimal;
@@ -14,7 +14,7 @@ export class ExactNumber<Kind extends 'decimal' | 'number' = 'decimal' | 'number
   }
 }
 
-/** Text that is JSON already and reaches the wire as it is: a stored body, digit for digit. */
+/** A text that is already JSON and is sent unchanged, such as a stored body. */
 export class JsonText {
   readonly text: string;
 
@@ -23,7 +23,7 @@ export class JsonText {
   }
 }
 
-/** What an answer may hold. A field that is `undefined` is left out: unknown is absent, never 0 and never null. */
+/** The content of an answer. A field that is `undefined` is omitted: unknown is absent, never 0 and never null. */
 export type ApiJson =
   | string
   | number
@@ -36,24 +36,24 @@ export type ApiJson =
 
 export type DecimalFormat = 'number' | 'string';
 
-/** A spec `decimal` field from `numeric` text. Throws RangeError when it is no decimal. */
+/** A `decimal` field of the specification from `numeric` text. @throws RangeError for a text that is not a decimal */
 export function decimalField(text: string): ExactNumber<'decimal'> {
   return new ExactNumber(decimal(text), 'decimal');
 }
 
-/** The same for a column that may be NULL: absent when unknown. */
+/** As `decimal`, for a nullable column: absent when unknown. */
 export function optionalDecimal(text: string | null | undefined): ExactNumber<'decimal'> | undefined {
   return text === null || text === undefined ? undefined : decimalField(text);
 }
 
-/** A spec `number` field from `numeric` text: a JSON number whatever DECIMAL_FORMAT says. */
+/** A `number` field of the specification from `numeric` text: always a JSON number, independent of DECIMAL_FORMAT. */
 export function numberField(text: string): ExactNumber<'number'> {
   return new ExactNumber(decimal(text), 'number');
 }
 
 /**
- * JSON text of an answer. Exact numbers are written with their stored digits and never pass through a binary float
- * (DESIGN section 4, "Numbers"). Throws RangeError for NaN and infinities, which JSON cannot say.
+ * The JSON text of an answer. Exact numbers keep their stored digits and never pass through a binary float.
+ * @throws RangeError for NaN and infinities, which JSON cannot represent
  */
 export function toJsonText(value: ApiJson, decimalFormat: DecimalFormat): string {
   if (typeof value === 'string') return JSON.stringify(value);

@@ -1,6 +1,6 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 
-/** What a key may be used for (DESIGN section 4, "Auth"). */
+/** The scopes of a key. */
 export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets'] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -9,10 +9,10 @@ const ID_LENGTH = 12;
 /** 36 characters of 62: 214 bits, so a plain sha256 is as good as a slow hash. */
 const SECRET_LENGTH = 36;
 const MADE_KEY = /^ow_live_([0-9A-Za-z]{1,32})_[0-9A-Za-z]{16,128}$/;
-/** What a header can carry without doubt about its encoding. */
+/** Characters that every header encoding carries unchanged. */
 const PRESENTABLE = /^[\x21-\x7e]{1,256}$/;
 
-/** A key as it is shown once, and what is kept of it. */
+/** A key as it is shown once, and its stored form. */
 interface NewApiKey {
   id: string;
   /** `ow_live_<id>_<secret>`: show it, never store it. */
@@ -31,25 +31,25 @@ export function generateApiKey(): NewApiKey {
   return { id, key, hash: hashApiKey(key) };
 }
 
-/** What is stored of a key: its sha256. */
+/** The stored form of a key: its sha256. */
 export function hashApiKey(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }
 
-/** Whether text may be a key at all: 1 to 256 printable ASCII characters without spaces. */
+/** Whether a text has the form of a key: 1 to 256 printable ASCII characters without spaces. */
 export function isPresentableKey(text: string): boolean {
   return PRESENTABLE.test(text);
 }
 
 /**
- * The id of a key: the one it carries, or for a key that somebody chose (BOOTSTRAP_API_KEY) one made of its hash, which
- * gives nothing of the key away.
+ * The id of a key: the id inside a generated key, or an id derived from the hash of a chosen key (BOOTSTRAP_API_KEY), which
+ * reveals nothing about the key.
  */
 export function apiKeyId(key: string): string {
   return MADE_KEY.exec(key)?.[1] ?? `chosen-${hashApiKey(key).toString('hex').slice(0, 16)}`;
 }
 
-/** Whether a stored hash is that of the offered key, in constant time. */
+/** Compares a stored hash with the hash of the offered key, in constant time. */
 export function isSameHash(stored: Uint8Array, offered: Uint8Array): boolean {
   return stored.length === offered.length && timingSafeEqual(stored, offered);
 }

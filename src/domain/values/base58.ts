@@ -1,12 +1,11 @@
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const VALUES: ReadonlyMap<string, bigint> = new Map([...ALPHABET].map((digit, value) => [digit, BigInt(value)]));
 const BASE = 58n;
-/** 64 bytes, the longest thing that is written so, have at most 88 digits. */
+/** The longest values in base58, signatures of 64 bytes, have at most 88 digits. */
 const MAX_DIGITS = 88;
 
 /**
- * The bytes that a base58 text (Bitcoin's alphabet, which Solana uses) stands for; null when it is none, or absurdly
- * long.
+ * The bytes of a base58 text (Bitcoin's alphabet, which Solana uses); null when the text is invalid or too long.
  */
 export function decodeBase58(text: string): Uint8Array | null {
   if (text.length > MAX_DIGITS) return null;
@@ -17,7 +16,7 @@ export function decodeBase58(text: string): Uint8Array | null {
     number = number * BASE + value;
   }
   const hex = number === 0n ? '' : number.toString(16);
-  // Each leading 1 is a zero byte of its own, which the number cannot hold.
+  // Each leading 1 is a zero byte, which the number cannot hold.
   const zeros = text.length - text.replace(/^1+/, '').length;
   return Uint8Array.from([
     ...new Uint8Array(zeros),
@@ -33,7 +32,7 @@ export function encodeBase58(bytes: Uint8Array): string {
   return '1'.repeat(zeros === -1 ? bytes.length : zeros) + text;
 }
 
-/** Whether a text is a Solana public key, hence may be an address or a mint: base58, case-sensitive, of 32 bytes. */
+/** Whether a text is a Solana public key and so may be an address or a mint: case-sensitive base58 of 32 bytes. */
 export function isPublicKey(text: string): boolean {
   return decodeBase58(text)?.length === 32;
 }

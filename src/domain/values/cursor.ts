@@ -1,25 +1,25 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { OddswireError } from './errors.ts';
 
-/** The version of most lists. A list whose sort key changes counts up, and may go on to read its older versions. */
+/** The version of most lists. A list whose sort key changes gets a higher version and may still read older ones. */
 const FIRST_VERSION = 1;
-/** 128 bits: nobody guesses one, and a cursor stays short. */
+/** 128 bits cannot be guessed, and a cursor stays short. */
 const MAC_BYTES = 16;
 const MAX_CURSOR_LENGTH = 1024;
 
-/** A cursor that we did not make for this route and these filters: altered, foreign, cut, or of another version. */
+/** A cursor that this route did not issue for these filters: altered, foreign, truncated, or of another version. */
 export class InvalidCursorError extends OddswireError {
   constructor() {
-    super('invalid_cursor', 'the cursor is not one that this route gave out for these filters');
+    super('invalid_cursor', 'this route did not issue the cursor for these filters');
   }
 }
 
-/** The sort key of the last row of a page, as texts: the next page starts behind it. */
+/** The sort key of the last row of a page, as texts: the next page starts after it. */
 type CursorPosition = readonly string[];
 
 /**
- * Makes and reads cursors: base64url of version, MAC and position. `scope` names the route and every filter that shapes the
- * list; it is under the MAC but not in the cursor. The same position always gives the same text.
+ * Creates and reads cursors: base64url of version, MAC and position. `scope` names the route and every filter of the list; the
+ * MAC covers it, but the cursor does not contain it. The same position always gives the same text.
  */
 export interface CursorCodec {
   /** `version` is 1 to 255. Default: 1. */
@@ -38,7 +38,7 @@ export interface CursorCodec {
 export function createCursorCodec(key: Uint8Array): CursorCodec {
   function macOf(version: number, scope: string, payload: Buffer): Buffer {
     const scopeBytes = Buffer.from(scope, 'utf8');
-    // The length keeps a byte from moving between scope and payload unseen.
+    // The length prevents a byte from moving unnoticed between scope and payload.
     const head = Buffer.from(`${version}.${scopeBytes.length}.`, 'utf8');
     return createHmac('sha256', key).update(head).update(scopeBytes).update(payload).digest().subarray(0, MAC_BYTES);
   }
@@ -54,7 +54,7 @@ export function createCursorCodec(key: Uint8Array): CursorCodec {
     decodeVersion(scope, cursor, versions) {
       if (cursor.length > MAX_CURSOR_LENGTH) throw new InvalidCursorError();
       const bytes = Buffer.from(cursor, 'base64url');
-      // Node skips what is not base64url and ignores spare bits: only the text we would print is a cursor.
+      // Node ignores invalid base64url and spare bits: only the canonical text is a cursor.
       if (bytes.toString('base64url') !== cursor) throw new InvalidCursorError();
       const [version = 0] = bytes;
       if (bytes.length <= 1 + MAC_BYTES || !versions.includes(version)) throw new InvalidCursorError();

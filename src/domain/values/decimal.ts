@@ -6,17 +6,17 @@ export type Decimal = string & { readonly __decimal: unique symbol };
 
 const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?$/;
 const SCIENTIFIC = /^([+-]?\d*(?:\.\d*)?)[eE]([+-]?\d{1,4})$/;
-/** numeric(…): far beyond any venue's digits, yet small enough that hostile input cannot make a megabyte of zeros. */
+/** Limits for numeric(…): far beyond the digits of any venue, but small enough that hostile input cannot create megabytes of zeros. */
 const MAX_DIGITS = 400;
 
 /**
- * The decimal a venue or a client wrote, or null when it is not one (NaN, Infinity, empty, text, absurdly long).
- * A JSON number is taken by its shortest round-trip text, which is what the sender printed.
+ * The decimal that a venue or a client sent, or null when it is not one (NaN, Infinity, empty, text, too long).
+ * A JSON number is converted by its shortest round-trip text, which is the text that the sender printed.
  */
 export function parseDecimal(value: unknown): Decimal | null {
   const text = typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : '';
   const parsed = parseDecimalText(text);
-  // An exponent can write more digits than it was written with, and what comes out must go in again.
+  // An exponent can produce more digits than the text has, and the output must be valid input.
   return parsed !== null && parsed.length > MAX_DIGITS ? null : parsed;
 }
 
@@ -44,7 +44,7 @@ function shiftPoint(mantissa: string, exponent: number): Decimal | null {
   return canonical(`${sign}${digits.slice(0, wholeDigits).padEnd(wholeDigits, '0')}.${digits.slice(wholeDigits)}`);
 }
 
-/** Throws RangeError when `value` is no decimal: for constants and values that were validated before. */
+/** @throws RangeError when `value` is not a decimal. For constants and validated values. */
 export function decimal(value: string | number): Decimal {
   const parsed = parseDecimal(value);
   if (parsed === null) throw new RangeError('not a decimal');
@@ -62,7 +62,7 @@ function scaleOf(value: Decimal): number {
   return point === -1 ? 0 : value.length - point - 1;
 }
 
-/** How long the text is up to the point, sign and all. */
+/** The length of the text before the point, sign included. */
 function wholeLength(value: Decimal): number {
   const point = value.indexOf('.');
   return point === -1 ? value.length : point;

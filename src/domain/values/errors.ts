@@ -1,5 +1,5 @@
 /**
- * The base of every error oddswire throws on purpose.
+ * The base class of all errors that oddswire throws on purpose.
  * `code` is stable and safe to show; `retryable` says whether the same call may succeed later without a change.
  */
 export class OddswireError extends Error {
@@ -14,7 +14,7 @@ export class OddswireError extends Error {
   }
 }
 
-/** Whatever was thrown, as an Error: a thrown string or object keeps its text. */
+/** Any thrown value as an Error: a thrown string or object keeps its text. */
 export function asError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   return new Error(typeof thrown === 'string' ? thrown : textOf(thrown));
@@ -24,7 +24,7 @@ function textOf(thrown: unknown): string {
   try {
     return JSON.stringify(thrown) ?? String(thrown);
   } catch {
-    // A BigInt or a circular object has no JSON.
+    // BigInt values and circular objects have no JSON.
     return String(thrown);
   }
 }

@@ -8,10 +8,10 @@ export interface SecretKey {
 }
 
 const KEY_BYTES = 32;
-/** No dot (it separates the parts of a sealed value) and short enough for a column. */
+/** No dot, because dots separate the parts of a sealed value; short enough for a column. */
 const KID_PATTERN = /^[A-Za-z0-9_-]{1,32}$/;
 
-/** Every problem of a key ring text, one line each. Never holds key material: entries are named by their position. */
+/** Every problem of a key ring text, one line each, without key material: entries are named by their position. */
 export class SecretsKeysError extends OddswireError {
   readonly problems: readonly string[];
 
@@ -22,20 +22,19 @@ export class SecretsKeysError extends OddswireError {
 }
 
 /**
- * Reads `kid:base64(32 bytes),...`: the first key encrypts, all decrypt. Throws SecretsKeysError listing everything
- * that is wrong.
+ * Reads `kid:base64(32 bytes),...`: the first key encrypts, all decrypt. @throws SecretsKeysError that lists every problem
  */
 export function parseSecretsKeys(text: string): SecretKey[] {
   const entries = text.split(',');
   const keys: SecretKey[] = [];
   const problems: string[] = [];
   const positionOf = new Map<string, number>();
-  if (text.trim() === '') throw new SecretsKeysError(['holds no key; expected kid:base64(32 bytes)']);
+  if (text.trim() === '') throw new SecretsKeysError(['contains no key; expected kid:base64(32 bytes)']);
 
   for (const [index, entry] of entries.entries()) {
     const position = index + 1;
     const colon = entry.indexOf(':');
-    // An entry without a colon may be a bare key, so no part of an entry is ever repeated in a message.
+    // An entry without a colon may be a bare key, so no message repeats any part of an entry.
     if (colon < 0) {
       problems.push(`entry ${position} is not kid:base64`);
       continue;
@@ -59,11 +58,11 @@ export function parseSecretsKeys(text: string): SecretKey[] {
 }
 
 /**
- * A 32-byte key for one purpose (`cursor`, `session`, ...), from the ring's first key by HKDF-SHA256. Different
- * purposes give unrelated keys, and none of them opens a sealed secret.
+ * A 32-byte key for one purpose (`cursor`, `session`, ...), derived from the ring's first key by HKDF-SHA256. Keys of different
+ * purposes are unrelated, and no derived key opens a sealed secret.
  */
 export function deriveKey(keys: readonly SecretKey[], purpose: string): Buffer {
   const [first] = keys;
-  if (first === undefined) throw new SecretsKeysError(['holds no key to derive from']);
+  if (first === undefined) throw new SecretsKeysError(['contains no key to derive from']);
   return Buffer.from(hkdfSync('sha256', first.key, 'oddswire', purpose, KEY_BYTES));
 }

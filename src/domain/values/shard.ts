@@ -1,4 +1,4 @@
-/** Work of one stage is spread over this many shards; a shard has one writer at a time (DESIGN section 2). */
+/** The work of one stage is split into this many shards; a shard has one writer at a time. */
 export const SHARDS = 16;
 
 export const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);

@@ -1,17 +1,16 @@
 /**
- * Text that Postgres can store: no U+0000 and no lone surrogate (DESIGN section 4, "Text").
- * Both are refused by `text` and `jsonb`.
+ * Text that Postgres can store: `text` and `jsonb` reject U+0000 and lone surrogates.
  */
 export function isStorableText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed();
 }
 
-/** The same text with U+0000 and lone surrogates replaced by U+FFFD: for errors and logs, never for data. */
+/** The text with U+0000 and lone surrogates replaced by U+FFFD. For errors and logs, never for data. */
 export function scrubText(text: string): string {
   return isStorableText(text) ? text : text.toWellFormed().replaceAll('\u0000', '\uFFFD');
 }
 
-/** A deep copy of JSON-like data in which every string and key is storable. */
+/** A deep copy of JSON-like data with only storable strings and keys. */
 export function scrubData<T>(value: T): T {
   return scrubUnknown(value) as T;
 }

@@ -1,7 +1,7 @@
-/** What an account uses up within a window of time. */
+/** The limited resources of an account, counted per window of time. */
 export type UsageKind = 'requests' | 'cold_reads';
 
-/** What one process admitted of an account since it last told the others. */
+/** The usage of an account that one process admitted since its last report. */
 export interface UsageEntry {
   kind: UsageKind;
   accountId: bigint;
@@ -11,7 +11,7 @@ export interface UsageEntry {
 }
 
 /**
- * Adds what this process admitted to what all processes did, and gives the totals of those windows in the order of the
- * entries; null where a later window has begun. One account and kind at most once. @throws when the store is away.
+ * Adds the usage of this process to the total of all processes. Returns the totals of the windows in the order of the entries; null
+ * when a later window has begun. At most one entry per account and kind. @throws when the store is unavailable
  */
 export type AddUsage = (entries: readonly UsageEntry[]) => Promise<(number | null)[]>;

@@ -1,6 +1,6 @@
 import { isPublicKey } from '../values/base58.ts';
 
-/** Which addresses a venue's wallets have; a venue that is not here has none that can be watched. */
+/** The address form of each venue's wallets; wallets of other venues cannot be watched. */
 const FORMS: Readonly<Record<string, { read(text: string): string | null; hint: string }>> = {
   polymarket: {
     read: (text) => (/^0x[0-9a-f]{40}$/i.test(text) ? text.toLowerCase() : null),
@@ -15,8 +15,7 @@ const FORMS: Readonly<Record<string, { read(text: string): string | null; hint: 
 type WalletAddress = { ok: true; address: string } | { ok: false; problem: string };
 
 /**
- * The one spelling of an address under which a venue's wallet is kept: hexadecimal digits in lower case, base58 as it came,
- * for there case is meaning.
+ * The canonical spelling of a wallet address: hexadecimal digits in lower case; base58 unchanged, because it is case-sensitive.
  */
 export function readWalletAddress(venue: string, text: string): WalletAddress {
   const form = Object.hasOwn(FORMS, venue) ? FORMS[venue] : undefined;

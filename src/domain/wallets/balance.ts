@@ -1,6 +1,6 @@
 import { type Decimal, ZERO } from '../values/decimal.ts';
 
-/** What is known of one token of a wallet. */
+/** The stored balance of one token of a wallet. */
 export interface KnownBalance {
   mint: string;
   amount: Decimal;
@@ -8,16 +8,16 @@ export interface KnownBalance {
   version: bigint;
   symbol?: string;
   marketId?: string;
-  /** Complete reads in a row that did not have it. */
+  /** Consecutive complete reads without this token. */
   missed: number;
 }
 
-/** One complete read of a wallet: every page of it, in one go. */
+/** One complete read of a wallet: all pages in one pass. */
 export interface BalanceRead {
   balances: readonly { tokenMint: string; amount: Decimal; tokenSymbol?: string; marketId?: string }[];
-  /** Tokens that were listed and could not be read; null when such a row did not even say its token. */
+  /** Listed tokens that could not be read; null when an unreadable row does not name its token. */
   unreadable: ReadonlySet<string> | null;
-  /** The first one: it is what later ones are compared with, and nothing has changed. */
+  /** The first read, which later reads are compared with. It produces no changes. */
   isBaseline: boolean;
 }
 
@@ -27,16 +27,16 @@ export interface BalanceChange {
   marketId?: string;
   previous: Decimal;
   current: Decimal;
-  /** Of the balance after it. */
+  /** The version of the balance after the change. */
   version: bigint;
 }
 
-/** A token that is no longer listed is gone when so many complete reads in a row did not have it. */
+/** A token is gone when this many consecutive complete reads do not list it. */
 const READS_UNTIL_GONE = 2;
 
 /**
- * Compares a complete read with what is known; pure. `rows` are to be stored, `changes` are to be told, both in the order of
- * the mints. An amount that was read is true; only an absence may be an accident of paging, so it has to repeat.
+ * Compares a complete read with the stored balances. Pure. `rows` are to be stored and `changes` to be emitted, both in the order of
+ * the mints. An amount in a read is reliable; an absence may be an artefact of paging, so it must repeat.
  */
 export function compareBalances(
   known: ReadonlyMap<string, KnownBalance>,
@@ -78,7 +78,7 @@ export function compareBalances(
   return { rows: rows.sort(byMint), changes: changes.sort(byMint) };
 }
 
-/** Each mint is there once. */
+/** Each mint occurs once. */
 function byMint(a: { mint: string }, b: { mint: string }): number {
   return a.mint < b.mint ? -1 : 1;
 }

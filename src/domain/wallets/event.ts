@@ -2,19 +2,19 @@ import { type ApiJson, numberField } from '../values/api-json.ts';
 import { type Decimal, subtractDecimals } from '../values/decimal.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
 
-/** What both kinds of wallet events begin with. */
+/** The common fields of both kinds of wallet events. */
 interface WalletEvent extends EventStamp {
   /** The address. */
   wallet: string;
   venue: string;
 }
 
-/** What a `transaction` event tells (DESIGN section 8). Amounts are exact; a negative `change` left the wallet. */
+/** The data of a `transaction` event. Amounts are exact; a negative `change` left the wallet. */
 export interface TransactionEvent extends WalletEvent {
   transactionId: string;
   type: string;
   status: string;
-  /** When the venue says it happened, epoch milliseconds. */
+  /** The venue's time of the transaction, epoch milliseconds. */
   atMs: number;
   transfers: readonly { tokenMint: string; tokenSymbol?: string; change: Decimal }[];
   marketId?: string;
@@ -24,7 +24,7 @@ export interface TransactionEvent extends WalletEvent {
   value?: Decimal;
 }
 
-/** What a `balance_change` event tells. */
+/** The data of a `balance_change` event. */
 export interface BalanceChangeEvent extends WalletEvent {
   tokenMint: string;
   tokenSymbol?: string;
@@ -54,7 +54,7 @@ export function transactionBody(event: TransactionEvent): string {
   });
 }
 
-/** The same for a change of a balance. */
+/** As above, for a change of a balance. */
 export function balanceChangeBody(event: BalanceChangeEvent): string {
   return eventBody('balance_change', event, {
     wallet: event.wallet,

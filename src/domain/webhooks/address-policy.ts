@@ -3,13 +3,13 @@ import { OddswireError } from '../values/errors.ts';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** A parsed address range. Made by `parseCidrs` only. */
+/** A parsed address range. Only `parseCidrs` creates it. */
 export interface Cidr {
   readonly network: Address;
   readonly bits: number;
 }
 
-/** Everything wrong with a list of ranges, one line each. */
+/** Every problem of a list of ranges, one line each. */
 export class CidrListError extends OddswireError {
   readonly problems: readonly string[];
 
@@ -20,24 +20,24 @@ export class CidrListError extends OddswireError {
 }
 
 const GLOBAL_UNICAST_V6 = cidr('2000::/3');
-/** Azure's WireServer: a public address that is the host's own control channel. */
+/** Azure's WireServer: a public address that is the control channel of the host. */
 const AZURE_WIRE_SERVER = cidr('168.63.129.16/32');
 
 /**
- * Whether webhooks may be sent to this address (DESIGN section 8). `allow` holds the operator's exceptions and wins.
- * Failure policy: closed. What cannot be read as an address is not public.
+ * Whether webhooks may be sent to this address. `allow` holds the operator's exceptions and has priority.
+ * Failure policy: closed. A text that is not an address is not public.
  */
 export function isPublicAddress(address: string, allow: readonly Cidr[] = []): boolean {
   const ip = parseAddress(address);
   if (ip === null) return false;
   if (allow.some((range) => contains(range, ip))) return true;
   if (contains(AZURE_WIRE_SERVER, ip)) return false;
-  // ipaddr.js calls unassigned space "unicast": `::7f00:1` (IPv4-compatible loopback) and `4000::1` among it.
+  // ipaddr.js calls unassigned space "unicast", such as `::7f00:1` (IPv4-compatible loopback) and `4000::1`.
   if (ip.kind() === 'ipv6' && !contains(GLOBAL_UNICAST_V6, ip)) return false;
   return ip.range() === 'unicast';
 }
 
-/** The network an address stands for: an IPv4 address is one, of IPv6 the /64; and whether it is within `ranges`. Null for no address. */
+/** The network of an address (the IPv4 address itself, or the IPv6 /64), and whether it is within `ranges`. Null for other texts. */
 export function networkOf(address: string, ranges: readonly Cidr[]): { text: string; isWithin: boolean } | null {
   const ip = parseAddress(address);
   if (ip === null) return null;
@@ -54,8 +54,8 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /**
- * Reads a comma list of ranges such as `127.0.0.0/8,fd00::/8`; a bare address is a range of one. Empty text is no
- * range. Throws CidrListError listing every bad entry.
+ * Parses a comma list of ranges such as `127.0.0.0/8,fd00::/8`; a bare address is a range of one. An empty text gives no
+ * range. @throws CidrListError that lists every bad entry
  */
 export function parseCidrs(text: string): Cidr[] {
   const ranges: Cidr[] = [];
@@ -67,7 +67,7 @@ export function parseCidrs(text: string): Cidr[] {
     if (entry === '') continue;
     const range = parseRange(entry);
     if (range === null) problems.push(`entry ${index + 1} is not an address range such as 10.0.0.0/8 or fd00::/8`);
-    // Mapped addresses are unwrapped before matching, so a mapped range would never match anything.
+    // Mapped addresses are unwrapped before matching, so a mapped range would never match.
     else if (range.network.range() === 'ipv4Mapped')
       problems.push(`entry ${index + 1} must be written as an IPv4 range`);
     else ranges.push(range);
@@ -77,7 +77,7 @@ export function parseCidrs(text: string): Cidr[] {
 }
 
 function parseRange(entry: string): Cidr | null {
-  // The library would also read `10.1/8` and `0x7f.1`; in configuration those are more likely typing errors.
+  // The library also accepts `10.1/8` and `0x7f.1`; in a configuration these are probably typing errors.
   if (ipaddr.IPv4.isValidCIDRFourPartDecimal(entry) || ipaddr.IPv6.isValidCIDR(entry)) return cidr(entry);
   if (ipaddr.IPv4.isValidFourPartDecimal(entry)) return cidr(`${entry}/32`);
   if (ipaddr.IPv6.isValid(entry)) return cidr(`${entry}/128`);
@@ -89,10 +89,10 @@ function cidr(text: string): Cidr {
   return { network, bits };
 }
 
-/** The address with its zone cut off and an IPv4-mapped form unwrapped; null when it is none. */
+/** The address without its zone and with an IPv4-mapped form unwrapped; null for other texts. */
 function parseAddress(address: string): Address | null {
   const [withoutZone = ''] = address.split('%');
-  // IPv4-compatible and long retired (RFC 4291 section 2.5.5.1); ipaddr.js would read it as IPv4-mapped.
+  // IPv4-compatible and long retired (RFC 4291 section 2.5.5.1); ipaddr.js would treat it as IPv4-mapped.
   if (/^::\d+(\.\d+)+$/.test(withoutZone)) return null;
   return ipaddr.isValid(withoutZone) ? ipaddr.process(withoutZone) : null;
 }

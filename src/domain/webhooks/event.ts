@@ -1,9 +1,9 @@
-/** What a subscription may list (spec section 6.1). `test` events are sent only on request and cannot be subscribed to. */
+/** The event types of a subscription (specification section 6.1). `test` events are sent only on request and cannot be subscribed to. */
 export const SUBSCRIBABLE_EVENTS = ['price_alert', 'transaction', 'balance_change'] as const;
 export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
 export const EVENT_TYPES = [...SUBSCRIBABLE_EVENTS, 'test'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** The life of a delivery. Only `pending` goes on by itself. */
+/** The life of a delivery. Only `pending` changes without an action of a user. */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];

@@ -1,10 +1,10 @@
 import { OddswireError } from '../values/errors.ts';
 
 const MAX_SCHEDULE_ENTRIES = 50;
-/** 30 days: longer than attempts are kept. */
+/** 30 days: attempts are kept for a shorter time. */
 const MAX_SCHEDULE_DELAY_SECONDS = 2_592_000;
 
-/** A WEBHOOK_RETRY_SCHEDULE that cannot be used. */
+/** An invalid WEBHOOK_RETRY_SCHEDULE. */
 export class RetryScheduleError extends OddswireError {
   constructor(message: string) {
     super('invalid_retry_schedule', message);
@@ -12,15 +12,15 @@ export class RetryScheduleError extends OddswireError {
 }
 
 /**
- * Reads a comma list of delays in seconds: N delays are N + 1 attempts. Decimals are allowed, though no delay is ever
- * shorter than one second. Throws RetryScheduleError.
+ * Parses a comma list of delays in seconds: N delays are N + 1 attempts. Decimals are allowed, but every delay lasts at least
+ * one second. @throws RetryScheduleError
  */
 export function parseRetrySchedule(text: string): number[] {
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > MAX_SCHEDULE_ENTRIES) {
     throw new RetryScheduleError(`has ${parts.length} delays, at most ${MAX_SCHEDULE_ENTRIES} are allowed`);
   }
-  // Named by position: what stands in a variable by mistake may be a secret.
+  // The error gives only the position: a value in the wrong variable may be a secret.
   const bad = parts.flatMap((part, index) =>
     /^\d+(\.\d+)?$/.test(part) && Number(part) <= MAX_SCHEDULE_DELAY_SECONDS ? [] : [`entry ${index + 1}`],
   );

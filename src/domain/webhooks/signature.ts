@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { OddswireError } from '../values/errors.ts';
 
-/** Receivers refuse older or newer Standard Webhooks timestamps (standardwebhooks spec, "Verifying webhook authenticity"). */
+/** Receivers reject Standard Webhooks timestamps further away than this (standardwebhooks, "Verifying webhook authenticity"). */
 export const STANDARD_TOLERANCE_SECONDS = 300;
 
 const STANDARD_PREFIX = 'whsec_';
@@ -11,7 +11,7 @@ export const MAX_SECRET_LENGTH = 256;
 export const MIN_STANDARD_KEY_BYTES = 24;
 export const MAX_STANDARD_KEY_BYTES = 64;
 
-/** A `whsec_` secret whose rest is not canonical base64: it has no key that every receiver would agree on. */
+/** A `whsec_` secret whose rest is not canonical base64: receivers could derive different keys from it. */
 export class InvalidSecretError extends OddswireError {
   constructor() {
     super('invalid_secret', 'a webhook secret that starts with "whsec_" is not followed by canonical base64');
@@ -24,14 +24,14 @@ export function generateSecret(): string {
 }
 
 /**
- * Why a caller's own secret is refused, or null when it is fine: 16 to 256 printable ASCII characters, and after a
+ * The reason why a caller's own secret is rejected, or null for a valid one: 16 to 256 printable ASCII characters, and after a
  * `whsec_` prefix the canonical base64 of 24 to 64 bytes. The text never repeats the secret.
  */
 export function secretProblem(secret: string): string | null {
   if (secret.length < MIN_SECRET_LENGTH || secret.length > MAX_SECRET_LENGTH) {
     return `must have ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters`;
   }
-  if (!/^[\x20-\x7e]*$/.test(secret)) return 'must hold printable ASCII characters only';
+  if (!/^[\x20-\x7e]*$/.test(secret)) return 'must contain printable ASCII characters only';
   if (!secret.startsWith(STANDARD_PREFIX)) return null;
   const key = canonicalBase64(secret.slice(STANDARD_PREFIX.length));
   if (key === null) return 'must be canonical base64 after "whsec_"';
@@ -43,20 +43,20 @@ export function secretProblem(secret: string): string | null {
 
 /**
  * The value of `X-Webhook-Signature`: `sha256=` and the lower-case hex HMAC-SHA256 of the body bytes, keyed with the
- * UTF-8 bytes of the whole secret as the API returned it (spec section 6.3, DESIGN section 8).
+ * UTF-8 bytes of the whole secret as the API returned it (specification section 6.3).
  */
 export function signBody(secret: string, body: Uint8Array | string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 }
 
-/** Whether `header` is the `X-Webhook-Signature` of this body. Takes the same time wherever the two differ. */
+/** Whether `header` is the `X-Webhook-Signature` of this body, compared in constant time. */
 export function verifyBody(secret: string, body: Uint8Array | string, header: string): boolean {
   return constantTimeEqual(signBody(secret, body), header);
 }
 
 /**
- * The Standard Webhooks key of a secret: the bytes behind the base64 after `whsec_`, or the UTF-8 bytes of any other
- * secret. Throws InvalidSecretError when the base64 is not canonical (`secretProblem` keeps such secrets out).
+ * The Standard Webhooks key of a secret: the decoded base64 after `whsec_`, or the UTF-8 bytes of any other
+ * secret. @throws InvalidSecretError when the base64 is not canonical (`secretProblem` rejects such secrets)
  */
 export function standardKey(secret: string): Buffer {
   if (!secret.startsWith(STANDARD_PREFIX)) return Buffer.from(secret, 'utf8');
@@ -67,7 +67,7 @@ export function standardKey(secret: string): Buffer {
 
 /**
  * The value of `webhook-signature`: one `v1,<base64>` per secret, separated by spaces, over `id.timestamp.body`.
- * `timestampSeconds` is a whole number of epoch seconds. Several secrets are given while one is being rotated out.
+ * `timestampSeconds` is a whole number of epoch seconds. During a rotation there are several secrets.
  */
 export function standardSignature(
   secrets: readonly string[],
@@ -78,7 +78,7 @@ export function standardSignature(
   return secrets.map((secret) => `v1,${standardDigest(secret, id, String(timestampSeconds), body)}`).join(' ');
 }
 
-/** What a receiver got: the three `webhook-*` headers as text and the raw body. */
+/** A received delivery: the three `webhook-*` headers as text and the raw body. */
 interface StandardDelivery {
   readonly id: string;
   readonly timestamp: string;
@@ -90,7 +90,7 @@ type StandardVerdict = 'ok' | 'bad_timestamp' | 'too_old' | 'too_new' | 'bad_sig
 
 /**
  * Checks a Standard Webhooks delivery against any of the secrets, in constant time per pair.
- * `nowSeconds` is the receiver's clock; more than five minutes away in either direction is refused.
+ * `nowSeconds` is the receiver's clock; a timestamp more than five minutes away in either direction is rejected.
  */
 export function verifyStandard(
   secrets: readonly string[],
@@ -115,13 +115,13 @@ function standardDigest(secret: string, id: string, timestamp: string, body: Uin
   return hmac.update(`${id}.${timestamp}.`).update(body).digest('base64');
 }
 
-/** Node's decoder skips what it does not know; only text that encodes back to itself names one key. */
+/** Node's decoder skips invalid characters, so only a text that encodes back to itself is accepted as a key. */
 function canonicalBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;
 }
 
-/** Hashing first gives `timingSafeEqual` the equal lengths it insists on. */
+/** Hashes first, because `timingSafeEqual` requires equal lengths. */
 function constantTimeEqual(expected: string, offered: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(expected), digest(offered));

@@ -3,28 +3,28 @@ import { type Cidr, isLoopbackAddress, isPublicAddress } from './address-policy.
 
 export const MAX_URL_LENGTH = 2048;
 const HTTPS_PORT = 443;
-/** Below this only 443: the other well-known ports are mail, shells and databases, not receivers. */
+/** Below this port only 443 is allowed: other well-known ports belong to mail, shells and databases. */
 export const FIRST_UNPRIVILEGED_PORT = 1024;
 const NOT_ALLOWED = 'the destination address is not allowed';
 
-/** Why a URL is refused. `blocked` means well formed but pointing where deliveries may not go. */
+/** The reason why a URL is rejected. `blocked`: a well-formed URL of a forbidden destination. */
 interface UrlProblem {
   readonly kind: 'invalid' | 'blocked';
   readonly message: string;
 }
 
 /**
- * What is wrong with a webhook URL as far as the text alone can tell, or null (DESIGN section 8). Names are not
- * resolved: that is done when sending, where it counts. `allow` holds the operator's WEBHOOK_ALLOW_CIDRS.
+ * The problem of a webhook URL as far as its text shows, or null. Names are resolved only at sending, when the result matters.
+ * `allow` holds the operator's WEBHOOK_ALLOW_CIDRS.
  */
 export function webhookUrlProblem(url: string, allow: readonly Cidr[] = []): string | null {
   return inspectWebhookUrl(url, allow)?.message ?? null;
 }
 
-/** As `webhookUrlProblem`, telling a malformed URL from a forbidden destination. */
+/** As `webhookUrlProblem`, with malformed URLs and forbidden destinations distinguished. */
 export function inspectWebhookUrl(url: string, allow: readonly Cidr[] = []): UrlProblem | null {
   if (url.length > MAX_URL_LENGTH) return invalid(`must have at most ${MAX_URL_LENGTH} characters`);
-  // The WHATWG parser drops or rewrites these silently: what is stored would not be what is called.
+  // The WHATWG parser drops or rewrites these silently: the stored URL would differ from the called one.
   if (/[\s\\\p{Cc}]/u.test(url)) return invalid('must not contain spaces, control characters or backslashes');
   if (!/^https:\/\/[^/]/i.test(url)) return invalid('must be an https:// URL');
   if (!URL.canParse(url)) return invalid('is not a valid URL');
@@ -41,22 +41,22 @@ export function inspectWebhookUrl(url: string, allow: readonly Cidr[] = []): Url
   return hostProblem(bareHostname(parsed), allow);
 }
 
-/** The host of a URL as sockets want it: without the brackets of an IPv6 literal. */
+/** The host of a URL as sockets need it: without the brackets of an IPv6 literal. */
 function bareHostname(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Names that mean this machine without any DNS (RFC 6761 section 6.3 and the usual /etc/hosts entries). */
+/** Names of this machine that need no DNS (RFC 6761 section 6.3 and the usual /etc/hosts entries). */
 export function isLocalhostName(hostname: string): boolean {
   return /^(.+\.)?(localhost|localhost\.localdomain|ip6-localhost|ip6-loopback)$/i.test(hostname);
 }
 
-/** The parser has folded every spelling by now (`0x7f.1`, `2130706433`, full-width digits) into one literal or name. */
+/** The parser has already converted every spelling (`0x7f.1`, `2130706433`, full-width digits) into one literal or name. */
 function hostProblem(host: string, allow: readonly Cidr[]): UrlProblem | null {
   if (isIP(host) !== 0) return isPublicAddress(host, allow) ? null : blocked();
   if (host.endsWith('.')) return invalid('must not have a host that ends in a dot');
   if (isLocalhostName(host)) return isPublicAddress('127.0.0.1', allow) ? null : blocked();
-  // Intranet names make sense only for an operator who opened an intranet range; the address still decides at sending.
+  // Intranet names need an intranet range in `allow`; the address is checked again at sending.
   if (/\.(local|internal)$/i.test(host) && !allow.some(reachesBeyondLoopback)) return blocked();
   return null;
 }

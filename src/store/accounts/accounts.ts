@@ -7,14 +7,14 @@ import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 /** The account of BOOTSTRAP_API_KEY. */
 const BOOTSTRAP_ACCOUNT = 'bootstrap';
 
-/** What a request needs to know of its key. */
+/** The fields of a key that a request needs. */
 export interface StoredApiKey {
   id: string;
   accountId: bigint;
   scopes: readonly string[];
   expiresAt: Date | null;
   revokedAt: Date | null;
-  /** Limits of the account, null where the configuration's hold. */
+  /** Limits of the account, null for the default of the configuration. */
   ratePerMinute: number | null;
   coldReadsPerMinute: number | null;
 }
@@ -25,39 +25,39 @@ const FIND_API_KEY = sql(
    FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $1 OR k.secret_hash = $2`,
 );
 
-/** Compared with where no key has the offered id: an id that exists takes no longer than one that does not. */
+/** Compared when the offered id is unknown, so that known and unknown ids take the same time. */
 const NO_HASH = Buffer.alloc(32);
 
 interface ApiKeyLookupRow {
   id: string;
-  account_id: string;
-  secret_hash: Buffer;
+  accountId: bigint;
+  secretHash: Buffer;
   scopes: string[];
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  rate_per_minute: number | null;
-  cold_reads_per_minute: number | null;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  ratePerMinute: number | null;
+  coldReadsPerMinute: number | null;
 }
 
-/** The stored key that `key` is, or null. Expiry and revocation are for the caller to judge. */
+/** The stored key that matches `key`, or null. The caller checks expiry and revocation. */
 export async function findApiKey(db: Queryable, key: string): Promise<StoredApiKey | null> {
   const hash = hashApiKey(key);
   const rows = await db.query<ApiKeyLookupRow>(FIND_API_KEY, [apiKeyId(key), hash]);
   if (rows.length === 0) isSameHash(NO_HASH, hash);
-  const row = rows.find((candidate) => isSameHash(candidate.secret_hash, hash));
+  const row = rows.find((candidate) => isSameHash(candidate.secretHash, hash));
   if (!row) return null;
   return {
     id: row.id,
-    accountId: BigInt(row.account_id),
+    accountId: row.accountId,
     scopes: row.scopes,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    ratePerMinute: row.rate_per_minute,
-    coldReadsPerMinute: row.cold_reads_per_minute,
+    expiresAt: row.expiresAt,
+    revokedAt: row.revokedAt,
+    ratePerMinute: row.ratePerMinute,
+    coldReadsPerMinute: row.coldReadsPerMinute,
   };
 }
 
-/** Keys are locked in order, so that two API processes flushing at once cannot deadlock. */
+/** Locks keys in order, so that two API processes cannot deadlock when they write at once. */
 const TOUCH_API_KEYS = sql(
   'touch_api_keys',
   `WITH used AS (SELECT * FROM unnest($1::text[], $2::timestamptz[]) AS u (id, at)),
@@ -65,24 +65,23 @@ const TOUCH_API_KEYS = sql(
    UPDATE api_key k SET last_used_at = greatest(k.last_used_at, l.at) FROM locked l WHERE k.id = l.id`,
 );
 
-/** Writes when keys were last used: one statement for a batch. */
+/** Stores when keys were last used: one statement per batch. */
 export async function touchApiKeys(db: Queryable, usedAt: ReadonlyMap<string, Date>): Promise<void> {
   if (usedAt.size === 0) return;
   await db.query(TOUCH_API_KEYS, [[...usedAt.keys()], [...usedAt.values()].map((at) => at.toISOString())]);
 }
 
-/** The id of the account of this name; made if absent. */
+/** The id of the account with this name; created when absent. */
 async function ensureAccount(tx: Tx, name: string): Promise<string> {
   const accounts = tx.em.getRepository(AccountEntity);
   await accounts.createQueryBuilder().insert().values({ name }).orIgnore().execute();
   const account = await accounts.findOneBy({ name });
-  if (!account) throw new OddswireError('account_missing', 'an account vanished while it was being made');
+  if (!account) throw new OddswireError('account_missing', 'an account disappeared during its creation');
   return account.id;
 }
 
 /**
- * Makes the key of BOOTSTRAP_API_KEY, with every scope, unless it exists. A revoked one stays revoked.
- * Returns whether it was made.
+ * Creates the key of BOOTSTRAP_API_KEY with every scope when it is absent. A revoked key stays revoked. Returns whether it was created.
  */
 export async function ensureBootstrapKey(db: Database, key: string): Promise<boolean> {
   return db.transaction(async (tx) => {
@@ -101,26 +100,26 @@ export async function ensureBootstrapKey(db: Database, key: string): Promise<boo
 }
 
 export interface ApiKeyRequest {
-  /** Made if it does not exist. */
+  /** Created when absent. */
   accountName: string;
   name: string;
   scopes: readonly Scope[];
   expiresAt?: Date;
 }
 
-/** A key that was just made: the only time anybody sees it. */
+/** A new key. Its text appears only here. */
 interface MadeApiKey {
   id: string;
   key: string;
   accountId: bigint;
 }
 
-/** Makes a key for an account. The key itself is in the answer only. */
+/** Creates a key for an account. Only this result contains the key itself. */
 export async function createApiKey(db: Database, request: ApiKeyRequest): Promise<MadeApiKey> {
   return db.transaction((tx) => insertApiKey(tx, request));
 }
 
-/** The same within a transaction. */
+/** Like `createApiKey`, within a transaction. */
 export async function insertApiKey(tx: Tx, request: ApiKeyRequest): Promise<MadeApiKey> {
   const made = generateApiKey();
   const accountId = await ensureAccount(tx, request.accountName);
@@ -140,7 +139,7 @@ const REVOKE_API_KEY = sql(
   `UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id`,
 );
 
-/** Revokes a key, effective everywhere within the second that look-ups are cached. False when there is none of this id. */
+/** Revokes a key. All processes reject it within the second for which they cache look-ups. False when the id is unknown. */
 export async function revokeApiKey(db: Queryable, id: string): Promise<boolean> {
   return (await db.query(REVOKE_API_KEY, [id])).length === 1;
 }

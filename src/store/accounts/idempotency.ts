@@ -1,14 +1,14 @@
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 
-/** How long the answer to a request is kept for the next one with the same key (DESIGN section 4, "Writes"). */
+/** How long the answer to a request is kept for a repetition with the same `Idempotency-Key`. */
 export const IDEMPOTENCY_HOURS = 24;
 
-/** By the database's clock, like the row's own time: the clocks of processes may differ. */
+/** Uses the database clock, like the row's own time, because the clocks of processes may differ. */
 const EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_HOURS} hours'`;
 
 /**
- * Whoever has the lock of a key is the only one at it until its transaction ends, so the insert waits for nobody but the
- * deletion of expired rows. It finds a conflict whatever the statement's snapshot holds, and takes over an expired row.
+ * The holder of the advisory lock of a key has the key to itself until its transaction ends, so the insert waits only for the deletion of
+ * expired rows. It detects a conflict regardless of the statement's snapshot, and takes over an expired row.
  */
 const CLAIM = sql(
   'claim_idempotency_key',
@@ -23,29 +23,29 @@ const READ = sql('read_idempotency_key', 'SELECT sealed FROM idempotency_key WHE
 const KEEP = sql('keep_idempotent_answer', 'UPDATE idempotency_key SET sealed = $3 WHERE account_id = $1 AND key = $2');
 
 type Claim =
-  /** The key is this transaction's: what it does and what it keeps commit together. */
+  /** This transaction holds the key: its work and its stored answer commit together. */
   | { outcome: 'claimed' }
-  /** Another transaction is at it at this moment. */
+  /** Another transaction holds the key at this moment. */
   | { outcome: 'busy' }
-  /** What was kept, sealed. The key is locked until the transaction ends. */
+  /** The stored answer, sealed. The key stays locked until the transaction ends. */
   | { outcome: 'kept'; sealed: string };
 
-/** Takes the key of an account for this transaction, or says what was kept under it. Waits for nobody. */
+/** Claims the key of an account for this transaction, or returns the stored answer. Never waits. */
 export async function claimIdempotencyKey(tx: Tx, accountId: bigint, key: string): Promise<Claim> {
-  const [claim] = await tx.query<{ is_ours: boolean; is_claimed: boolean }>(CLAIM, [accountId, key]);
-  if (claim?.is_claimed) return { outcome: 'claimed' };
-  if (!claim?.is_ours) return { outcome: 'busy' };
+  const [claim] = await tx.query<{ isOurs: boolean; isClaimed: boolean }>(CLAIM, [accountId, key]);
+  if (claim?.isClaimed) return { outcome: 'claimed' };
+  if (!claim?.isOurs) return { outcome: 'busy' };
   const [row] = await tx.query<{ sealed: string }>(READ, [accountId, key]);
-  // It cannot be gone: only expired rows are deleted, and the claim would have taken that over.
+  // The row cannot be missing: only expired rows are deleted, and the claim takes those over.
   return row ? { outcome: 'kept', sealed: row.sealed } : { outcome: 'busy' };
 }
 
-/** Keeps what the next request with this key is told; the transaction must have claimed it, or found something kept. */
+/** Stores the answer for the next request with this key; the transaction must have claimed or found the key. */
 export async function keepIdempotentAnswer(tx: Tx, accountId: bigint, key: string, sealed: string): Promise<void> {
   await tx.query(KEEP, [accountId, key, sealed]);
 }
 
-/** Rows deleted in one transaction. */
+/** Rows per transaction. */
 const BATCH = 1_000;
 
 const PRUNE = sql(
@@ -55,7 +55,7 @@ const PRUNE = sql(
    DELETE FROM idempotency_key k USING old WHERE k.account_id = old.account_id AND k.key = old.key RETURNING 1`,
 );
 
-/** Deletes expired keys, oldest first, in statements of bounded size; returns how many. A row that is being taken over stays. */
+/** Deletes expired keys, oldest first, in statements of bounded size; returns their number. Skips a row during its takeover. */
 export async function pruneIdempotencyKeys(db: Queryable, signal?: AbortSignal): Promise<number> {
   let pruned = 0;
   while (!signal?.aborted) {

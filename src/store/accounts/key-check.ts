@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** What seals and opens: the secret box, as far as this needs it. */
+/** The sealing functions that this module needs of the secret box. */
 interface Sealer {
   seal(plain: string, aad: string): string;
   open(sealed: string, aad: string): string;
@@ -13,8 +13,8 @@ const INSERT = sql('insert_key_check', 'INSERT INTO key_check (sealed) VALUES ($
 const SELECT = sql('select_key_check', 'SELECT sealed FROM key_check');
 
 /**
- * Opens the value that the first process sealed, or seals it. Call inside the boot lock.
- * @throws what `open` throws when this key ring is not the one the database's secrets were sealed with.
+ * Opens the value that the first process sealed, or seals it. Call it inside the boot lock.
+ * @throws the error of `open` when this key ring did not seal the secrets of the database.
  */
 export async function checkKeyRing(db: Queryable, box: Sealer): Promise<void> {
   await db.query(INSERT, [box.seal(PLAIN, OWNER)]);

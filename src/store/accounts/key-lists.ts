@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A key as an operator sees it: never the key, never its hash. */
+/** The operator's view of a key: neither the key nor its hash. */
 export interface ListedApiKey {
   id: string;
   /** Name of its account. */
@@ -13,7 +13,7 @@ export interface ListedApiKey {
   revokedAt: Date | null;
 }
 
-/** The fields of a `ListedApiKey`, of `api_key AS k` and its `account AS a`. */
+/** The columns of a `ListedApiKey`, from `api_key AS k` and its `account AS a`. */
 export const KEY_FIELDS = `k.id, a.name AS account, k.name, k.scopes, k.created_at AS "createdAt", k.expires_at AS "expiresAt",
   k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt"`;
 
@@ -25,19 +25,19 @@ const LIST_KEYS = sql(
    ORDER BY a.name, k.created_at, k.id`,
 );
 
-/** The keys of the account of this name, or of all, by account and age. */
+/** The keys of the account with this name, or of all accounts, by account and age. */
 export async function listApiKeys(db: Queryable, accountName?: string): Promise<ListedApiKey[]> {
   return db.query<ListedApiKey>(LIST_KEYS, [accountName ?? null]);
 }
 
-/** An account and what it has. */
+/** An account with its counts. */
 export interface ListedAccount {
   name: string;
   createdAt: Date;
   /** Keys that are neither revoked nor expired. */
   keys: number;
   webhooks: number;
-  /** Active ones. */
+  /** Active alerts. */
   alerts: number;
   wallets: number;
 }

@@ -1,15 +1,15 @@
 import { type Queryable, type Statement, sql, type Tx } from '../db/tx.ts';
 
-/** What an account may have at once: subscriptions and wallets that exist, alerts that are active. */
+/** The counted objects: existing subscriptions and wallets, active alerts. */
 const QUOTAS = ['webhooks', 'alerts', 'wallets'] as const;
 export type Quota = (typeof QUOTAS)[number];
 export type QuotaDefaults = Readonly<Record<Quota, number>>;
 
-/** The limits of one account; null: the default of the configuration. */
+/** The limits of one account; null means the default of the configuration. */
 export interface AccountQuotas extends Readonly<Record<Quota, number | null>> {
   /** Requests per minute. */
   readonly ratePerMinute: number | null;
-  /** Reads per minute that make us ask a venue. */
+  /** Reads per minute that cause a request to a venue. */
   readonly coldReadsPerMinute: number | null;
 }
 
@@ -32,15 +32,15 @@ const SET_QUOTAS = sql(
   }).join(', ')} WHERE name = $1 RETURNING ${SELECTED}`,
 );
 
-/** The limits of the account of this name; null when there is none. */
+/** The limits of the account with this name; null when it does not exist. */
 export async function readAccountQuotas(db: Queryable, accountName: string): Promise<AccountQuotas | null> {
   const [row] = await db.query<AccountQuotas>(READ_QUOTAS, [accountName]);
   return row ?? null;
 }
 
 /**
- * Changes the limits that are given, whole numbers from 0 to 2147483647, null for the default; others stay. What an account has
- * beyond a lower limit stays too. Returns all limits, or null when there is no account of this name.
+ * Changes the given limits, whole numbers from 0 to 2147483647, null for the default. Omitted limits stay, and so do existing objects
+ * beyond a lower limit. Returns all limits, or null when the account does not exist.
  */
 export async function setAccountQuotas(
   db: Queryable,
@@ -53,16 +53,16 @@ export async function setAccountQuotas(
 }
 
 /*
- * Creations of one account wait for each other at its row, from here to their commit, whatever process they are in: that makes
- * the quota exact. Counting ten thousand alerts takes 1 to 7 ms, a million 0.1 to 0.4 s, each time under that lock; so the row
- * keeps an upper bound. Creations raise it; what ends (deleted, triggered, expired) need not touch the row, so evaluators and
- * deletions wait for nobody. Only a bound that reaches the quota is replaced by a count.
+ * Creations of one account lock its row until their commit, in all processes, which makes the quota exact. Counting ten thousand alerts
+ * takes 1 to 7 ms, a million 0.1 to 0.4 s, each time under that lock; so the row keeps an upper bound. Creations raise the bound. Ended
+ * objects (deleted, triggered, expired) do not lower it, so evaluators and deletions need no lock on the row. Only a bound that reaches
+ * the quota is replaced by a count.
  */
 
 interface QuotaStatements {
-  /** Locks the account and raises the bound. Reads the row as the last holder of the lock left it. */
+  /** Locks the account and raises the bound. It reads the row as the previous holder of the lock committed it. */
   raise: Statement;
-  /** A statement of its own, after the lock: it sees what the last holder created. Counts no further than the quota. */
+  /** A statement after the lock, so that it sees the creations of the previous holder. Counts no further than the quota. */
   count: Statement;
   setBound: Statement;
 }
@@ -89,20 +89,20 @@ const STATEMENTS: Readonly<Record<Quota, QuotaStatements>> = {
 };
 
 interface QuotaDecision {
-  /** Whether the transaction may create one more. When it may not, it must be rolled back. */
+  /** Whether the transaction may create one more object. If not, it must roll back. */
   isGranted: boolean;
   limit: number;
 }
 
 /**
- * Decides whether the account may have one more, for the transaction that then creates it: first thing after an idempotency
- * claim, before any lock on what the account owns. However many do so at once, the quota is never exceeded.
+ * Decides whether the account may have one more object, for the transaction that then creates it. Call it directly after an idempotency
+ * claim, before any lock on objects of the account. Concurrent creations never exceed the quota.
  */
 export async function takeQuota(tx: Tx, accountId: bigint, quota: Quota, defaultLimit: number): Promise<QuotaDecision> {
   const { raise, count, setBound } = STATEMENTS[quota];
-  const [account] = await tx.query<{ own: number | null; at_most: number | null }>(raise, [accountId]);
+  const [account] = await tx.query<{ own: number | null; atMost: number | null }>(raise, [accountId]);
   const limit = account?.own ?? defaultLimit;
-  const atMost = account?.at_most ?? null;
+  const atMost = account?.atMost ?? null;
   if (atMost !== null && atMost <= limit) return { isGranted: true, limit };
   const [existing] = await tx.query<{ rows: number }>(count, [accountId, limit]);
   const rows = existing?.rows ?? 0;

@@ -1,7 +1,7 @@
 import type { UsageEntry } from '../../domain/values/usage.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** Rows are upserted in key order, so that two API processes adding at once cannot deadlock. */
+/** Upserts rows in key order, so that two API processes cannot deadlock when they add at once. */
 const ADD_USAGE = sql(
   'add_rate_usage',
   `INSERT INTO rate_usage AS u (account_id, kind, window_start_ms, used)
@@ -16,24 +16,23 @@ const ADD_USAGE = sql(
 );
 
 interface UsageRow {
-  account_id: string;
+  accountId: bigint;
   kind: string;
-  window_start_ms: string;
-  used: string;
+  windowStartMs: bigint;
+  used: bigint;
 }
 
-/** `AddUsage` in Postgres: one statement for all accounts. */
+/** `AddUsage` on Postgres: one statement for all accounts. */
 export async function addRateUsage(db: Queryable, entries: readonly UsageEntry[]): Promise<(number | null)[]> {
   if (entries.length === 0) return [];
   const rows = await db.query<UsageRow>(ADD_USAGE, [
-    entries.map(({ accountId }) => String(accountId)),
+    entries.map(({ accountId }) => accountId),
     entries.map(({ kind }) => kind),
     entries.map(({ windowStartMs }) => windowStartMs),
     entries.map(({ used }) => used),
   ]);
-  const totals = new Map(
-    rows.map((row) => [`${row.kind} ${row.account_id} ${row.window_start_ms}`, Number(row.used)] as const),
-  );
+  const totals = new Map<string, number>();
+  for (const row of rows) totals.set(`${row.kind} ${row.accountId} ${row.windowStartMs}`, Number(row.used));
   return entries.map(
     ({ kind, accountId, windowStartMs }) => totals.get(`${kind} ${accountId} ${windowStartMs}`) ?? null,
   );

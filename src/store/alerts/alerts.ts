@@ -7,7 +7,7 @@ import { type Database, type Queryable, type Statement, sql, type Tx } from '../
 import { lockSubscription } from '../deliveries/subscriptions.ts';
 import { insertMarks } from '../marks/marks.ts';
 
-/** An alert as its owner may see it. */
+/** The owner's view of an alert. */
 export interface Alert {
   pk: bigint;
   id: string;
@@ -20,12 +20,12 @@ export interface Alert {
   createdAt: Date;
   triggeredAt: Date | null;
   eventId: string | null;
-  /** Whether anything prices the token yet. */
+  /** Whether the token has a price, or a market lists it. */
   isTracked: boolean;
   currency: string;
 }
 
-/** What a token nobody has priced yet is taken to be priced in. */
+/** The currency of a token without a price so far. */
 const DEFAULT_CURRENCY = 'USD';
 
 const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint, a.condition, a.target, a.status, w.id AS webhook_id, a.created_at,
@@ -42,34 +42,34 @@ const LIST_ALERTS_AFTER = sql(
 );
 
 interface AlertReadRow {
-  pk: string;
+  pk: bigint;
   id: string;
   mint: string;
   condition: AlertCondition;
   target: string;
   status: AlertStatus;
-  webhook_id: string | null;
-  created_at: Date;
-  triggered_at: Date | null;
-  event_id: string | null;
+  webhookId: string | null;
+  createdAt: Date;
+  triggeredAt: Date | null;
+  eventId: string | null;
   currency: string;
-  is_tracked: boolean;
+  isTracked: boolean;
 }
 
 async function selectAlerts(db: Queryable, statement: Statement, values: readonly unknown[]): Promise<Alert[]> {
   const rows = await db.query<AlertReadRow>(statement, values);
   return rows.map((row) => ({
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
     tokenMint: row.mint,
     condition: row.condition,
     target: row.target,
     status: row.status,
-    webhookId: row.webhook_id,
-    createdAt: row.created_at,
-    triggeredAt: row.triggered_at,
-    eventId: row.event_id,
-    isTracked: row.is_tracked,
+    webhookId: row.webhookId,
+    createdAt: row.createdAt,
+    triggeredAt: row.triggeredAt,
+    eventId: row.eventId,
+    isTracked: row.isTracked,
     currency: row.currency,
   }));
 }
@@ -88,8 +88,8 @@ type AlertCreation =
   | { outcome: 'webhook_not_listening' };
 
 /**
- * Creates an active alert, and in the same transaction the mark that makes the evaluator look at it. The mark carries no
- * price: the evaluator reads the latest one after claiming it (DESIGN section 7).
+ * Creates an active alert and, in the same transaction, the mark for the evaluator. The mark carries no price: the evaluator reads the
+ * prices after it claims the mark.
  */
 export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert): Promise<AlertCreation> {
   let webhookPk: bigint | undefined;
@@ -101,7 +101,7 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
   }
   const tokens = await ensureTokens(tx, [request.tokenMint], DEFAULT_CURRENCY);
   const tokenId = tokens.get(request.tokenMint);
-  if (tokenId === undefined) throw new TypeError('a token that was just made is missing');
+  if (tokenId === undefined) throw new TypeError('the insert of a token returned no row');
   const id = newId('alert');
   const inserted = await tx.em.getRepository(AlertEntity).insert({
     id,
@@ -114,11 +114,11 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
   const pk = BigInt(inserted.identifiers[0]?.['pk'] as string);
   await insertMarks(tx, 'evaluate-alerts', [{ key: tokenId, detail: -pk }]);
   const [alert] = await selectAlerts(tx, FIND_ALERT, [accountId, id]);
-  if (!alert) throw new TypeError('an alert that was just made is missing');
+  if (!alert) throw new TypeError('the insert of an alert returned no row');
   return { outcome: 'created', alert, tokenId };
 }
 
-/** A page of an account's alerts, newest first; `next` is the key to go on behind when more follow. */
+/** A page of an account's alerts, newest first; `next` is the key after which the next page starts, absent on the last page. */
 export async function listAlerts(
   db: Queryable,
   accountId: bigint,
@@ -134,13 +134,13 @@ export async function listAlerts(
   return found.length > limit && last ? { alerts, next: last.pk } : { alerts };
 }
 
-/** One alert of an account; a foreign one is null, the same as an unknown one. */
+/** One alert of an account; null when it is unknown or of another account. */
 export async function findAlert(db: Queryable, accountId: bigint, id: string): Promise<Alert | null> {
   const [alert] = await selectAlerts(db, FIND_ALERT, [accountId, id]);
   return alert ?? null;
 }
 
-/** Deletes an alert; its event and deliveries, if it fired, stay. False when the account has no such alert. */
+/** Deletes an alert and keeps the event and deliveries of a fired one. False when the account has no such alert. */
 export async function deleteAlert(db: Database, accountId: bigint, id: string): Promise<boolean> {
   const result = await db.dataSource.getRepository(AlertEntity).delete({ id, accountId: String(accountId) });
   return result.affected === 1;

@@ -9,17 +9,17 @@ import type { Mark, Stage } from '../marks/marks.ts';
 import { expireAlerts, findHits } from './hits.ts';
 
 /*
- * What the detail of an `evaluate-alerts` mark says of its token:
- *   > 0  observations were received at this moment (epoch milliseconds)
- *   = 0  the market of the token has its final outcome
- *   < 0  an alert was created: minus its key. It carries no price; we read what was in effect after claiming.
+ * The detail of an `evaluate-alerts` mark:
+ *   > 0  the token got observations at this moment (epoch milliseconds)
+ *   = 0  the market of the token got its final outcome
+ *   < 0  minus the key of a new alert. It carries no price: the evaluator reads the price in effect after the claim.
  */
 const STAGE: Stage = 'evaluate-alerts';
 
-/** How much one transaction does: what is left keeps its marks, for the next claim. */
+/** The work of one transaction. The remaining tokens keep their marks for the next claim. */
 export interface EvaluationLimits {
   fired: number;
-  /** Of one token and condition: a token that a hundred thousand alerts wait for leaves room for the others of its shard. */
+  /** Per token and condition, so that a token with a hundred thousand met alerts leaves room for the others of its shard. */
   firedPerToken: number;
   expired: number;
 }
@@ -42,7 +42,7 @@ const TRIGGER_ALERTS = sql(
    FROM unnest($1::bigint[], $2::numeric[], $3::text[]) AS f (pk, price, event_id) WHERE a.pk = f.pk`,
 );
 
-/** Which active subscription hears of an alert: its own, or the account's oldest that lists `price_alert`. */
+/** Selects the active subscription of an alert: its own, or the account's oldest that lists `price_alert`. */
 const SUBSCRIPTIONS = sql(
   'alert_subscriptions',
   `SELECT f.alert_pk, w.pk AS subscription_pk, w.id AS webhook_id
@@ -54,7 +54,7 @@ const SUBSCRIPTIONS = sql(
      ORDER BY w.pk LIMIT 1) w`,
 );
 
-/** Under the same id: the marks of a token stay in the order in which things happened. */
+/** Reinserts a mark under its old id, so that the marks of a token stay in the order of their causes. */
 const PUT_BACK = sql(
   'put_back_marks',
   `INSERT INTO mark (id, stage, shard, key, detail) OVERRIDING SYSTEM VALUE
@@ -62,61 +62,60 @@ const PUT_BACK = sql(
 );
 
 interface AlertRow {
-  pk: string;
+  pk: bigint;
   id: string;
-  account_id: string;
+  accountId: bigint;
   condition: AlertCondition;
   target: string;
-  webhook_pk: string | null;
-  created_at: Date;
+  webhookPk: bigint | null;
+  createdAt: Date;
   mint: string;
   symbol: string | null;
   label: string | null;
   venue: string | null;
-  venue_market_id: string | null;
+  venueMarketId: string | null;
 }
 
 interface SubscriptionRow {
-  alert_pk: string;
-  subscription_pk: string;
-  webhook_id: string;
+  alertPk: bigint;
+  subscriptionPk: bigint;
+  webhookId: string;
 }
 
-/** An alert that fires: the price that met it (`numeric` text), when that was received, and the event that tells of it. */
+/** A met alert: the price that met it (`numeric` text), the time of its receipt, and the event. */
 interface Fired extends AlertRow {
   price: string;
   atMs: number;
   eventId: string;
 }
 
-/** What an operator may know of an alert that fired. */
+/** A fired alert for the log. */
 interface FiredAlert {
   alertId: string;
-  accountId: string;
+  accountId: bigint;
   eventId: string;
   /** The price that met it, `numeric` text. */
   price: string;
-  /** When that price was received, epoch milliseconds. */
+  /** The time of its receipt, epoch milliseconds. */
   observedAtMs: number;
-  /** Since when it could have fired, epoch milliseconds: its making, if that was later. */
+  /** The earliest time at which the alert could fire, epoch milliseconds: the later of this receipt and its creation. */
   metAtMs: number;
-  /** Absent: no active subscription listens. */
+  /** Absent without an active subscription. */
   delivery?: { deliveryId: string; webhookId: string };
 }
 
 export interface Evaluation {
   fired: FiredAlert[];
-  /** Public ids of the alerts that were closed unmet. */
+  /** Public ids of the alerts that expired unmet. */
   expired: string[];
   /** Subscriptions that got deliveries, for the wake-ups. */
   subscriptionPks: bigint[];
 }
 
 /**
- * Fires and expires the alerts of the claimed tokens (DESIGN section 7): the flip, the event and its deliveries are one
- * transaction, and the event's dedupe key is the alert, so an alert has exactly one event. The marks must have been
- * claimed in an earlier statement, under the lock of their shard. Those of tokens that need more than `limits` allow are put
- * back in the same transaction, so dying anywhere loses nothing.
+ * Fires and expires the alerts of the claimed tokens. Status, event and deliveries commit in one transaction, and the dedupe key of the
+ * event is the alert, so an alert has exactly one event. The caller must have claimed the marks in an earlier statement, under the lock
+ * of their shard. When tokens need more than `limits` allow, the same transaction reinserts their marks, so a crash loses nothing.
  */
 export async function evaluateAlerts(
   tx: Tx,
@@ -134,12 +133,12 @@ export async function evaluateAlerts(
   const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
   const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
   const fired = locked.flatMap((row): Fired[] => {
-    const hit = hitOf.get(BigInt(row.pk));
+    const hit = hitOf.get(row.pk);
     return hit === undefined ? [] : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: newId('evt') }];
   });
   const told = await tell(tx, fired);
 
-  // What is met must have fired before the rest is closed.
+  // Met alerts must fire before the others of the token expire.
   const closing = tokensPerhapsFinal(marks.filter(isDone));
   const expired = closing.length === 0 ? [] : await expireAlerts(tx, closing, limits.expired);
   const isClosed = expired.length < limits.expired;
@@ -150,7 +149,7 @@ export async function evaluateAlerts(
   return { ...told, expired };
 }
 
-/** Only a market that became final, or an alert made on one that already was, can leave alerts to expire. */
+/** Only a market that became final, or a new alert on a final market, can leave alerts to expire. */
 function tokensPerhapsFinal(marks: readonly Mark[]): bigint[] {
   return [...new Set(marks.filter((mark) => mark.detail <= 0n).map((mark) => mark.key))];
 }
@@ -173,7 +172,7 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
   const events = fired.map(
     (row): NewEvent => ({
       id: row.eventId,
-      accountId: BigInt(row.account_id),
+      accountId: row.accountId,
       type: 'price_alert',
       dedupeKey: `alert:${row.id}`,
       body: priceAlertBody({
@@ -186,27 +185,27 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
         targetPrice: decimal(row.target),
         currentPrice: decimal(row.price),
         ...(row.venue !== null && { venue: row.venue }),
-        ...(row.venue_market_id !== null && { marketId: row.venue_market_id }),
+        ...(row.venueMarketId !== null && { marketId: row.venueMarketId }),
       }),
     }),
   );
   const eventPks = await insertEvents(tx, events);
   const subscriptions = await tx.query<SubscriptionRow>(SUBSCRIPTIONS, [
     fired.map((row) => row.pk),
-    fired.map((row) => row.account_id),
-    fired.map((row) => row.webhook_pk),
+    fired.map((row) => row.accountId),
+    fired.map((row) => row.webhookPk),
   ]);
-  const subscriptionOf = new Map(subscriptions.map((row) => [row.alert_pk, row]));
+  const subscriptionOf = new Map(subscriptions.map((row) => [row.alertPk, row]));
   const deliveries = fired.flatMap(({ pk, eventId }) => {
     const eventPk = eventPks.get(eventId);
     const subscription = subscriptionOf.get(pk);
-    return eventPk && subscription ? [{ eventPk, subscriptionPk: BigInt(subscription.subscription_pk) }] : [];
+    return eventPk && subscription ? [{ eventPk, subscriptionPk: subscription.subscriptionPk }] : [];
   });
   const made = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
   return {
     fired: fired.map((row) => {
       const deliveryId = made.get(eventPks.get(row.eventId) ?? 0n);
-      const webhookId = subscriptionOf.get(row.pk)?.webhook_id;
+      const webhookId = subscriptionOf.get(row.pk)?.webhookId;
       return toldOf(row, deliveryId !== undefined && webhookId !== undefined ? { deliveryId, webhookId } : undefined);
     }),
     subscriptionPks: [...new Set(deliveries.map((delivery) => delivery.subscriptionPk))],
@@ -214,16 +213,16 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
 }
 
 function toldOf(
-  { id, account_id, eventId, price, atMs, created_at }: Fired,
+  { id, accountId, eventId, price, atMs, createdAt }: Fired,
   delivery: FiredAlert['delivery'],
 ): FiredAlert {
   return {
     alertId: id,
-    accountId: account_id,
+    accountId,
     eventId,
     price,
     observedAtMs: atMs,
-    metAtMs: Math.max(atMs, created_at.getTime()),
+    metAtMs: Math.max(atMs, createdAt.getTime()),
     ...(delivery && { delivery }),
   };
 }

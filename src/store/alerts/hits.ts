@@ -2,20 +2,20 @@ import type { AlertCondition } from '../../domain/alerts/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /*
- * Which alerts are met, decided by what is stored alone and never by when somebody looks (DESIGN section 7). Every stamp is of
- * the database's clock. An alert is met by
- *   - the price in effect when it was made: the newest of `price_history` until then, or
- *   - an observation received at or after its making (in whole milliseconds, as observations are),
- * and by nothing from the moment on at which its market had its final outcome: payouts are no prices. Reading the price in
- * effect then, and not the latest one now, makes neither a slow evaluator nor a slow writer lose a crossing: a price that was
- * stamped before an alert and committed after is in effect at its making, however soon it moves on.
+ * Decides which alerts are met from stored data alone, independent of the time of evaluation. Every timestamp comes from the database
+ * clock. An alert is met by
+ *   - the price in effect at its creation: the newest row of `price_history` at that time, or
+ *   - an observation received at or after its creation (in whole milliseconds, the precision of observations),
+ * but by no price from the moment on at which its market got its final outcome, because payouts are not prices. The price in effect at
+ * creation, instead of the latest price, means that neither a slow evaluator nor a slow writer loses a crossing: a price that was
+ * stamped before an alert and committed after it is in effect at its creation, however soon the price changes again.
  */
 
 const FINAL_STATUSES = `('resolved', 'settled')`;
 
 /**
- * SQL of the moment since which the market of a token has its final outcome, NULL when it has none. A market never seen
- * otherwise always had it. `tokenId` names its table too.
+ * SQL of the time at which the market of a token got its final outcome, NULL without one. A market that was first stored as final counts
+ * as final from the beginning. `tokenId` must include its table name.
  */
 function finalSince(tokenId: string): string {
   return `(SELECT coalesce((
@@ -26,22 +26,22 @@ function finalSince(tokenId: string): string {
 }
 
 interface Window {
-  /** SQL of the oldest moment that matters: what is older was looked at when it came. */
+  /** SQL of the earliest relevant moment: older rows were evaluated when they arrived. */
   since: string;
-  /** SQL of the moment from which on nothing counts, or of NULL. */
+  /** SQL of the moment from which prices no longer count, or NULL. */
   until: string;
 }
 
-/** One value, so that what is not needed is not looked for. */
+/** One array value, so that `coalesce` skips the second look-up after a hit of the first. */
 function priceAndTime(row: string): string {
   return `ARRAY[${row}.price, extract(epoch FROM ${row}.received_at)::numeric]`;
 }
 
-/** SQL of what meets alert `a`, as `{price, when it was received in epoch seconds}`: the first one, or NULL. */
+/** SQL of the first price that meets alert `a`, as `{price, time of receipt in epoch seconds}`, or NULL. */
 function firstMet(condition: AlertCondition, { since, until }: Window): string {
   const meets = condition === 'above' ? '>= a.target' : '<= a.target';
   const isBefore = (end: string, moment: string) => `(${until} IS NULL OR ${moment} < ${end})`;
-  // Stamps are in whole milliseconds: of the one in which the outcome became final, payouts are out and observations are in.
+  // Stamps have millisecond precision: within the final millisecond, payouts are excluded and observations count.
   const wholeUntil = `date_trunc('milliseconds', ${until})`;
   return `coalesce(
     (SELECT ${priceAndTime('h')} FROM (
@@ -55,12 +55,12 @@ function firstMet(condition: AlertCondition, { since, until }: Window): string {
      ORDER BY o.received_at LIMIT 1))`;
 }
 
-/** The condition must be a literal: only then do the partial indexes fit, whatever the plan. */
+/** The condition must be a literal, because the partial indexes fit only then, in any plan. */
 function activeAlerts(condition: AlertCondition, token: string): string {
   return `a.token_id = ${token} AND a.status = 'active' AND a.condition = '${condition}'`;
 }
 
-/** Alerts that a claimed observation may meet: one range of the index per token, so cost follows tokens and hits. */
+/** Alerts that claimed observations may meet: one index range per token, so cost follows tokens and hits. */
 function hitsOfObservations(condition: AlertCondition): string {
   const bound = condition === 'above' ? 'a.target <= b.high' : 'a.target >= b.low';
   return `SELECT a.pk, b.token_id, '${condition}' AS condition, a.met FROM bound b CROSS JOIN LATERAL (
@@ -69,7 +69,7 @@ function hitsOfObservations(condition: AlertCondition): string {
      WHERE ${activeAlerts(condition, 'b.token_id')} AND ${bound} AND f.met IS NOT NULL LIMIT $5) a`;
 }
 
-/** Alerts of a market that became final: whatever met one before still counts, in whichever order marks are claimed. */
+/** Alerts of a market that became final: an earlier price still counts, in any order of claims. */
 function hitsOfFinal(condition: AlertCondition): string {
   return `SELECT a.pk, d.token_id, '${condition}', a.met FROM decided d CROSS JOIN LATERAL (
      SELECT a.pk, f.met FROM alert a
@@ -77,7 +77,7 @@ function hitsOfFinal(condition: AlertCondition): string {
      WHERE ${activeAlerts(condition, 'd.token_id')} AND f.met IS NOT NULL LIMIT $5) a`;
 }
 
-/** The latest price is for a price in effect whose history is older than we keep. */
+/** Falls back to the latest price when the history of the price in effect is past retention. */
 function hitsOfNew(condition: AlertCondition): string {
   const meets = condition === 'above' ? '>= a.target' : '<= a.target';
   return `SELECT a.pk, a.token_id, a.condition, f.met FROM (
@@ -115,7 +115,7 @@ function unmetOfFinal(condition: AlertCondition): string {
        AND ${firstMet(condition, { since: `'-infinity'`, until: 'd.final_since' })} IS NULL LIMIT $2) a`;
 }
 
-/** Asks again whether each was met: its market may have become final since the hits were looked for. */
+/** Checks again whether each alert is met: its market may have become final since the search for hits. */
 const EXPIRE_ALERTS = sql(
   'expire_alerts',
   `WITH decided AS MATERIALIZED (
@@ -129,24 +129,24 @@ const EXPIRE_ALERTS = sql(
    SELECT id FROM expired`,
 );
 
-/** An alert that is met, and the price that met it (`numeric` text). */
+/** A met alert with the price that met it (`numeric` text). */
 interface Hit {
   pk: bigint;
   tokenId: bigint;
   price: string;
-  /** When that price was received, epoch milliseconds. */
+  /** The time of receipt of that price, epoch milliseconds. */
   atMs: number;
 }
 
-/** What to look at. */
+/** The input of a search for met alerts. */
 interface HitSearch {
   /** Claimed moments of observations, epoch milliseconds. */
   observed: readonly { tokenId: bigint; atMs: bigint }[];
-  /** Keys of alerts that were just made. */
+  /** Keys of new alerts. */
   created: readonly bigint[];
   /** Tokens whose market may have become final. */
   perhapsFinal: readonly bigint[];
-  /** Hits at most, in all and of one token and condition: one crowded token leaves room for the others. */
+  /** Maximum number of hits in total, and per token and condition, so that a crowded token leaves room for the others. */
   limit: number;
   limitPerToken: number;
 }
@@ -154,19 +154,19 @@ interface HitSearch {
 interface Hits {
   /** Each alert once. */
   hits: Hit[];
-  /** Tokens that may have more hits than these. */
+  /** Tokens that may have further hits. */
   unfinished: ReadonlySet<bigint> | 'all';
 }
 
 interface HitRow {
-  pk: string;
-  token_id: string;
+  pk: bigint;
+  tokenId: bigint;
   condition: string;
   price: string;
-  at_ms: string;
+  atMs: bigint;
 }
 
-/** Finds active alerts that are met. Locks nothing: an alert may be gone when the caller locks it. */
+/** Finds active alerts that are met. Takes no lock: an alert may be deleted before the caller locks it. */
 export async function findHits(db: Queryable, search: HitSearch): Promise<Hits> {
   const rows = await db.query<HitRow>(FIND_HITS, [
     search.observed.map(({ tokenId }) => tokenId),
@@ -176,27 +176,27 @@ export async function findHits(db: Queryable, search: HitSearch): Promise<Hits> 
     search.limitPerToken,
     search.limit,
   ]);
-  const hits = new Map<string, Hit>();
+  const hits = new Map<bigint, Hit>();
   const counts = new Map<string, number>();
   const unfinished = new Set<bigint>();
   for (const row of rows) {
-    // Those found since their making come first, and know the first price that met them.
+    // Hits of new alerts come first, because they contain the first price that met the alert.
     if (!hits.has(row.pk)) hits.set(row.pk, toHit(row));
-    const group = `${row.token_id} ${row.condition}`;
+    const group = `${row.tokenId} ${row.condition}`;
     const count = (counts.get(group) ?? 0) + 1;
     counts.set(group, count);
-    if (count >= search.limitPerToken) unfinished.add(BigInt(row.token_id));
+    if (count >= search.limitPerToken) unfinished.add(row.tokenId);
   }
   return { hits: [...hits.values()], unfinished: rows.length >= search.limit ? 'all' : unfinished };
 }
 
-function toHit({ pk, token_id, price, at_ms }: HitRow): Hit {
-  return { pk: BigInt(pk), tokenId: BigInt(token_id), price, atMs: Number(at_ms) };
+function toHit({ pk, tokenId, price, atMs }: HitRow): Hit {
+  return { pk, tokenId, price, atMs: Number(atMs) };
 }
 
 /**
- * Closes active alerts of these tokens that were not met before their market had its final outcome, at most `limit` of them;
- * returns their public ids.
+ * Expires active alerts of these tokens that no price met before the final outcome of their market, at most `limit`; returns their
+ * public ids.
  */
 export async function expireAlerts(db: Queryable, tokenIds: readonly bigint[], limit: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(EXPIRE_ALERTS, [tokenIds, limit]);

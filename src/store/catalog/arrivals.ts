@@ -1,45 +1,46 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { asError } from '../../domain/values/errors.ts';
+import { within } from '../../domain/values/within.ts';
 import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** Our own channel: BullMQ's events are no way to hear that data came in (DESIGN "Cold reads"). */
+/** A Postgres channel of its own, because BullMQ's events do not report stored data. */
 const CHANNEL = 'oddswire_arrival';
 
 const ANNOUNCE = sql('announce_arrival', `SELECT pg_notify('${CHANNEL}', $1)`);
 
-/** What clients wait for: a market's books were asked for and written, or its older trades. */
+/** The awaited data: the requested books of a market, or its older trades. */
 type ArrivalKey = `book:${string}` | `history:${string}`;
 
-/** Tells every process that waits for this key; Postgres sends it when the writing transaction commits, and only then. */
+/** Notifies all processes that wait for this key. Postgres sends it when the writing transaction commits, and only then. */
 export async function announceArrival(tx: Queryable, key: ArrivalKey): Promise<void> {
   await tx.query(ANNOUNCE, [key]);
 }
 
-/** Hears announcements of other processes. */
+/** Receives announcements of other processes. */
 export interface Arrivals {
   /**
-   * True when the key is announced within the time. It listens from the call on, so call it before the work is enqueued
-   * and await it afterwards. False also for what was announced while the connection was away: look once more then.
+   * True when the key is announced within the time. It listens from the call on, so call it before the work is enqueued and await it
+   * afterwards. It also returns false for announcements during a lost connection, so read the data again then.
    */
   waitFor(key: ArrivalKey, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
-  /** Resolves when it hears for the first time, or when it was closed before. */
+  /** Resolves when it listens for the first time, or when it is closed before. */
   ready(): Promise<void>;
-  /** Ends every wait with false, and the connection. */
+  /** Ends every wait with false, and closes the connection. */
   close(): Promise<void>;
 }
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
-/** A connection that died without a word is noticed by the next beat that gets no answer. */
+/** A heartbeat without an answer detects a silent connection. */
 const HEARTBEAT_MS = 15_000;
 const ANSWER_MS = 5_000;
-/** A server that does not answer the good-bye keeps nobody. */
+/** The maximum wait for the server at close. */
 const FAREWELL_MS = 1_000;
 
-/** Listens on one connection of its own, which it makes again, with backoff, whenever it is lost. Never throws. */
+/** Listens on a connection of its own, which it reopens with backoff whenever it is lost. Never throws. */
 export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
   const waiting = new Map<string, Set<(arrived: boolean) => void>>();
   const closing = new AbortController();
@@ -53,7 +54,7 @@ export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
     for (const settle of waiting.get(key ?? '') ?? []) settle(true);
   }
 
-  /** Resolves when the connection was lost, throws when it could not be made. */
+  /** Resolves when the connection is lost, rejects when it cannot be opened. */
   async function listenUntilLost(): Promise<void> {
     const client = new pg.Client({
       connectionString: databaseUrl,
@@ -80,7 +81,7 @@ export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
         if (!signal.aborted) await client.query('SELECT 1');
       }
     } finally {
-      await Promise.race([client.end(), delay(FAREWELL_MS, undefined, { ref: false })]);
+      await within(FAREWELL_MS, client.end(), () => undefined);
     }
   }
 

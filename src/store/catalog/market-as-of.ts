@@ -8,7 +8,7 @@ import {
   toMarket,
 } from './market-reads.ts';
 
-/** A superseded version as `keepVersions` stores it: column names, times as ISO text, outcomes as `[mint, label]` in order. */
+/** A superseded version in the format of `keepVersions`: column names, times as ISO text, outcomes as `[mint, label]` in order. */
 interface VersionFacts {
   event_id: string | null;
   title: string;
@@ -31,7 +31,7 @@ interface VersionFacts {
   outcomes: [string, string][];
 }
 
-/** The current row is what is known since its `updated_at`; before that, the version that covers the moment. */
+/** The current row counts from its `updated_at` on; before that the version that covers the moment. */
 const MARKET_AT = sql(
   'market_at',
   `SELECT ${MARKET_COLUMNS}, m.updated_at <= to_timestamp($3::float8) AS is_current, v.known_from, v.facts
@@ -42,22 +42,23 @@ const MARKET_AT = sql(
      ORDER BY v.known_until LIMIT 1) v ON m.updated_at > to_timestamp($3::float8)`,
 );
 
-/** A market as it was known at a moment, epoch seconds; null when it is unknown to this day. */
+/** A market as known at a moment, epoch seconds; null for a market that is unknown today. */
 export async function findMarketAt(
   db: Queryable,
   venues: readonly string[],
   marketId: string,
   at: number,
 ): Promise<StoredMarket | 'not-yet' | null> {
-  const [row] = await db.query<
-    MarketRow & { is_current: boolean; known_from: Date | null; facts: VersionFacts | null }
-  >(MARKET_AT, [venues, marketId, at]);
+  const [row] = await db.query<MarketRow & { isCurrent: boolean; knownFrom: Date | null; facts: VersionFacts | null }>(
+    MARKET_AT,
+    [venues, marketId, at],
+  );
   if (!row) return null;
   const withoutVolumes = { ...toMarket(row), volume: null, volume24h: null, liquidity: null };
-  if (row.is_current) return withoutVolumes;
-  return row.facts === null || row.known_from === null
+  if (row.isCurrent) return withoutVolumes;
+  return row.facts === null || row.knownFrom === null
     ? 'not-yet'
-    : { ...withoutVolumes, ...factsOf(row.facts), updatedAt: row.known_from };
+    : { ...withoutVolumes, ...factsOf(row.facts), updatedAt: row.knownFrom };
 }
 
 function factsOf(

@@ -10,18 +10,18 @@ export interface StoredEvent {
   eventId: string;
   title: string | null;
   category: string | null;
-  /** The tags of its markets, each once, sorted. */
+  /** The distinct tags of its markets, sorted. */
   tags: string[];
   status: MarketStatus;
   url: string | null;
-  /** How many markets it has. */
+  /** The number of its markets. */
   marketCount: number;
-  /** When its first market came to be, and when its first one opened. */
+  /** The creation of its first market, and the first opening of one. */
   createdAt: Date | null;
   openAt: Date | null;
-  /** When its last market closes. */
+  /** The close of its last market. */
   closeAt: Date | null;
-  /** Sums of the volumes that are known. */
+  /** Sums of the known volumes. */
   volume: string | null;
   volume24h: string | null;
   /** The latest change of the event or of one of its markets. */
@@ -29,27 +29,27 @@ export interface StoredEvent {
 }
 
 interface EventRow {
-  id: string;
+  id: bigint;
   venue: string;
-  event_id: string;
+  eventId: string;
   title: string | null;
   category: string | null;
   tags: string[];
   status: MarketStatus;
   url: string | null;
-  market_count: number;
-  created_at: Date | null;
-  open_at: Date | null;
-  close_at: Date | null;
+  marketCount: number;
+  createdAt: Date | null;
+  openAt: Date | null;
+  closeAt: Date | null;
   volume: string | null;
-  volume_24h: string | null;
-  updated_at: Date;
+  volume24h: string | null;
+  updatedAt: Date;
 }
 
 const EVENT_COLUMNS = `e.id, e.venue, e.event_id, e.title, e.category, e.status, e.url, a.market_count, a.created_at, a.open_at,
   a.close_at, a.volume, a.volume_24h, greatest(e.updated_at, a.updated_at) AS updated_at, t.tags`;
 const MARKETS_OF_EVENT = `m.venue = e.venue AND m.event_id = e.event_id AND length(m.event_id) <= ${MAX_EVENT_ID_LENGTH}`;
-/** What EVENT_COLUMNS reads beside `market_event e`. */
+/** The joins of EVENT_COLUMNS beside `market_event e`. */
 const EVENT_PARTS = `CROSS JOIN LATERAL (
     SELECT count(*)::int AS market_count, min(m.created_at) AS created_at, min(m.open_at) AS open_at,
       max(m.close_at) AS close_at, max(m.updated_at) AS updated_at, sum(s.volume) AS volume, sum(s.volume_24h) AS volume_24h
@@ -60,21 +60,21 @@ const EVENT_PARTS = `CROSS JOIN LATERAL (
 
 function toEvent(row: EventRow): StoredEvent {
   return {
-    pk: BigInt(row.id),
+    pk: row.id,
     venue: row.venue,
-    eventId: row.event_id,
+    eventId: row.eventId,
     title: row.title,
     category: row.category,
     tags: row.tags,
     status: row.status,
     url: row.url,
-    marketCount: row.market_count,
-    createdAt: row.created_at,
-    openAt: row.open_at,
-    closeAt: row.close_at,
+    marketCount: row.marketCount,
+    createdAt: row.createdAt,
+    openAt: row.openAt,
+    closeAt: row.closeAt,
     volume: row.volume,
-    volume24h: row.volume_24h,
-    updatedAt: row.updated_at,
+    volume24h: row.volume24h,
+    updatedAt: row.updatedAt,
   };
 }
 
@@ -85,7 +85,7 @@ const FIND_EVENT = sql(
      ORDER BY array_position($1::text[], venue) LIMIT 1) e ${EVENT_PARTS}`,
 );
 
-/** One event by the venue's own id, or null. Two venues may use one id: the venue named first wins. */
+/** One event by the venue's own id, or null. When two venues use one id, the first listed venue wins. */
 export async function findEvent(
   db: Queryable,
   venues: readonly string[],
@@ -103,7 +103,7 @@ interface EventListQuery {
   /** Words of the title: trimmed, not empty, at most 200 characters. */
   text?: string;
   limit: number;
-  /** Start behind this event's key. */
+  /** Start after this event's key. */
   after?: string;
 }
 
@@ -114,8 +114,8 @@ interface EventList {
 }
 
 /**
- * One walk down an index per venue and status, then a merge, as `listMarkets` has it; with words all events that have them. Newest first
- * by the immutable key.
+ * One walk down an index per venue and status, then a merge, as in `listMarkets`; with words all events that match. Newest first by the
+ * immutable key.
  */
 function listStatement({ category, text, after }: EventListQuery, values: unknown[]): Statement {
   const where: string[] = [];

@@ -1,21 +1,21 @@
 import { EVENT_STATUS_ORDER } from '../../domain/markets/market.ts';
 import { type Database, sql, type Tx } from '../db/tx.ts';
 
-/** An event of a venue. A longer id than MAX_EVENT_ID_LENGTH names no event. */
+/** An event of a venue. Ids longer than MAX_EVENT_ID_LENGTH are ignored. */
 export interface EventKey {
   venue: string;
   eventId: string;
 }
 
-/** The most characters of an event's id, as the index market_by_event has it. */
+/** The maximum length of an event's id, a condition of the index market_by_event. */
 export const MAX_EVENT_ID_LENGTH = 200;
 
 const ORDER = `ARRAY[${EVENT_STATUS_ORDER.map((status) => `'${status}'`).join(', ')}]`;
 const HAS_EVENT = `length(m.event_id) <= ${MAX_EVENT_ID_LENGTH}`;
 
 /**
- * The facts of an event from the rows `m` of its markets: the liveliest status, the most frequent category and the latest title.
- * An event whose markets have all moved to other events is closed.
+ * The facts of an event from the rows `m` of its markets: the most active status, the most frequent category and the latest title.
+ * An event without remaining markets is closed.
  */
 const STATUS = `coalesce((${ORDER})[min(array_position(${ORDER}, m.status))], 'closed')`;
 const CATEGORY = `mode() WITHIN GROUP (ORDER BY m.category)`;
@@ -53,8 +53,8 @@ const UPDATE_EVENTS = sql(
 );
 
 /**
- * Brings events up to date with their markets, which the caller has written in the same transaction. An event that did not change
- * is not rewritten. Each writer of an event waits for the one before it, and derives after the wait: the last one sees all markets.
+ * Updates events from their markets, which the caller has written in the same transaction. An unchanged event is not rewritten. Writers
+ * of an event wait for each other and derive after the wait, so the last one sees all markets.
  */
 export async function refreshEvents(tx: Tx, events: readonly (EventKey & { url?: string })[]): Promise<void> {
   const byKey = new Map<string, (typeof events)[number]>();
@@ -63,8 +63,8 @@ export async function refreshEvents(tx: Tx, events: readonly (EventKey & { url?:
     if (event.url !== undefined || !byKey.has(key)) byKey.set(key, event);
   }
   if (byKey.size === 0) return;
-  const inserted = await tx.query<{ venue: string; event_id: string }>(INSERT_EVENTS, columnsOf([...byKey.values()]));
-  for (const row of inserted) byKey.delete(JSON.stringify([row.venue, row.event_id]));
+  const inserted = await tx.query<{ venue: string; eventId: string }>(INSERT_EVENTS, columnsOf([...byKey.values()]));
+  for (const row of inserted) byKey.delete(JSON.stringify([row.venue, row.eventId]));
   if (byKey.size === 0) return;
   const existing = columnsOf([...byKey.values()]);
   await tx.query(LOCK_EVENTS, existing.slice(0, 2));
@@ -84,18 +84,18 @@ const FIND_STALE = sql(
    WHERE (e.status, e.category) IS DISTINCT FROM (d.status, d.category) ORDER BY d.venue, d.event_id`,
 );
 
-/** Events refreshed in one transaction. */
+/** Events per transaction. */
 const BATCH = 500;
 
 /**
- * Refreshes the events that do not match their markets: the markets were stored before events were, or an older release wrote them.
- * Starts no more batches once `signal` fires. Returns how many events it refreshed.
+ * Refreshes events that differ from their markets, because the markets are older than the table or an older release wrote them.
+ * Starts no further batch after the abort of `signal`. Returns the number of refreshed events.
  */
 export async function reconcileEvents(db: Database, signal?: AbortSignal): Promise<number> {
-  const stale = await db.query<{ venue: string; event_id: string }>(FIND_STALE);
+  const stale = await db.query<{ venue: string; eventId: string }>(FIND_STALE);
   let refreshed = 0;
   for (let from = 0; from < stale.length && !signal?.aborted; from += BATCH) {
-    const batch = stale.slice(from, from + BATCH).map(({ venue, event_id }) => ({ venue, eventId: event_id }));
+    const batch = stale.slice(from, from + BATCH).map(({ venue, eventId }) => ({ venue, eventId }));
     await db.transaction((tx) => refreshEvents(tx, batch));
     refreshed += batch.length;
   }

@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A market that a client read keeps its place at the head of the polls for this long. */
+/** A market is polled first for this long after a client read it. */
 export const HOT_FOR_MINUTES = 15;
 
 const NOTE_READS = sql(
@@ -11,7 +11,7 @@ const NOTE_READS = sql(
    ON CONFLICT (market_id) DO UPDATE SET read_at = excluded.read_at WHERE r.read_at < excluded.read_at`,
 );
 
-/** Notes when markets were last read, as milliseconds ago by market key: the stamps are of the database's clock. */
+/** Stores the last reads of markets, given as milliseconds ago by market key, because the stamps use the database clock. */
 export async function noteMarketReads(db: Queryable, agesMs: ReadonlyMap<bigint, number>): Promise<void> {
   if (agesMs.size > 0) await db.query(NOTE_READS, [[...agesMs.keys()], [...agesMs.values()]]);
 }
@@ -22,7 +22,7 @@ const PRUNE_READS = sql(
    SELECT count(*)::int AS pruned FROM pruned`,
 );
 
-/** Forgets the reads that are older than a day; returns how many. */
+/** Deletes reads that are older than a day; returns their number. */
 export async function pruneReads(db: Queryable): Promise<number> {
   const [row] = await db.query<{ pruned: number }>(PRUNE_READS);
   return row?.pruned ?? 0;

@@ -11,7 +11,7 @@ interface MarketListQuery {
   /** At most MAX_EVENT_ID_LENGTH characters. */
   eventId?: string;
   limit: number;
-  /** Start behind this market's key. */
+  /** Start after this market's key. */
   after?: string;
 }
 
@@ -22,8 +22,8 @@ interface MarketList {
 }
 
 /**
- * One walk down an index per venue and status, then a merge of what they give: never more than a page from each, however
- * many markets there are and however few of them the filters let through. Newest first by the immutable key.
+ * One walk down an index per venue and status, then a merge: at most one page per walk, regardless of the number of markets and of the
+ * selectivity of the filters. Newest first by the immutable key.
  */
 function listStatement(query: MarketListQuery, values: unknown[]): Statement {
   const { category, eventId, after } = query;

@@ -1,7 +1,7 @@
 import type { MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A market as it is stored: venue ids, `numeric` as text, unknown as null. */
+/** A stored market: venue ids, `numeric` as text, unknown as null. */
 export interface StoredMarket {
   pk: bigint;
   venue: string;
@@ -28,7 +28,7 @@ export interface StoredMarket {
   liquidity: string | null;
 }
 
-/** What `toMarket` reads, of `market m` joined with MARKET_PARTS. */
+/** The columns that `toMarket` reads, from `market m` joined with MARKET_PARTS. */
 export const MARKET_COLUMNS = `m.id, m.venue, m.venue_market_id, m.event_id, m.event_title, m.sibling_label, m.title, m.description, m.category, m.tags, m.status,
   m.created_at, m.open_at, m.close_at, m.resolved_at, m.winning_outcome_id, m.resolution_criteria, m.url, m.updated_at,
   s.volume, s.volume_24h, s.liquidity, o.outcomes`;
@@ -39,60 +39,60 @@ export const MARKET_PARTS = `LEFT JOIN market_stats s ON s.market_id = m.id
     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id) o ON true`;
 
 export interface MarketRow {
-  id: string;
+  id: bigint;
   venue: string;
-  venue_market_id: string;
-  event_id: string | null;
-  event_title: string | null;
-  sibling_label: string | null;
+  venueMarketId: string;
+  eventId: string | null;
+  eventTitle: string | null;
+  siblingLabel: string | null;
   title: string;
   description: string;
   category: string | null;
   tags: string[];
   status: MarketStatus;
-  created_at: Date | null;
-  open_at: Date | null;
-  close_at: Date | null;
-  resolved_at: Date | null;
-  winning_outcome_id: string | null;
-  resolution_criteria: string | null;
+  createdAt: Date | null;
+  openAt: Date | null;
+  closeAt: Date | null;
+  resolvedAt: Date | null;
+  winningOutcomeId: string | null;
+  resolutionCriteria: string | null;
   url: string | null;
-  updated_at: Date;
+  updatedAt: Date;
   volume: string | null;
-  volume_24h: string | null;
+  volume24h: string | null;
   liquidity: string | null;
   outcomes: [string, string][] | null;
 }
 
 export function toMarket(row: MarketRow): StoredMarket {
   return {
-    pk: BigInt(row.id),
+    pk: row.id,
     venue: row.venue,
-    marketId: row.venue_market_id,
-    eventId: row.event_id,
-    eventTitle: row.event_title,
-    siblingLabel: row.sibling_label,
+    marketId: row.venueMarketId,
+    eventId: row.eventId,
+    eventTitle: row.eventTitle,
+    siblingLabel: row.siblingLabel,
     title: row.title,
     description: row.description,
     category: row.category,
     tags: row.tags,
     status: row.status,
     outcomes: (row.outcomes ?? []).map(([outcomeId, label]) => ({ outcomeId, label })),
-    createdAt: row.created_at,
-    openAt: row.open_at,
-    closeAt: row.close_at,
-    resolvedAt: row.resolved_at,
-    winningOutcomeId: row.winning_outcome_id,
-    resolutionCriteria: row.resolution_criteria,
+    createdAt: row.createdAt,
+    openAt: row.openAt,
+    closeAt: row.closeAt,
+    resolvedAt: row.resolvedAt,
+    winningOutcomeId: row.winningOutcomeId,
+    resolutionCriteria: row.resolutionCriteria,
     url: row.url,
-    updatedAt: row.updated_at,
+    updatedAt: row.updatedAt,
     volume: row.volume,
-    volume24h: row.volume_24h,
+    volume24h: row.volume24h,
     liquidity: row.liquidity,
   };
 }
 
-/** Two venues may use one id: the venue named first in `$1` wins. */
+/** When two venues use one id, the first listed venue in `$1` wins. */
 export const ONE_MARKET = `m.venue = ANY ($1::text[]) AND m.venue_market_id = $2 ORDER BY array_position($1::text[], m.venue) LIMIT 1`;
 
 const FIND_MARKET = sql(
@@ -110,7 +110,7 @@ export async function findMarket(
   return row ? toMarket(row) : null;
 }
 
-/** What the series routes need to know of a market. */
+/** The fields of a market that the series routes need. */
 export interface MarketTokens {
   pk: bigint;
   venue: string;
@@ -131,14 +131,14 @@ const FIND_MARKET_TOKENS = sql(
 );
 
 interface MarketTokenRow {
-  id: string;
+  id: bigint;
   venue: string;
-  venue_market_id: string;
+  venueMarketId: string;
   status: MarketStatus;
-  has_book: boolean;
-  close_at: Date | null;
-  resolved_at: Date | null;
-  token_id: string | null;
+  hasBook: boolean;
+  closeAt: Date | null;
+  resolvedAt: Date | null;
+  tokenId: bigint | null;
   mint: string | null;
 }
 
@@ -152,15 +152,15 @@ export async function findMarketTokens(
   const [market] = rows;
   if (!market) return null;
   return {
-    pk: BigInt(market.id),
+    pk: market.id,
     venue: market.venue,
-    marketId: market.venue_market_id,
+    marketId: market.venueMarketId,
     status: market.status,
-    hasBook: market.has_book,
-    closeAt: market.close_at,
-    resolvedAt: market.resolved_at,
+    hasBook: market.hasBook,
+    closeAt: market.closeAt,
+    resolvedAt: market.resolvedAt,
     outcomes: rows.flatMap((row) =>
-      row.token_id === null || row.mint === null ? [] : [{ tokenId: BigInt(row.token_id), outcomeId: row.mint }],
+      row.tokenId === null || row.mint === null ? [] : [{ tokenId: row.tokenId, outcomeId: row.mint }],
     ),
   };
 }

@@ -3,7 +3,7 @@ import type { MarketRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { keepVersions } from './market-versions.ts';
 
-/** What is stored is compared by its hash; a market that is gone has an empty one, so that any listing differs. */
+/** Compares stored markets by hash. A market that is gone has an empty hash, so that any listing differs. */
 const READ_HASHES = sql(
   'read_market_hashes',
   `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash
@@ -51,31 +51,31 @@ const UPDATE_MARKETS = sql(
 );
 
 interface KnownMarket {
-  id: string;
-  venue_market_id: string;
-  content_hash: string;
+  id: bigint;
+  venueMarketId: string;
+  contentHash: string;
 }
 
 interface LockedMarket extends KnownMarket {
-  event_id: string | null;
+  eventId: string | null;
   /** Time since the last change of the row. */
-  unchanged_ms: number;
+  unchangedMs: number;
 }
 
 interface LeftOut {
-  venue_market_id: string;
+  venueMarketId: string;
   description: string;
-  resolution_criteria: string | null;
+  resolutionCriteria: string | null;
   category: string | null;
   tags: string[];
 }
 
 interface WrittenRows {
-  /** Keys by venue id: all markets of the page. */
-  pkOf: Map<string, string>;
-  /** Those that were new or differed from what we had. */
+  /** Keys by venue id of all markets of the page. */
+  pkOf: Map<string, bigint>;
+  /** New markets, and markets that differ from their stored rows. */
   changed: MarketRecord[];
-  /** The events that changed markets left for another one. */
+  /** The events that changed markets left. */
   leftEvents: string[];
 }
 
@@ -83,12 +83,12 @@ function iso(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
 }
 
-/** What is compared to tell a changed market; volumes are not part of it. */
+/** The compared fields of a market, without volumes. */
 function toRow(market: MarketRecord) {
   const row = {
     market_id: market.marketId,
     event_id: market.eventId ?? null,
-    // Undefined is not hashed: the hashes of markets without them stay as they were before these fields came.
+    // Undefined fields are not hashed, so that hashes from before these fields stay valid.
     event_title: market.eventTitle,
     sibling_label: market.siblingLabel,
     title: market.title,
@@ -116,7 +116,7 @@ function leavesFieldsOut(market: MarketRecord): boolean {
   return market.isSummary === true || market.isUntagged === true;
 }
 
-/** A market with the fields that its listing leaves out, from the full one. */
+/** A market with the fields that its listing omits, taken from the full record. */
 function withLeftOut(
   market: MarketRecord,
   full: Pick<MarketRecord, 'description' | 'resolutionCriteria' | 'category' | 'tags'>,
@@ -135,14 +135,14 @@ function withLeftOut(
   };
 }
 
-/** The later of two records of a market, with the fields from the earlier one that its own listing leaves out. */
+/** The later of two records of a market, completed from the earlier one with the fields that its own listing omits. */
 function merged(earlier: MarketRecord, later: MarketRecord): MarketRecord {
   const { isSummary: _isSummary, isUntagged: _isUntagged, ...market } = withLeftOut(later, earlier);
   if (later.isSummary && earlier.isSummary) return { ...market, isSummary: true };
   return leavesFieldsOut(earlier) ? { ...market, isUntagged: true } : market;
 }
 
-/** One record per market: the later of two counts, but a summary does not hide what the fuller one says. */
+/** One record per market: the later one, completed from an earlier fuller one when it is a summary. */
 export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
   const byId = new Map<string, MarketRecord>();
   for (const market of page) {
@@ -152,7 +152,7 @@ export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
   return [...byId.values()];
 }
 
-/** Records with what is stored of the fields they leave out. */
+/** Records completed with the stored values of omitted fields. */
 async function completed(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
   return withEventTitles(tx, venue, await withStoredFields(tx, venue, markets));
 }
@@ -162,25 +162,25 @@ const READ_EVENT_TITLES = sql(
   `SELECT event_id, title FROM market_event WHERE venue = $1 AND event_id = ANY ($2::text[]) AND title IS NOT NULL`,
 );
 
-/** Some answers of a venue name an event by its id only. */
+/** Adds stored event titles, because some answers of a venue name an event by its id only. */
 async function withEventTitles(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
   const isUntitled = ({ eventId, eventTitle }: MarketRecord) => eventId !== undefined && eventTitle === undefined;
   const untitled = markets.filter(isUntitled).map(({ eventId }) => eventId);
   if (untitled.length === 0) return [...markets];
-  const rows = await tx.query<{ event_id: string; title: string }>(READ_EVENT_TITLES, [venue, untitled]);
-  const titleOf = new Map(rows.map((row) => [row.event_id, row.title]));
+  const rows = await tx.query<{ eventId: string; title: string }>(READ_EVENT_TITLES, [venue, untitled]);
+  const titleOf = new Map(rows.map((row) => [row.eventId, row.title]));
   return markets.map((market) => {
     const title = isUntitled(market) ? titleOf.get(market.eventId ?? '') : undefined;
     return title === undefined ? market : { ...market, eventTitle: title };
   });
 }
 
-/** Records with the stored values of the fields that they omit; only their rows are read. */
+/** Adds the stored values of omitted fields; reads only the rows of such records. */
 async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
   const partial = markets.filter(leavesFieldsOut).map((market) => market.marketId);
   if (partial.length === 0) return [...markets];
   const rows = await tx.query<LeftOut>(READ_LEFT_OUT, [venue, partial]);
-  const storedOf = new Map(rows.map((row) => [row.venue_market_id, row]));
+  const storedOf = new Map(rows.map((row) => [row.venueMarketId, row]));
   return markets.map((market) => {
     const stored = storedOf.get(market.marketId);
     if (!stored || !leavesFieldsOut(market)) return market;
@@ -188,20 +188,20 @@ async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketR
       description: stored.description,
       tags: stored.tags,
       ...(stored.category !== null && { category: stored.category }),
-      ...(stored.resolution_criteria !== null && { resolutionCriteria: stored.resolution_criteria }),
+      ...(stored.resolutionCriteria !== null && { resolutionCriteria: stored.resolutionCriteria }),
     });
   });
 }
 
 /**
- * Writes the market rows of a page that are new or differ from what is stored, and keeps what the differing ones were.
- * Unchanged rows are neither written nor locked. New rows are inserted first, then existing ones locked, both in key
- * order: two writers wait for each other and never in a circle. Each market is named once in `markets`.
+ * Writes the market rows of a page that are new or differ from the stored ones, and keeps the superseded versions. It neither writes nor
+ * locks unchanged rows. It first inserts new rows and then locks existing ones, both in key order, so that two writers cannot deadlock.
+ * Each market appears once in `markets`.
  */
 export async function writeMarketRows(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<WrittenRows> {
   const known = await tx.query<KnownMarket>(READ_HASHES, [venue, markets.map((market) => market.marketId)]);
-  const pkOf = new Map(known.map((row) => [row.venue_market_id, row.id]));
-  const hashOf = new Map(known.map((row) => [row.venue_market_id, row.content_hash]));
+  const pkOf = new Map(known.map((row) => [row.venueMarketId, row.id]));
+  const hashOf = new Map(known.map((row) => [row.venueMarketId, row.contentHash]));
   const records = await completed(tx, venue, markets);
   const candidates = records
     .map((market) => ({ market, row: toRow(market) }))
@@ -211,11 +211,11 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
   const inserted =
     fresh.length === 0
       ? []
-      : await tx.query<Omit<KnownMarket, 'content_hash'>>(INSERT_MARKETS, [venue, JSON.stringify(fresh)]);
-  for (const row of inserted) pkOf.set(row.venue_market_id, row.id);
-  const insertedIds = new Set(inserted.map((row) => row.venue_market_id));
+      : await tx.query<Omit<KnownMarket, 'contentHash'>>(INSERT_MARKETS, [venue, JSON.stringify(fresh)]);
+  for (const row of inserted) pkOf.set(row.venueMarketId, row.id);
+  const insertedIds = new Set(inserted.map((row) => row.venueMarketId));
 
-  // Another writer may have inserted some of the new ones meanwhile: they are like the others that exist.
+  // Another writer may have inserted some of the new ones concurrently; they are handled like existing ones.
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
   const updated = await updateMarkets(tx, venue, existing, pkOf);
   const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
@@ -223,35 +223,35 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
 }
 
 /**
- * Locks, then reads again what was compared without a lock. Returns those that really differ, and adds their keys. A record
- * from a cache does not replace a row that changed after the cache had it.
+ * Locks the rows and compares again, because the first comparison ran without a lock. Returns the markets that really differ, and adds
+ * their keys. A record from a cache does not replace a row that changed after the cache entry.
  */
 async function updateMarkets(
   tx: Tx,
   venue: string,
   markets: readonly MarketRecord[],
-  pkOf: Map<string, string>,
+  pkOf: Map<string, bigint>,
 ): Promise<{ markets: MarketRecord[]; leftEvents: string[] }> {
   if (markets.length === 0) return { markets: [], leftEvents: [] };
   const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
-  for (const row of locked) pkOf.set(row.venue_market_id, row.id);
-  const lockedOf = new Map(locked.map((row) => [row.venue_market_id, row]));
+  for (const row of locked) pkOf.set(row.venueMarketId, row.id);
+  const lockedOf = new Map(locked.map((row) => [row.venueMarketId, row]));
   const changes = (await completed(tx, venue, markets)).flatMap((market) => {
     const before = lockedOf.get(market.marketId);
     const row = toRow(market);
-    if (before === undefined || before.content_hash === row.content_hash) return [];
-    if (market.ageMs !== undefined && before.unchanged_ms < market.ageMs) return [];
-    return [{ market, row: { ...row, id: before.id } }];
+    if (before === undefined || before.contentHash === row.content_hash) return [];
+    if (market.ageMs !== undefined && before.unchangedMs < market.ageMs) return [];
+    return [{ market, pk: before.id, row: { ...row, id: String(before.id) } }];
   });
   if (changes.length === 0) return { markets: [], leftEvents: [] };
   const rows = changes.map(({ row }) => row);
   const changedAt = await keepVersions(
     tx,
-    rows.map((row) => row.id),
+    changes.map(({ pk }) => pk),
   );
   await tx.query(UPDATE_MARKETS, [JSON.stringify(rows), changedAt]);
   const leftEvents = rows.flatMap((row) => {
-    const left = lockedOf.get(row.market_id)?.event_id;
+    const left = lockedOf.get(row.market_id)?.eventId;
     return left === undefined || left === null || left === row.event_id ? [] : [left];
   });
   return { markets: changes.map(({ market }) => market), leftEvents };

@@ -10,20 +10,20 @@ interface MarketSearchQuery {
   category?: string;
   /** At most MAX_EVENT_ID_LENGTH characters. */
   eventId?: string;
-  /** What a person typed: trimmed, not empty, at most 200 characters. */
+  /** The user's text: trimmed, not empty, at most 200 characters. */
   text: string;
   limit: number;
   after?: SearchPlace;
 }
 
 /**
- * How markets match, best first: the title is the text; holds every word; title and description together hold every word; the titles
- * of market and event and the label among siblings together do. A new tier goes to the end: cursors of earlier releases continue there.
+ * The kinds of match, best first: the title equals the text; the title holds every word; title and description together do; the titles of
+ * market and event and the label among siblings together do. Append new tiers, because cursors of earlier releases continue in this list.
  */
 const TIERS = ['title', 'title-words', 'words', 'names'] as const;
 type Tier = (typeof TIERS)[number];
 
-/** Where a market stands in a search. The similarity is float4 text that Postgres reads back to the same bits. */
+/** The position of a market in a search. The similarity is float4 text that Postgres reads back to the same bits. */
 export type SearchPlace = WordPlace | SimilarPlace;
 interface WordPlace {
   tier: Tier;
@@ -38,14 +38,14 @@ interface SimilarPlace {
 
 interface MarketSearchPage {
   markets: StoredMarket[];
-  /** `similar`: nothing held the words, so these are titles with words much like them. */
+  /** `similar`: no market matched the words, so these are titles with similar words. */
   matched: 'words' | 'similar';
-  /** The place of the last market when more follow. */
+  /** The position of the last market when more follow. */
   next?: SearchPlace;
 }
 
 /**
- * Anything a person types is a query: words must all match, the last one as a prefix; nothing can be a syntax error.
+ * Turns any text into a query: all words must match, the last one as a prefix, and no text is a syntax error.
  * `most` holds the words before the last.
  */
 export function wordsQuery(most: string, last: string): string {
@@ -53,14 +53,14 @@ export function wordsQuery(most: string, last: string): string {
   to_tsquery('simple', '''' || replace(replace(${last}, '\\', '\\\\'), '''', '''''') || ''':*'))`;
 }
 const WORDS = wordsQuery('$2', '$3');
-/** As the index market_title_words has it. */
+/** The expression of the index market_title_words. */
 const HOLDS_IN_TITLE = `to_tsvector('simple', left(m.title, 2000)) @@ ${WORDS}`;
-/** As the index market_names has it. */
+/** The expression of the index market_names. */
 const HOLDS_IN_NAMES = `to_tsvector('simple', left(m.title, 2000) || ' ' || left(coalesce(m.event_title, ''), 2000) || ' ' ||
   left(coalesce(m.sibling_label, ''), 2000)) @@ ${WORDS} AND (m.event_title IS NOT NULL OR m.sibling_label IS NOT NULL)`;
 const IS_TITLE = 'lower(left(m.title, 200)) = lower($2) AND lower(m.title) = lower($2)';
 
-/** Each tier leaves out what the one before it gave, so that no market comes twice. */
+/** Each tier excludes the matches of the tiers before it, so that no market appears twice. */
 const CONDITION: Record<Tier, string> = {
   title: IS_TITLE,
   'title-words': `${HOLDS_IN_TITLE} AND lower(m.title) <> lower($4)`,
@@ -68,9 +68,9 @@ const CONDITION: Record<Tier, string> = {
   names: `${HOLDS_IN_NAMES} AND NOT m.search @@ ${WORDS} AND lower(m.title) <> lower($4)`,
 };
 
-/** How much alike words must be: first so, then so. Two swapped letters in a word of seven leave 0.43 to 0.6. */
+/** Similarity thresholds, tried in this order. Two swapped letters in a word of seven leave 0.43 to 0.6. */
 const SIMILAR_AT_LEAST = [0.6, 0.4] as const;
-/** A common word with a slip is like a fifth of all titles, and each must be looked at: no more than these are compared. */
+/** The maximum number of compared titles: a misspelled common word resembles a fifth of all titles. */
 const MAX_COMPARED = 2_000;
 
 interface Filtered {
@@ -79,7 +79,7 @@ interface Filtered {
   name: string;
 }
 
-/** The condition and the filters. `values` start with the venues and what the condition needs. */
+/** The condition and the filters. `values` start with the venues and the values of the condition. */
 function filtered(query: MarketSearchQuery, condition: string, values: unknown[]): Filtered {
   const where = ['m.venue = ANY ($1::text[])', condition];
   const all = [...values];
@@ -99,13 +99,13 @@ function filtered(query: MarketSearchQuery, condition: string, values: unknown[]
   return { where: where.join(' AND '), values: all, name };
 }
 
-/** Words that so many markets hold are common. */
+/** Words in more markets than this are common. */
 const COMMON = 300;
 
 /**
- * The next markets of one tier, newest first by the immutable key. A common word is found fastest by walking back from the
- * newest market, a rare one in the index of words, and no statistics say which a word is, least of all the beginning of one: so
- * as many as are not common are taken first. No ranking looks at every match.
+ * The next markets of one tier, newest first by the immutable key. Walking back from the newest market is fastest for a common word, the
+ * word index for a rare one, and no statistics tell which a word is, least of all for a prefix. So the query first takes up to COMMON
+ * matches from the word index. No ranking reads every match.
  */
 async function readTier(
   db: Queryable,
@@ -137,7 +137,7 @@ async function readTier(
   return db.query<MarketRow>(sqlPlannedPerCall(`search_markets_${tier}${name}`, text), values);
 }
 
-/** Walks the tiers one after the other until the page is full. */
+/** Walks the tiers one after another until the page is full. */
 async function readWords(
   db: Queryable,
   query: MarketSearchQuery,
@@ -156,7 +156,7 @@ async function readWords(
   return {
     markets: page.map(({ row }) => toMarket(row)),
     matched: 'words',
-    ...(found.length > limit && last && { next: { tier: last.tier, pk: last.row.id } }),
+    ...(found.length > limit && last && { next: { tier: last.tier, pk: String(last.row.id) } }),
   };
 }
 
@@ -166,8 +166,8 @@ const SET_THRESHOLD = sql(
 );
 
 /**
- * Titles with words like those asked for, most alike first. Text without a letter or digit is like nothing, and would have to be
- * compared with every title.
+ * Titles with words similar to the text, most similar first. Text without a letter or digit matches nothing, because it would be compared
+ * with every title.
  */
 async function readSimilar(
   db: Database,
@@ -195,14 +195,14 @@ async function readSimilar(
   });
   const page = rows.slice(0, query.limit);
   const last = page.at(-1);
-  const next = last && { tier: 'similar' as const, pk: last.id, similarity: last.similarity, threshold };
+  const next = last && { tier: 'similar' as const, pk: String(last.id), similarity: last.similarity, threshold };
   return { markets: page.map(toMarket), matched: 'similar', ...(rows.length > query.limit && next && { next }) };
 }
 
 /**
- * A page of the markets that match a text: those with that title, then those with every word in the title, then those with
- * every word in title or description, then those with every word in title, event and label, each newest first; and only when there is none at all, those with similar titles.
- * A market whose text stays as it is throughout a walk is returned exactly once.
+ * A page of the markets that match a text: markets with that title, then those with every word in the title, then in title and
+ * description, then in title, event and label, each newest first. Only without any match it returns markets with similar titles.
+ * A market with unchanged text throughout a walk is returned exactly once.
  */
 export async function searchMarkets(db: Database, query: MarketSearchQuery): Promise<MarketSearchPage> {
   const { after } = query;

@@ -3,14 +3,14 @@ import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { refreshEvents } from './market-events.ts';
 import { keepVersions } from './market-versions.ts';
 
-/** A market that can still trade: the ones a sweep of the catalog must name. */
+/** Statuses of markets that can still trade. A catalog sweep must list them. */
 const TRADABLE_STATUSES = ['created', 'open', 'halted'] as const satisfies readonly MarketStatus[];
 const TRADABLE = `('${TRADABLE_STATUSES.join("', '")}')`;
 
 /**
- * Filtered before it is written, for ON CONFLICT would lock, and so write, every row it meets. OFFSET 0 keeps the
- * look-ups single: a hash join would read the whole table for each page. A cached record does not replace the volumes of a
- * sighting after the cache had it.
+ * Filters rows before the upsert, because ON CONFLICT locks, and so writes, every row it meets. OFFSET 0 keeps single look-ups: a hash
+ * join would read the whole table for each page. A cached record does not replace the volumes of a sighting that is newer than the
+ * cache entry.
  */
 const UPSERT_STATS = sql(
   'upsert_market_stats',
@@ -31,15 +31,14 @@ const UPSERT_STATS = sql(
 );
 
 /**
- * Notes that the venue named these markets, with their volumes; a missing one is found again. The stamp, in epoch
- * milliseconds of the poller's clock, is `sweepStartedAtMs` on the pages of a sweep, so that a market is stamped once a sweep
- * and one clock is compared with itself; on other pages it is the moment when the venue made the record, and kept only where a
- * row is written anyway.
+ * Records that the venue listed these markets, with their volumes; a missing market is found again. On the pages of a sweep the stamp is
+ * `sweepStartedAtMs` (epoch milliseconds of the poller's clock), so that a sweep stamps a market once and one clock is compared with
+ * itself. On other pages it is the time of the venue's record, stored only where a row is written anyway.
  */
 export async function writeSightings(
   tx: Tx,
   markets: readonly MarketRecord[],
-  pkOf: ReadonlyMap<string, string>,
+  pkOf: ReadonlyMap<string, bigint>,
   seen: { nowMs: number; sweepStartedAtMs?: number | undefined },
 ): Promise<void> {
   const { nowMs, sweepStartedAtMs } = seen;
@@ -64,7 +63,7 @@ const NOTE_LISTED = sql(
      ORDER BY s.market_id FOR NO KEY UPDATE OF s)`,
 );
 
-/** Notes markets that a page of a sweep lists without a record of them: unchanged ones that it leaves out, and refused ones. */
+/** Records the sighting of markets that a sweep page lists without a usable record: omitted unchanged ones, and rejected ones. */
 export async function noteListed(
   tx: Tx,
   venue: string,
@@ -86,9 +85,9 @@ const MARK_MISSING = sql(
 );
 
 /**
- * At the end of a sweep, in the transaction of its last page: notes which tradable markets no page named since `sinceMs`, the
- * start of the sweep or the making of its oldest page. Returns how many. That a market is missing says nothing yet: the venue
- * is asked for it by its id. With `includesClosed`, closed markets without a result are missing too.
+ * At the end of a sweep, in the transaction of its last page: records as missing the tradable markets that no page listed since `sinceMs`,
+ * the start of the sweep or the time of its oldest page. Returns their number. A missing market may still exist: the poller then looks it
+ * up by its id. With `includesClosed`, closed markets without a result can be missing too.
  */
 export async function markMissing(tx: Tx, venue: string, sinceMs: number, includesClosed = false): Promise<number> {
   const statuses = includesClosed ? [...TRADABLE_STATUSES, 'closed'] : TRADABLE_STATUSES;
@@ -102,17 +101,17 @@ const MISSING_MARKETS = sql(
 );
 
 export interface MissingMarket {
-  pk: string;
+  pk: bigint;
   marketId: string;
 }
 
 /** The first missing markets of a venue, by key. */
 export async function missingMarkets(db: Queryable, venue: string, limit: number): Promise<MissingMarket[]> {
-  const rows = await db.query<{ pk: string; venue_market_id: string }>(MISSING_MARKETS, [venue, limit]);
-  return rows.map((row) => ({ pk: row.pk, marketId: row.venue_market_id }));
+  const rows = await db.query<{ pk: bigint; venueMarketId: string }>(MISSING_MARKETS, [venue, limit]);
+  return rows.map((row) => ({ pk: row.pk, marketId: row.venueMarketId }));
 }
 
-/** OFFSET 0: a join might begin with all that are missing, which after a bad sweep is the whole catalog. */
+/** OFFSET 0, because a join might start with all missing markets, after a bad sweep the whole catalog. */
 const LOCK_GONE = sql(
   'lock_gone_markets',
   `SELECT m.id, m.venue, m.event_id FROM market m
@@ -135,22 +134,22 @@ const CLEAR_MISSING = sql(
 );
 
 /**
- * Ends the search for the `asked` markets: those among `unknown` that are still missing are closed and gone, with a
- * version kept of what they were; the others are missing no more. Returns how many went.
+ * Ends the look-up of the `asked` markets: still missing ones among `unknown` are closed and marked gone, with a version of their last
+ * state; the others cease to be missing. Returns the number of gone markets.
  */
 export async function settleMissing(
   tx: Tx,
   asked: readonly MissingMarket[],
   unknown: readonly MissingMarket[],
 ): Promise<number> {
-  const locked = await tx.query<{ id: string; venue: string; event_id: string | null }>(LOCK_GONE, [
+  const locked = await tx.query<{ id: bigint; venue: string; eventId: string | null }>(LOCK_GONE, [
     unknown.map((market) => market.pk),
   ]);
   const gone = locked.map((row) => row.id);
   if (gone.length > 0) await tx.query(MARK_GONE, [gone, await keepVersions(tx, gone)]);
   await refreshEvents(
     tx,
-    locked.flatMap(({ venue, event_id }) => (event_id === null ? [] : [{ venue, eventId: event_id }])),
+    locked.flatMap(({ venue, eventId }) => (eventId === null ? [] : [{ venue, eventId }])),
   );
   await tx.query(CLEAR_MISSING, [asked.map((market) => market.pk)]);
   return gone.length;

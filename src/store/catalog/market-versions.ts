@@ -1,8 +1,8 @@
 import { sql, type Tx } from '../db/tx.ts';
 
 /**
- * The clock is read after the rows: they are locked, so a writer we waited for has set its `updated_at` by then. A
- * clock that was set back makes no version of negative length.
+ * Reads the clock after the rows: they are locked, so an earlier writer has set its `updated_at` by then. A clock that was set back
+ * creates no version of negative length.
  */
 const KEEP_VERSIONS = sql(
   'keep_market_versions',
@@ -28,11 +28,11 @@ const KEEP_VERSIONS = sql(
 );
 
 /**
- * Keeps what these markets are now, before the caller changes them in the same transaction. Their rows must be locked,
- * in a statement before this one: what an outlived writer committed is visible then. Returns the moment of the change,
- * as text with microseconds: the caller writes it to `market.updated_at`, so that versions join without gap or overlap.
+ * Stores the current state of these markets before the caller changes them in the same transaction. A statement before this one must have
+ * locked their rows, so that the commit of an earlier writer is visible. Returns the time of the change, as text with microseconds: the
+ * caller writes it to `market.updated_at`, so that versions join without gap or overlap.
  */
-export async function keepVersions(tx: Tx, marketPks: readonly string[]): Promise<string> {
+export async function keepVersions(tx: Tx, marketPks: readonly bigint[]): Promise<string> {
   const [row] = await tx.query<{ at: string }>(KEEP_VERSIONS, [marketPks]);
   return row?.at ?? '-infinity';
 }

@@ -7,7 +7,7 @@ import { oncePerMarket, writeMarketRows } from './market-rows.ts';
 import { writeSightings } from './market-sightings.ts';
 import { ensureTokens } from './tokens.ts';
 
-/** A token that an alert named before its venue did was taken for USD. */
+/** A token from an alert has the currency USD until a venue lists it. */
 const CORRECT_CURRENCY = sql(
   'correct_currency',
   `UPDATE token SET currency = $2 WHERE id IN (
@@ -19,7 +19,7 @@ const DELETE_LOST_OUTCOMES = sql(
   `DELETE FROM outcome WHERE market_id = ANY ($1::bigint[]) AND NOT token_id = ANY ($2::bigint[])`,
 );
 
-/** A market that loses an outcome to another is written anew at its next listing: whoever is listed last in truth has it. */
+/** Resets the hash of a market that loses an outcome to another one, so that its next listing writes it again: the last listing wins. */
 const DOUBT_ROBBED = sql(
   'doubt_robbed_markets',
   `UPDATE market SET content_hash = '' WHERE id IN (
@@ -41,13 +41,13 @@ const UPSERT_OUTCOMES = sql(
 );
 
 interface WrittenMarkets {
-  /** Markets that were new or differed from what we had. */
+  /** Markets that were new or differed from their stored rows. */
   changed: number;
-  /** Tokens of markets whose outcome became final: their alerts are to be closed. */
+  /** Tokens of markets with a new final outcome, whose alerts must expire. */
   finalTokenIds: bigint[];
 }
 
-/** Detail of an `evaluate-alerts` mark that says: the market of this token has its final outcome. */
+/** The detail of an `evaluate-alerts` mark for the final outcome of a token's market. */
 const MARKET_FINAL_DETAIL = 0n;
 
 function isFinal(market: MarketRecord): boolean {
@@ -55,10 +55,9 @@ function isFinal(market: MarketRecord): boolean {
 }
 
 /**
- * Writes a page of the catalog. Rows that did not change are not rewritten; what a changed one was is kept as a
- * version. A market whose outcome became final gets its payouts as latest prices and a mark per token for the alerts.
- * Later of two records of one market wins. `sweepStartedAtMs`, epoch milliseconds, on the pages of a sweep; see
- * market-sightings.ts.
+ * Writes a page of the catalog. It does not rewrite unchanged rows, and keeps the old state of a changed row as a version. For a market
+ * with a new final outcome it writes the payouts as latest prices and a mark per token for the alerts. The later of two records of one
+ * market wins. `sweepStartedAtMs`, epoch milliseconds, is set on the pages of a sweep; see market-sightings.ts.
  */
 export async function writeMarkets(
   tx: Tx,
@@ -77,7 +76,7 @@ export async function writeMarkets(
   const named = changed.flatMap((market) =>
     market.outcomes.map((outcome, ordinal) => ({ marketId: pkOf.get(market.marketId), outcome, ordinal })),
   );
-  // An outcome that two markets of the page claim goes to the later one: a conflict would stop the whole walk here.
+  // The later of two markets of the page gets an outcome that both claim, because a conflict would stop the walk here.
   const outcomes = [...new Map(named.map((item) => [item.outcome.outcomeId, item])).values()];
   const tokens = await ensureTokens(
     tx,
@@ -109,7 +108,7 @@ export async function writeMarkets(
     'evaluate-alerts',
     finalTokenIds.map((key) => ({ key, detail: MARKET_FINAL_DETAIL })),
   );
-  // Last, so that other writers of these events wait for the commit only.
+  // Last, so that other writers of these events wait only for the commit.
   await refreshEvents(tx, [
     ...leftEvents.map((eventId) => ({ venue, eventId })),
     ...changed.flatMap(({ eventId, eventUrl: url }) =>

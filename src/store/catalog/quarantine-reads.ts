@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** What an operator looks for; what is absent is not looked at. */
+/** The filters of an operator; absent ones do not apply. */
 interface QuarantineFilter {
   venue?: string;
   kind?: string;
@@ -14,9 +14,9 @@ export interface QuarantineSummary {
   venue: string;
   kind: string;
   reason: string;
-  /** Distinct records; those whose id could not be read, or that are too many to keep apart, count as one. */
+  /** Distinct records; records without a readable id, and surplus ones, count as one. */
   records: number;
-  /** How often they were rejected. */
+  /** The number of rejections. */
   times: number;
   firstSeenMs: number;
   lastSeenMs: number;
@@ -36,9 +36,9 @@ export interface QuarantineEntry {
   lastSeenMs: number;
 }
 
-/** Where a list goes on: the last row of the page before. */
+/** The cursor of a list: the last row of the page before. */
 export interface QuarantineCursor {
-  /** Epoch microseconds, as Postgres keeps them. */
+  /** Epoch microseconds, the precision of Postgres. */
   lastSeenMicros: string;
   venue: string;
   kind: string;
@@ -70,13 +70,13 @@ interface Row {
   venue: string;
   kind: string;
   reason: string;
-  record_id: string;
+  recordId: string;
   detail: string;
   sample: string;
   times: string;
-  first_seen_at: Date;
-  last_seen_at: Date;
-  last_seen_micros: string;
+  firstSeenAt: Date;
+  lastSeenAt: Date;
+  lastSeenMicros: string;
 }
 
 function filterValues({ venue, kind, reason, sinceMs }: QuarantineFilter): unknown[] {
@@ -86,21 +86,21 @@ function filterValues({ venue, kind, reason, sinceMs }: QuarantineFilter): unkno
 
 /** Rejected records counted per venue, kind and reason, the most frequent first. */
 export async function summarizeQuarantine(db: Queryable, filter: QuarantineFilter): Promise<QuarantineSummary[]> {
-  const rows = await db.query<Omit<Row, 'record_id'> & { records: number }>(SUMMARIZE, filterValues(filter));
-  return rows.map(({ venue, kind, reason, records, times, first_seen_at, last_seen_at }) => ({
+  const rows = await db.query<Omit<Row, 'recordId'> & { records: number }>(SUMMARIZE, filterValues(filter));
+  return rows.map(({ venue, kind, reason, records, times, firstSeenAt, lastSeenAt }) => ({
     venue,
     kind,
     reason,
     records,
     times: Number(times),
-    firstSeenMs: first_seen_at.getTime(),
-    lastSeenMs: last_seen_at.getTime(),
+    firstSeenMs: firstSeenAt.getTime(),
+    lastSeenMs: lastSeenAt.getTime(),
   }));
 }
 
 /**
- * Rejected records, the last seen first. `next` is set when there may be more; a record that is seen again while a list is
- * walked moves to its head, so a walk may miss it, and never shows one twice.
+ * Rejected records, last seen first. `next` is set when there may be more. A record that is rejected again during a walk moves to the
+ * head of the list, so a walk may miss it, but never returns one twice.
  */
 export async function listQuarantine(
   db: Queryable,
@@ -121,15 +121,15 @@ export async function listQuarantine(
     venue: row.venue,
     kind: row.kind,
     reason: row.reason,
-    recordId: row.record_id,
+    recordId: row.recordId,
     detail: row.detail,
     sample: row.sample,
     times: Number(row.times),
-    firstSeenMs: row.first_seen_at.getTime(),
-    lastSeenMs: row.last_seen_at.getTime(),
+    firstSeenMs: row.firstSeenAt.getTime(),
+    lastSeenMs: row.lastSeenAt.getTime(),
   }));
   const last = rows.at(-1);
   if (last === undefined || rows.length < limit) return { entries };
-  const { venue, kind, reason, record_id: recordId, last_seen_micros: lastSeenMicros } = last;
+  const { venue, kind, reason, recordId, lastSeenMicros } = last;
   return { entries, next: { lastSeenMicros, venue, kind, reason, recordId } };
 }

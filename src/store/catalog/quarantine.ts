@@ -1,12 +1,12 @@
 import { scrubText } from '../../domain/values/text.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 
-/** Rows of a reason that are kept: a venue that garbles everything must not fill the disk. */
+/** The maximum number of rows per reason, so that a venue with only malformed records cannot fill the disk. */
 const MAX_ROWS_PER_REASON = 1_000;
-/** Records not seen for so long are forgotten. */
+/** Records that were not seen for this long are deleted. */
 const QUARANTINE_DAYS = 30;
 
-/** A record that did not pass the door, as it is kept for the operator. */
+/** A rejected record, stored for the operator. */
 export interface QuarantinedRecord {
   kind: string;
   reason: string;
@@ -25,7 +25,7 @@ const UPSERT = sql(
      times = q.times + excluded.times, detail = excluded.detail, sample = excluded.sample, last_seen_at = now()`,
 );
 
-/** Counts and keeps rejected records: one row per venue, kind, reason and record, however often it comes back. */
+/** Counts and stores rejected records: one row per venue, kind, reason and record, regardless of repetitions. */
 export async function quarantine(db: Queryable, venue: string, records: readonly QuarantinedRecord[]): Promise<void> {
   if (records.length === 0) return;
   await db.query(UPSERT, [
@@ -38,7 +38,7 @@ export async function quarantine(db: Queryable, venue: string, records: readonly
   ]);
 }
 
-/** Locked in the order of the key, as UPSERT writes, so that two polls cannot deadlock. */
+/** Locks in key order, like UPSERT, so that two polls cannot deadlock. */
 const DELETE_RECOVERED = sql(
   'delete_recovered_quarantine',
   `WITH found AS (
@@ -51,8 +51,7 @@ const DELETE_RECOVERED = sql(
 );
 
 /**
- * Removes records that were rejected for this reason and were read now, in the transaction that stores them. Returns how
- * many there were.
+ * Deletes records that were rejected for this reason and are valid now, in the transaction that stores them. Returns their number.
  */
 export async function removeRecovered(
   tx: Tx,
@@ -75,7 +74,7 @@ const DELETE_UNSEEN = sql(
    SELECT count(*)::int AS rows FROM gone`,
 );
 
-/** What is too much is added to the nameless row of its reason, so that the counts stay true. */
+/** Adds surplus rows to the row without an id of their reason, so that the counts stay correct. */
 const FOLD_SURPLUS = sql(
   'fold_surplus_quarantine',
   `WITH ranked AS (
@@ -100,15 +99,15 @@ const FOLD_SURPLUS = sql(
 );
 
 /**
- * Forgets what was not seen for QUARANTINE_DAYS and, of each venue, kind and reason, all but the newest
- * MAX_ROWS_PER_REASON records, whose counts live on in the row of nameless ones. Returns how many rows went.
+ * Deletes records that were not seen for QUARANTINE_DAYS and, per venue, kind and reason, all but the newest MAX_ROWS_PER_REASON, whose
+ * counts move to the row without an id. Returns the number of deleted rows.
  */
 export async function pruneQuarantine(
   db: Database,
   { days = QUARANTINE_DAYS, rowsPerReason = MAX_ROWS_PER_REASON } = {},
 ): Promise<number> {
   const [unseen] = await db.query<{ rows: number }>(DELETE_UNSEEN, [days]);
-  // A transaction, because it may deadlock with a poll that refuses the same records: then it is simply run again.
+  // In a transaction, because it may deadlock with a poll that rejects the same records, and transactions retry deadlocks.
   const [surplus] = await db.transaction((tx) => tx.query<{ rows: number }>(FOLD_SURPLUS, [rowsPerReason]));
   return (unseen?.rows ?? 0) + (surplus?.rows ?? 0);
 }

@@ -7,15 +7,15 @@ const INSERT_TOKENS = sql(
 );
 const SELECT_TOKENS = sql('select_tokens', `SELECT id, mint FROM token WHERE mint = ANY ($1::text[])`);
 
-/** The token ids of these outcome ids, as far as they exist. */
+/** The token ids of the known outcome ids among these. */
 export async function findTokens(db: Queryable, mints: readonly string[]): Promise<Map<string, bigint>> {
-  const rows = await db.query<{ id: string; mint: string }>(SELECT_TOKENS, [mints]);
-  return new Map(rows.map((row) => [row.mint, BigInt(row.id)]));
+  const rows = await db.query<{ id: bigint; mint: string }>(SELECT_TOKENS, [mints]);
+  return new Map(rows.map((row) => [row.mint, row.id]));
 }
 
 /**
- * The token ids of these outcome ids; unknown ones are made (DESIGN section 7). The select is a statement of its own: a row
- * that another transaction inserts meanwhile is invisible to the inserting one.
+ * The token ids of these outcome ids; unknown ones are created. The select is a separate statement, because a row that another transaction
+ * inserts concurrently is invisible to the inserting statement.
  */
 export async function ensureTokens(
   tx: Queryable,

@@ -12,17 +12,17 @@ const MARKET_COUNTS = sql(
 interface PollRow {
   venue: string;
   kind: string;
-  last_success_at: Date | null;
-  consecutive_failures: number;
-  last_error: string | null;
+  lastSuccessAt: Date | null;
+  consecutiveFailures: number;
+  lastError: string | null;
 }
 
-/** How the polls of one kind of one venue fare. */
+/** The state of the polls of one kind of one venue. */
 interface PollFacts {
   kind: string;
   lastSuccessAt: Date | null;
   consecutiveFailures: number;
-  /** Why the latest poll failed; null when it did not. */
+  /** The error of the latest poll; null after a success. */
   lastError: string | null;
 }
 
@@ -31,7 +31,7 @@ export interface VenueFacts {
   markets: number;
 }
 
-/** Poll freshness and the number of stored markets of each venue; a venue never polled has none of either. */
+/** Poll freshness and the number of stored markets of each venue; no polls for a venue that was never polled. */
 export async function readVenueFacts(db: Queryable, venues: readonly string[]): Promise<Map<string, VenueFacts>> {
   const [polls, counts] = await Promise.all([
     db.query<PollRow>(POLLS, [venues]),
@@ -41,9 +41,9 @@ export async function readVenueFacts(db: Queryable, venues: readonly string[]): 
   for (const row of polls) {
     facts.get(row.venue)?.polls.push({
       kind: row.kind,
-      lastSuccessAt: row.last_success_at,
-      consecutiveFailures: row.consecutive_failures,
-      lastError: row.last_error,
+      lastSuccessAt: row.lastSuccessAt,
+      consecutiveFailures: row.consecutiveFailures,
+      lastError: row.lastError,
     });
   }
   for (const row of counts) {

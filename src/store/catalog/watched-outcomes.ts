@@ -1,22 +1,22 @@
 import { type Queryable, sql } from '../db/tx.ts';
 import { HOT_FOR_MINUTES } from './market-heat.ts';
 
-/** An outcome to poll: the venue's id, and our key for what comes back. */
+/** An outcome to poll: the venue's id, and the key of its token. */
 export interface WatchedOutcome {
   tokenId: bigint;
   outcomeId: string;
 }
 
 interface Row {
-  token_id: string;
+  tokenId: bigint;
   mint: string;
 }
 
 function toOutcome(row: Row): WatchedOutcome {
-  return { tokenId: BigInt(row.token_id), outcomeId: row.mint };
+  return { tokenId: row.tokenId, outcomeId: row.mint };
 }
 
-/** Markets that can be traded, as far as we know. */
+/** Markets that are tradable by their stored status. */
 const TRADABLE = `m.status IN ('open', 'halted') AND m.gone_at IS NULL`;
 
 const OPEN_OUTCOMES = sql(
@@ -27,8 +27,8 @@ const OPEN_OUTCOMES = sql(
 );
 
 /**
- * Outcomes of tradable markets, by key after `afterTokenId`: one batch of the price poll's round. With `onlyBooks` those
- * that have a book: where prices come from books, the others have none.
+ * Outcomes of tradable markets, by key after `afterTokenId`: one batch of the price poll's round. `onlyBooks` selects outcomes with books,
+ * for venues whose prices come from books.
  */
 export async function openOutcomes(
   db: Queryable,
@@ -40,7 +40,7 @@ export async function openOutcomes(
   );
 }
 
-/** Recently read markets of a venue, the latest read first. `now()` is a constant to the planner: it expects few. */
+/** Recently read markets of a venue, latest read first. `now()` is a constant to the planner, which expects few rows. */
 const READ_MARKETS = `SELECT m.id, row_number() OVER (ORDER BY r.read_at DESC, m.id) AS place
    FROM market_read r JOIN market m ON m.id = r.market_id
    WHERE r.read_at > now() - interval '${HOT_FOR_MINUTES} minutes' AND m.venue = $1 AND ${TRADABLE}`;
@@ -53,11 +53,11 @@ const MOST_TRADED = sql(
 );
 
 /**
- * Keys of the tradable markets with books that were traded most in 24 hours, or ever where the venue sends no volume of 24 hours.
- * It looks at every market of the venue (a third of a second for 100,000), so it is not for every tick.
+ * Keys of the tradable markets with books and the highest 24 h volume, or lifetime volume if the venue sends no 24 h volume. It reads every
+ * market of the venue (a third of a second for 100,000), so it is too slow for every tick.
  */
 export async function mostTradedMarkets(db: Queryable, venue: string, markets: number): Promise<bigint[]> {
-  return (await db.query<{ id: string }>(MOST_TRADED, [venue, markets])).map(({ id }) => BigInt(id));
+  return (await db.query<{ id: bigint }>(MOST_TRADED, [venue, markets])).map(({ id }) => id);
 }
 
 const HOT_OUTCOMES = sql(
@@ -73,8 +73,8 @@ const HOT_OUTCOMES = sql(
 );
 
 /**
- * Outcomes of the markets whose books are polled, the most wanted first: those that clients read lately, the latest read
- * first, then those named in `traded`, in its order; `markets` of them in all.
+ * Outcomes of the markets whose books are polled, most wanted first: recently read markets, latest read first, then the markets in
+ * `traded`, in that order; `markets` of them in total.
  */
 export async function hotOutcomes(
   db: Queryable,
@@ -91,7 +91,7 @@ const READ_OUTCOMES = sql(
    JOIN outcome o ON o.market_id = r.id JOIN token t ON t.id = o.token_id ORDER BY r.place, o.ordinal LIMIT $2`,
 );
 
-/** At most `limit` outcomes of tradable markets that clients read lately, the latest read first. */
+/** At most `limit` outcomes of recently read tradable markets, latest read first. */
 export async function recentlyReadOutcomes(db: Queryable, venue: string, limit: number): Promise<WatchedOutcome[]> {
   return (await db.query<Row>(READ_OUTCOMES, [venue, limit])).map(toOutcome);
 }
@@ -102,7 +102,7 @@ const MARKET_OUTCOMES = sql(
    WHERE m.id = $1 AND m.venue = $2 AND ${TRADABLE} AND m.has_book ORDER BY o.ordinal`,
 );
 
-/** The outcomes of one market whose books can be asked for: none when it is not tradable or keeps no books. */
+/** The outcomes of one market whose books can be requested; empty when it is not tradable or has no books. */
 export async function bookOutcomesOfMarket(db: Queryable, venue: string, marketPk: bigint): Promise<WatchedOutcome[]> {
   return (await db.query<Row>(MARKET_OUTCOMES, [marketPk, venue])).map(toOutcome);
 }

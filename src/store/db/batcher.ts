@@ -1,4 +1,4 @@
-/** One call of many that share a run. */
+/** One pending call of a later run. */
 interface Waiting<Item, Result> {
   item: Item;
   resolve: (result: Result) => void;
@@ -6,16 +6,16 @@ interface Waiting<Item, Result> {
 }
 
 interface BatcherOptions<Item, Result> {
-  /** Runs a batch: a result for each item, in their order. */
+  /** Runs a batch: one result per item, in their order. */
   run: (items: readonly Item[]) => Promise<readonly Result[]>;
   maxItems: number;
-  /** Whether a batch that failed so is run again item by item, so that one of them does not cost the others. */
+  /** Whether a batch with this error runs again item by item, so that a single item does not fail the others. */
   isWorthSplitting?: (error: unknown) => boolean;
 }
 
 /**
- * Runs together what is asked for while the run before is under way, so that many askers share a transaction. Nothing waits for
- * company: who asks alone is served at once. Resolves when the item's run has ended.
+ * Collects the items that arrive while a run is in flight into the next run, so that many callers share a transaction. Without a run in
+ * flight an item runs at once. Resolves when the item's run has ended.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): (item: Item) => Promise<Result> {
   const { run, maxItems, isWorthSplitting = () => false } = options;
@@ -25,7 +25,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   async function settle(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await run(batch.map(({ item }) => item));
-      if (results.length !== batch.length) throw new TypeError('a batch gives one result for each item');
+      if (results.length !== batch.length) throw new TypeError('a batch must return one result per item');
       results.forEach((result, index) => {
         batch[index]?.resolve(result);
       });
@@ -48,7 +48,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     });
 }
 
-/** Something made once for each owner, and gone with it: what the jobs of a process share is found by their database. */
+/** Makes one value per owner and drops it with the owner: jobs of a process share it through their database. */
 export function oncePerOwner<Owner extends object, Made>(make: (owner: Owner) => Made): (owner: Owner) => Made {
   const made = new WeakMap<Owner, Made>();
   return (owner) => {

@@ -1,19 +1,19 @@
-/** How far a page looked back that looks at a bounded number of rows: part of each of its rows, and there without any. */
+/** How far back a query of a bounded number of rows looked: on each of its rows, or on a single row without a result. */
 export interface LookedBack {
-  looked_at: number;
-  last_pk: string | null;
-  last_at: Date | null;
+  lookedAt: number;
+  lastPk: bigint | null;
+  lastAt: Date | null;
 }
 
 interface BoundedPage<Item> {
   items: Item[];
-  /** The key to go on behind, when more may follow. */
+  /** The key after which the next page starts, when more may follow. */
   next?: bigint;
-  /** Set when the page is short because it looked at enough rows: how far back those reach. */
+  /** Set when the page is short because it reached its row limit: the time of the oldest row it read. */
   lookedBackTo?: Date;
 }
 
-/** The page of what was found, newest first: one more than `limit` says that more follow. */
+/** The page of the found rows, newest first. One row more than `limit` means that more follow. */
 export function boundedPage<Item extends { pk: bigint }>(
   found: readonly Item[],
   looked: LookedBack | undefined,
@@ -22,8 +22,8 @@ export function boundedPage<Item extends { pk: bigint }>(
   const items = found.slice(0, bounds.limit);
   const last = items.at(-1);
   if (found.length > bounds.limit && last) return { items, next: last.pk };
-  if (!looked || looked.last_pk === null || looked.last_at === null || looked.looked_at < bounds.maxLookedAt) {
+  if (!looked || looked.lastPk === null || looked.lastAt === null || looked.lookedAt < bounds.maxLookedAt) {
     return { items };
   }
-  return { items, next: BigInt(looked.last_pk), lookedBackTo: looked.last_at };
+  return { items, next: looked.lastPk, lookedBackTo: looked.lastAt };
 }

@@ -1,21 +1,21 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { within } from '../../domain/values/within.ts';
 import type { BusySessions } from '../../observe/silent-connections.ts';
 import { sqlState } from './tx.ts';
 
 const ANSWER_MS = 3_000;
 const FAREWELL_MS = 1_000;
 
-/** A session that waits for its client is not at work: either half of what it was told is lost, or what it answered is. */
+/** Excludes a session that waits for its client: either its statement or its answer was lost. */
 const FIND_BUSY = `SELECT pid FROM pg_stat_activity
   WHERE pid = ANY ($1::int[]) AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Client'`;
 
 /**
- * Those of these sessions (`pg_stat_activity.pid`) that run a statement, or wait for a lock: none when nobody answers in 3 s,
- * `unknown` when the server answers and refuses, as one does that has too many clients.
+ * The sessions among these (`pg_stat_activity.pid`) that run a statement or wait for a lock: empty when the server does not answer in 3 s,
+ * `unknown` when it answers with a refusal, for example because it has too many clients.
  */
 export async function findBusySessions(databaseUrl: string, pids: readonly number[]): Promise<BusySessions> {
-  // Not of a pool: what is in there may be just what is silent.
+  // A new connection, because a pool may hand out one of the silent connections.
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: 'oddswire-silence',
@@ -30,8 +30,7 @@ export async function findBusySessions(databaseUrl: string, pids: readonly numbe
   } catch (error) {
     return sqlState(error) === undefined ? new Set() : 'unknown';
   } finally {
-    const farewell = client.end().catch(() => undefined);
-    await Promise.race([farewell, delay(FAREWELL_MS, undefined, { ref: false })]);
+    await within(FAREWELL_MS, client.end(), () => undefined).catch(() => undefined);
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   }
 }

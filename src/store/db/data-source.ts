@@ -18,10 +18,10 @@ import { OperatorPages0007 } from './migrations/0007-operator-pages.ts';
 import { TradeOrder0008 } from './migrations/0008-trade-order.ts';
 import { Events0009 } from './migrations/0009-events.ts';
 
-/** Every table TypeORM's repositories may touch. */
+/** Every table that TypeORM's repositories may access. */
 const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
 
-/** In order; a migration that landed is never edited. */
+/** In order. A landed migration is never edited. */
 const MIGRATIONS = [
   Initial0001,
   MarketHistory0002,
@@ -35,34 +35,34 @@ const MIGRATIONS = [
 ] as const;
 
 /**
- * A process that is stopped inside a transaction (SIGSTOP, a suspended machine) would hold its shard's lock for ever:
- * after this Postgres ends its session, the work is rolled back, and another process goes on with it.
+ * A process that is stopped inside a transaction (SIGSTOP, a suspended machine) would hold its shard's lock without limit. After this
+ * time Postgres ends its session and rolls the work back, and another process continues.
  */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
 interface DataSourceOptions {
   databaseUrl: string;
-  /** Connections of the pool. */
+  /** The maximum number of connections in the pool. */
   poolSize: number;
   /** Shown in pg_stat_activity. */
   applicationName: string;
   /**
-   * Whether `databaseUrl` is a pooler, which refuses connections that ask for session settings. What ends a transaction
-   * that stands still is its own `idle_transaction_timeout` then.
+   * Whether `databaseUrl` leads to a pooler, which refuses connections with session settings. Then the pooler's own
+   * `idle_transaction_timeout` must end idle transactions.
    */
   isPooled?: boolean;
-  /** A statement that waits longer for a lock fails. Default: it waits. */
+  /** A statement that waits longer for a lock fails. Default: no limit. */
   lockTimeoutMs?: number;
-  /** A statement that has no answer for so long loses its connection, if the server is not working at it. Default: TCP's time. */
+  /** A connection is closed after this long without an answer when the server does not work on its statement. Default: TCP's limits. */
   silenceMs?: number;
-  /** Fires when the process is told to end: then silence is borne for some seconds only. */
+  /** Aborts at shutdown: then connections may stay silent only for some seconds. */
   stopping?: AbortSignal;
   /** See IDLE_IN_TRANSACTION_MS; tests shorten it. */
   idleInTransactionMs?: number;
   log: Logger;
 }
 
-/** A pooler does not say for which of its sessions the server works: statements get so many times the time there, also at the end. */
+/** A pooler does not report the sessions that the server works for, so the limit of silence is longer there, also at shutdown. */
 const PATIENCE_WITH_POOLERS = 4;
 
 function silenceWatch(options: DataSourceOptions, silenceMs: number): (client: unknown) => void {
@@ -72,7 +72,7 @@ function silenceWatch(options: DataSourceOptions, silenceMs: number): (client: u
   return closeUnresponsive({ limitMs: silenceMs, log, findBusy, ...(stopping && { stopping }) });
 }
 
-/** A data source that is not connected yet. TypeORM logs nothing: one failed bulk insert would print all its values. */
+/** A data source that is not connected yet. TypeORM logs nothing, because one failed bulk insert would print all its values. */
 export function createDataSource(options: DataSourceOptions): DataSource {
   return new DataSource({
     type: 'postgres',

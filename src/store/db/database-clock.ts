@@ -3,23 +3,23 @@ import { type Queryable, sql } from './tx.ts';
 const READ_CLOCK = sql('read_clock', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS at_ms');
 
 /**
- * The database's clock, by which rows are stamped: what processes whose own clocks differ, or are set while they run, agree on.
- * Between readings the time that has passed is added, which no setting of a clock changes.
+ * The database clock, which stamps rows. Processes with different or adjusted clocks agree on it. Between readings it adds the elapsed
+ * monotonic time, which no clock setting changes.
  */
 export class DatabaseClock {
   readonly #db: Queryable;
-  /** The time when this process's monotonic clock stood at zero, epoch milliseconds. */
+  /** The time at zero of this process's monotonic clock, epoch milliseconds. */
   #zeroMs: number;
   #reading: Promise<void> | undefined;
 
-  /** Shows this process's own time until the database's has been read. */
+  /** Returns the process clock until the first reading. */
   constructor(db: Queryable) {
     this.#db = db;
     this.#zeroMs = Date.now() - performance.now();
   }
 
   /**
-   * Reads it, one reading at a time. Do so now and then: monotonic clocks drift, and stand still while a machine sleeps.
+   * Reads the database clock, one reading at a time. Call it regularly: monotonic clocks drift, and stop while a machine sleeps.
    * @throws when the database does not answer.
    */
   read(): Promise<void> {
@@ -33,13 +33,13 @@ export class DatabaseClock {
     return this.#reading;
   }
 
-  /** Epoch milliseconds, as exact as half a reading took. */
+  /** Epoch milliseconds; the error is at most half the duration of a reading. */
   readonly now = (): number => Math.round(this.#zeroMs + performance.now());
 }
 
 async function zeroOf(db: Queryable): Promise<number> {
   const askedAtMs = performance.now();
-  const [row] = await db.query<{ at_ms: number }>(READ_CLOCK);
+  const [row] = await db.query<{ atMs: number }>(READ_CLOCK);
   if (!row) throw new RangeError('no row');
-  return row.at_ms - (askedAtMs + performance.now()) / 2;
+  return row.atMs - (askedAtMs + performance.now()) / 2;
 }

@@ -3,16 +3,15 @@ import type { DataSource } from 'typeorm';
 import { OddswireError } from '../../domain/values/errors.ts';
 import { sqlState } from './tx.ts';
 
-/** One lock for all boot work of all processes: our migrations and BullMQ's ("oddw" in ASCII). */
+/** One lock for the boot work of all processes: our migrations and BullMQ's ("oddw" in ASCII). */
 const BOOT_LOCK = 0x6f_64_64_77;
 
-/** How long one try for the boot lock may take before the signal is looked at again. */
+/** The maximum duration of one attempt to take the boot lock before the signal is checked again. */
 const LOCK_TRY_MS = 2_000;
 
 /**
- * Runs `work` while no other process does. The lock lives on a connection of its own, so it ends with the process even if
- * that is killed.
- * @throws OddswireError `aborted` when the signal fires before the lock is ours.
+ * Runs `work` in one process at a time. The lock belongs to its own connection, so it ends with the process even after a kill.
+ * @throws OddswireError `aborted` when the signal fires before the process has the lock.
  */
 export async function withBootLock<T>(databaseUrl: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const client = new pg.Client({
@@ -21,7 +20,7 @@ export async function withBootLock<T>(databaseUrl: string, signal: AbortSignal, 
     keepAlive: true,
     lock_timeout: LOCK_TRY_MS,
   });
-  // Its loss is told by the next statement, if there is one: without a listener it would end the process.
+  // The next statement reports a lost connection; without a listener the event would end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -34,7 +33,7 @@ export async function withBootLock<T>(databaseUrl: string, signal: AbortSignal, 
   }
 }
 
-/** SQLSTATE of a lock that did not come in time. */
+/** SQLSTATE of a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
 async function tryLock(client: pg.Client): Promise<boolean> {
@@ -47,7 +46,7 @@ async function tryLock(client: pg.Client): Promise<boolean> {
   }
 }
 
-/** Brings the schema up to date. Call inside `withBootLock`: TypeORM itself takes none. */
+/** Migrates the schema to the current version. Call it inside `withBootLock`, because TypeORM takes no lock. */
 export async function migrate(dataSource: DataSource): Promise<void> {
   await dataSource.runMigrations();
 }

@@ -1,17 +1,16 @@
+import { DAY_MS } from '../../domain/values/durations.ts';
 import type { Database, Queryable } from './tx.ts';
 import { sql } from './tx.ts';
 
-/** Tables that grow for ever, and how long one partition lasts. */
+/** Tables that grow without limit, with the duration of one partition. */
 const PARTITIONED = { trade: 'month', price_history: 'month', book_history: 'day', observation: 'day' } as const;
 export type PartitionedTable = keyof typeof PARTITIONED;
 export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 
-const DAY_MS = 86_400_000;
-
-/** One process at a time makes partitions ("part" in ASCII). */
+/** Lets one process at a time create partitions ("part" in ASCII). */
 const PARTITION_LOCK = 0x70_61_72_74;
 const LOCK_PARTITIONS = sql('lock_partitions', `SELECT pg_advisory_xact_lock(${PARTITION_LOCK})`);
-/** Read from the catalog's rows: name look-ups may answer from a cache that has not heard of another's commit yet. */
+/** Reads catalog rows, because name look-ups may use a cache that lacks another session's commit. */
 const PARTITION_EXISTS = sql(
   'partition_exists',
   `SELECT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -38,12 +37,12 @@ function rangeOf(table: PartitionedTable, atMs: number): Range {
   return { name: `${table}_${suffix}`, from: `${day(from)}T00:00:00Z`, to: `${day(to)}T00:00:00Z` };
 }
 
-/** The partition that holds the rows of a moment, epoch milliseconds. */
+/** The partition for the rows of a moment, epoch milliseconds. */
 export function partitionName(table: PartitionedTable, atMs: number): string {
   return rangeOf(table, atMs).name;
 }
 
-/** Makes partitions before they are written to; remembers which exist so that a hot path asks nothing. */
+/** Creates partitions before writes need them, and remembers existing ones so that frequent writes cost no query. */
 export class Partitions {
   readonly #db: Database;
   readonly #known = new Set<string>();
@@ -52,7 +51,7 @@ export class Partitions {
     this.#db = db;
   }
 
-  /** Ensures that rows of these moments (epoch milliseconds) find their partition. Must run outside the writing transaction. */
+  /** Ensures partitions for rows of these moments (epoch milliseconds). Must run outside the writing transaction. */
   async ensure(table: PartitionedTable, moments: Iterable<number>): Promise<void> {
     const missing = new Map<string, Range>();
     for (const moment of moments) {
@@ -65,18 +64,18 @@ export class Partitions {
     }
   }
 
-  /** Ensures the table for rows stamped by the database's clock: yesterday to the day after tomorrow covers any skew. */
+  /** Ensures partitions for rows with a database timestamp: yesterday to the day after tomorrow covers any clock skew. */
   async ensureAroundNow(table: PartitionedTable): Promise<void> {
     const now = Date.now();
     await this.ensure(table, [now - DAY_MS, now, now + DAY_MS, now + 2 * DAY_MS]);
   }
 
-  /** Forgets which partitions exist: after a write found none, because somebody dropped it. */
+  /** Clears the known partitions. Call it when a write found no partition, because another process dropped it. */
   forget(): void {
     this.#known.clear();
   }
 
-  /** Made apart and then attached: unlike `PARTITION OF`, that neither waits for readers and writers nor holds them up. */
+  /** Creates a table and then attaches it: unlike `PARTITION OF`, this neither waits for readers and writers nor blocks them. */
   async #create(table: PartitionedTable, { name, from, to }: Range): Promise<void> {
     const [found] = await this.#db.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
     if (found?.exists) return;
@@ -100,17 +99,17 @@ const LIST_PARTITIONS = sql(
 );
 
 export interface Partition {
-  /** As it can be written into a statement. */
+  /** Safe to write into a statement. */
   name: string;
-  /** Rows of `[fromMs, untilMs)`, epoch milliseconds. */
+  /** The partition holds rows of `[fromMs, untilMs)`, epoch milliseconds. */
   fromMs: number;
   untilMs: number;
 }
 
-/** The partitions a table has, oldest first; one that another process is dropping may be missing. */
+/** The partitions of a table, oldest first; the list may omit one that another process is dropping. */
 export async function listPartitions(db: Queryable, table: PartitionedTable): Promise<Partition[]> {
   const rows = await db.query<{ name: string; from: Date | null; until: Date | null }>(LIST_PARTITIONS, [table]);
-  // Bounds and names are looked up as each is printed: of a partition that is dropped meanwhile they may be gone.
+  // Postgres looks up bounds and names row by row, so those of a concurrently dropped partition may be missing.
   return rows.flatMap(({ name, from, until }) =>
     from === null || until === null || /^\d+$/.test(name)
       ? []
@@ -118,7 +117,7 @@ export async function listPartitions(db: Queryable, table: PartitionedTable): Pr
   );
 }
 
-/** Where the partition begins that a row of this moment lies in, epoch milliseconds. */
+/** The start of the partition for rows of this moment, epoch milliseconds. */
 export function partitionStartMs(table: PartitionedTable, atMs: number): number {
   return Date.parse(rangeOf(table, atMs).from);
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 
-/** Connections of a pool: open ones, how many of those are idle, callers that wait, and how many there may be. */
+/** Connections of a pool: open ones, idle ones among them, waiting callers, and the maximum. */
 interface PoolUse {
   open: number;
   idle: number;
@@ -9,7 +9,7 @@ interface PoolUse {
   limit: number;
 }
 
-/** Use of a data source's pool, which TypeORM keeps on its driver. */
+/** The pool use of a data source; TypeORM keeps the pool on its driver. */
 export function poolUse(dataSource: DataSource): PoolUse {
   const { master } = dataSource.driver as unknown as { master: Pool };
   return { open: master.totalCount, idle: master.idleCount, waiting: master.waitingCount, limit: master.options.max };

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PoolClient } from 'pg';
+import pg, { type PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
 
@@ -7,7 +7,7 @@ import { asError, OddswireError } from '../../domain/values/errors.ts';
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  /** Planned at each call, for the values of that call: costs some tenths of a millisecond. */
+  /** Planned for the values of each call, which costs some tenths of a millisecond. */
   readonly isPlannedPerCall?: true;
 }
 
@@ -21,9 +21,12 @@ export function sqlPlannedPerCall(name: string, text: string): Statement {
   return { name, text, isPlannedPerCall: true };
 }
 
-/** What runs statements: a transaction, or the pool for single reads. */
+/** Runs statements: a transaction, or the pool for single reads. */
 export interface Queryable {
-  /** The rows. `numeric` and `bigint` arrive as text, `timestamptz` as Date. */
+  /**
+   * Returns the rows. A column `created_at` becomes the key `createdAt`. `bigint` arrives as bigint, `numeric` as text, `timestamptz` as
+   * Date, `jsonb` as stored.
+   */
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
@@ -32,11 +35,29 @@ export interface Tx extends Queryable {
   readonly em: EntityManager;
 }
 
-/** SQLSTATEs after which the same transaction may simply be run again. */
+/** The value parsers of these statements. The driver's global parsers stay unchanged, because BullMQ shares them. */
+const TYPES = new pg.TypeOverrides();
+const INT8_ARRAY = 1016;
+const toTexts = TYPES.getTypeParser(INT8_ARRAY) as unknown as (text: string) => string[];
+TYPES.setTypeParser(pg.types.builtins.INT8, BigInt);
+TYPES.setTypeParser(INT8_ARRAY, (text) => toTexts(text).map(BigInt));
+
+const keys = new Map<string, string>();
+
+/** The key of a column: `volume_24h` becomes `volume24h`. Cached, because statements run often and return thousands of rows. */
+function keyOf(column: string): string {
+  const known = keys.get(column);
+  if (known !== undefined) return known;
+  const key = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  keys.set(column, key);
+  return key;
+}
+
+/** SQLSTATEs after which the same transaction can run again. */
 const RETRYABLE_SQLSTATES = new Set(['40001', '40P01', '55P03']);
 const MAX_TRIES = 5;
 
-/** SQLSTATE of a database error, wherever the driver or TypeORM put it. */
+/** The SQLSTATE of a database error, on the error itself or on the driver's error inside it. */
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown; driverError?: { code?: unknown } } | null)?.code;
   const driverCode = (error as { driverError?: { code?: unknown } } | null)?.driverError?.code;
@@ -45,15 +66,15 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 /**
- * Whether the database is out of reach or shutting down, as opposed to refusing this statement.
- * Work that meets this is not at fault and must neither be parked nor charged.
+ * Whether the database is unreachable or shutting down, in contrast to a refused statement. Callers must neither dead-letter nor charge
+ * work for this error.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) return /^(08|25P03|53|57P|58|XX)/.test(state);
   const { name, message, code } = asError(error) as Error & { code?: string };
   return (
-    // TypeORM's words for a connection that went away under a transaction.
+    // TypeORM's errors for a connection that was lost inside a transaction.
     ['QueryRunnerAlreadyReleasedError', 'TransactionNotStartedError', 'DriverConnectionError'].includes(name) ||
     ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code ?? '') ||
     /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/.test(
@@ -63,8 +84,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /**
- * Whether Postgres refused the content of a statement (bad data, a violated constraint, a value too large for an index) and
- * not the statement as such. A row without a partition is no fault of the row: its partition was dropped meanwhile.
+ * Whether Postgres refused the content of a statement (bad data, a violated constraint, a value too large for an index) and not the
+ * statement as such. A missing partition does not count: another process dropped it, so the row is not at fault.
  */
 export function isContentRefused(error: unknown): boolean {
   const { constraint } = error as { constraint?: unknown };
@@ -73,15 +94,15 @@ export function isContentRefused(error: unknown): boolean {
   return /^(21|22|23|54)/.test(state);
 }
 
-/** The database as the repositories see it: single statements, and transactions that retry deadlocks. */
+/** The database for the repositories: single statements, and transactions that retry deadlocks. */
 export class Database implements Queryable {
   readonly dataSource: DataSource;
   readonly #onAcquired: (waitMs: number) => void;
   readonly #isPreparing: boolean;
 
   /**
-   * `onAcquired` hears how long each statement or transaction waited for its connection. Without `isPreparing` no statement
-   * stays on a connection: behind a pooler the next one may be another's.
+   * `onAcquired` receives the wait of each statement or transaction for its connection. Without `isPreparing` statements have no names,
+   * because behind a pooler the next statement may use another connection.
    */
   constructor(
     dataSource: DataSource,
@@ -106,9 +127,9 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs `work` in one READ COMMITTED transaction. Deadlocks and serialization failures are retried with jitter, so `work`
-   * must have no effect outside the transaction.
-   * @throws whatever `work` throws, after rollback.
+   * Runs `work` in one READ COMMITTED transaction. It retries deadlocks and serialization failures with jitter, so `work` must have no
+   * effect outside the transaction.
+   * @throws the error of `work`, after the rollback.
    */
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -117,7 +138,7 @@ export class Database implements Queryable {
         return await this.dataSource.transaction(async (em) => {
           this.#onAcquired(performance.now() - askedAtMs);
           const runner = em.queryRunner;
-          if (!runner) throw new OddswireError('no_query_runner', 'a transaction without a connection');
+          if (!runner) throw new OddswireError('no_query_runner', 'a transaction has no connection');
           const client: PoolClient = await runner.connect();
           return work({ em, query: (statement, values = []) => this.#run(client, statement, values) });
         });
@@ -131,7 +152,18 @@ export class Database implements Queryable {
   async #run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const { name, text, isPlannedPerCall } = statement;
     const isNamed = this.#isPreparing && !isPlannedPerCall;
-    const result = await client.query({ ...(isNamed && { name }), text, values: [...values] });
-    return result.rows as Row[];
+    const { fields, rows } = await client.query<unknown[]>({
+      ...(isNamed && { name }),
+      text,
+      values: [...values],
+      types: TYPES,
+      rowMode: 'array',
+    });
+    const columns = fields.map((field) => keyOf(field.name));
+    return rows.map((cells) => {
+      const row: Record<string, unknown> = {};
+      for (let i = 0; i < columns.length; i += 1) row[columns[i] as string] = cells[i];
+      return row as Row;
+    });
   }
 }

@@ -1,10 +1,10 @@
-/** SQL of the alert that event `e` tells of, NULL when it tells of something else. The key of such an event names it. */
+/** SQL of the alert of event `e`, NULL for other events. The dedupe key of an alert event contains the alert id. */
 export const ALERT_OF_EVENT = `CASE WHEN e.type = 'price_alert' THEN nullif(split_part(e.dedupe_key, ':', 2), '') END`;
 
-/** Of so many deliveries that are cancelled at once we say which; more are rare, and their rows say it too. */
+/** The maximum number of cancelled deliveries that one change reports for the log. Their rows show the status in any case. */
 export const MAX_TOLD = 10_000;
 
-/** A delivery that will not be made: what an operator must be able to find. */
+/** A cancelled delivery, as the log reports it to operators. */
 export interface CancelledDelivery {
   deliveryId: string;
   eventId: string;
@@ -12,15 +12,15 @@ export interface CancelledDelivery {
 }
 
 export interface CancelledRow {
-  subscription_pk: string;
+  subscriptionPk: bigint;
   id: string;
-  event_id: string;
-  alert_id: string | null;
+  eventId: string;
+  alertId: string | null;
 }
 
-export function toCancelled({ id, event_id, alert_id }: CancelledRow): CancelledDelivery {
-  return { deliveryId: id, eventId: event_id, ...(alert_id !== null && { alertId: alert_id }) };
+export function toCancelled({ id, eventId, alertId }: CancelledRow): CancelledDelivery {
+  return { deliveryId: id, eventId, ...(alertId !== null && { alertId }) };
 }
 
-/** Is told, after the commit, what a change of a subscription cancelled. */
+/** Receives, after the commit, the deliveries that a change of a subscription cancelled. */
 export type OnCancelled = (cancelled: readonly CancelledDelivery[]) => void;

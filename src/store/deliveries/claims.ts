@@ -4,24 +4,24 @@ import { ALERT_OF_EVENT, type CancelledDelivery, type CancelledRow, toCancelled 
 
 /** Longer than the attempt's deadline (at most 15 s) plus database time: two workers never hold one attempt. */
 export const CLAIM_LEASE_SECONDS = 60;
-/** Attempts of one subscription under way at once, over all processes: counted in the claim itself. */
+/** Attempts of one subscription in flight at once, over all processes. The claim itself counts them. */
 export const MAX_IN_FLIGHT = 8;
 
-/** One attempt that is ours to make until the lease ends. */
+/** An attempt that this worker may make until the lease ends. */
 export interface ClaimedDelivery {
   pk: bigint;
   id: string;
   eventId: string;
   eventType: string;
-  /** The alert it tells of, if it is one. */
+  /** The alert that fired the event, for alert events. */
   alertId?: string;
   body: string;
   isTest: boolean;
-  /** Attempts made before this one. */
+  /** Attempts before this one. */
   attemptCount: number;
-  /** Of those, the ones before its retry schedule last began anew. */
+  /** The number of these attempts that precede the current retry schedule. */
   scheduleFrom: number;
-  /** Until when the attempt is ours, as the database wrote it: whoever takes the row over changes it. */
+  /** End of the lease in the text form of the database. A takeover changes it, so it identifies this claim. */
   lease: string;
   createdAt: Date;
 }
@@ -31,7 +31,7 @@ export interface ClaimedSubscription {
   id: string;
   url: string;
   sealedSecret: string;
-  /** The secret before a rotation, while it goes on signing `webhook-signature`. */
+  /** The secret before a rotation, while it still signs `webhook-signature`. */
   previousSealedSecret?: string;
   /** Its attempts have failed since the last success. */
   isFailing: boolean;
@@ -40,22 +40,22 @@ export interface ClaimedSubscription {
 export interface Claim {
   subscription: ClaimedSubscription;
   deliveries: ClaimedDelivery[];
-  /** What was cancelled instead, because the subscription takes no more. */
+  /** Deliveries that the claim cancelled, because the subscription is paused or deleted. */
   cancelled: CancelledDelivery[];
-  /** Nothing was claimed because the receiver is failing and that was not wanted. */
+  /** The claim skipped the subscription, because its receiver is failing and the request excludes failing ones. */
   isHeldBack: boolean;
 }
 
-/** What is wanted of one subscription. */
+/** The request for attempts of one subscription. */
 export interface ClaimRequest {
   subscriptionPk: bigint;
-  /** Attempts to begin at most. */
+  /** Maximum number of attempts. */
   limit: number;
-  /** False: nothing is claimed when its receiver is failing. */
+  /** False: claim nothing when the receiver is failing. */
   evenIfFailing?: boolean;
 }
 
-/** Locked in order; where many are claimed at once none is waited for, so that what holds one up holds up no other. */
+/** Locks in key order. A claim of many skips locked subscriptions, so that one slow subscription does not delay the others. */
 const lockText = (waiting: '' | 'SKIP LOCKED') =>
   `SELECT pk, id, url, sealed_secret, status = 'active' AND deleted_at IS NULL AS is_live, deleted_at IS NOT NULL AS is_deleted,
      failing_since IS NOT NULL AS is_failing,
@@ -75,8 +75,8 @@ const CANCEL_UNWANTED = sql(
 
 const CLAIM_DUE = sql(
   'claim_due_deliveries',
-  // A row whose late attempt ends while we wait for it is judged again by the outer conditions only. The lists are read by
-  // subqueries so that the planner does not know how long they are: it would plan anew for each length, which costs more than the claim.
+  // After a lock wait Postgres rechecks only the outer conditions, so they repeat the inner ones for a row whose late attempt just ended.
+  // Subqueries hide the list lengths from the planner: it would plan again for each length, which costs more than the claim.
   `UPDATE delivery d SET locked_until = clock_timestamp() + ${CLAIM_LEASE_SECONDS} * interval '1 second'
    FROM event e
    WHERE e.pk = d.event_pk AND d.status = 'pending' AND d.next_attempt_at <= clock_timestamp()
@@ -95,34 +95,34 @@ const CLAIM_DUE = sql(
 );
 
 interface SubscriptionRow {
-  pk: string;
+  pk: bigint;
   id: string;
   url: string;
-  sealed_secret: string;
-  previous_sealed_secret: string | null;
-  is_live: boolean;
-  is_deleted: boolean;
-  is_failing: boolean;
+  sealedSecret: string;
+  previousSealedSecret: string | null;
+  isLive: boolean;
+  isDeleted: boolean;
+  isFailing: boolean;
 }
 
 interface ClaimRow {
-  pk: string;
-  subscription_pk: string;
+  pk: bigint;
+  subscriptionPk: bigint;
   id: string;
-  attempt_count: number;
-  schedule_from: number;
-  is_test: boolean;
+  attemptCount: number;
+  scheduleFrom: number;
+  isTest: boolean;
   lease: string;
-  created_at: Date;
-  event_id: string;
-  event_type: string;
-  alert_id: string | null;
+  createdAt: Date;
+  eventId: string;
+  eventType: string;
+  alertId: string | null;
   body: string;
 }
 
 /**
- * Takes up to `limit` due deliveries of a subscription, first attempts ahead of retries, never more than MAX_IN_FLIGHT in
- * all processes together. A paused or deleted subscription has what is left cancelled; test events go out while paused.
+ * Claims up to `limit` due deliveries of a subscription, first attempts before retries. All processes together hold at most
+ * MAX_IN_FLIGHT. The claim cancels pending deliveries of a paused or deleted subscription; a paused one still gets test events.
  * Null when the subscription is unknown.
  */
 export async function claimDue(
@@ -136,8 +136,8 @@ export async function claimDue(
 }
 
 /**
- * The same for many subscriptions (each named once) in one transaction of three statements. Those that are unknown, and those
- * that somebody else holds at the moment, are not in the answer.
+ * Claims for many subscriptions, each listed once, in one transaction of three statements. The answer omits unknown subscriptions
+ * and subscriptions under lock of another transaction.
  */
 export function claimDueOfMany(db: Database, requests: readonly ClaimRequest[]): Promise<Map<bigint, Claim>> {
   return claim(db, requests, LOCK_FREE_SUBSCRIPTIONS);
@@ -155,7 +155,7 @@ const claimers = oncePerOwner((db: Database) =>
   }),
 );
 
-/** As `claimDue`, in one transaction with whatever the process claims at the same time. */
+/** Like `claimDue`, but concurrent claims of this process share one transaction. */
 export async function claimTogether(db: Database, request: ClaimRequest): Promise<Claim | null> {
   const { subscriptionPk, limit, evenIfFailing } = request;
   return (await claimers(db)(request)) ?? claimDue(db, subscriptionPk, limit, evenIfFailing);
@@ -163,15 +163,15 @@ export async function claimTogether(db: Database, request: ClaimRequest): Promis
 
 async function claim(db: Database, requests: readonly ClaimRequest[], lock: Statement): Promise<Map<bigint, Claim>> {
   return db.transaction(async (tx) => {
-    const found = await tx.query<SubscriptionRow>(lock, [requests.map(({ subscriptionPk }) => String(subscriptionPk))]);
-    const claims = new Map(found.map((row) => [BigInt(row.pk), { subscription: toSubscription(row), ...NOTHING() }]));
-    const unwanted = found.filter((row) => !row.is_live);
+    const found = await tx.query<SubscriptionRow>(lock, [requests.map(({ subscriptionPk }) => subscriptionPk)]);
+    const claims = new Map(found.map((row) => [row.pk, { subscription: toSubscription(row), ...NOTHING() }]));
+    const unwanted = found.filter((row) => !row.isLive);
     if (unwanted.length > 0) {
-      const isDeleted = unwanted.map((row) => row.is_deleted);
+      const isDeleted = unwanted.map((row) => row.isDeleted);
       const rows = await tx.query<CancelledRow>(CANCEL_UNWANTED, [unwanted.map((row) => row.pk), isDeleted]);
-      for (const row of rows) claims.get(BigInt(row.subscription_pk))?.cancelled.push(toCancelled(row));
+      for (const row of rows) claims.get(row.subscriptionPk)?.cancelled.push(toCancelled(row));
     }
-    const gone = new Set(found.filter((row) => row.is_deleted).map((row) => BigInt(row.pk)));
+    const gone = new Set(found.filter((row) => row.isDeleted).map((row) => row.pk));
     const wanted = requests.filter(({ subscriptionPk: pk, evenIfFailing = true }) => {
       const known = claims.get(pk);
       if (!known || gone.has(pk)) return false;
@@ -180,10 +180,10 @@ async function claim(db: Database, requests: readonly ClaimRequest[], lock: Stat
     });
     if (wanted.length === 0) return claims;
     const rows = await tx.query<ClaimRow>(CLAIM_DUE, [
-      wanted.map(({ subscriptionPk }) => String(subscriptionPk)),
+      wanted.map(({ subscriptionPk }) => subscriptionPk),
       wanted.map(({ limit }) => limit),
     ]);
-    for (const row of rows) claims.get(BigInt(row.subscription_pk))?.deliveries.push(toDelivery(row));
+    for (const row of rows) claims.get(row.subscriptionPk)?.deliveries.push(toDelivery(row));
     return claims;
   });
 }
@@ -192,28 +192,28 @@ const NOTHING = (): Omit<Claim, 'subscription'> => ({ deliveries: [], cancelled:
 
 function toSubscription(row: SubscriptionRow): ClaimedSubscription {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
     url: row.url,
-    sealedSecret: row.sealed_secret,
-    ...(row.previous_sealed_secret !== null && { previousSealedSecret: row.previous_sealed_secret }),
-    isFailing: row.is_failing,
+    sealedSecret: row.sealedSecret,
+    ...(row.previousSealedSecret !== null && { previousSealedSecret: row.previousSealedSecret }),
+    isFailing: row.isFailing,
   };
 }
 
 function toDelivery(row: ClaimRow): ClaimedDelivery {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
-    eventId: row.event_id,
-    eventType: row.event_type,
-    ...(row.alert_id !== null && { alertId: row.alert_id }),
+    eventId: row.eventId,
+    eventType: row.eventType,
+    ...(row.alertId !== null && { alertId: row.alertId }),
     body: row.body,
-    isTest: row.is_test,
-    attemptCount: row.attempt_count,
-    scheduleFrom: row.schedule_from,
+    isTest: row.isTest,
+    attemptCount: row.attemptCount,
+    scheduleFrom: row.scheduleFrom,
     lease: row.lease,
-    createdAt: row.created_at,
+    createdAt: row.createdAt,
   };
 }
 
@@ -223,7 +223,7 @@ const RELEASE = sql(
    WHERE pk = $1 AND attempt_count = $2 AND locked_until = $5::timestamptz AND status IN ('pending', 'cancelled')`,
 );
 
-/** Gives a claim back without charging the receiver: the fault was ours. */
+/** Releases a claim without charging the receiver: the fault was on this side. */
 export async function releaseClaim(
   db: Queryable,
   delivery: ClaimedDelivery,

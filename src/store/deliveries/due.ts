@@ -6,10 +6,10 @@ const HAS_DUE = sql(
      AND (locked_until IS NULL OR locked_until < clock_timestamp())) AS is_due`,
 );
 
-/** Whether a claim may find something: a look that locks nothing, for where it mostly would not. */
+/** Whether a claim may find a due row. It takes no lock, so callers use it where a claim would mostly find nothing. */
 export async function hasDue(db: Queryable, subscriptionPk: bigint): Promise<boolean> {
-  const [row] = await db.query<{ is_due: boolean }>(HAS_DUE, [subscriptionPk]);
-  return row?.is_due ?? false;
+  const [row] = await db.query<{ isDue: boolean }>(HAS_DUE, [subscriptionPk]);
+  return row?.isDue ?? false;
 }
 
 const DUE_SUBSCRIPTIONS = sql(
@@ -20,15 +20,15 @@ const DUE_SUBSCRIPTIONS = sql(
    LIMIT $1`,
 );
 
-/** Subscriptions with due rows nobody holds: what the restoring timer wakes. */
+/** Subscriptions with due rows that no worker holds. The reconcile timer wakes them. */
 export async function dueSubscriptions(db: Queryable, limit: number): Promise<bigint[]> {
-  const rows = await db.query<{ subscription_pk: string }>(DUE_SUBSCRIPTIONS, [limit]);
-  return rows.map((row) => BigInt(row.subscription_pk));
+  const rows = await db.query<{ subscriptionPk: bigint }>(DUE_SUBSCRIPTIONS, [limit]);
+  return rows.map((row) => row.subscriptionPk);
 }
 
 const DUE_OF_LANE = sql(
   'due_subscriptions_of_lane',
-  // From subscription to subscription by the index: one with a million due rows costs a step, as any other does.
+  // The recursion steps through the index from subscription to subscription, so a million due rows of one cost a single step.
   `WITH RECURSIVE pending AS (
      (SELECT subscription_pk FROM delivery WHERE status = 'pending' AND subscription_pk > $3 ORDER BY subscription_pk LIMIT 1)
      UNION ALL
@@ -48,13 +48,13 @@ export interface DueSubscription {
   isFailing: boolean;
 }
 
-/** Subscriptions with due rows nobody holds, of one of `lanes` lanes, the next behind `after` in the order of their keys. */
+/** Due subscriptions of one of `lanes` lanes whose due rows no worker holds, after the key `after`, in key order. */
 export async function dueSubscriptionsOfLane(
   db: Queryable,
   { lane, lanes, after, limit }: { lane: number; lanes: number; after: bigint; limit: number },
 ): Promise<DueSubscription[]> {
-  const rows = await db.query<{ pk: string; is_failing: boolean }>(DUE_OF_LANE, [lanes, lane, after, limit]);
-  return rows.map((row) => ({ pk: BigInt(row.pk), isFailing: row.is_failing }));
+  const rows = await db.query<{ pk: bigint; isFailing: boolean }>(DUE_OF_LANE, [lanes, lane, after, limit]);
+  return rows.map((row) => ({ pk: row.pk, isFailing: row.isFailing }));
 }
 
 const OLDEST_OVERDUE = sql(
@@ -63,7 +63,7 @@ const OLDEST_OVERDUE = sql(
    FROM delivery WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()`,
 );
 
-/** How long the oldest overdue delivery has waited, seconds: the alarm for a stage that stopped. */
+/** How long the oldest overdue delivery has waited, seconds. It raises the alarm for a stopped stage. */
 export async function oldestOverdueSeconds(db: Queryable): Promise<number> {
   const [row] = await db.query<{ seconds: number }>(OLDEST_OVERDUE);
   return row?.seconds ?? 0;

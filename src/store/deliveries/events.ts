@@ -2,13 +2,13 @@ import { newId } from '../../domain/values/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
 import { sql, type Tx } from '../db/tx.ts';
 
-/** An event whose body is final: those bytes are stored, signed and sent on every attempt. */
+/** An event with its final body: these bytes are stored, signed and sent on every attempt. */
 export interface NewEvent {
   id: string;
   accountId: bigint;
   type: SubscribableEvent;
   body: string;
-  /** Unique over all events: what happened can only be told once. */
+  /** Unique over all events, so that an occurrence is emitted once. */
   dedupeKey: string;
 }
 
@@ -19,17 +19,17 @@ const INSERT_EVENTS = sql(
    ON CONFLICT (dedupe_key) DO NOTHING RETURNING pk, id`,
 );
 
-/** Inserts events that were not told before; returns the internal key of each inserted one by its id. */
+/** Inserts events with a new dedupe key; returns the internal key of each inserted event by its id. */
 export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
   if (events.length === 0) return new Map();
-  const rows = await tx.query<{ pk: string; id: string }>(INSERT_EVENTS, [
+  const rows = await tx.query<{ pk: bigint; id: string }>(INSERT_EVENTS, [
     events.map((event) => event.id),
     events.map((event) => event.accountId),
     events.map((event) => event.type),
     events.map((event) => event.body),
     events.map((event) => event.dedupeKey),
   ]);
-  return new Map(rows.map((row) => [row.id, BigInt(row.pk)]));
+  return new Map(rows.map((row) => [row.id, row.pk]));
 }
 
 const INSERT_DELIVERIES = sql(
@@ -38,22 +38,22 @@ const INSERT_DELIVERIES = sql(
    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING RETURNING id, event_pk`,
 );
 
-/** A delivery that was made. */
+/** An inserted delivery. */
 interface MadeDelivery {
   id: string;
   eventPk: bigint;
 }
 
-/** Inserts pending deliveries, due at once. Same transaction as their events. Returns those that were not there before. */
+/** Inserts pending deliveries, due at once, in the transaction of their events. Returns the new ones. */
 export async function insertDeliveries(
   tx: Tx,
   deliveries: readonly { eventPk: bigint; subscriptionPk: bigint }[],
 ): Promise<MadeDelivery[]> {
   if (deliveries.length === 0) return [];
-  const rows = await tx.query<{ id: string; event_pk: string }>(INSERT_DELIVERIES, [
+  const rows = await tx.query<{ id: string; eventPk: bigint }>(INSERT_DELIVERIES, [
     deliveries.map(() => newId('dlv')),
     deliveries.map((delivery) => delivery.eventPk),
     deliveries.map((delivery) => delivery.subscriptionPk),
   ]);
-  return rows.map((row) => ({ id: row.id, eventPk: BigInt(row.event_pk) }));
+  return rows.map((row) => ({ id: row.id, eventPk: row.eventPk }));
 }

@@ -1,58 +1,164 @@
-import { type Database, sql, type Tx } from '../db/tx.ts';
+import { createBatcher, oncePerOwner } from '../db/batcher.ts';
+import { type Database, isContentRefused, sql, type Tx } from '../db/tx.ts';
 import type { CancelledDelivery } from './cancelled.ts';
 import type { ClaimedDelivery } from './claims.ts';
 import { cancelPending } from './subscriptions.ts';
 
-/** What one attempt came to, as it is stored. */
+/** The stored result of one attempt. */
 export interface AttemptRecord {
   startedAt: Date;
   durationMs: number;
   outcome: 'delivered' | 'failed';
   statusCode?: number;
   errorCode?: string;
-  /** At most 4 KiB, bytes as received. */
+  /** At most EXCERPT_BYTES, bytes as received. */
   responseExcerpt?: Uint8Array;
 }
 
+/** A claimed attempt after its request. */
+export interface MadeAttempt {
+  subscriptionPk: bigint;
+  delivery: ClaimedDelivery;
+  attempt: AttemptRecord;
+}
+
 /**
- * Where the delivery goes from here. A failure with `isCharged` false counts for nothing towards pausing the subscription: the
- * fault was ours, or its schedule had ended before and somebody tried once more.
+ * The next state of the delivery. A failure with `isCharged` false does not count towards pausing the subscription: the fault was on
+ * this side, or the attempt was a manual retry after the schedule had ended.
  */
-export type DeliveryVerdict =
-  | { state: 'delivered' }
+export type DeliveryVerdict = { state: 'delivered' } | FailureVerdict;
+type FailureVerdict =
   | { state: 'retry'; delaySeconds: number }
   | { state: 'failed'; pause?: 'gone'; isCharged?: boolean };
 
-const INSERT_ATTEMPT = sql(
-  'insert_attempt',
-  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING delivery_pk`,
+export interface FinishedAttempt {
+  /** False when this worker no longer held the delivery: its lease had ended and another worker finished the attempt. */
+  isRecorded: boolean;
+  /** Set when this attempt paused the subscription. */
+  pausedFor?: string;
+  /** The deliveries that the pause cancelled. */
+  cancelled?: readonly CancelledDelivery[];
+}
+
+/**
+ * Updates deliveries and logs their attempts, guarded by attempt count and lease. `delivered_at` keeps the time of the first success
+ * when a delivery is sent again.
+ */
+const FINISH_DELIVERIES = sql(
+  'finish_deliveries',
+  `WITH made AS MATERIALIZED (
+     SELECT * FROM unnest($1::bigint[], $2::int[], $3::timestamptz[], $4::text[], $5::float8[], $6::timestamptz[], $7::int[],
+         $8::text[], $9::int[], $10::text[], $11::bytea[])
+       AS made (pk, attempt_count, lease, status, delay, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)),
+   done AS (
+     UPDATE delivery d SET attempt_count = d.attempt_count + 1, locked_until = NULL,
+       status = CASE WHEN d.status = 'cancelled' AND made.status <> 'delivered' THEN 'cancelled' ELSE made.status END,
+       next_attempt_at = CASE WHEN made.status = 'pending' THEN clock_timestamp() + made.delay * interval '1 second'
+         ELSE d.next_attempt_at END,
+       delivered_at = coalesce(d.delivered_at, CASE WHEN made.status = 'delivered' THEN clock_timestamp() END),
+       last_status_code = made.status_code, last_error = made.error_code
+     FROM made
+     WHERE d.pk = made.pk AND d.attempt_count = made.attempt_count AND d.locked_until = made.lease
+       AND d.status IN ('pending', 'cancelled')
+     RETURNING d.pk),
+   logged AS (
+     INSERT INTO delivery_attempt
+       (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
+     SELECT pk, attempt_count + 1, started_at, duration_ms, outcome, status_code, error_code, response_excerpt
+     FROM made JOIN done USING (pk)
+     ON CONFLICT DO NOTHING)
+   SELECT pk FROM done`,
 );
 
-const FINISH_DELIVERY = sql(
-  'finish_delivery',
-  // `delivered_at` is the first time: a delivery that is sent again was delivered all the same.
-  `UPDATE delivery SET attempt_count = attempt_count + 1, locked_until = NULL,
-     status = CASE WHEN status = 'cancelled' AND $3 <> 'delivered' THEN 'cancelled' ELSE $3 END,
-     next_attempt_at = CASE WHEN $3 = 'pending' THEN clock_timestamp() + $4 * interval '1 second' ELSE next_attempt_at END,
-     delivered_at = coalesce(delivered_at, CASE WHEN $3 = 'delivered' THEN clock_timestamp() END),
-     last_status_code = $5, last_error = $6
-   WHERE pk = $1 AND attempt_count = $2 AND locked_until = $7::timestamptz AND status IN ('pending', 'cancelled') RETURNING pk`,
+/** Returns the deliveries that this worker still held. */
+async function finishDeliveries(
+  tx: Tx,
+  made: readonly MadeAttempt[],
+  verdict: DeliveryVerdict,
+): Promise<ReadonlySet<bigint>> {
+  const rows = await tx.query<{ pk: bigint }>(FINISH_DELIVERIES, [
+    made.map(({ delivery }) => delivery.pk),
+    made.map(({ delivery }) => delivery.attemptCount),
+    made.map(({ delivery }) => delivery.lease),
+    made.map(() => (verdict.state === 'retry' ? 'pending' : verdict.state)),
+    made.map(() => (verdict.state === 'retry' ? verdict.delaySeconds : 0)),
+    made.map(({ attempt }) => attempt.startedAt.toISOString()),
+    made.map(({ attempt }) => Math.round(attempt.durationMs)),
+    made.map(({ attempt }) => attempt.outcome),
+    made.map(({ attempt }) => attempt.statusCode ?? null),
+    made.map(({ attempt }) => attempt.errorCode ?? null),
+    made.map(({ attempt }) => (attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt))),
+  ]);
+  return new Set(rows.map((row) => row.pk));
+}
+
+/**
+ * Records an attempt and updates the delivery, in one transaction. A crash before the commit leaves the delivery pending: the lease ends
+ * and the attempt is repeated with the same event id, which is the only possible duplicate. Attempts that succeed at the same time share
+ * a transaction.
+ */
+export function finishAttempt(db: Database, made: MadeAttempt, verdict: DeliveryVerdict): Promise<FinishedAttempt> {
+  return verdict.state === 'delivered' ? batchesOf(db)(made) : finishFailed(db, made, verdict);
+}
+
+/** Locks before the deliveries, in the order of the claim, so that the two cannot deadlock. Healthy subscriptions are not locked. */
+const LOCK_RECOVERING = sql(
+  'lock_recovering_subscriptions',
+  `SELECT pk FROM webhook_subscription
+   WHERE pk = ANY ($1::bigint[]) AND deleted_at IS NULL AND (failing_since IS NOT NULL OR exhausted_count > 0)
+   ORDER BY pk FOR NO KEY UPDATE`,
 );
 
-/** Taken before the delivery, as the claim does, so that the two cannot deadlock; a success of a healthy one locks nothing. */
-const LOCK_FOR_OUTCOME = sql(
-  'lock_subscription_for_outcome',
-  `SELECT status = 'active' AS is_active FROM webhook_subscription
-   WHERE pk = $1 AND deleted_at IS NULL AND ($2 OR failing_since IS NOT NULL OR exhausted_count > 0) FOR NO KEY UPDATE`,
+const LOCK_DELIVERIES = sql(
+  'lock_delivered',
+  'SELECT pk FROM delivery WHERE pk = ANY ($1::bigint[]) ORDER BY pk FOR NO KEY UPDATE',
 );
 
-const NOTE_SUCCESS = sql(
-  'note_subscription_success',
-  `UPDATE webhook_subscription SET failing_since = NULL, exhausted_count = 0 WHERE pk = $1`,
+const NOTE_SUCCESSES = sql(
+  'note_subscription_successes',
+  'UPDATE webhook_subscription SET failing_since = NULL, exhausted_count = 0 WHERE pk = ANY ($1::bigint[])',
 );
 
-/** A subscription is paused after this long without a success and so many exhausted deliveries (DESIGN section 8). */
+/**
+ * Records delivered attempts of any subscriptions in one transaction, with one commit and four statements for all. Returns the
+ * deliveries that this worker still held.
+ */
+export async function finishDelivered(db: Database, made: readonly MadeAttempt[]): Promise<ReadonlySet<bigint>> {
+  const counted = made.filter(({ delivery }) => !delivery.isTest);
+  return db.transaction(async (tx) => {
+    const subscriptionPks = [...new Set(counted.map(({ subscriptionPk }) => subscriptionPk))];
+    const recovering = await tx.query<{ pk: bigint }>(LOCK_RECOVERING, [subscriptionPks]);
+    await tx.query(LOCK_DELIVERIES, [made.map(({ delivery }) => delivery.pk)]);
+    const recorded = await finishDeliveries(tx, made, { state: 'delivered' });
+    const succeeded = new Set(
+      counted.filter(({ delivery }) => recorded.has(delivery.pk)).map(({ subscriptionPk }) => subscriptionPk),
+    );
+    const recovered = recovering.map((row) => row.pk).filter((pk) => succeeded.has(pk));
+    if (recovered.length > 0) await tx.query(NOTE_SUCCESSES, [recovered]);
+    return recorded;
+  });
+}
+
+const MAX_BATCH = 100;
+
+/** Splits a batch that Postgres refuses, so that only the refused row fails. */
+const batchesOf = oncePerOwner((db: Database) =>
+  createBatcher<MadeAttempt, FinishedAttempt>({
+    maxItems: MAX_BATCH,
+    isWorthSplitting: isContentRefused,
+    async run(made) {
+      const recorded = await finishDelivered(db, made);
+      return made.map(({ delivery }) => ({ isRecorded: recorded.has(delivery.pk) }));
+    },
+  }),
+);
+
+const LOCK_SUBSCRIPTION = sql(
+  'lock_subscription_for_failure',
+  `SELECT status = 'active' AS is_active FROM webhook_subscription WHERE pk = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`,
+);
+
+/** A subscription is paused after this long without a success and this many exhausted deliveries. */
 export const AUTO_PAUSE_AFTER_DAYS = 5;
 export const AUTO_PAUSE_AFTER_EXHAUSTED = 10;
 const IS_GIVEN_UP = `exhausted_count + $2::int >= ${AUTO_PAUSE_AFTER_EXHAUSTED}
@@ -70,72 +176,22 @@ const NOTE_FAILURE = sql(
    WHERE pk = $1 RETURNING status = 'paused' AS is_paused, pause_reason`,
 );
 
-export interface FinishedAttempt {
-  /** False when the attempt was no longer ours: the lease had run out and somebody else finished it. */
-  isRecorded: boolean;
-  /** Set when this attempt paused the subscription. */
-  pausedFor?: string;
-  /** What that cancelled. */
-  cancelled?: readonly CancelledDelivery[];
-}
-
-/**
- * Records an attempt and moves the delivery on, guarded by attempt count and lease, in one transaction; where it pauses the
- * subscription, that cancels what is pending, as a pause by hand does. Dying before the commit
- * leaves the row pending: the lease ends and the attempt is repeated, which is the one honest duplicate.
- */
-export async function finishAttempt(
-  db: Database,
-  subscriptionPk: bigint,
-  delivery: ClaimedDelivery,
-  attempt: AttemptRecord,
-  verdict: DeliveryVerdict,
-): Promise<FinishedAttempt> {
+/** Records a failed attempt. When it pauses the subscription, it cancels the pending deliveries, as a manual pause does. */
+function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict): Promise<FinishedAttempt> {
+  const { subscriptionPk, delivery } = made;
+  const isExhausted = verdict.state === 'failed';
+  const isCharged = !delivery.isTest && !(isExhausted && verdict.isCharged === false);
   return db.transaction(async (tx) => {
-    const countsForNothing = delivery.isTest || (verdict.state === 'failed' && verdict.isCharged === false);
-    const [subscription] = countsForNothing
-      ? []
-      : await tx.query<{ is_active: boolean }>(LOCK_FOR_OUTCOME, [subscriptionPk, verdict.state !== 'delivered']);
-    const status = verdict.state === 'retry' ? 'pending' : verdict.state;
-    const finished = await tx.query(FINISH_DELIVERY, [
-      delivery.pk,
-      delivery.attemptCount,
-      status,
-      verdict.state === 'retry' ? verdict.delaySeconds : 0,
-      attempt.statusCode ?? null,
-      attempt.errorCode ?? null,
-      delivery.lease,
-    ]);
-    if (finished.length === 0) return { isRecorded: false };
-    await tx.query(INSERT_ATTEMPT, [
-      delivery.pk,
-      delivery.attemptCount + 1,
-      attempt.startedAt.toISOString(),
-      Math.round(attempt.durationMs),
-      attempt.outcome,
-      attempt.statusCode ?? null,
-      attempt.errorCode ?? null,
-      attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt),
-    ]);
+    const [subscription] = isCharged ? await tx.query<{ isActive: boolean }>(LOCK_SUBSCRIPTION, [subscriptionPk]) : [];
+    const recorded = await finishDeliveries(tx, [made], verdict);
+    if (recorded.size === 0) return { isRecorded: false };
     if (!subscription) return { isRecorded: true };
-    const pausedFor = await noteOutcome(tx, subscriptionPk, verdict);
-    if (!subscription.is_active || pausedFor === undefined) return { isRecorded: true };
+    const isGone = isExhausted && verdict.pause === 'gone';
+    const values = [subscriptionPk, isExhausted ? 1 : 0, isGone];
+    const [noted] = await tx.query<{ isPaused: boolean; pauseReason: string | null }>(NOTE_FAILURE, values);
+    const pausedFor = noted?.isPaused ? noted.pauseReason : null;
+    if (!subscription.isActive || pausedFor === null) return { isRecorded: true };
     const cancelled = await cancelPending(tx, subscriptionPk, { tests: false });
     return { isRecorded: true, pausedFor, cancelled };
   });
-}
-
-/** Why the subscription is paused now, if we paused it. */
-async function noteOutcome(tx: Tx, subscriptionPk: bigint, verdict: DeliveryVerdict): Promise<string | undefined> {
-  if (verdict.state === 'delivered') {
-    await tx.query(NOTE_SUCCESS, [subscriptionPk]);
-    return undefined;
-  }
-  const isGone = verdict.state === 'failed' && verdict.pause === 'gone';
-  const [row] = await tx.query<{ is_paused: boolean; pause_reason: string | null }>(NOTE_FAILURE, [
-    subscriptionPk,
-    verdict.state === 'failed' ? 1 : 0,
-    isGone,
-  ]);
-  return row?.is_paused ? (row.pause_reason ?? undefined) : undefined;
 }

@@ -3,17 +3,17 @@ import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.
 import { findSubscription } from './subscriptions.ts';
 import type { DeliveryItem } from './test-events.ts';
 
-/** A delivery as its owner may see it in a list. */
+/** The owner's view of a delivery in a list. */
 export interface Delivery extends DeliveryItem {
   pk: bigint;
-  /** The first time the receiver took it. */
+  /** The time of the first success. */
   deliveredAt: Date | null;
   /** Of the latest attempt. */
   lastStatusCode: number | null;
   lastError: string | null;
 }
 
-/** One attempt as it is kept. */
+/** A stored attempt. */
 export interface LoggedAttempt {
   attempt: number;
   startedAt: Date;
@@ -21,25 +21,25 @@ export interface LoggedAttempt {
   outcome: 'delivered' | 'failed';
   statusCode: number | null;
   errorCode: string | null;
-  /** The beginning of the response body, at most 4 KiB, bytes as received; null when there was no response. */
+  /** The beginning of the response body, at most 4 KiB, bytes as received; null without a response. */
   responseExcerpt: Buffer | null;
 }
 
-/** A delivery with its attempts, first to last, and the exact text that is sent. */
+/** A delivery with its attempts, first to last, and the exact text of its body. */
 export interface DeliveryWithLog extends Delivery {
   attemptLog: LoggedAttempt[];
   body: string;
 }
 
-/** Which deliveries of a subscription are asked for. */
+/** Filters for the deliveries of a subscription. */
 export interface DeliveryFilter {
   status?: DeliveryStatus;
   eventType?: string;
-  /** Made at or after this moment. */
+  /** Created at or after this moment. */
   since?: Date;
 }
 
-/** A page of deliveries, newest first; `next` is the key to go on behind when more follow. */
+/** A page of deliveries, newest first; `next` is the key after which the next page starts, absent on the last page. */
 export interface DeliveryPage {
   deliveries: Delivery[];
   next?: bigint;
@@ -49,38 +49,38 @@ const DELIVERY_COLUMNS = `d.pk, d.id, e.id AS event_id, e.type AS event_type, d.
   d.next_attempt_at, d.delivered_at, d.last_status_code, d.last_error`;
 
 export interface DeliveryRow {
-  pk: string;
+  pk: bigint;
   id: string;
-  event_id: string;
-  event_type: EventType;
+  eventId: string;
+  eventType: EventType;
   status: DeliveryStatus;
-  attempt_count: number;
-  created_at: Date;
-  next_attempt_at: Date;
-  delivered_at: Date | null;
-  last_status_code: number | null;
-  last_error: string | null;
+  attemptCount: number;
+  createdAt: Date;
+  nextAttemptAt: Date;
+  deliveredAt: Date | null;
+  lastStatusCode: number | null;
+  lastError: string | null;
 }
 
 export function toDelivery(row: DeliveryRow): Delivery {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
-    eventId: row.event_id,
-    eventType: row.event_type,
+    eventId: row.eventId,
+    eventType: row.eventType,
     status: row.status,
-    attempts: row.attempt_count,
-    createdAt: row.created_at,
-    nextAttemptAt: row.next_attempt_at,
-    deliveredAt: row.delivered_at,
-    lastStatusCode: row.last_status_code,
-    lastError: row.last_error,
+    attempts: row.attemptCount,
+    createdAt: row.createdAt,
+    nextAttemptAt: row.nextAttemptAt,
+    deliveredAt: row.deliveredAt,
+    lastStatusCode: row.lastStatusCode,
+    lastError: row.lastError,
   };
 }
 
 /**
- * `created_at` is the start of the transaction that made the row, so keys and times agree but for the length of one: an hour
- * is far beyond any. The floor ends the walk where nothing younger can follow.
+ * `created_at` is the start of the inserting transaction, so the orders of keys and times differ by at most the length of a transaction,
+ * far below an hour. The floor ends the walk where no younger row can follow.
  */
 const LIST_DELIVERIES = sqlPlannedPerCall(
   'list_deliveries',
@@ -130,16 +130,16 @@ const LIST_ATTEMPTS = sql(
 );
 
 interface AttemptRow {
-  attempt_number: number;
-  started_at: Date;
-  duration_ms: number;
+  attemptNumber: number;
+  startedAt: Date;
+  durationMs: number;
   outcome: 'delivered' | 'failed';
-  status_code: number | null;
-  error_code: string | null;
-  response_excerpt: Buffer | null;
+  statusCode: number | null;
+  errorCode: string | null;
+  responseExcerpt: Buffer | null;
 }
 
-/** One delivery of a subscription, by their internal key and public id; null when there is none. */
+/** One delivery by the internal key of its subscription and its public id; null when it does not exist. */
 export async function findDelivery(
   db: Queryable,
   subscriptionPk: bigint,
@@ -149,7 +149,7 @@ export async function findDelivery(
   return row ? { ...toDelivery(row), body: row.body } : null;
 }
 
-/** The same with its attempts; a log that retention has pruned is empty. */
+/** Like `findDelivery`, with the attempts; the log is empty after retention has pruned it. */
 export async function findDeliveryWithLog(
   db: Queryable,
   subscriptionPk: bigint,
@@ -161,13 +161,13 @@ export async function findDeliveryWithLog(
   return {
     ...found,
     attemptLog: rows.map((row) => ({
-      attempt: row.attempt_number,
-      startedAt: row.started_at,
-      durationMs: row.duration_ms,
+      attempt: row.attemptNumber,
+      startedAt: row.startedAt,
+      durationMs: row.durationMs,
       outcome: row.outcome,
-      statusCode: row.status_code,
-      errorCode: row.error_code,
-      responseExcerpt: row.response_excerpt,
+      statusCode: row.statusCode,
+      errorCode: row.errorCode,
+      responseExcerpt: row.responseExcerpt,
     })),
   };
 }

@@ -3,19 +3,19 @@ import { type Database, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import { type Delivery, findDelivery } from './reads.ts';
 import { lockSubscription } from './subscriptions.ts';
 
-/** Why nothing was sent again. */
+/** Why a delivery is not sent again. */
 export type ResendRefusal = { outcome: 'webhook_not_found' } | { outcome: 'paused' };
 
 export type Retry =
   | ResendRefusal
   | { outcome: 'delivery_not_found' }
-  /** It waits for an attempt, or is in the middle of one. */
+  /** It is due, or its attempt is in flight. */
   | { outcome: 'pending' }
   | { outcome: 'retried'; subscriptionPk: bigint; delivery: Delivery };
 
 /**
- * Attempt count and schedule go on where they were: one attempt at once, then what is left of the schedule. A lease stays:
- * the attempt that was cancelled under way ends first.
+ * Keeps attempt count and schedule: one attempt at once, then the rest of the schedule. Keeps a lease too: a cancelled attempt in
+ * flight ends first.
  */
 const RETRY_DELIVERY = sql(
   'retry_delivery',
@@ -23,31 +23,31 @@ const RETRY_DELIVERY = sql(
    WHERE id = $1 AND subscription_pk = $2 AND status <> 'pending' RETURNING pk`,
 );
 
-/** Makes a delivery that is over due again, whatever it came to. Dying after the commit leaves a due row, which the timer finds. */
+/** Makes a finished delivery due again, regardless of its status. After a crash behind the commit, the timer finds the due row. */
 export async function retryDelivery(
   tx: Tx,
   accountId: bigint,
   subscriptionId: string,
   deliveryId: string,
 ): Promise<Retry> {
-  // Before the delivery, as the deliverer does, so that the two cannot deadlock.
+  // The deliverer also locks the subscription before the delivery; the same order here avoids a deadlock.
   const subscription = await lockSubscription(tx, accountId, subscriptionId, 'change');
   if (!subscription) return { outcome: 'webhook_not_found' };
   if (!(await findDelivery(tx, subscription.pk, deliveryId))) return { outcome: 'delivery_not_found' };
   if (subscription.status === 'paused') return { outcome: 'paused' };
   const [updated] = await tx.query(RETRY_DELIVERY, [deliveryId, subscription.pk]);
   const delivery = await findDelivery(tx, subscription.pk, deliveryId);
-  // Retention may have taken it meanwhile.
+  // Retention may have deleted it in between.
   if (!delivery) return { outcome: 'delivery_not_found' };
   return updated ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery } : { outcome: 'pending' };
 }
 
 export type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };
 
-/** Events looked at in one transaction: claims of the subscription wait for it, some tens of milliseconds. */
+/** Events per transaction. Claims of the subscription wait for it, some tens of milliseconds. */
 const RECOVERY_BATCH = 1_000;
 
-/** Where to begin: everything of the account that is younger has a higher key (a transaction never lasts an hour). */
+/** The start of the walk. Later events of the account have higher keys, because no transaction lasts an hour. */
 const RECOVERY_FLOOR = sqlPlannedPerCall(
   'recovery_floor',
   `SELECT pk FROM event WHERE account_id = $1 AND created_at < $2::timestamptz - interval '1 hour'
@@ -55,17 +55,17 @@ const RECOVERY_FLOOR = sqlPlannedPerCall(
 );
 
 async function recoveryFloor(tx: Tx, accountId: bigint, since: Date): Promise<bigint> {
-  const [floor] = await tx.query<{ pk: string }>(RECOVERY_FLOOR, [accountId, since.toISOString()]);
-  return BigInt(floor?.pk ?? 0);
+  const [floor] = await tx.query<{ pk: bigint }>(RECOVERY_FLOOR, [accountId, since.toISOString()]);
+  return floor?.pk ?? 0n;
 }
 
-/** Recoveries of one account wait for each other, so that an alert without address goes to one subscription only. */
+/** Serializes recoveries of one account, so that an alert without a webhook goes to one subscription only. */
 const LOCK_ACCOUNT = sql('lock_account_for_recovery', 'SELECT id FROM account WHERE id = $1 FOR NO KEY UPDATE');
 
 /**
- * Of the next events, those that the subscription should have got and did not: of a kind it lists, no test, not addressed by
- * its alert to another one, and not an alert without address that went to the account's default of that time. Planned per
- * call: one account may own most events or next to none.
+ * Selects the missed events of a page: of a type that the subscription lists, no test event, not of an alert that names another
+ * webhook, and not of an alert without a webhook that the account's default webhook of that time got. Planned per call, because
+ * one account may own most events or almost none.
  */
 const MISSED_EVENTS = sqlPlannedPerCall(
   'missed_events',
@@ -87,7 +87,7 @@ const MISSED_EVENTS = sqlPlannedPerCall(
      ARRAY(SELECT pk FROM missed ORDER BY pk) AS pks`,
 );
 
-/** Who is first makes the row, who is second finds it pending and leaves it. The schedule of a row that was there begins anew. */
+/** The first recovery inserts the row, a second one finds it pending and skips it. An existing row starts a new schedule. */
 const RECOVER_EVENTS = sql(
   'recover_events',
   `INSERT INTO delivery (id, event_pk, subscription_pk)
@@ -112,9 +112,8 @@ export interface RecoveryRequest extends RecoveryTarget {
 }
 
 /**
- * Makes everything due again that happened since a moment and that the subscription should have got and did not, in
- * transactions of bounded size, oldest first. Safe to repeat and to run twice at once: what is pending or delivered is left
- * alone. Dying half-way leaves whole batches, which are due; a repetition does the rest.
+ * Makes missed events of a subscription since a moment due again, in transactions of bounded size, oldest first. Safe to repeat and to
+ * run concurrently: pending and delivered rows stay unchanged. A crash leaves complete batches, which are due; a repetition does the rest.
  */
 export async function recoverDeliveries(request: RecoveryRequest): Promise<Recovery> {
   const { db, onCommit } = request;
@@ -130,12 +129,12 @@ export async function recoverDeliveries(request: RecoveryRequest): Promise<Recov
   }
 }
 
-/** What one transaction did; `next` is where to go on, absent when nothing is left. */
+/** The result of one transaction; `next` is the key after which the next one starts, absent at the end. */
 export type RecoveredBatch =
   | ResendRefusal
   | { outcome: 'batch'; subscriptionPk: bigint; recovered: number; next?: bigint };
 
-/** One transaction of a recovery: of the events behind `after`, or of the first ones. */
+/** One transaction of a recovery: of the events after the key `after`, or of the first ones. */
 export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigint): Promise<RecoveredBatch> {
   const { accountId, subscriptionId, since } = target;
   await tx.query(LOCK_ACCOUNT, [accountId]);
@@ -143,7 +142,7 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
   if (!subscription) return { outcome: 'webhook_not_found' };
   if (subscription.status === 'paused') return { outcome: 'paused' };
   const { pk, events } = subscription;
-  const [page] = await tx.query<{ last_pk: string | null; looked_at: number; pks: string[] }>(MISSED_EVENTS, [
+  const [page] = await tx.query<{ lastPk: bigint | null; lookedAt: number; pks: bigint[] }>(MISSED_EVENTS, [
     pk,
     accountId,
     after ?? (await recoveryFloor(tx, accountId, since)),
@@ -152,11 +151,11 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
   ]);
   const missed = page?.pks ?? [];
   const made = missed.length === 0 ? [] : await tx.query(RECOVER_EVENTS, [pk, missed.map(() => newId('dlv')), missed]);
-  const isLast = page === undefined || page.last_pk === null || page.looked_at < RECOVERY_BATCH;
+  const isLast = page === undefined || page.lastPk === null || page.lookedAt < RECOVERY_BATCH;
   return {
     outcome: 'batch',
     subscriptionPk: pk,
     recovered: made.length,
-    ...(!isLast && page.last_pk !== null && { next: BigInt(page.last_pk) }),
+    ...(!isLast && page.lastPk !== null && { next: page.lastPk }),
   };
 }

@@ -1,15 +1,15 @@
 import { type Database, sql, type Tx } from '../db/tx.ts';
 
-/** Deliveries or events looked at in one transaction. */
+/** Deliveries or events per transaction. */
 const BATCH = 1_000;
 
 interface EventRetention {
   db: Database;
-  /** Attempts that began before, epoch milliseconds, go; those of pending deliveries stay. */
+  /** Delete attempts that began before this time, epoch milliseconds, except those of pending deliveries. */
   attemptsBeforeMs: number;
-  /** Events that were made before, epoch milliseconds, go with their deliveries; unless one of them is pending. */
+  /** Delete events created before this time, epoch milliseconds, with their deliveries, unless one is pending. */
   eventsBeforeMs: number;
-  /** Start no more batches once it fires. */
+  /** Starts no further batch after its abort. */
   signal?: AbortSignal;
 }
 
@@ -20,23 +20,23 @@ export interface PrunedEvents {
 }
 
 /**
- * Deletes attempts and events past their retention, oldest first, in transactions of bounded size that wait for nobody: a row
- * that somebody holds is left to the next run. An event that is gone cannot be told again: an alert fires once by its own
- * state, and what was told of a wallet is kept where the wallet is.
+ * Deletes attempts and events past their retention, oldest first, in transactions of bounded size. They skip locked rows, which the
+ * next run deletes. A deleted event is never emitted again: an alert fires once by its own status, and the wallet tables keep the
+ * identities of emitted transactions.
  */
 export async function pruneEvents({ db, signal, ...before }: EventRetention): Promise<PrunedEvents> {
   const pruned: PrunedEvents = { attemptsPruned: 0, deliveriesPruned: 0, eventsPruned: 0 };
-  const eachBatch = async (prune: (tx: Tx, after: string) => Promise<string | undefined>) => {
-    let after: string | undefined = '0';
+  const eachBatch = async (prune: (tx: Tx, after: bigint) => Promise<bigint | undefined>) => {
+    let after: bigint | undefined = 0n;
     while (after !== undefined && !signal?.aborted) {
-      const from: string = after;
+      const from: bigint = after;
       after = await db.transaction((tx) => prune(tx, from));
     }
   };
   await eachBatch(async (tx, after) => {
     const [batch] = await tx.query<AttemptBatch>(PRUNE_ATTEMPTS, [after, iso(before.attemptsBeforeMs)]);
     pruned.attemptsPruned += batch?.pruned ?? 0;
-    return batch?.has_old ? (batch.last_pk ?? undefined) : undefined;
+    return batch?.hasOld ? (batch.lastPk ?? undefined) : undefined;
   });
   await eachBatch(async (tx, after) => {
     const { last, deliveries, events } = await pruneEventBatch(tx, after, iso(before.eventsBeforeMs));
@@ -52,17 +52,17 @@ function iso(atMs: number): string {
 }
 
 /*
- * Keys grow with time, so what is old comes first: a walk by key ends at the first page with nothing old in it. Two rows may
- * have keys and times the other way round by the length of a transaction, which the next run makes good.
+ * Keys grow with time, so a walk by key ends at the first page without an old row. Two concurrent transactions may order keys and
+ * times differently; the next run deletes such rows.
  */
 
 interface AttemptBatch {
-  last_pk: string | null;
-  has_old: boolean;
+  lastPk: bigint | null;
+  hasOld: boolean;
   pruned: number;
 }
 
-/** The delivery is locked: it cannot become pending while its log goes. */
+/** Locks the delivery, so that it cannot become pending during the deletion of its attempts. */
 const PRUNE_ATTEMPTS = sql(
   'prune_attempts',
   `WITH page AS MATERIALIZED (
@@ -77,8 +77,8 @@ const PRUNE_ATTEMPTS = sql(
 );
 
 interface EventBatch {
-  last_pk: string | null;
-  pks: string[];
+  lastPk: bigint | null;
+  pks: bigint[];
 }
 
 const OLD_EVENTS = sql(
@@ -87,7 +87,7 @@ const OLD_EVENTS = sql(
    SELECT max(pk) AS last_pk, coalesce(array_agg(pk) FILTER (WHERE created_at < $2), '{}') AS pks FROM page`,
 );
 
-/** Nobody can make a delivery of an event that is locked so. */
+/** With this lock no transaction can insert a delivery of the event. */
 const LOCK_EVENTS = sql(
   'lock_old_events',
   `SELECT pk FROM event WHERE pk = ANY ($1::bigint[]) ORDER BY pk FOR UPDATE SKIP LOCKED`,
@@ -98,7 +98,7 @@ const LOCK_DELIVERIES = sql(
   `SELECT pk FROM delivery WHERE event_pk = ANY ($1::bigint[]) AND status <> 'pending' ORDER BY pk FOR UPDATE SKIP LOCKED`,
 );
 
-/** Only where every delivery of the event is over and ours: one that is pending, or just being retried, keeps them all. */
+/** Deletes only when every delivery of the event is finished and locked here: a pending or just retried delivery keeps all. */
 const DELETE_DELIVERIES = sql(
   'delete_old_deliveries',
   `WITH locked AS MATERIALIZED (SELECT unnest($2::bigint[]) AS pk),
@@ -115,17 +115,17 @@ const DELETE_EVENTS = sql(
      AND NOT EXISTS (SELECT FROM delivery d WHERE d.event_pk = e.pk) RETURNING e.pk`,
 );
 
-/** `last` is the key to go on behind; undefined when nothing older than `before` was left on the page. */
+/** `last` is the key after which the next page starts; undefined when the page has no event older than `before`. */
 async function pruneEventBatch(
   tx: Tx,
-  after: string,
+  after: bigint,
   before: string,
-): Promise<{ last: string | undefined; deliveries: number; events: number }> {
+): Promise<{ last: bigint | undefined; deliveries: number; events: number }> {
   const [page] = await tx.query<EventBatch>(OLD_EVENTS, [after, before]);
   if (!page || page.pks.length === 0) return { last: undefined, deliveries: 0, events: 0 };
-  const events = (await tx.query<{ pk: string }>(LOCK_EVENTS, [page.pks])).map(({ pk }) => pk);
-  const locked = (await tx.query<{ pk: string }>(LOCK_DELIVERIES, [events])).map(({ pk }) => pk);
+  const events = (await tx.query<{ pk: bigint }>(LOCK_EVENTS, [page.pks])).map(({ pk }) => pk);
+  const locked = (await tx.query<{ pk: bigint }>(LOCK_DELIVERIES, [events])).map(({ pk }) => pk);
   const deliveries = await tx.query(DELETE_DELIVERIES, [events, locked]);
   const deleted = await tx.query(DELETE_EVENTS, [events]);
-  return { last: page.last_pk ?? undefined, deliveries: deliveries.length, events: deleted.length };
+  return { last: page.lastPk ?? undefined, deliveries: deliveries.length, events: deleted.length };
 }

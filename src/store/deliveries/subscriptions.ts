@@ -11,17 +11,17 @@ import {
   toCancelled,
 } from './cancelled.ts';
 
-/** How long the secret before a rotation goes on signing beside the new one (DESIGN section 8). */
+/** How long the previous secret still signs beside the new one after a rotation. */
 export const SECRET_OVERLAP_HOURS = 24;
 
-/** A subscription as its owner may see it: no secret. */
+/** The owner's view of a subscription: no secret. */
 export interface Subscription {
   pk: bigint;
   id: string;
   url: string;
   events: SubscribableEvent[];
   status: 'active' | 'paused';
-  /** Why we paused it; null when its owner did or when it is active. */
+  /** The reason of an automatic pause; null for a manual pause or an active subscription. */
   pauseReason: string | null;
   createdAt: Date;
 }
@@ -31,7 +31,7 @@ function toSubscription(row: WebhookSubscriptionRow): Subscription {
     pk: BigInt(row.pk),
     id: row.id,
     url: row.url,
-    // The column holds what the API let through, and nothing else writes it.
+    // Only the API writes this column, after validation.
     events: row.events as SubscribableEvent[],
     status: row.status,
     pauseReason: row.pauseReason,
@@ -60,11 +60,11 @@ export async function insertSubscription(
   { id, url, events, sealedSecret }: NewSubscription,
 ): Promise<Subscription> {
   const [row] = await tx.query<SubscriptionRow>(INSERT_SUBSCRIPTION, [id, accountId, url, events, sealedSecret]);
-  if (!row) throw new TypeError('a subscription that was just made is missing');
+  if (!row) throw new TypeError('the insert of a subscription returned no row');
   return readSubscription(row);
 }
 
-/** A page of an account's subscriptions, newest first; `next` is the key to go on behind when more follow. */
+/** A page of an account's subscriptions, newest first; `next` is the key after which the next page starts, absent on the last page. */
 interface SubscriptionPage {
   subscriptions: Subscription[];
   next?: bigint;
@@ -77,24 +77,24 @@ const LIST_SUBSCRIPTIONS = sql(
 );
 
 interface SubscriptionRow {
-  pk: string;
+  pk: bigint;
   id: string;
   url: string;
   events: SubscribableEvent[];
   status: 'active' | 'paused';
-  pause_reason: string | null;
-  created_at: Date;
+  pauseReason: string | null;
+  createdAt: Date;
 }
 
 function readSubscription(row: SubscriptionRow): Subscription {
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
     url: row.url,
     events: row.events,
     status: row.status,
-    pauseReason: row.pause_reason,
-    createdAt: row.created_at,
+    pauseReason: row.pauseReason,
+    createdAt: row.createdAt,
   };
 }
 
@@ -110,7 +110,7 @@ export async function listSubscriptions(
   return rows.length > limit && last ? { subscriptions, next: last.pk } : { subscriptions };
 }
 
-/** One subscription of an account; a deleted or foreign one is null, the same as an unknown one. */
+/** One subscription of an account; null when it is unknown, deleted or of another account. */
 export async function findSubscription(db: Database, accountId: bigint, id: string): Promise<Subscription | null> {
   const row = await db.dataSource
     .getRepository(WebhookSubscriptionEntity)
@@ -119,8 +119,8 @@ export async function findSubscription(db: Database, accountId: bigint, id: stri
 }
 
 /**
- * The subscription, locked against a change or a deletion until the transaction ends. Taken before any of its deliveries,
- * as the deliverer does, so that the two cannot deadlock.
+ * Locks the subscription against a change or deletion until the transaction ends. Take this lock before locks of its deliveries, as
+ * the deliverer does, so that the two cannot deadlock.
  */
 export async function lockSubscription(
   tx: Tx,
@@ -135,7 +135,7 @@ export async function lockSubscription(
   return row ? toSubscription(row) : null;
 }
 
-/** Test events go out while paused; nothing goes out once deleted. */
+/** Test events are still sent while paused; after a deletion nothing is sent. */
 const CANCEL_PENDING = sql(
   'cancel_pending_deliveries',
   `WITH cancelled AS (
@@ -146,7 +146,7 @@ const CANCEL_PENDING = sql(
    FROM cancelled c JOIN event e ON e.pk = c.event_pk LIMIT ${MAX_TOLD}`,
 );
 
-/** Cancels what is pending of a subscription that this transaction has locked; says which, up to MAX_TOLD. */
+/** Cancels pending deliveries of a subscription that this transaction has locked; returns them, up to MAX_TOLD. */
 export async function cancelPending(
   tx: Tx,
   subscriptionPk: bigint,
@@ -162,8 +162,8 @@ interface SubscriptionChange {
 }
 
 /**
- * Changes a subscription. Activating it forgets why it was paused and how it failed; pausing it cancels what is pending, in
- * the same transaction. Null when the account has no such subscription.
+ * Changes a subscription. Activation clears the pause reason and the failure counters; a pause cancels pending deliveries in the same
+ * transaction. Null when the account has no such subscription.
  */
 export async function updateSubscription(
   db: Database,
@@ -193,8 +193,8 @@ export async function updateSubscription(
 }
 
 /**
- * Deletes a subscription: its secret is gone, what is pending is cancelled, in one transaction; the row stays for the
- * deliveries that refer to it. False when the account has no such subscription.
+ * Deletes a subscription: erases its secret and cancels pending deliveries in one transaction. The row stays for its deliveries. False
+ * when the account has no such subscription.
  */
 export async function deleteSubscription(
   db: Database,
@@ -234,14 +234,14 @@ const PREVIOUS_SECRET_UNTIL = sql(
 
 interface RotatedSubscription {
   subscription: Subscription;
-  /** Until when the previous secret signs too; null when there is none. */
+  /** End of the time in which the previous secret still signs; null without a previous secret. */
   previousSecretUntil: Date | null;
 }
 
 /**
- * Gives a subscription a new secret. The one before goes on signing for SECRET_OVERLAP_HOURS; one that was being rotated out
- * already is dropped. When `isCurrent` says that the sealed secret it is shown is the new one already, nothing changes: a
- * rotation that is sent twice does not push out the secret that receivers still know. Null when the account has no such one.
+ * Gives a subscription a new secret. The replaced secret still signs for SECRET_OVERLAP_HOURS; an older previous secret is dropped. When
+ * `isCurrent` recognizes the stored sealed secret as the new one, nothing changes: a repeated rotation must not drop the secret that
+ * receivers still use. Null when the account has no such subscription.
  */
 export async function rotateSecret(
   tx: Tx,
@@ -252,10 +252,10 @@ export async function rotateSecret(
 ): Promise<RotatedSubscription | null> {
   const subscription = await lockSubscription(tx, accountId, id, 'change');
   if (!subscription) return null;
-  const [current] = await tx.query<{ sealed_secret: string }>(SEALED_SECRET, [subscription.pk]);
-  if (current && !isCurrent(current.sealed_secret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
-  const [row] = await tx.query<{ previous_secret_until: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
-  return { subscription, previousSecretUntil: row?.previous_secret_until ?? null };
+  const [current] = await tx.query<{ sealedSecret: string }>(SEALED_SECRET, [subscription.pk]);
+  if (current && !isCurrent(current.sealedSecret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
+  const [row] = await tx.query<{ previousSecretUntil: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
+  return { subscription, previousSecretUntil: row?.previousSecretUntil ?? null };
 }
 
 const FORGET_OLD_SECRETS = sql(
@@ -265,7 +265,7 @@ const FORGET_OLD_SECRETS = sql(
      ORDER BY pk FOR NO KEY UPDATE SKIP LOCKED) RETURNING pk`,
 );
 
-/** Drops secrets that were rotated out and sign nothing any more; returns how many. */
+/** Deletes rotated-out secrets that no longer sign; returns their number. */
 export async function forgetOldSecrets(db: Queryable): Promise<number> {
   return (await db.query(FORGET_OLD_SECRETS)).length;
 }

@@ -3,7 +3,7 @@ import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { lockSubscription } from './subscriptions.ts';
 
-/** A delivery as its owner may see it. */
+/** The owner's view of a delivery. */
 export interface DeliveryItem {
   id: string;
   eventId: string;
@@ -23,14 +23,14 @@ const INSERT_TEST_EVENT = sql(
 
 interface InsertedRow {
   status: DeliveryStatus;
-  attempt_count: number;
-  created_at: Date;
-  next_attempt_at: Date;
+  attemptCount: number;
+  createdAt: Date;
+  nextAttemptAt: Date;
 }
 
 /**
- * Inserts a test event and its delivery, due at once, paused or not. `makeBody` gives the final delivery body of an event id.
- * Null when the account has no such subscription.
+ * Inserts a test event and its delivery, due at once, even while the subscription is paused. `makeBody` returns the final delivery
+ * body of an event id. Null when the account has no such subscription.
  */
 export async function createTestEvent(
   tx: Tx,
@@ -59,9 +59,9 @@ export async function createTestEvent(
       eventId,
       eventType: type,
       status: row.status,
-      attempts: row.attempt_count,
-      createdAt: row.created_at,
-      nextAttemptAt: row.next_attempt_at,
+      attempts: row.attemptCount,
+      createdAt: row.createdAt,
+      nextAttemptAt: row.nextAttemptAt,
     },
   };
 }

@@ -3,11 +3,11 @@ import { PARTITIONED_TABLES, type PartitionedTable, partitionName } from '../db/
 import { type Queryable, sql } from '../db/tx.ts';
 
 /*
- * What is waiting and how it fares, for metrics: read whenever somebody scrapes, so each statement costs a few index probes however
- * much there is.
+ * Backlog and health figures for metrics. Each scrape reads them, so each statement costs a few index probes, regardless of the amount
+ * of data.
  */
 
-/** What is counted is counted this far. */
+/** The limit of each count. */
 const MAX_COUNTED = 100_000;
 
 const STAGE_BACKLOG = sql(
@@ -26,27 +26,27 @@ interface StageState {
   /** At most MAX_COUNTED. */
   waiting: number;
   parked: number;
-  /** Of the mark that was inserted first; null when none waits. Keys are given out in order of time. */
+  /** The key of the oldest mark; null without marks. Keys are assigned in time order. */
   oldestId: bigint | null;
-  /** The last key given out to any mark. */
+  /** The last key assigned to any mark. */
   newestId: bigint;
 }
 
-/** What waits for these stages. */
+/** The backlog of these stages. */
 export async function stageStates(db: Queryable, stages: readonly string[]): Promise<StageState[]> {
   const rows = await db.query<{
     stage: string;
     waiting: number;
     parked: number;
-    oldest_id: string | null;
-    newest_id: string;
+    oldestId: bigint | null;
+    newestId: bigint;
   }>(STAGE_BACKLOG, [stages]);
-  return rows.map(({ stage, waiting, parked, oldest_id, newest_id }) => ({
+  return rows.map(({ stage, waiting, parked, oldestId, newestId }) => ({
     stage,
     waiting,
     parked,
-    oldestId: oldest_id === null ? null : BigInt(oldest_id),
-    newestId: BigInt(newest_id),
+    oldestId,
+    newestId,
   }));
 }
 
@@ -56,7 +56,7 @@ const DUE_DELIVERIES = sql(
      SELECT FROM delivery WHERE status = 'pending' AND next_attempt_at <= clock_timestamp() LIMIT ${MAX_COUNTED}) counted`,
 );
 
-/** Deliveries whose attempt is due or under way, at most MAX_COUNTED. */
+/** Deliveries whose attempt is due or in flight, at most MAX_COUNTED. */
 export async function countDueDeliveries(db: Queryable): Promise<number> {
   const [row] = await db.query<{ due: number }>(DUE_DELIVERIES);
   return row?.due ?? 0;
@@ -72,20 +72,20 @@ export interface PollAge {
   venue: string;
   kind: string;
   failuresInARow: number;
-  /** Since a page was last stored; null when none ever was. */
+  /** Seconds since a page was last stored; null before the first. */
   sinceSuccessSeconds: number | null;
 }
 
-/** How the polls of these venues fare, by the database's clock. */
+/** The state of the polls of these venues, by the database clock. */
 export async function pollAges(db: Queryable, venues: readonly string[]): Promise<PollAge[]> {
-  const rows = await db.query<{ venue: string; kind: string; consecutive_failures: number; seconds: number | null }>(
+  const rows = await db.query<{ venue: string; kind: string; consecutiveFailures: number; seconds: number | null }>(
     POLL_AGES,
     [venues],
   );
-  return rows.map(({ venue, kind, consecutive_failures, seconds }) => ({
+  return rows.map(({ venue, kind, consecutiveFailures, seconds }) => ({
     venue,
     kind,
-    failuresInARow: consecutive_failures,
+    failuresInARow: consecutiveFailures,
     sinceSuccessSeconds: seconds,
   }));
 }
@@ -98,7 +98,7 @@ const WALLET_AGES = sql(
    GROUP BY d.venue`,
 );
 
-/** Seconds since the wallet that waits longest was looked at, by venue, of those that can be read. */
+/** Seconds since the last poll of the longest waiting wallet, by venue, for venues with readable wallets. */
 export async function walletAges(db: Queryable, venues: readonly string[]): Promise<Map<string, number>> {
   const rows = await db.query<{ venue: string; seconds: number | null }>(WALLET_AGES, [venues]);
   return new Map(rows.flatMap(({ venue, seconds }) => (seconds === null ? [] : [[venue, seconds] as const])));
@@ -112,11 +112,11 @@ const STORAGE = sql(
 
 interface StorageState {
   bytes: number;
-  /** Whether the partition of each table that covers the moment is there. */
+  /** Whether the partition of each table for the given moment exists. */
   isReady: Map<PartitionedTable, boolean>;
 }
 
-/** The size of the database, and whether what is written at a moment (epoch milliseconds) will find its partitions. */
+/** The size of the database, and whether writes of a moment (epoch milliseconds) will find their partitions. */
 export async function storageState(db: Queryable, atMs: number): Promise<StorageState> {
   const names = PARTITIONED_TABLES.map((table) => partitionName(table, atMs));
   const [row] = await db.query<{ bytes: number; found: string[] }>(STORAGE, [names]);

@@ -2,10 +2,10 @@ import { SHARDS, shardOf } from '../../domain/values/shard.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 
 /**
- * The stages that work through marks (DESIGN section 2). What `key` and `detail` mean:
+ * The stages that process marks, with the meaning of `key` and `detail`:
  * - `fold-candles`: token, minute (epoch seconds) that gained a trade
  * - `sample-snapshots`: token, minute (epoch seconds) in which its price changed
- * - `evaluate-alerts`: token, and what happened: see alert-evaluation.ts
+ * - `evaluate-alerts`: token, and a cause: see src/store/alerts/evaluation.ts
  */
 export const STAGES = ['fold-candles', 'sample-snapshots', 'evaluate-alerts'] as const;
 export type Stage = (typeof STAGES)[number];
@@ -17,12 +17,12 @@ export interface Mark {
 }
 
 interface MarkRow {
-  id: string;
-  key: string;
-  detail: string;
+  id: bigint;
+  key: bigint;
+  detail: bigint;
 }
 
-/** Advisory lock space of shards: the first of the two lock keys. The migration lock uses another. */
+/** The advisory lock space of shards, the first of the two lock keys. The boot lock uses another one. */
 const SHARD_LOCK_SPACE = 0x6f_64_64; // "odd"
 
 const INSERT_MARKS = sql(
@@ -31,7 +31,7 @@ const INSERT_MARKS = sql(
    SELECT $1, key % ${SHARDS}, key, detail FROM unnest($2::bigint[], $3::bigint[]) AS m (key, detail)`,
 );
 
-/** Inserts marks in the transaction that changed the state they speak of. */
+/** Inserts marks in the transaction that changes the marked state. */
 export async function insertMarks(
   tx: Queryable,
   stage: Stage,
@@ -41,15 +41,15 @@ export async function insertMarks(
   await tx.query(INSERT_MARKS, [stage, marks.map((mark) => mark.key), marks.map((mark) => mark.detail)]);
 }
 
-/** The shards, hence lanes, that a set of keys falls into. */
+/** The shards of a set of keys, from which the lanes follow. */
 export function shardsOf(keys: Iterable<bigint>): number[] {
   return [...new Set([...keys].map(shardOf))].sort((a, b) => a - b);
 }
 
 /**
- * Marks are looked for by their index alone: the statistics of a table that is filled and emptied all day say that a shard has a
- * mark or two, and a bitmap of those two would be of all that wait, and of all that were claimed since the last vacuum, at each
- * look. An index scan stops at its limit, and remembers in the index what it found dead.
+ * Restricts the transaction to index scans. The statistics of a table that is filled and emptied all day promise one or two marks per
+ * shard, so the planner would choose a bitmap scan, which reads all pending marks and all marks claimed since the last vacuum. An index
+ * scan stops at its limit and marks dead entries in the index.
  */
 const BY_INDEX = `set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`;
 
@@ -60,16 +60,16 @@ const LOCK_SHARDS = sql(
 );
 
 /**
- * Waits for the shards, one after another, and holds them until the transaction ends. The statement that reads facts must come
- * after the one that claims, which must come after this: under READ COMMITTED each statement sees what was committed when it
- * began. Whoever takes several takes them in the same order, so that no two wait for each other. What follows in the
- * transaction is planned without bitmap and sequential scans.
+ * Waits for the shards one after another and holds them until the transaction ends. The claiming statement must follow this one, and the
+ * statement that reads facts must follow the claim: under READ COMMITTED each statement sees the commits before its own start. All
+ * callers take several shards in the same order, so that they cannot deadlock. Later statements of the transaction are planned without
+ * bitmap and sequential scans.
  */
 export async function lockShards(tx: Tx, stage: Stage, shards: readonly number[]): Promise<void> {
   await tx.query(LOCK_SHARDS, [SHARD_LOCK_SPACE, stage, shards.toSorted((a, b) => a - b)]);
 }
 
-/** A look into the index for each shard: of one condition for all of them, every waiting mark would be sorted. */
+/** One index probe per shard: a single condition for all shards would sort every pending mark. */
 const claimStatement = (name: string, order: string) =>
   sql(
     name,
@@ -86,22 +86,22 @@ const CLAIM_THESE = sql(
 );
 
 export interface ClaimOptions {
-  /** Of all shards together, in equal parts. */
+  /** The maximum over all shards, in equal parts. */
   limit: number;
-  /** Newest first keeps the present fresh while a backlog is worked off. */
+  /** `newest` keeps current data fresh during a backlog. */
   order: 'oldest' | 'newest';
-  /** Only marks whose detail is below this: for marks that are not ripe yet. */
+  /** Claims only marks with a detail below this; later marks are not ripe yet. */
   detailBelow?: bigint;
 }
 
 const MAX_BIGINT = 9_223_372_036_854_775_807n;
 
-/** What one shard may have of a claim. */
+/** The part of the limit for one shard. */
 function partOf(limit: number, shards: readonly number[]): number {
   return Math.ceil(limit / shards.length);
 }
 
-/** Takes marks out of the table, inside the transaction that does their work. Order by id. */
+/** Deletes marks and returns them ordered by id, inside the transaction that does their work. */
 export async function claimMarks(
   tx: Tx,
   stage: Stage,
@@ -113,14 +113,14 @@ export async function claimMarks(
   return inOrder(await tx.query<MarkRow>(statement, [stage, shards, partOf(limit, shards), detailBelow]));
 }
 
-/** Whether one of the shards gave the whole of its part, and so may have more. */
+/** Whether one of the shards reached its part of the limit, so that it may have more marks. */
 export function isFullClaim(marks: readonly Mark[], shards: readonly number[], { limit }: ClaimOptions): boolean {
   const counts = new Map<number, number>();
   for (const { key } of marks) counts.set(shardOf(key), (counts.get(shardOf(key)) ?? 0) + 1);
   return Math.max(0, ...counts.values()) >= partOf(limit, shards);
 }
 
-/** Takes exactly these marks, as far as they are still there. */
+/** Claims exactly the given marks, as far as they still exist. */
 export async function claimTheseMarks(
   tx: Tx,
   stage: Stage,
@@ -131,7 +131,7 @@ export async function claimTheseMarks(
 }
 
 function inOrder(rows: MarkRow[]): Mark[] {
-  const marks = rows.map((row) => ({ id: BigInt(row.id), key: BigInt(row.key), detail: BigInt(row.detail) }));
+  const marks = rows.map((row) => ({ id: row.id, key: row.key, detail: row.detail }));
   return marks.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
@@ -143,7 +143,7 @@ const WAITING_SHARDS = sql(
 
 const LOOK_BY_INDEX = sql('look_by_index', `SELECT ${BY_INDEX}`);
 
-/** Shards of a stage that have ripe marks waiting. */
+/** Shards of a stage with ripe pending marks. */
 export async function waitingShards(
   db: Pick<Database, 'transaction'>,
   stage: Stage,
@@ -162,7 +162,7 @@ const PARK_MARKS = sql(
    SELECT $1, key % ${SHARDS}, key, detail, $4 FROM unnest($2::bigint[], $3::bigint[]) AS m (key, detail)`,
 );
 
-/** Puts claimed marks aside with the reason, where an operator sees them; the next start of the process tries them again. */
+/** Dead-letters claimed marks with the reason for operators; the next start of the process retries them. */
 export async function parkMarks(tx: Tx, stage: Stage, marks: readonly Mark[], error: string): Promise<void> {
   const keys = marks.map((mark) => mark.key);
   await tx.query(PARK_MARKS, [stage, keys, marks.map((mark) => mark.detail), error]);
@@ -174,7 +174,7 @@ const RELEASE_PARKED = sql(
    INSERT INTO mark (stage, shard, key, detail) SELECT $1, shard, key, detail FROM released RETURNING id`,
 );
 
-/** Gives parked marks of a stage another try; returns how many. */
+/** Releases the dead-lettered marks of a stage for another attempt; returns their number. */
 export async function releaseParkedMarks(db: Queryable, stage: Stage): Promise<number> {
   return (await db.query(RELEASE_PARKED, [stage])).length;
 }

@@ -12,19 +12,19 @@ import {
   type Stage,
 } from './marks.ts';
 
-/** What one stage does with claimed marks, inside the claiming transaction. What it returns is handed on after the commit. */
+/** The work of one stage on claimed marks, inside the claiming transaction. The caller gets the result after the commit. */
 export type StageWork<T> = (tx: Tx, marks: readonly Mark[]) => Promise<T>;
 
 interface DrainResult<T> {
-  /** Marks worked off. */
+  /** The number of processed marks. */
   claimed: number;
-  /** Whether more of them may wait: a shard gave as many as one claim takes of it. */
+  /** Whether more marks may be pending: a shard yielded as many as one claim takes of it. */
   isFull: boolean;
   parked: { marks: Mark[]; error: Error }[];
   results: T[];
 }
 
-/** Shards of a stage, and what to do with their marks. */
+/** Shards of a stage with the work on their marks. */
 interface Target<T> {
   db: Database;
   stage: Stage;
@@ -33,10 +33,10 @@ interface Target<T> {
 }
 
 /**
- * One claim of some shards: lock, claim, then read and write, in one transaction (DESIGN section 2). A batch that fails for
- * its content is split by key until the poison key stands alone, which is tried once more and then parked; everything else
- * goes through. Dying anywhere before the commit leaves every mark where it was.
- * @throws when the database is unavailable or the statement itself is broken: nothing is parked for that.
+ * One claim of some shards: lock, claim, then read and write, in one transaction. A batch that fails for its content is split by key down
+ * to the poison key, which gets a second attempt and is then dead-lettered; all other keys are processed. A crash before the commit
+ * leaves every mark pending.
+ * @throws when the database is unavailable or the statement itself is broken; nothing is dead-lettered then.
  */
 export async function workShards<T>(
   db: Database,
@@ -55,10 +55,10 @@ export async function workShards<T>(
   return { ...('failed' in attempt ? await splitAndWork(target, attempt.failed) : attempt), isFull };
 }
 
-/** What became of marks that were claimed. */
+/** The result of claimed marks. */
 type Worked<T> = Omit<DrainResult<T>, 'isFull'>;
 
-/** Works the claimed marks, or says which marks failed for their content. */
+/** Processes the claimed marks, or returns the marks that failed for their content. */
 async function claimAndWork<T>(
   { db, stage, shards, work }: Target<T>,
   claim: (tx: Tx) => Promise<Mark[]>,
@@ -114,8 +114,8 @@ function idsOf(marks: readonly Mark[]): bigint[] {
 }
 
 /**
- * Whether the content of the batch is to blame: Postgres refused it, or one of our own rules threw. A missing table, a lost
- * connection, a full disk or a lock time-out would hit every batch alike.
+ * Whether the content of the batch is the cause: Postgres refused it, or one of our own rules threw. A missing table, a lost connection,
+ * a full disk or a lock timeout would fail every batch alike.
  */
 function isPoison(error: unknown): boolean {
   if (isDatabaseUnavailable(error)) return false;

@@ -1,25 +1,25 @@
 import { scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** `started` without an end: the process died, or lost the database, inside the action. */
+/** `started` without an end means that the process died or lost the database during the action. */
 export type OpsActionStatus = 'started' | 'done' | 'refused' | 'failed';
 
-/** Who does what. */
+/** An action of an operator. */
 export interface OpsActionEntry {
-  /** Null: nobody was logged in, as with a wrong password. */
+  /** Null without a login, for example after a wrong password. */
   role: 'viewer' | 'operator' | null;
   sessionId: string | null;
   address: string;
   /** A dotted name, such as `key.revoke`. */
   action: string;
-  /** What it is done to. */
+  /** The object of the action. */
   target: string;
   status: OpsActionStatus;
   result: string;
   requestId: string;
 }
 
-/** An action as it is kept. */
+/** A stored action. */
 export interface OpsActionRow extends OpsActionEntry {
   pk: bigint;
   at: Date;
@@ -34,9 +34,9 @@ const INSERT = sql(
    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING pk`,
 );
 
-/** Writes an action down; in the action's own transaction where it has one. Returns its key. */
+/** Stores an action, in the transaction of the action where it has one. Returns its key. */
 export async function recordAction(db: Queryable, entry: OpsActionEntry, nowMs: number): Promise<bigint> {
-  const [row] = await db.query<{ pk: string }>(INSERT, [
+  const [row] = await db.query<{ pk: bigint }>(INSERT, [
     new Date(nowMs).toISOString(),
     entry.role,
     entry.sessionId,
@@ -47,12 +47,12 @@ export async function recordAction(db: Queryable, entry: OpsActionEntry, nowMs: 
     cut(entry.result, MAX_RESULT),
     entry.requestId,
   ]);
-  return BigInt(row?.pk ?? 0);
+  return row?.pk ?? 0n;
 }
 
 const FINISH = sql('finish_ops_action', 'UPDATE ops_action SET status = $2, result = $3 WHERE pk = $1');
 
-/** Says what an action came to that was written down as `started`. */
+/** Stores the result of an action that was stored as `started`. */
 export async function finishAction(db: Queryable, pk: bigint, status: OpsActionStatus, result: string): Promise<void> {
   await db.query(FINISH, [pk, status, cut(result, MAX_RESULT)]);
 }
@@ -64,19 +64,19 @@ const LIST = sql(
 );
 
 interface Row {
-  pk: string;
+  pk: bigint;
   at: Date;
   role: OpsActionEntry['role'];
-  session_id: string | null;
+  sessionId: string | null;
   address: string;
   action: string;
   target: string;
   status: OpsActionStatus;
   result: string;
-  request_id: string;
+  requestId: string;
 }
 
-/** Actions, the latest first; `next` is the key to go on behind when more follow. */
+/** Actions, latest first; `next` is the key after which the next page starts, absent on the last page. */
 export async function listActions(
   db: Queryable,
   limit: number,
@@ -84,31 +84,31 @@ export async function listActions(
 ): Promise<{ actions: OpsActionRow[]; next?: bigint }> {
   const rows = await db.query<Row>(LIST, [after ?? null, limit + 1]);
   const actions = rows.slice(0, limit).map((row) => ({
-    pk: BigInt(row.pk),
+    pk: row.pk,
     at: row.at,
     role: row.role,
-    sessionId: row.session_id,
+    sessionId: row.sessionId,
     address: row.address,
     action: row.action,
     target: row.target,
     status: row.status,
     result: row.result,
-    requestId: row.request_id,
+    requestId: row.requestId,
   }));
   const last = actions.at(-1);
   return rows.length > limit && last ? { actions, next: last.pk } : { actions };
 }
 
-/** Actions looked at in one statement. */
+/** Actions per statement. */
 const BATCH = 1_000;
-/** Keys grow with time: what is old comes first, and a page with anything young in it is the last. */
+/** Keys grow with time: old rows come first, and a page with a young row is the last one. */
 const PRUNE = sql(
   'prune_ops_actions',
   `WITH page AS MATERIALIZED (SELECT pk, at FROM ops_action ORDER BY pk LIMIT ${BATCH})
    DELETE FROM ops_action a USING page WHERE a.pk = page.pk AND page.at < $1 RETURNING 1`,
 );
 
-/** Deletes what was done before `beforeMs` (epoch milliseconds), oldest first; returns how many. */
+/** Deletes actions from before `beforeMs` (epoch milliseconds), oldest first; returns their number. */
 export async function pruneActions(db: Queryable, beforeMs: number, signal?: AbortSignal): Promise<number> {
   let pruned = 0;
   while (!signal?.aborted) {

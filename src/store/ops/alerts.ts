@@ -3,8 +3,8 @@ import { boundedPage, type LookedBack } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
 /*
- * What an operator looks for among the alerts of all accounts, along the index that narrows most; where a filter is left that
- * the index does not answer, a page looks at a bounded number of rows and says how far back it got.
+ * Searches the alerts of all accounts for operators, along the index of the most selective filter. When a filter remains that the index
+ * does not cover, a page reads a bounded number of rows and reports how far back it looked.
  *   id               the unique key
  *   token, market    alert_of_token (token_id, pk), once per outcome
  *   account          alert_of_account (account_id, pk)
@@ -12,11 +12,11 @@ import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
  *   else             the primary key
  */
 
-/** Rows one page looks at when a filter is left that the index does not answer. */
+/** Rows that one page reads when a filter remains that the index does not cover. */
 const MAX_LOOKED_AT = 10_000;
-/** Of each outcome: a market may have hundreds. */
+/** The same for each outcome, because a market may have hundreds. */
 const MAX_LOOKED_AT_EACH = 2_000;
-/** Outcomes of one market that are looked at. */
+/** The maximum number of outcomes of one market that a page reads. */
 const MAX_OUTCOMES = 500;
 
 export interface OpsAlertFilter {
@@ -25,7 +25,7 @@ export interface OpsAlertFilter {
   /** The name of an account, or its number. */
   account?: string;
   mint?: string;
-  /** The venue's own id of a market, of one of these venues. */
+  /** The venue's own id of a market of one of these venues. */
   market?: { venues: readonly string[]; marketId: string };
 }
 
@@ -47,43 +47,43 @@ export interface OpsAlert {
   triggeredPrice: string | null;
   eventId: string | null;
   price: string | null;
-  /** When the price was received. */
+  /** The time of receipt of the latest price. */
   pricedAt: Date | null;
-  /** The market whose outcome the token is. */
+  /** The market of the token. */
   market: { venue: string; marketId: string; title: string; label: string } | null;
-  /** Whether anything prices the token yet. */
+  /** Whether the token has a price, or a market lists it. */
   isTracked: boolean;
 }
 
 interface OpsAlertPage {
   /** Newest first. */
   alerts: OpsAlert[];
-  /** The key to go on behind, when more may follow. */
+  /** The key after which the next page starts, when more may follow. */
   next?: bigint;
-  /** Set when the page is short because it looked at enough rows: how far back those reach. */
+  /** Set when the page is short because it reached its row limit: the time of the oldest row it read. */
   lookedBackTo?: Date;
 }
 
 interface Row extends LookedBack {
-  pk: string | null;
+  pk: bigint | null;
   id: string;
-  account_id: string;
-  account_name: string;
+  accountId: bigint;
+  accountName: string;
   mint: string;
   symbol: string | null;
   condition: AlertCondition;
   target: string;
   currency: string;
   status: AlertStatus;
-  webhook_id: string | null;
-  created_at: Date;
-  triggered_at: Date | null;
-  triggered_price: string | null;
-  event_id: string | null;
+  webhookId: string | null;
+  createdAt: Date;
+  triggeredAt: Date | null;
+  triggeredPrice: string | null;
+  eventId: string | null;
   price: string | null;
-  priced_at: Date | null;
+  pricedAt: Date | null;
   venue: string | null;
-  venue_market_id: string | null;
+  venueMarketId: string | null;
   title: string | null;
   label: string | null;
 }
@@ -108,7 +108,7 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
   const bind = (value: unknown) => `$${values.push(value)}`;
   const behind = after === undefined ? '' : `AND a.pk < ${bind(after)}::bigint`;
   const named = account === undefined ? undefined : bind(account);
-  // A name may be the number of another account.
+  // An account's name may look like another account's number.
   const accounts = `(SELECT id FROM account WHERE name = ${named} UNION SELECT id FROM account WHERE id::text = ${named})`;
   const ofStatus = status === undefined ? [] : [`c.status = '${status}'`];
   const ofAccount = named === undefined ? [] : [`c.account_id IN ${accounts}`];
@@ -117,7 +117,7 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
     from: `alert a WHERE ${where} ${behind} ORDER BY ${order} DESC`,
     ...bounded(left, MAX_LOOKED_AT),
   });
-  /** Down the alerts of each key side by side: never more than a page from each. */
+  /** Walks the alerts of each key in parallel, at most one page per key. */
   const walkEach = (keys: string, column: 'token_id' | 'account_id', left: string[]) => {
     const bounds = bounded(left, MAX_LOOKED_AT_EACH);
     const from = `${keys} AS k (key) CROSS JOIN LATERAL (
@@ -126,7 +126,7 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
     return { from, ...bounds };
   };
   const chooseWalk = () => {
-    // `+ 0`: not along the primary key.
+    // `+ 0` keeps the planner off the primary key.
     if (id !== undefined) return walk(`a.id = ${bind(id)}`, [...ofStatus, ...ofAccount], 'a.pk + 0');
     if (mint !== undefined || market !== undefined) {
       const tokens: string[] = [];
@@ -159,33 +159,33 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
   return { text, values, maxLookedAt };
 }
 
-function toOpsAlert(row: Row, pk: string): OpsAlert {
-  const { venue, venue_market_id: marketId, title, label } = row;
+function toOpsAlert(row: Row, pk: bigint): OpsAlert {
+  const { venue, venueMarketId: marketId, title, label } = row;
   const isOutcome = venue !== null && marketId !== null && title !== null && label !== null;
   return {
-    pk: BigInt(pk),
+    pk,
     id: row.id,
-    accountId: BigInt(row.account_id),
-    accountName: row.account_name,
+    accountId: row.accountId,
+    accountName: row.accountName,
     mint: row.mint,
     symbol: row.symbol,
     condition: row.condition,
     target: row.target,
     currency: row.currency,
     status: row.status,
-    webhookId: row.webhook_id,
-    createdAt: row.created_at,
-    triggeredAt: row.triggered_at,
-    triggeredPrice: row.triggered_price,
-    eventId: row.event_id,
+    webhookId: row.webhookId,
+    createdAt: row.createdAt,
+    triggeredAt: row.triggeredAt,
+    triggeredPrice: row.triggeredPrice,
+    eventId: row.eventId,
     price: row.price,
-    pricedAt: row.priced_at,
+    pricedAt: row.pricedAt,
     market: isOutcome ? { venue, marketId, title, label } : null,
     isTracked: row.price !== null || isOutcome,
   };
 }
 
-/** A mark that no evaluation of its shard got through. */
+/** A dead-lettered mark: every evaluation of it failed. */
 export interface ParkedMark {
   id: bigint;
   stage: string;
@@ -194,7 +194,7 @@ export interface ParkedMark {
   detail: bigint;
   error: string;
   parkedAt: Date;
-  /** The token that the key names. */
+  /** The token of the key. */
   mint: string | null;
   market: { venue: string; marketId: string } | null;
 }
@@ -207,30 +207,29 @@ const PARKED_MARKS = sql(
    ORDER BY p.id DESC`,
 );
 
-/** Parked marks of every stage, newest first. */
+/** Dead-lettered marks of every stage, newest first. */
 export async function listParkedMarks(db: Queryable, limit: number): Promise<ParkedMark[]> {
   const rows = await db.query<{
-    id: string;
+    id: bigint;
     stage: string;
     shard: number;
-    key: string;
-    detail: string;
+    key: bigint;
+    detail: bigint;
     error: string;
-    parked_at: Date;
+    parkedAt: Date;
     mint: string | null;
     venue: string | null;
-    venue_market_id: string | null;
+    venueMarketId: string | null;
   }>(PARKED_MARKS, [limit]);
   return rows.map((row) => ({
-    id: BigInt(row.id),
+    id: row.id,
     stage: row.stage,
     shard: row.shard,
-    key: BigInt(row.key),
-    detail: BigInt(row.detail),
+    key: row.key,
+    detail: row.detail,
     error: row.error,
-    parkedAt: row.parked_at,
+    parkedAt: row.parkedAt,
     mint: row.mint,
-    market:
-      row.venue === null || row.venue_market_id === null ? null : { venue: row.venue, marketId: row.venue_market_id },
+    market: row.venue === null || row.venueMarketId === null ? null : { venue: row.venue, marketId: row.venueMarketId },
   }));
 }

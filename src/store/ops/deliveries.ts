@@ -11,8 +11,8 @@ import {
 import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
 
 /*
- * What an operator looks for among the deliveries of all accounts. Each page looks at a bounded number of rows, along the index
- * that narrows most; where a filter is left that no index answers, a page may be short and says how far back it looked.
+ * Searches the deliveries of all accounts for operators. Each page reads a bounded number of rows along the index of the most selective
+ * filter; when a filter remains that no index covers, a page may be short and reports how far back it looked.
  *   event            delivery (event_pk, subscription_pk), unique
  *   error code       delivery_errors (last_error, pk)
  *   failed/cancelled delivery_unsent (status, pk)
@@ -21,11 +21,11 @@ import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
  *   else             the primary key
  */
 
-/** Rows one page looks at when a filter is left that the index does not answer. */
+/** Rows that one page reads when a filter remains that the index does not cover. */
 const MAX_LOOKED_AT = 10_000;
-/** Of each subscription at least, when many are walked side by side. */
+/** The minimum per subscription when a page walks many of them. */
 const MIN_LOOKED_AT = 500;
-/** Subscriptions that one filter may mean. */
+/** The maximum number of subscriptions that one filter may match. */
 export const MAX_MATCHING_WEBHOOKS = 200;
 
 export interface OpsDeliveryFilter {
@@ -33,16 +33,16 @@ export interface OpsDeliveryFilter {
   eventType?: EventType;
   /** The name of an account, or its number. */
   account?: string;
-  /** The id of a subscription, or a part of its URL; what follows a `?` there is not searched. */
+  /** The id of a subscription, or a part of its URL; the search excludes the query string after `?`. */
   webhook?: string;
   /** The error of the latest attempt. */
   errorCode?: string;
   eventId?: string;
-  /** Made at or after this moment. */
+  /** Created at or after this moment. */
   since?: Date;
 }
 
-/** A delivery with whom it belongs to. */
+/** A delivery with its subscription and account. */
 export interface OpsDelivery extends Delivery {
   isTest: boolean;
   webhookId: string;
@@ -56,9 +56,9 @@ type OpsDeliveryPage =
       outcome: 'page';
       /** Newest first. */
       deliveries: OpsDelivery[];
-      /** The key to go on behind, when more may follow. */
+      /** The key after which the next page starts, when more may follow. */
       next?: bigint;
-      /** Set when the page is short because it looked at enough rows: how far back those reach. */
+      /** Set when the page is short because it reached its row limit: the time of the oldest row it read. */
       lookedBackTo?: Date;
     }
   | { outcome: 'too_many_webhooks' };
@@ -72,12 +72,12 @@ const MATCHING_WEBHOOKS = sqlPlannedPerCall(
 );
 
 interface Row extends Omit<DeliveryRow, 'pk'>, LookedBack {
-  pk: string | null;
-  is_test: boolean;
-  webhook_id: string;
+  pk: bigint | null;
+  isTest: boolean;
+  webhookId: string;
   url: string;
-  account_id: string;
-  account_name: string;
+  accountId: bigint;
+  accountName: string;
 }
 
 interface Search {
@@ -93,9 +93,9 @@ export async function listOpsDeliveries(
   limit: number,
   after: bigint | undefined,
 ): Promise<OpsDeliveryPage> {
-  let subscriptionPks: string[] | undefined;
+  let subscriptionPks: bigint[] | undefined;
   if (filter.webhook !== undefined || filter.account !== undefined) {
-    const found = await db.query<{ pk: string }>(MATCHING_WEBHOOKS, [filter.webhook ?? null, filter.account ?? null]);
+    const found = await db.query<{ pk: bigint }>(MATCHING_WEBHOOKS, [filter.webhook ?? null, filter.account ?? null]);
     if (found.length === 0) return { outcome: 'page', deliveries: [] };
     if (found.length > MAX_MATCHING_WEBHOOKS) return { outcome: 'too_many_webhooks' };
     subscriptionPks = found.map(({ pk }) => pk);
@@ -108,14 +108,14 @@ export async function listOpsDeliveries(
   return { outcome: 'page', deliveries: items, ...place };
 }
 
-/** Keys grow with the time of making, but for the length of a transaction, which never lasts an hour. */
+/** Key order and creation order differ at most by the length of a transaction, which never lasts an hour. */
 function isBefore(at: Date | undefined, since: Date | undefined): boolean {
   return at !== undefined && since !== undefined && at.getTime() < since.getTime() - 3_600_000;
 }
 
 function searchOf(
   filter: OpsDeliveryFilter,
-  subscriptionPks: readonly string[] | undefined,
+  subscriptionPks: readonly bigint[] | undefined,
   limit: number,
   after: bigint | undefined,
 ): Search {
@@ -128,11 +128,11 @@ function searchOf(
   const ofSubscriptions = subscriptions === undefined ? [] : [`c.subscription_pk = ANY (${subscriptions}::bigint[])`];
 
   let from: string;
-  /** Conditions that the walk did not settle. */
+  /** Conditions that the chosen index does not cover. */
   let left: string[] = [];
   let maxLookedAt = MAX_LOOKED_AT;
   if (eventId !== undefined) {
-    // `+ 0`: never along the primary key, here and below. What is looked for may be the oldest of all.
+    // `+ 0`, here and below, keeps the planner off the primary key, because the match may be the oldest row of all.
     from = `delivery d WHERE d.event_pk = (SELECT pk FROM event WHERE id = ${bind(eventId)}) ${behind} ORDER BY d.pk + 0 DESC`;
     left = [...ofStatus, ...ofSubscriptions];
     if (errorCode !== undefined) left.push(`c.last_error = ${bind(errorCode)}`);
@@ -173,14 +173,14 @@ function searchOf(
   return { text, values, maxLookedAt };
 }
 
-function toOpsDelivery(row: Row, pk: string): OpsDelivery {
+function toOpsDelivery(row: Row, pk: bigint): OpsDelivery {
   return {
     ...toDelivery({ ...row, pk }),
-    isTest: row.is_test,
-    webhookId: row.webhook_id,
+    isTest: row.isTest,
+    webhookId: row.webhookId,
     url: row.url,
-    accountId: BigInt(row.account_id),
-    accountName: row.account_name,
+    accountId: row.accountId,
+    accountName: row.accountName,
   };
 }
 
@@ -189,24 +189,24 @@ const DELIVERY_OWNER = sql(
   `SELECT w.account_id, w.id AS webhook_id FROM delivery d JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE d.id = $1`,
 );
 
-/** Whose a delivery is; null when there is none. Locks nothing. */
+/** The account and subscription of a delivery; null when it is unknown. Takes no lock. */
 export async function locateDelivery(
   db: Queryable,
   id: string,
 ): Promise<{ accountId: bigint; webhookId: string } | null> {
-  const [row] = await db.query<{ account_id: string; webhook_id: string }>(DELIVERY_OWNER, [id]);
-  return row ? { accountId: BigInt(row.account_id), webhookId: row.webhook_id } : null;
+  const [row] = await db.query<{ accountId: bigint; webhookId: string }>(DELIVERY_OWNER, [id]);
+  return row ? { accountId: row.accountId, webhookId: row.webhookId } : null;
 }
 
-/** One delivery with its log, its subscription, and what its event is about. */
+/** One delivery with its log, its subscription and the subject of its event. */
 export interface OpsDeliveryWithLog {
   delivery: DeliveryWithLog;
   subscription: OpsSubscription;
   isTest: boolean;
   eventCreatedAt: Date;
-  /** Of an event that an alert fired. */
+  /** The alert that fired the event, if any. */
   alertId: string | null;
-  /** An attempt is being made. */
+  /** An attempt is in flight. */
   isUnderWay: boolean;
 }
 
@@ -222,23 +222,23 @@ const LOCATE_DELIVERY = sql(
 /** A delivery of any account by its public id, or null. */
 export async function findOpsDelivery(db: Queryable, id: string): Promise<OpsDeliveryWithLog | null> {
   const [found] = await db.query<{
-    subscription_pk: string;
-    webhook_id: string;
-    is_test: boolean;
-    created_at: Date;
-    alert_id: string | null;
-    is_under_way: boolean;
+    subscriptionPk: bigint;
+    webhookId: string;
+    isTest: boolean;
+    createdAt: Date;
+    alertId: string | null;
+    isUnderWay: boolean;
   }>(LOCATE_DELIVERY, [id]);
   if (!found) return null;
-  const delivery = await findDeliveryWithLog(db, BigInt(found.subscription_pk), id);
-  const subscription = await findOpsSubscription(db, found.webhook_id);
+  const delivery = await findDeliveryWithLog(db, found.subscriptionPk, id);
+  const subscription = await findOpsSubscription(db, found.webhookId);
   if (!delivery || !subscription) return null;
   return {
     delivery,
     subscription,
-    isTest: found.is_test,
-    eventCreatedAt: found.created_at,
-    alertId: found.alert_id,
-    isUnderWay: found.is_under_way,
+    isTest: found.isTest,
+    eventCreatedAt: found.createdAt,
+    alertId: found.alertId,
+    isUnderWay: found.isUnderWay,
   };
 }

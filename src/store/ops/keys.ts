@@ -2,14 +2,14 @@ import { KEY_FIELDS, type ListedApiKey } from '../accounts/key-lists.ts';
 import type { AccountQuotas } from '../accounts/quotas.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A key with the account it leads to. */
+/** A key with its account. */
 export interface OpsKey extends ListedApiKey {
   accountId: bigint;
 }
 
-/** Where a list of keys goes on: behind this one. */
+/** The cursor of a list of keys: the next page starts after this key. */
 interface OpsKeyCursor {
-  /** Epoch microseconds, as Postgres keeps them. */
+  /** Epoch microseconds, the precision of Postgres. */
   createdMicros: string;
   id: string;
 }
@@ -30,7 +30,7 @@ export async function listOpsKeys(
   filter: { account?: string; isRevokedShown: boolean },
   page: { limit: number; after?: OpsKeyCursor },
 ): Promise<{ keys: OpsKey[]; next?: OpsKeyCursor }> {
-  const rows = await db.query<ListedApiKey & { accountId: string; createdMicros: string }>(LIST_KEYS, [
+  const rows = await db.query<ListedApiKey & { accountId: bigint; createdMicros: string }>(LIST_KEYS, [
     filter.account ?? null,
     filter.isRevokedShown,
     page.after?.createdMicros ?? null,
@@ -38,19 +38,19 @@ export async function listOpsKeys(
     page.limit + 1,
   ]);
   const shown = rows.slice(0, page.limit);
-  const keys = shown.map(({ createdMicros: _, accountId, ...key }) => ({ ...key, accountId: BigInt(accountId) }));
+  const keys = shown.map(({ createdMicros: _, accountId, ...key }) => ({ ...key, accountId }));
   const last = shown.at(-1);
   return rows.length > page.limit && last
     ? { keys, next: { createdMicros: last.createdMicros, id: last.id } }
     : { keys };
 }
 
-/** An account, what it has and what it may have. */
+/** An account with its counts and limits. */
 export interface OpsAccount extends AccountQuotas {
   id: bigint;
   name: string;
   createdAt: Date;
-  /** Neither revoked nor expired. */
+  /** Keys that are neither revoked nor expired. */
   liveKeys: number;
 }
 
@@ -63,18 +63,18 @@ const LIST_ACCOUNTS = sql(
 );
 
 interface AccountRow {
-  id: string;
+  id: bigint;
   name: string;
-  created_at: Date;
-  quota_webhooks: number | null;
-  quota_alerts: number | null;
-  quota_wallets: number | null;
-  rate_per_minute: number | null;
-  cold_reads_per_minute: number | null;
-  live_keys: number;
+  createdAt: Date;
+  quotaWebhooks: number | null;
+  quotaAlerts: number | null;
+  quotaWallets: number | null;
+  ratePerMinute: number | null;
+  coldReadsPerMinute: number | null;
+  liveKeys: number;
 }
 
-/** Accounts, oldest first; `next` is the id to go on behind when more follow. */
+/** Accounts, oldest first; `next` is the id after which the next page starts, absent on the last page. */
 export async function listOpsAccounts(
   db: Queryable,
   limit: number,
@@ -94,19 +94,19 @@ export async function findOpsAccount(db: Queryable, id: bigint): Promise<OpsAcco
 
 function toAccount(row: AccountRow): OpsAccount {
   return {
-    id: BigInt(row.id),
+    id: row.id,
     name: row.name,
-    createdAt: row.created_at,
-    liveKeys: row.live_keys,
-    webhooks: row.quota_webhooks,
-    alerts: row.quota_alerts,
-    wallets: row.quota_wallets,
-    ratePerMinute: row.rate_per_minute,
-    coldReadsPerMinute: row.cold_reads_per_minute,
+    createdAt: row.createdAt,
+    liveKeys: row.liveKeys,
+    webhooks: row.quotaWebhooks,
+    alerts: row.quotaAlerts,
+    wallets: row.quotaWallets,
+    ratePerMinute: row.ratePerMinute,
+    coldReadsPerMinute: row.coldReadsPerMinute,
   };
 }
 
-/** What is counted of one account is counted this far. */
+/** The limit of each count of one account. */
 export const MAX_COUNTED_OF_ACCOUNT = 100_000;
 
 const USAGE = sql(
@@ -120,7 +120,7 @@ const USAGE = sql(
         LIMIT ${MAX_COUNTED_OF_ACCOUNT}) v) AS wallets`,
 );
 
-/** What counts against the quotas of an account, each at most MAX_COUNTED_OF_ACCOUNT. */
+/** The objects of an account that count against its quotas, each up to MAX_COUNTED_OF_ACCOUNT. */
 export async function readAccountUsage(
   db: Queryable,
   accountId: bigint,

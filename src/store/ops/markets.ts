@@ -7,35 +7,35 @@ export interface OpsOutcome {
   tokenId: bigint;
   outcomeId: string;
   label: string;
-  /** What it pays per unit, once known. */
+  /** The payout per unit, once known. */
   payout: string | null;
   price: string | null;
   bid: string | null;
   ask: string | null;
-  /** The venue's time of the price, and when we received it. */
+  /** The venue's time of the price, and the time of receipt. */
   asOf: Date | null;
   receivedAt: Date | null;
-  /** Active alerts on it. */
+  /** Active alerts of the outcome. */
   activeAlerts: number;
 }
 
-/** What is known of a market beside its facts. */
+/** The stored state of a market beside its facts. */
 export interface OpsMarketState {
   outcomes: OpsOutcome[];
-  /** When a walk of the catalog last saw it. */
+  /** The last time a catalog walk listed it. */
   seenAt: Date | null;
-  /** Since when walks miss it. */
+  /** The start of the first sweep that did not list it. */
   missingSince: Date | null;
-  /** The venue neither lists it nor knows it by its id any more. */
+  /** The venue neither lists it nor answers a look-up by its id. */
   goneAt: Date | null;
   hasBook: boolean;
-  /** Superseded versions that are kept. */
+  /** The number of stored superseded versions. */
   versions: number;
-  /** The walk back through its older trades, once somebody asked. */
+  /** The walk back through its older trades, once requested. */
   history: TradeHistory | null;
 }
 
-/** Active alerts that are counted per outcome and condition. */
+/** The limit of the count of active alerts per outcome and condition. */
 export const MAX_COUNTED_ALERTS = 1_000;
 
 const COUNT_ALERTS = (condition: string) => `(SELECT count(*)::int FROM (SELECT FROM alert a
@@ -58,46 +58,46 @@ const STATE = sql(
 
 const HISTORY = sql('ops_market_history', `SELECT ${HISTORY_COLUMNS} FROM trade_history h WHERE h.market_id = $1`);
 
-/** The state of a market by its internal key; null when it is gone. */
+/** The state of a market by its internal key; null when it does not exist. */
 export async function readOpsMarket(db: Queryable, marketPk: bigint): Promise<OpsMarketState | null> {
   const [state] = await db.query<{
-    has_book: boolean;
-    gone_at: Date | null;
-    seen_at: Date | null;
-    missing_since: Date | null;
+    hasBook: boolean;
+    goneAt: Date | null;
+    seenAt: Date | null;
+    missingSince: Date | null;
     versions: number;
   }>(STATE, [marketPk]);
   if (!state) return null;
   const outcomes = await db.query<{
-    token_id: string;
+    tokenId: bigint;
     mint: string;
     label: string;
     payout: string | null;
     price: string | null;
     bid: string | null;
     ask: string | null;
-    as_of: Date | null;
-    received_at: Date | null;
-    active_alerts: number;
+    asOf: Date | null;
+    receivedAt: Date | null;
+    activeAlerts: number;
   }>(OUTCOMES, [marketPk]);
   const [history] = await db.query<HistoryRow>(HISTORY, [marketPk]);
   return {
     outcomes: outcomes.map((row) => ({
-      tokenId: BigInt(row.token_id),
+      tokenId: row.tokenId,
       outcomeId: row.mint,
       label: row.label,
       payout: row.payout,
       price: row.price,
       bid: row.bid,
       ask: row.ask,
-      asOf: row.as_of,
-      receivedAt: row.received_at,
-      activeAlerts: row.active_alerts,
+      asOf: row.asOf,
+      receivedAt: row.receivedAt,
+      activeAlerts: row.activeAlerts,
     })),
-    seenAt: state.seen_at,
-    missingSince: state.missing_since,
-    goneAt: state.gone_at,
-    hasBook: state.has_book,
+    seenAt: state.seenAt,
+    missingSince: state.missingSince,
+    goneAt: state.goneAt,
+    hasBook: state.hasBook,
     versions: state.versions,
     history: history ? toHistory(history) : null,
   };
@@ -115,10 +115,10 @@ const OBSERVATIONS = sql(
    WHERE token_id = $1 AND received_at > clock_timestamp() - interval '7 days' ORDER BY received_at DESC LIMIT $2`,
 );
 
-/** The latest prices that alerts were compared with, newest first; of the last seven days. */
+/** Observations of the last seven days, which alerts are evaluated against, newest first. */
 export async function readObservations(db: Queryable, tokenId: bigint, limit: number): Promise<StoredObservation[]> {
-  const rows = await db.query<{ received_at: Date; venue_at: Date; price: string }>(OBSERVATIONS, [tokenId, limit]);
-  return rows.map((row) => ({ receivedAt: row.received_at, venueAt: row.venue_at, price: row.price }));
+  const rows = await db.query<{ receivedAt: Date; venueAt: Date; price: string }>(OBSERVATIONS, [tokenId, limit]);
+  return rows.map((row) => ({ receivedAt: row.receivedAt, venueAt: row.venueAt, price: row.price }));
 }
 
 const LAST_CANDLES = sql(
@@ -127,14 +127,14 @@ const LAST_CANDLES = sql(
    WHERE token_id = $1 AND interval_seconds = $2 ORDER BY bucket DESC LIMIT $3`,
 );
 
-/** The last candles of an outcome that there are, however long ago, oldest first. */
+/** The last stored candles of an outcome, regardless of their age, oldest first. */
 export async function readLastCandles(
   db: Queryable,
   tokenId: bigint,
   intervalSeconds: number,
   limit: number,
 ): Promise<StoredCandle[]> {
-  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: string }>(LAST_CANDLES, [
+  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: bigint }>(LAST_CANDLES, [
     tokenId,
     intervalSeconds,
     limit,

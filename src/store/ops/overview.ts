@@ -3,15 +3,15 @@ import { stageStates } from '../marks/backlog.ts';
 import { STAGES } from '../marks/marks.ts';
 
 /*
- * What the overview of the operator pages shows: looked at every few seconds, so each statement costs some index probes, however
- * much there is. Throughput is what Postgres counts anyway of rows inserted into each table: nothing is counted twice.
+ * Queries of the operator overview. The page refreshes every few seconds, so each statement costs some index probes, regardless of the
+ * amount of data. Throughput comes from the row counters that Postgres keeps per table anyway.
  */
 
-/** What is counted is counted this far. */
+/** The limit of each count. */
 export const MAX_COUNTED_DUE = 10_000;
-/** Minutes that the overview shows. */
+/** Minutes on the overview. */
 export const THROUGHPUT_MINUTES = 60;
-/** Samples further apart say nothing of any one minute. */
+/** Samples further apart than this give no rate for single minutes. */
 const MAX_GAP_MINUTES = 3;
 
 const SAMPLE = sql(
@@ -36,7 +36,7 @@ const PRUNE = sql(
   `DELETE FROM ops_throughput WHERE minute < clock_timestamp() - interval '1 day'`,
 );
 
-/** Notes what was counted so far, once a minute, whichever process comes first. Returns whether this was it. */
+/** Samples the row counters once a minute, in the first process that asks. Returns whether this call did it. */
 export async function sampleThroughput(db: Queryable): Promise<boolean> {
   const isFirst = (await db.query(SAMPLE)).length > 0;
   if (isFirst) await db.query(PRUNE);
@@ -46,7 +46,7 @@ export async function sampleThroughput(db: Queryable): Promise<boolean> {
 const THROUGHPUT_KINDS = ['trades', 'priceChanges', 'events', 'attempts'] as const;
 export type ThroughputKind = (typeof THROUGHPUT_KINDS)[number];
 
-/** Rows per minute of each of the last 60 minutes, oldest first; null: not known. */
+/** Rows per minute of each of the last 60 minutes, oldest first; null when unknown. */
 export type Throughput = Readonly<Record<ThroughputKind, readonly (number | null)[]>>;
 
 const READ_SAMPLES = sql(
@@ -58,17 +58,17 @@ const READ_SAMPLES = sql(
 );
 
 interface SampleRow {
-  /** Whole minutes before this one. */
+  /** Complete minutes between the sample and now. */
   age: number;
   /** Epoch seconds. */
   at: number;
-  trades: string;
-  price_changes: string;
-  events: string;
-  attempts: string;
+  trades: bigint;
+  priceChanges: bigint;
+  events: bigint;
+  attempts: bigint;
 }
 
-/** The last hour by the minute, as rates between the samples: up to the latest sample. */
+/** The rates of the last hour by minute, from the differences between samples, up to the latest sample. */
 export async function readThroughput(db: Queryable): Promise<Throughput> {
   const rows = await db.query<SampleRow>(READ_SAMPLES);
   const throughput = Object.fromEntries(
@@ -80,9 +80,9 @@ export async function readThroughput(db: Queryable): Promise<Throughput> {
     const minutes = (row.at - before.at) / 60;
     for (const kind of THROUGHPUT_KINDS) {
       const gained = countOf(row, kind) - countOf(before, kind);
-      // The counts began anew, after a crash, or went down with a partition that was dropped.
+      // The counters were reset by a crash, or decreased with a dropped partition.
       if (gained < 0 || minutes <= 0) continue;
-      // A sample says what happened since the one before: the minutes between them share it.
+      // A difference spreads evenly over the minutes between its two samples.
       for (let age = row.age + 1; age <= before.age; age++) {
         if (age <= THROUGHPUT_MINUTES) throughput[kind][THROUGHPUT_MINUTES - age] = gained / minutes;
       }
@@ -92,19 +92,19 @@ export async function readThroughput(db: Queryable): Promise<Throughput> {
 }
 
 function countOf(row: SampleRow, kind: ThroughputKind): number {
-  return Number(row[kind === 'priceChanges' ? 'price_changes' : kind]);
+  return Number(row[kind]);
 }
 
 export interface StageBacklog {
   stage: string;
-  /** Up to MAX_COUNTED of backlog.ts. */
+  /** Counted up to MAX_COUNTED of backlog.ts. */
   waiting: number;
   parked: number;
-  /** How long the oldest mark has waited at least, milliseconds, to the minute; null when none waits. */
+  /** The minimum age of the oldest mark, milliseconds, to the minute; null without a mark. */
   oldestMs: number | null;
 }
 
-/** Keys are given out in the order of time: a mark is as old as the first sample whose last key is not below its own. */
+/** Keys are assigned in time order, so a mark is as old as the first sample whose last key is not below its own. */
 const MARK_SEEN = sql(
   'ops_marks_seen',
   `SELECT o.id, extract(epoch FROM clock_timestamp() - (
@@ -112,17 +112,17 @@ const MARK_SEEN = sql(
    FROM unnest($1::bigint[]) AS o (id)`,
 );
 
-/** What waits for each stage, and since when. */
+/** The backlog of each stage with its age. */
 export async function readStageBacklogs(db: Queryable): Promise<StageBacklog[]> {
   const states = await stageStates(db, STAGES);
   const ids = states.flatMap(({ oldestId }) => (oldestId === null ? [] : [oldestId]));
-  const seen = ids.length === 0 ? [] : await db.query<{ id: string; seconds: number | null }>(MARK_SEEN, [ids]);
+  const seen = ids.length === 0 ? [] : await db.query<{ id: bigint; seconds: number | null }>(MARK_SEEN, [ids]);
   const ageOf = new Map(seen.map(({ id, seconds }) => [id, (seconds ?? 0) * 1000]));
   return states.map(({ stage, waiting, parked, oldestId }) => ({
     stage,
     waiting,
     parked,
-    oldestMs: oldestId === null ? null : (ageOf.get(String(oldestId)) ?? 0),
+    oldestMs: oldestId === null ? null : (ageOf.get(oldestId) ?? 0),
   }));
 }
 
@@ -137,26 +137,26 @@ const DELIVERY_LOAD = sql(
 );
 
 export interface DeliveryLoad {
-  /** Attempts that are due or under way; MAX_COUNTED_DUE + 1 when there are more than are counted. */
+  /** Attempts that are due or in flight; MAX_COUNTED_DUE + 1 means more. */
   due: number;
-  /** Of these, those that a deliverer holds. */
+  /** The part of them that a deliverer holds. */
   inFlight: number;
-  /** How long the attempt that nobody holds and that waits longest has been due, milliseconds; null when none waits. */
+  /** How long the longest waiting unclaimed attempt has been due, milliseconds; null without one. */
   oldestOverdueMs: number | null;
 }
 
-/** What the deliverer has before it. */
+/** The load of the deliverer. */
 export async function readDeliveryLoad(db: Queryable): Promise<DeliveryLoad> {
-  const [row] = await db.query<{ due: number; in_flight: number; oldest_seconds: number | null }>(DELIVERY_LOAD);
-  const seconds = row?.oldest_seconds ?? null;
+  const [row] = await db.query<{ due: number; inFlight: number; oldestSeconds: number | null }>(DELIVERY_LOAD);
+  const seconds = row?.oldestSeconds ?? null;
   return {
     due: row?.due ?? 0,
-    inFlight: row?.in_flight ?? 0,
+    inFlight: row?.inFlight ?? 0,
     oldestOverdueMs: seconds === null ? null : seconds * 1000,
   };
 }
 
-/** Deliveries looked through for the reason of a failing endpoint. */
+/** The number of deliveries searched for the reason of a failing endpoint. */
 const LOOKED_THROUGH = 50;
 
 const FAILING = sql(
@@ -180,33 +180,33 @@ export interface FailingEndpoint {
   account: string;
   status: 'active' | 'paused';
   failingSince: Date;
-  /** Deliveries that used up their schedule since then. */
+  /** Deliveries that exhausted their schedule since then. */
   exhausted: number;
   lastError: string | null;
   lastStatusCode: number | null;
 }
 
-/** Endpoints without a success since their first failure, those that fail longest first. */
+/** Endpoints without a success since their first failure, longest failing first. */
 export async function listFailingEndpoints(db: Queryable, limit: number): Promise<FailingEndpoint[]> {
   const rows = await db.query<{
     id: string;
     url: string;
     status: FailingEndpoint['status'];
-    failing_since: Date;
-    exhausted_count: number;
+    failingSince: Date;
+    exhaustedCount: number;
     account: string;
-    last_error: string | null;
-    last_status_code: number | null;
+    lastError: string | null;
+    lastStatusCode: number | null;
   }>(FAILING, [limit]);
   return rows.map((row) => ({
     id: row.id,
     url: row.url,
     account: row.account,
     status: row.status,
-    failingSince: row.failing_since,
-    exhausted: row.exhausted_count,
-    lastError: row.last_error,
-    lastStatusCode: row.last_status_code,
+    failingSince: row.failingSince,
+    exhausted: row.exhaustedCount,
+    lastError: row.lastError,
+    lastStatusCode: row.lastStatusCode,
   }));
 }
 
@@ -216,7 +216,7 @@ const CONNECTED = sql(
    WHERE datname = current_database() AND application_name LIKE 'oddswire-%' GROUP BY 1`,
 );
 
-/** Database connections by kind of process, `api` and so on: whether any is there at all. */
+/** The number of database connections by process kind (`api` and so on), to show whether any exists. */
 export async function readConnections(db: Queryable): Promise<Map<string, number>> {
   const rows = await db.query<{ name: string; connections: number }>(CONNECTED);
   return new Map(rows.map(({ name, connections }) => [name.slice('oddswire-'.length), connections]));

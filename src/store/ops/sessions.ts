@@ -1,16 +1,16 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A session nobody uses for this long is over. */
+/** A session expires after this long without use. */
 export const SESSION_IDLE_MS = 30 * 60_000;
-/** However much it is used, a session is over after this long. */
+/** A session expires after this long in any case. */
 export const SESSION_MAX_MS = 12 * 3_600_000;
-/** A session's last use is written no oftener than this. */
+/** The minimum interval between two writes of the last use of a session. */
 const TOUCH_EVERY_MS = 60_000;
 
 interface NewOpsSession {
   tokenHash: Buffer;
   role: 'viewer' | 'operator';
-  /** Of the password it was begun with. */
+  /** The fingerprint of the password at the login. */
   passwordFingerprint: Buffer;
   address: string;
 }
@@ -19,7 +19,7 @@ interface OpsSession {
   role: 'viewer' | 'operator';
   passwordFingerprint: Buffer;
   lastSeenAt: Date;
-  /** What the last action came to, not shown yet. */
+  /** The result of the last action until a page has shown it. */
   flash: string | null;
 }
 
@@ -33,7 +33,7 @@ const DELETE_OVER = sql(
   'DELETE FROM ops_session WHERE expires_at <= $1 OR last_seen_at <= $2',
 );
 
-/** Begins a session, and removes those that are over. */
+/** Begins a session, and deletes expired ones. */
 export async function beginSession(db: Queryable, session: NewOpsSession, nowMs: number): Promise<void> {
   const { tokenHash, role, passwordFingerprint, address } = session;
   await db.query(DELETE_OVER, [iso(nowMs), iso(nowMs - SESSION_IDLE_MS)]);
@@ -48,16 +48,16 @@ const FIND = sql(
 
 interface Row {
   role: OpsSession['role'];
-  password_fingerprint: Buffer;
-  last_seen_at: Date;
+  passwordFingerprint: Buffer;
+  lastSeenAt: Date;
   flash: string | null;
 }
 
-/** The session of this token that is not over, or null. */
+/** The unexpired session of this token, or null. */
 export async function findSession(db: Queryable, tokenHash: Buffer, nowMs: number): Promise<OpsSession | null> {
   const [row] = await db.query<Row>(FIND, [tokenHash, iso(nowMs), iso(nowMs - SESSION_IDLE_MS)]);
   if (!row) return null;
-  const { role, password_fingerprint: passwordFingerprint, last_seen_at: lastSeenAt, flash } = row;
+  const { role, passwordFingerprint, lastSeenAt, flash } = row;
   return { role, passwordFingerprint, lastSeenAt, flash };
 }
 
@@ -66,7 +66,7 @@ const TOUCH = sql(
   'UPDATE ops_session SET last_seen_at = greatest(last_seen_at, $2) WHERE token_hash = $1',
 );
 
-/** Notes that a person used the session, at most once a minute. */
+/** Stores the last use of a session, at most once a minute. */
 export async function touchSession(
   db: Queryable,
   tokenHash: Buffer,
@@ -78,7 +78,7 @@ export async function touchSession(
 
 const SET_FLASH = sql('set_ops_flash', 'UPDATE ops_session SET flash = $2 WHERE token_hash = $1');
 
-/** What the session's next page shows once; null: nothing. */
+/** Sets the message that the session's next page shows once; null clears it. */
 export async function setFlash(db: Queryable, tokenHash: Buffer, flash: string | null): Promise<void> {
   await db.query(SET_FLASH, [tokenHash, flash]);
 }
@@ -89,7 +89,7 @@ const LIST = sql(
    WHERE expires_at > $1 AND last_seen_at > $2 ORDER BY last_seen_at DESC LIMIT $3`,
 );
 
-/** A session that is not over, as it is shown. */
+/** An unexpired session in the list of sessions. */
 export interface ListedSession {
   tokenHash: Buffer;
   role: OpsSession['role'];
@@ -98,33 +98,33 @@ export interface ListedSession {
   lastSeenAt: Date;
 }
 
-/** The sessions that are not over, last used first. One begun with a former password is among them, and lets nobody in. */
+/** Unexpired sessions, last used first. The list includes sessions with a former password, which no request accepts. */
 export async function listSessions(db: Queryable, limit: number, nowMs: number): Promise<ListedSession[]> {
   const rows = await db.query<{
-    token_hash: Buffer;
+    tokenHash: Buffer;
     role: OpsSession['role'];
     address: string;
-    created_at: Date;
-    last_seen_at: Date;
+    createdAt: Date;
+    lastSeenAt: Date;
   }>(LIST, [iso(nowMs), iso(nowMs - SESSION_IDLE_MS), limit]);
   return rows.map((row) => ({
-    tokenHash: row.token_hash,
+    tokenHash: row.tokenHash,
     role: row.role,
     address: row.address,
-    createdAt: row.created_at,
-    lastSeenAt: row.last_seen_at,
+    createdAt: row.createdAt,
+    lastSeenAt: row.lastSeenAt,
   }));
 }
 
 const END = sql('end_ops_session', 'DELETE FROM ops_session WHERE token_hash = $1');
 const END_ALL = sql('end_ops_sessions', 'DELETE FROM ops_session RETURNING role');
 
-/** Ends one session, in every process at once: each request looks it up. */
+/** Ends one session, in all processes at once, because each request looks it up. */
 export async function endSession(db: Queryable, tokenHash: Buffer): Promise<void> {
   await db.query(END, [tokenHash]);
 }
 
-/** Ends every session of every role; returns how many there were. */
+/** Ends every session of every role; returns their number. */
 export async function endAllSessions(db: Queryable): Promise<number> {
   return (await db.query(END_ALL)).length;
 }

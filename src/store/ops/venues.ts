@@ -10,15 +10,15 @@ const POLLS = sql(
 interface PollRow {
   venue: string;
   kind: string;
-  last_attempt_at: Date | null;
-  last_success_at: Date | null;
-  first_success_at: Date | null;
-  consecutive_failures: number;
-  last_error: string | null;
-  is_under_way: boolean | null;
+  lastAttemptAt: Date | null;
+  lastSuccessAt: Date | null;
+  firstSuccessAt: Date | null;
+  consecutiveFailures: number;
+  lastError: string | null;
+  isUnderWay: boolean | null;
 }
 
-/** What is kept of the polls of one kind of one venue. */
+/** The stored state of the polls of one kind of one venue. */
 export interface OpsPoll {
   venue: string;
   kind: string;
@@ -26,28 +26,28 @@ export interface OpsPoll {
   lastSuccessAt: Date | null;
   firstSuccessAt: Date | null;
   consecutiveFailures: number;
-  /** Why the latest poll failed; null when it did not. */
+  /** The error of the latest poll; null after a success. */
   lastError: string | null;
-  /** Whether a poller holds it at this moment. */
+  /** Whether a poller holds it now. */
   isUnderWay: boolean;
 }
 
-/** The polls of these venues, those on demand too, by venue and kind. */
+/** The polls of these venues, on-demand polls included, by venue and kind. */
 export async function readPolls(db: Queryable, venues: readonly string[]): Promise<OpsPoll[]> {
   const rows = await db.query<PollRow>(POLLS, [venues]);
   return rows.map((row) => ({
     venue: row.venue,
     kind: row.kind,
-    lastAttemptAt: row.last_attempt_at,
-    lastSuccessAt: row.last_success_at,
-    firstSuccessAt: row.first_success_at,
-    consecutiveFailures: row.consecutive_failures,
-    lastError: row.last_error,
-    isUnderWay: row.is_under_way ?? false,
+    lastAttemptAt: row.lastAttemptAt,
+    lastSuccessAt: row.lastSuccessAt,
+    firstSuccessAt: row.firstSuccessAt,
+    consecutiveFailures: row.consecutiveFailures,
+    lastError: row.lastError,
+    isUnderWay: row.isUnderWay ?? false,
   }));
 }
 
-/** An index-only scan of the whole catalog, some 10 ms for each 100,000 markets: ask once in a while. */
+/** An index-only scan of the whole catalog, some 10 ms per 100,000 markets: call it rarely. */
 const MARKET_COUNTS = sql(
   'ops_market_counts',
   `SELECT venue, status, count(*)::int AS markets FROM market WHERE venue = ANY ($1::text[]) GROUP BY venue, status`,
@@ -59,7 +59,7 @@ export interface MarketCount {
   markets: number;
 }
 
-/** How many markets of these venues are in each state. */
+/** The number of markets of these venues by status. */
 export async function countMarketsByStatus(db: Queryable, venues: readonly string[]): Promise<MarketCount[]> {
   return db.query<MarketCount>(MARKET_COUNTS, [venues]);
 }

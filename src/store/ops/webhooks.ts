@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A subscription of any account as an operator may see it: no secret. */
+/** The operator's view of a subscription of any account: no secret. */
 export interface OpsSubscription {
   pk: bigint;
   id: string;
@@ -10,27 +10,27 @@ export interface OpsSubscription {
   events: string[];
   status: 'active' | 'paused';
   pauseReason: string | null;
-  /** Since when no attempt succeeded; null when the latest one did. */
+  /** The first failure since the last success; null after a success. */
   failingSince: Date | null;
-  /** Deliveries that used up their schedule since then. */
+  /** Deliveries that exhausted their schedule since then. */
   exhaustedCount: number;
   createdAt: Date;
   deletedAt: Date | null;
 }
 
 interface SubscriptionRow {
-  pk: string;
+  pk: bigint;
   id: string;
-  account_id: string;
-  account_name: string;
+  accountId: bigint;
+  accountName: string;
   url: string;
   events: string[];
   status: 'active' | 'paused';
-  pause_reason: string | null;
-  failing_since: Date | null;
-  exhausted_count: number;
-  created_at: Date;
-  deleted_at: Date | null;
+  pauseReason: string | null;
+  failingSince: Date | null;
+  exhaustedCount: number;
+  createdAt: Date;
+  deletedAt: Date | null;
 }
 
 const FIND_SUBSCRIPTION = sql(
@@ -40,33 +40,33 @@ const FIND_SUBSCRIPTION = sql(
    FROM webhook_subscription w JOIN account a ON a.id = w.account_id WHERE w.id = $1`,
 );
 
-/** A subscription by its public id, deleted ones too; null when there never was one. */
+/** A subscription by its public id, deleted ones included; null when unknown. */
 export async function findOpsSubscription(db: Queryable, id: string): Promise<OpsSubscription | null> {
   const [row] = await db.query<SubscriptionRow>(FIND_SUBSCRIPTION, [id]);
   if (!row) return null;
   return {
-    pk: BigInt(row.pk),
+    pk: row.pk,
     id: row.id,
-    accountId: BigInt(row.account_id),
-    accountName: row.account_name,
+    accountId: row.accountId,
+    accountName: row.accountName,
     url: row.url,
     events: row.events,
     status: row.status,
-    pauseReason: row.pause_reason,
-    failingSince: row.failing_since,
-    exhaustedCount: row.exhausted_count,
-    createdAt: row.created_at,
-    deletedAt: row.deleted_at,
+    pauseReason: row.pauseReason,
+    failingSince: row.failingSince,
+    exhaustedCount: row.exhaustedCount,
+    createdAt: row.createdAt,
+    deletedAt: row.deletedAt,
   };
 }
 
-/** Deliveries that the figures of a subscription are made of, the newest: one endpoint may get a million a day. */
+/** The number of newest deliveries that the figures cover, because one endpoint may get a million a day. */
 export const MEASURED_DELIVERIES = 5_000;
-/** Pending deliveries that are counted; beyond, there are "more". */
+/** The limit of the count of pending deliveries; the page shows "more" beyond it. */
 export const MAX_COUNTED_PENDING = 10_000;
 const MAX_ERRORS_SHOWN = 20;
 
-/** Attempts within one stretch of time. Durations in milliseconds. */
+/** Attempts within one period. Durations in milliseconds. */
 interface AttemptFigures {
   attempts: number;
   delivered: number;
@@ -84,9 +84,9 @@ export interface FailedAttempt {
 }
 
 export interface WebhookActivity {
-  /** By the hour it began in, epoch seconds, oldest first; hours without an attempt are left out. The last 24 hours. */
+  /** By starting hour, epoch seconds, oldest first, of the last 24 hours; hours without an attempt are omitted. */
   hours: (AttemptFigures & { hour: number })[];
-  /** Of all of them; null when there was no attempt. */
+  /** The total of these hours; null without an attempt. */
   day: AttemptFigures | null;
   /** The last failed attempts, newest first. */
   errors: FailedAttempt[];
@@ -124,28 +124,28 @@ const COUNT_PENDING = sql(
      SELECT FROM delivery WHERE subscription_pk = $1 AND status = 'pending' LIMIT ${MAX_COUNTED_PENDING + 1}) p`,
 );
 
-/** How a subscription fared in the last 24 hours, from the attempts of its newest deliveries. */
+/** The attempts of the last 24 hours of a subscription, from its newest deliveries. */
 export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint): Promise<WebhookActivity> {
   const figures = await db.query<{
-    hour: string | null;
+    hour: bigint | null;
     attempts: number;
     delivered: number;
-    p50_ms: number;
-    p95_ms: number;
+    p50Ms: number;
+    p95Ms: number;
   }>(FIGURES, [subscriptionPk]);
   const errors = await db.query<{
-    delivery_id: string;
-    attempt_number: number;
-    started_at: Date;
-    duration_ms: number;
-    status_code: number | null;
-    error_code: string | null;
+    deliveryId: string;
+    attemptNumber: number;
+    startedAt: Date;
+    durationMs: number;
+    statusCode: number | null;
+    errorCode: string | null;
   }>(ERRORS, [subscriptionPk]);
   const [count] = await db.query<{ pending: number }>(COUNT_PENDING, [subscriptionPk]);
   const hours: WebhookActivity['hours'] = [];
   let day: AttemptFigures | null = null;
-  for (const { hour, attempts, delivered, p50_ms, p95_ms } of figures) {
-    const of: AttemptFigures = { attempts, delivered, p50Ms: p50_ms, p95Ms: p95_ms };
+  for (const { hour, attempts, delivered, p50Ms, p95Ms } of figures) {
+    const of: AttemptFigures = { attempts, delivered, p50Ms, p95Ms };
     if (hour === null) day = of;
     else hours.push({ ...of, hour: Number(hour) });
   }
@@ -153,12 +153,12 @@ export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint)
     hours,
     day,
     errors: errors.map((row) => ({
-      deliveryId: row.delivery_id,
-      attempt: row.attempt_number,
-      startedAt: row.started_at,
-      durationMs: row.duration_ms,
-      statusCode: row.status_code,
-      errorCode: row.error_code,
+      deliveryId: row.deliveryId,
+      attempt: row.attemptNumber,
+      startedAt: row.startedAt,
+      durationMs: row.durationMs,
+      statusCode: row.statusCode,
+      errorCode: row.errorCode,
     })),
     pending: count?.pending ?? 0,
   };

@@ -3,12 +3,12 @@ import { SHARDS } from '../../domain/values/shard.ts';
 import { sql, type Tx } from '../db/tx.ts';
 
 /**
- * Upserts latest prices guarded by the venue's time, so that a late poll never moves a price back. A changed quote leaves a
- * history row and a snapshot mark; a changed price also an observation and a mark for the alerts: all of what was written,
- * never of what was only meant to be. The clock is read once the rows are locked, so that history is in the order of writing.
+ * Upserts latest prices guarded by the venue's time, so that a late poll never replaces a newer price. A changed quote adds a history row
+ * and a snapshot mark; a changed price also adds an observation and a mark for the alerts. These rows derive from the rows that the
+ * upsert really wrote. The statement reads the clock after it has locked the rows, so history is in write order.
  *
- * A first price that another transaction inserted meanwhile is invisible to this statement, so nobody could say whether ours
- * changes it: it is locked, left alone and returned as not `written`, for a next statement that sees it.
+ * A first price that another transaction inserted concurrently is invisible to this statement, which therefore cannot compare it. The
+ * statement locks that row, leaves it unchanged and returns it as not `written`, for a next statement that sees it.
  */
 const UPSERT_PRICES = sql(
   'upsert_prices',
@@ -50,19 +50,19 @@ const UPSERT_PRICES = sql(
    SELECT token_id, newer.moved, upserted.token_id IS NOT NULL AS written FROM newer LEFT JOIN upserted USING (token_id)`,
 );
 
-/** A price whose outcome is already known by its token. */
+/** A price with the token of its outcome. */
 export type TokenPrice = Omit<PriceRecord, 'outcomeId'> & { tokenId: bigint };
 
 interface WrittenPrices {
-  /** Prices that were newer than what we had. */
+  /** Prices that were newer than the stored ones. */
   newer: number;
-  /** Tokens whose price moved, for the wake-ups. */
+  /** Tokens with a changed price, for the wake-ups. */
   movedTokenIds: bigint[];
 }
 
 /**
- * Writes prices; of two of one token the newer counts. With `observed: false` they do not fire alerts: the payouts of a
- * resolved market are no market price. The partitions around now must exist.
+ * Writes prices; of two prices of a token it uses the newer. With `observed: false` they fire no alerts, because the payouts of a resolved
+ * market are not market prices. The partitions around now must exist.
  */
 export async function writePrices(
   tx: Tx,
@@ -73,7 +73,7 @@ export async function writePrices(
   let newer = 0;
   let waiting = prices;
   while (waiting.length > 0) {
-    const rows = await tx.query<{ token_id: string; moved: boolean; written: boolean }>(UPSERT_PRICES, [
+    const rows = await tx.query<{ tokenId: bigint; moved: boolean; written: boolean }>(UPSERT_PRICES, [
       waiting.map((price) => price.tokenId),
       waiting.map((price) => new Date(price.asOfMs).toISOString()),
       waiting.map((price) => price.price),
@@ -84,9 +84,9 @@ export async function writePrices(
     for (const row of rows) {
       if (!row.written) continue;
       newer += 1;
-      if (row.moved) movedTokenIds.push(BigInt(row.token_id));
+      if (row.moved) movedTokenIds.push(row.tokenId);
     }
-    const raced = new Set(rows.filter((row) => !row.written).map((row) => BigInt(row.token_id)));
+    const raced = new Set(rows.filter((row) => !row.written).map((row) => row.tokenId));
     waiting = waiting.filter((price) => raced.has(price.tokenId));
   }
   return { newer, movedTokenIds };

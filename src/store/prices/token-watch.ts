@@ -1,24 +1,23 @@
 import type { AlertCondition } from '../../domain/alerts/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** A mint to price: the token that alerts name. */
+/** A mint to price: a token that alerts name. */
 export interface WatchedToken {
   tokenId: bigint;
   mint: string;
-  /** Its symbol is not known and was not asked for within the last day. */
+  /** Its symbol is unknown and was not requested within the last day. */
   needsSymbol: boolean;
 }
 
 /**
- * Has the form of a mint, as in the index `token_like_mint`: the ids of prediction-market outcomes, which most tokens
- * are, do not.
+ * Matches the form of a mint, as the index `token_like_mint` does. Ids of prediction-market outcomes, the majority of tokens, do not match.
  */
 const LIKE_MINT = `t.mint ~ '^[1-9A-HJ-NP-Za-km-z]{32,44}$'`;
 
-/** As one probe of an index per token: OFFSET keeps the planner from hashing the whole table each time. */
+/** One index probe per token: OFFSET keeps the planner from hashing the whole table each time. */
 const IS_OUTCOME = `EXISTS (SELECT FROM outcome o WHERE o.token_id = t.id OFFSET 0)`;
 const IS_PRICED = `EXISTS (SELECT FROM latest_price l WHERE l.token_id = t.id OFFSET 0)`;
-/** The conditions are literals: only then do the partial indexes of active alerts fit. */
+/** The conditions are literals, because the partial indexes of active alerts fit only then. */
 const IS_WATCHED = `(${hasAlert('above')} OR ${hasAlert('below')})`;
 
 function hasAlert(condition: AlertCondition): string {
@@ -37,19 +36,19 @@ const WATCHED_TOKENS = sql(
 );
 
 /**
- * Mints in this currency that active alerts name and no outcome is, those first that were asked for longest ago: a new
- * alert's mint comes first. `except` were asked for in this poll already.
+ * Mints in this currency that active alerts name and that are not outcomes, oldest request first, so the mint of a new alert leads.
+ * `except` lists mints that this poll already requested.
  */
 export async function watchedTokens(
   db: Queryable,
   options: { currency: string; limit: number; except: readonly bigint[] },
 ): Promise<WatchedToken[]> {
-  const rows = await db.query<{ id: string; mint: string; needs_symbol: boolean }>(WATCHED_TOKENS, [
+  const rows = await db.query<{ id: bigint; mint: string; needsSymbol: boolean }>(WATCHED_TOKENS, [
     options.currency,
     options.limit,
     options.except,
   ]);
-  return rows.map((row) => ({ tokenId: BigInt(row.id), mint: row.mint, needsSymbol: row.needs_symbol }));
+  return rows.map((row) => ({ tokenId: row.id, mint: row.mint, needsSymbol: row.needsSymbol }));
 }
 
 const NOTE_ASKED = sql(
@@ -58,7 +57,7 @@ const NOTE_ASKED = sql(
    FROM (SELECT id FROM token WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE) asked WHERE t.id = asked.id`,
 );
 
-/** Notes that these were asked for, priced or not: the others come first next time. */
+/** Records the request for these mints, with or without a price, so that the others come first next time. */
 export async function notePricesAsked(tx: Queryable, tokenIds: readonly bigint[]): Promise<void> {
   if (tokenIds.length > 0) await tx.query(NOTE_ASKED, [tokenIds]);
 }
@@ -70,7 +69,7 @@ const NOTE_SYMBOLS = sql(
    JOIN unnest($1::bigint[], $2::text[]) AS s (id, symbol) USING (id) WHERE t.id = asked.id`,
 );
 
-/** Stores the symbols that were found, and that the others were asked for; a symbol that is known stays. */
+/** Stores found symbols, and records the request for the others; a known symbol stays. */
 export async function noteSymbols(
   tx: Queryable,
   asked: readonly { tokenId: bigint; symbol: string | undefined }[],
@@ -91,8 +90,8 @@ const FORGET_UNWATCHED = sql(
 );
 
 /**
- * Forgets the prices of mints that no active alert names any more: nobody looks after them, and an alert that is made
- * days later must not fire by what the price was then. Returns how many.
+ * Deletes the prices of mints that no active alert names any more: polling has ended for them, and a later alert must not fire on such a
+ * stale price. Returns their number.
  */
 export async function forgetUnwatched(tx: Queryable, currency: string, limit: number): Promise<number> {
   return (await tx.query(FORGET_UNWATCHED, [currency, limit])).length;

@@ -6,23 +6,23 @@ export type StoredLevel = [price: string, size: string, count?: number];
 export interface StoredBook {
   /** The book's own time. */
   asOf: Date;
-  /** Falling. */
+  /** Descending by price. */
   bids: StoredLevel[];
-  /** Rising. */
+  /** Ascending by price. */
   asks: StoredLevel[];
 }
 
 interface BookRow {
-  as_of: Date;
+  asOf: Date;
   bids: StoredLevel[];
   asks: StoredLevel[];
 }
 
 function toBook(row: BookRow): StoredBook {
-  return { asOf: row.as_of, bids: row.bids, asks: row.asks };
+  return { asOf: row.asOf, bids: row.bids, asks: row.asks };
 }
 
-/** A latest book, and how long ago a poll last saw it, changed or not: milliseconds by the database's clock. */
+/** A latest book, and the time since a poll last saw it, changed or not: milliseconds by the database clock. */
 export interface LatestBook extends StoredBook {
   unseenMs: number;
 }
@@ -33,10 +33,10 @@ const BOOK = sql(
    FROM book_latest WHERE token_id = $1`,
 );
 
-/** The latest book of an outcome, or null when none was seen. */
+/** The latest book of an outcome; null before the first. */
 export async function readBook(db: Queryable, tokenId: bigint): Promise<LatestBook | null> {
-  const [row] = await db.query<BookRow & { unseen_ms: number }>(BOOK, [tokenId]);
-  return row ? { ...toBook(row), unseenMs: row.unseen_ms } : null;
+  const [row] = await db.query<BookRow & { unseenMs: number }>(BOOK, [tokenId]);
+  return row ? { ...toBook(row), unseenMs: row.unseenMs } : null;
 }
 
 const BOOK_AT = sql(
@@ -45,7 +45,7 @@ const BOOK_AT = sql(
    ORDER BY received_at DESC LIMIT 1`,
 );
 
-/** The book of an outcome as it was known at a moment, epoch seconds; null when none had been seen by then. */
+/** The book of an outcome as known at a moment, epoch seconds; null before the first. */
 export async function readBookAt(db: Queryable, tokenId: bigint, at: number): Promise<StoredBook | null> {
   const [row] = await db.query<BookRow>(BOOK_AT, [tokenId, at]);
   return row ? toBook(row) : null;

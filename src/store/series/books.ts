@@ -1,15 +1,15 @@
 import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 
-/** Levels kept per side: more than any `depth` a client may ask (DESIGN section 4). */
+/** Stored levels per side: more than any `depth` that a client may request. */
 export const MAX_STORED_LEVELS = 200;
 
 /**
- * Upserts latest books guarded by the venue's time. `received_at` moves with every sighting, and never back: a writer that
- * waited for another's row lock is stamped after it, so that history tells what was applied in the order it was applied.
- * A side that did not change is written back as it was, which costs Postgres no new copy of it.
- * A book leaves a history row when its content changed, and at its first sighting of each UTC day: partitions are dropped by
- * the day, and a book that lies still for longer than they are kept must not drop out of history with them.
+ * Upserts latest books guarded by the venue's time. `received_at` advances with every sighting and never decreases: a writer that waited
+ * for a row lock stamps after the other writer, so history has the order in which books were applied.
+ * An unchanged side is written back as it is, which costs Postgres no new copy.
+ * A book adds a history row when its content changed, and at its first sighting of each UTC day: partitions are dropped by day, and a
+ * book that stays unchanged beyond their retention must remain in history.
  */
 const UPSERT_BOOKS = sql(
   'upsert_books',
@@ -41,7 +41,7 @@ const UPSERT_BOOKS = sql(
 
 export type TokenBook = Omit<BookRecord, 'outcomeId'> & { tokenId: bigint };
 
-/** Levels as `[price, size]` text pairs, with the count of orders third where the venue gives one: exact digits, little space. */
+/** Levels as `[price, size]` text pairs, with the count of orders third where the venue sends one: exact digits in compact form. */
 function levels(side: readonly PriceLevel[]): string {
   return JSON.stringify(
     side
@@ -51,8 +51,8 @@ function levels(side: readonly PriceLevel[]): string {
 }
 
 /**
- * Writes books, guarded by the venue's time: an older one is not written, an equally old one is only seen again, and of two
- * of one token the newer counts. Returns how many were newer. The partitions of `book_history` around now must exist.
+ * Writes books, guarded by the venue's time: an older book is dropped, an equally old one updates only the time of its sighting, and the
+ * newer of two books of a token counts. Returns the number of newer books. The partitions of `book_history` around now must exist.
  */
 export async function writeBooks(tx: Tx, books: readonly TokenBook[]): Promise<number> {
   if (books.length === 0) return 0;

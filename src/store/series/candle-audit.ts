@@ -5,7 +5,7 @@ import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { lockShards } from '../marks/marks.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
-/** What a candle says, as `numeric` text. */
+/** The values of a candle, as `numeric` text. */
 export interface CandleValues {
   open: string;
   high: string;
@@ -16,7 +16,7 @@ export interface CandleValues {
   trades: number;
 }
 
-/** A bucket in which the stored candle is not the fold of the stored trades; a side that is null has no candle. */
+/** A bucket whose stored candle differs from the fold of the stored trades; null for a side without a candle. */
 export interface CandleDifference {
   tokenId: bigint;
   intervalSeconds: number;
@@ -41,28 +41,34 @@ const TOKENS = sql(
    ORDER BY o.token_id LIMIT $4`,
 );
 
-/** A page of a venue's outcomes by key, or of one market's. */
+/** A page of the outcomes of a venue, or of one of its markets, by key. */
 async function auditedOutcomes(
   db: Queryable,
   venue: string,
   options: { marketId?: string; afterTokenId: bigint; limit: number },
 ): Promise<AuditedOutcome[]> {
   const { marketId, afterTokenId, limit } = options;
-  const rows = await db.query<{ token_id: string; mint: string; venue_market_id: string }>(TOKENS, [
+  const rows = await db.query<{ tokenId: bigint; mint: string; venueMarketId: string }>(TOKENS, [
     venue,
     marketId ?? null,
     afterTokenId,
     limit,
   ]);
-  return rows.map((row) => ({ tokenId: BigInt(row.token_id), outcomeId: row.mint, marketId: row.venue_market_id }));
+  return rows.map((row) => ({ tokenId: row.tokenId, outcomeId: row.mint, marketId: row.venueMarketId }));
 }
 
 const VALUES = ['open', 'high', 'low', 'close', 'volume', 'notional', 'trades'] as const;
 const LONGEST_SECONDS = Math.max(...Object.values(INTERVAL_SECONDS));
 
+/** SQL of the `CandleValues` of a row, or NULL. */
+function candleOf(row: string): string {
+  const fields = VALUES.map((name) => `'${name}', ${row}.${name}${name === 'trades' ? '' : '::text'}`);
+  return `CASE WHEN ${row}.open IS NOT NULL THEN json_build_object(${fields.join(', ')}) END`;
+}
+
 /**
- * Every interval is folded straight from the trades, not from the interval below, so that the cascade is checked too. A bucket
- * with a mark still waiting is about to be folded: trades, marks and candles are read by one statement, hence in one state.
+ * Folds every interval directly from trades instead of the interval below, so that the audit also checks the cascade. A bucket with a
+ * pending mark will be folded soon and is skipped: one statement reads trades, marks and candles, hence in one snapshot.
  */
 const DIFFERENCES = sql(
   'audit_differences',
@@ -78,8 +84,7 @@ const DIFFERENCES = sql(
    stored AS MATERIALIZED (
      SELECT c.* FROM candle c JOIN token USING (token_id)
      WHERE c.interval_seconds = ANY ($4::int[]) AND c.bucket >= $2 AND c.bucket < $3)
-   SELECT token_id, interval_seconds, bucket,
-          ${VALUES.map((name) => `s.${name} AS stored_${name}, f.${name} AS folded_${name}`).join(', ')}
+   SELECT token_id, interval_seconds, bucket::float8 AS bucket, ${candleOf('s')} AS stored, ${candleOf('f')} AS folded
    FROM stored s FULL JOIN (SELECT * FROM folded WHERE bucket >= $2 AND bucket < $3) f
      USING (token_id, interval_seconds, bucket)
    WHERE (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
@@ -88,31 +93,6 @@ const DIFFERENCES = sql(
                        AND detail >= bucket AND detail < bucket + interval_seconds)
    ORDER BY token_id, interval_seconds, bucket`,
 );
-
-type DifferenceRow = { token_id: string; interval_seconds: number; bucket: string } & Record<string, string | null>;
-
-function toDifference(row: DifferenceRow): CandleDifference {
-  const side = (name: 'stored' | 'folded'): CandleValues | null => {
-    if (row[`${name}_open`] === null) return null;
-    const value = (field: string) => row[`${name}_${field}`] ?? '';
-    return {
-      open: value('open'),
-      high: value('high'),
-      low: value('low'),
-      close: value('close'),
-      volume: value('volume'),
-      notional: value('notional'),
-      trades: Number(value('trades')),
-    };
-  };
-  return {
-    tokenId: BigInt(row.token_id),
-    intervalSeconds: row.interval_seconds,
-    bucket: Number(row.bucket),
-    stored: side('stored'),
-    folded: side('folded'),
-  };
-}
 
 const DELETE_CANDLES = sql(
   'audit_delete_candles',
@@ -144,9 +124,9 @@ async function mend(tx: Tx, differences: readonly CandleDifference[]): Promise<v
 }
 
 /**
- * Compares the candles of outcomes of one shard, whose bucket starts in `range`, with a fold of their stored trades, under
- * the lock of their shard (DESIGN section 6); with `repair` it mends what differs in the same transaction. Buckets that wait
- * for their fold are left out. `range` must not reach below the oldest trade kept: what was dropped folds to nothing.
+ * Compares the candles of outcomes of one shard with a fold of their stored trades, for buckets that start in `range`, under the lock of
+ * the shard, so that no fold runs concurrently. With `repair` it corrects differences in the same transaction. It skips buckets with a
+ * pending mark. `range` must not reach below the oldest stored trade, because dropped trades fold to nothing.
  */
 function auditCandles(
   db: Database,
@@ -158,7 +138,7 @@ function auditCandles(
   return db.transaction(async (tx) => {
     await lockShards(tx, 'fold-candles', [shard]);
     const values = [tokenIds, range.start, range.end, Object.values(INTERVAL_SECONDS), shard];
-    const differences = (await tx.query<DifferenceRow>(DIFFERENCES, values)).map(toDifference);
+    const differences = await tx.query<CandleDifference>(DIFFERENCES, values);
     if (options.repair && differences.length > 0) await mend(tx, differences);
     return differences;
   });
@@ -169,10 +149,10 @@ interface AuditProgress {
   differences: CandleDifference[];
 }
 
-/** Outcomes per step: a shard's lock is held for some dozens of them at a time, so that folding goes on meanwhile. */
+/** Outcomes per step. Each step holds a shard's lock for some dozens of them, so that folding continues in between. */
 const OUTCOMES_PER_STEP = 500;
 
-/** Audits a venue, or one market of it, step by step; each step says which outcomes it covered and what differed. */
+/** Audits a venue, or one of its markets, step by step; each step reports its outcomes and differences. */
 export async function* auditVenue(
   db: Database,
   options: { venue: string; marketId?: string; range: TimeRange; repair: boolean },

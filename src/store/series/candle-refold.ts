@@ -3,13 +3,13 @@ import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
 /*
- * Migration 0008 changes the order of trades of one instant, so minutes that were folded before may have another open or close. Two
- * passes walk all stored trades by outcome and minute, and mark the minutes whose stored candle differs for `fold-candles`. The first
- * pass begins at once. The second begins a day after the migration: until then an aggregator of the version before may fold a minute
- * in the old order behind the first pass. A database that had no candles at the migration has no pass.
+ * Migration 0008 changes the order of trades with one timestamp, so minutes that were folded before may have another open or close. Two
+ * passes walk all stored trades by outcome and minute, and mark minutes with a different stored candle for `fold-candles`. The first
+ * pass begins at once. The second begins a day after the migration: until then an aggregator of the previous version may fold a minute
+ * in the old order behind the first pass. A database without candles at the migration has no pass.
  */
 
-/** Trades of one piece, which is one transaction. The piece ends with its last minute. */
+/** Trades per piece. A piece is one transaction and ends with its last minute. */
 const PIECE_TRADES = 20_000;
 
 const UNFINISHED = `pass = (SELECT min(pass) FROM candle_refold WHERE finished_at IS NULL)
@@ -17,7 +17,7 @@ const UNFINISHED = `pass = (SELECT min(pass) FROM candle_refold WHERE finished_a
 
 const IS_DUE = sql('is_refold_due', `SELECT EXISTS (SELECT FROM candle_refold WHERE ${UNFINISHED}) AS due`);
 
-/** Whether a pass has work now. */
+/** Whether a pass has pending work. */
 export async function isRefoldDue(db: Queryable): Promise<boolean> {
   const [row] = await db.query<{ due: boolean }>(IS_DUE);
   return row?.due ?? false;
@@ -35,8 +35,8 @@ const FIND_END = sqlPlannedPerCall(
      ORDER BY token_id, ts OFFSET $3 LIMIT 1) r`,
 );
 
-/** The end of the last piece, behind every trade. */
-const END = { token_id: '9223372036854775807', ts: 'infinity' };
+/** The position after the last piece, behind every trade. */
+const END = { tokenId: '9223372036854775807', ts: 'infinity' };
 
 const MARK_DIFFERENT = sqlPlannedPerCall(
   'mark_different_minutes',
@@ -64,9 +64,9 @@ const ADVANCE = sql(
 
 interface RefoldPiece {
   pass: number;
-  /** Trades that were read. */
+  /** The number of trades read. */
   trades: number;
-  /** Minutes that were marked. */
+  /** The number of marked minutes. */
   minutes: number;
   /** Shards of their marks, for the wake-ups. */
   shards: number[];
@@ -75,25 +75,25 @@ interface RefoldPiece {
 }
 
 /**
- * Marks the minutes of the next piece that differ, and moves the position of the pass, in one transaction. Null when no pass is due
- * or another process is at a piece.
+ * Marks the differing minutes of the next piece and advances the position of the pass, in one transaction. Null when no pass is due or
+ * another process is processing a piece.
  */
 export function refoldPiece(db: Database, pieceTrades: number = PIECE_TRADES): Promise<RefoldPiece | null> {
   return db.transaction(async (tx) => {
-    const [claimed] = await tx.query<{ pass: number; next_token: string; next_ts: string }>(CLAIM);
+    const [claimed] = await tx.query<{ pass: number; nextToken: bigint; nextTs: string }>(CLAIM);
     if (!claimed) return null;
-    const { pass, next_token, next_ts } = claimed;
-    const [found] = await tx.query<typeof END>(FIND_END, [next_token, next_ts, pieceTrades - 1]);
+    const { pass, nextToken, nextTs } = claimed;
+    const [found] = await tx.query<typeof END>(FIND_END, [nextToken, nextTs, pieceTrades - 1]);
     const end = found ?? END;
     const [marked] = await tx.query<Pick<RefoldPiece, 'trades' | 'minutes' | 'shards'>>(MARK_DIFFERENT, [
-      next_token,
-      next_ts,
-      end.token_id,
+      nextToken,
+      nextTs,
+      end.tokenId,
       end.ts,
     ]);
     const { trades = 0, minutes = 0, shards = [] } = marked ?? {};
     const isLast = found === undefined;
-    await tx.query(ADVANCE, [pass, end.token_id, end.ts, trades, minutes, isLast]);
+    await tx.query(ADVANCE, [pass, end.tokenId, end.ts, trades, minutes, isLast]);
     return { pass, trades, minutes, shards, isLast };
   });
 }
@@ -108,29 +108,29 @@ const PROGRESS = sql(
 export interface RefoldProgress {
   pass: number;
   isFinished: boolean;
-  /** Trades that were read, and minutes that were marked. */
+  /** The numbers of trades read and of marked minutes. */
   trades: number;
   minutes: number;
-  /** Outcomes by their running key: passed, and all. */
+  /** Outcomes by their running key: processed ones, and all. */
   outcomesDone: number;
   outcomes: number;
 }
 
-/** How far each pass is; none on a database that needs none. */
+/** The progress of each pass; empty on a database without a pass. */
 export async function refoldProgress(db: Queryable): Promise<RefoldProgress[]> {
-  type Row = { pass: number; finished: boolean } & Record<'trades' | 'minutes' | 'outcomes_done' | 'outcomes', string>;
+  type Row = { pass: number; finished: boolean } & Record<'trades' | 'minutes' | 'outcomesDone' | 'outcomes', string>;
   const rows = await db.query<Row>(PROGRESS);
   return rows.map((row) => ({
     pass: row.pass,
     isFinished: row.finished,
     trades: Number(row.trades),
     minutes: Number(row.minutes),
-    outcomesDone: row.finished ? Number(row.outcomes) : Math.max(0, Number(row.outcomes_done)),
+    outcomesDone: row.finished ? Number(row.outcomes) : Math.max(0, Number(row.outcomesDone)),
     outcomes: Number(row.outcomes),
   }));
 }
 
-/** The share of a pass that is done, 0 to 1. */
+/** The finished share of a pass, 0 to 1. */
 export function refoldShare({ isFinished, outcomesDone, outcomes }: RefoldProgress): number {
   if (isFinished) return 1;
   return outcomes === 0 ? 0 : outcomesDone / outcomes;
@@ -141,7 +141,7 @@ const WAITING = sql(
   `SELECT count(*)::int AS waiting FROM (SELECT FROM mark WHERE stage = 'fold-candles' LIMIT $1) m`,
 );
 
-/** Whether at least so many minutes wait for their fold. */
+/** Whether at least this many minutes have pending marks. */
 export async function isFoldBacklog(db: Queryable, least: number): Promise<boolean> {
   const [row] = await db.query<{ waiting: number }>(WAITING, [least]);
   return (row?.waiting ?? 0) >= least;

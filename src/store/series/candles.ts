@@ -5,7 +5,7 @@ import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
 const COLUMNS = 'token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades';
 
-/** An unchanged candle is not rewritten: a replay leaves no dead rows. */
+/** Skips unchanged candles, so that a replay leaves no dead rows. */
 const ON_CONFLICT = `ON CONFLICT (token_id, interval_seconds, bucket) DO UPDATE SET
   open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close,
   volume = excluded.volume, notional = excluded.notional, trades = excluded.trades
@@ -44,9 +44,9 @@ const FOLD_LEVEL = sql(
 );
 
 /**
- * Recomputes the minutes that gained trades from the stored trades, then every coarser bucket they lie in from the level
- * below (DESIGN section 6). The marks must have been claimed in an earlier statement of this transaction, under the lock
- * of their shard: that makes this the only writer of these outcomes. Returns the number of 1m buckets folded.
+ * Recomputes the minutes that gained trades from the stored trades, then every coarser bucket around them from the next finer interval.
+ * The caller must have claimed the marks in an earlier statement of this transaction, under the lock of their shard, which makes it the
+ * only writer of these outcomes. Returns the number of folded 1m buckets.
  */
 export async function foldCandles(tx: Tx, marks: readonly Mark[]): Promise<number> {
   let spans = joined(marks.map(({ key, detail }) => ({ token: key, start: detail, until: detail + 60n })));
@@ -62,19 +62,19 @@ export async function foldCandles(tx: Tx, marks: readonly Mark[]): Promise<numbe
   return minutes;
 }
 
-/** Times of one token, `[start, until)` epoch seconds. */
+/** A time span of one token, `[start, until)` epoch seconds. */
 interface Span {
   token: bigint;
   start: bigint;
   until: bigint;
 }
 
-/** As far as whole buckets of `seconds` reach. */
+/** The span widened to complete buckets of `seconds`. */
 function widened({ token, start, until }: Span, seconds: bigint): Span {
   return { token, start: start - (start % seconds), until: until + ((seconds - (until % seconds)) % seconds) };
 }
 
-/** In order, with those joined that touch: no bucket lies in two. */
+/** Sorted spans, with adjacent ones joined, so that no bucket is in two spans. */
 function joined(spans: readonly Span[]): Span[] {
   const result: Span[] = [];
   for (const span of spans.toSorted((a, b) => compare(a.token, b.token) || compare(a.start, b.start))) {

@@ -1,7 +1,7 @@
 import { ONE_MARKET } from '../catalog/market-reads.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** The price of one outcome; all fields but the id are null until one was seen. */
+/** The price of one outcome; all fields but the id are null before the first price. */
 interface OutcomePrice {
   outcomeId: string;
   price: string | null;
@@ -18,7 +18,7 @@ export interface MarketPrices {
   outcomes: OutcomePrice[];
 }
 
-/** $1 venues, $2 market ids. Two venues may use one id: the venue named first wins. */
+/** $1 venues, $2 market ids. When two venues use one id, the first listed venue wins. */
 const ASKED = `unnest($2::text[]) WITH ORDINALITY AS a (market_id, place)
    CROSS JOIN LATERAL (
      SELECT m.id, m.venue_market_id, m.updated_at FROM market m
@@ -30,13 +30,13 @@ const ITS_OUTCOMES = `LEFT JOIN outcome o ON o.market_id = m.id LEFT JOIN token 
    LEFT JOIN latest_price l ON l.token_id = o.token_id`;
 
 const PRICES = sql('market_prices', `SELECT ${LATEST} FROM ${ASKED} ${ITS_OUTCOMES} ORDER BY a.place, o.ordinal`);
-/** A list of one is planned anew each time, for how long lists are is not known beforehand: four times the cost of the read. */
+/** A separate statement for one market: a list of unknown length is planned at each call, which costs four times the read. */
 const PRICES_OF_ONE = sql(
   'one_market_prices',
   `SELECT ${LATEST} FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m ${ITS_OUTCOMES} ORDER BY o.ordinal`,
 );
 
-/** The outcomes of the market as it was known then; of each the newest record of its price that had come in. */
+/** The outcomes of the market as known at that moment, each with the newest price record received by then. */
 const PRICES_AT = sql(
   'market_prices_at',
   `SELECT m.id, m.venue_market_id, o.mint, h.price, h.bid, h.ask, h.as_of
@@ -60,18 +60,18 @@ const PRICES_AT = sql(
 );
 
 interface PriceRow {
-  id: string;
-  venue_market_id: string;
+  id: bigint;
+  venueMarketId: string;
   mint: string | null;
   price: string | null;
   bid: string | null;
   ask: string | null;
-  as_of: Date | null;
+  asOf: Date | null;
 }
 
 /**
- * The prices of these markets, in their order, each named once: the latest, or with `at` (epoch seconds) what was known of
- * them at that moment. Unknown markets are left out.
+ * The prices of these distinct markets, in their order: the latest ones, or with `at` (epoch seconds) those known at that moment. Omits
+ * unknown markets.
  */
 export async function readPrices(
   db: Queryable,
@@ -81,10 +81,10 @@ export async function readPrices(
 ): Promise<MarketPrices[]> {
   const rows = await queryPrices(db, venues, marketIds, at);
   const byMarket = new Map<string, MarketPrices>();
-  for (const { id, venue_market_id: marketId, mint, price, bid, ask, as_of } of rows) {
-    const market = byMarket.get(marketId) ?? { pk: BigInt(id), marketId, outcomes: [] };
+  for (const { id, venueMarketId: marketId, mint, price, bid, ask, asOf } of rows) {
+    const market = byMarket.get(marketId) ?? { pk: id, marketId, outcomes: [] };
     byMarket.set(marketId, market);
-    if (mint !== null) market.outcomes.push({ outcomeId: mint, price, bid, ask, asOf: as_of });
+    if (mint !== null) market.outcomes.push({ outcomeId: mint, price, bid, ask, asOf });
   }
   return [...byMarket.values()];
 }

@@ -21,14 +21,14 @@ const CANDLES = sql(
    WHERE token_id = $1 AND interval_seconds = $2 AND bucket >= $3 AND bucket < $4 ORDER BY bucket`,
 );
 
-/** Candles whose bucket starts in the range, oldest first; buckets without a trade have none. */
+/** Candles whose bucket starts in the range, oldest first. Buckets without a trade have no candle. */
 export async function readCandles(
   db: Queryable,
   tokenId: bigint,
   intervalSeconds: number,
   range: TimeRange,
 ): Promise<StoredCandle[]> {
-  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: string }>(CANDLES, [
+  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: bigint }>(CANDLES, [
     tokenId,
     intervalSeconds,
     range.start,
@@ -42,7 +42,7 @@ const CLOSE_BEFORE = sql(
   `SELECT close FROM candle WHERE token_id = $1 AND interval_seconds = $2 AND bucket < $3 ORDER BY bucket DESC LIMIT 1`,
 );
 
-/** The close of the last candle that starts before a moment, or null when nothing was traded before it. */
+/** The close of the last candle that starts before a moment; null without an earlier trade. */
 export async function readCloseBefore(
   db: Queryable,
   tokenId: bigint,
@@ -67,14 +67,14 @@ const VOLUME = sql(
    GROUP BY bucket ORDER BY bucket`,
 );
 
-/** Volume per window over these outcomes together, oldest first; windows without a trade are left out. */
+/** The total volume of these outcomes per window, oldest first; omits windows without a trade. */
 export async function readVolume(
   db: Queryable,
   tokenIds: readonly bigint[],
   windowSeconds: number,
   range: TimeRange,
 ): Promise<VolumeWindow[]> {
-  const rows = await db.query<Omit<VolumeWindow, 'bucket'> & { bucket: string }>(VOLUME, [
+  const rows = await db.query<Omit<VolumeWindow, 'bucket'> & { bucket: bigint }>(VOLUME, [
     tokenIds,
     windowSeconds,
     range.start,
@@ -90,7 +90,7 @@ interface StoredSnapshot {
   ask: string | null;
 }
 
-/** One index probe per boundary: the cost follows what is asked, not how much lies between. */
+/** One index probe per boundary, so the cost follows the number of boundaries, not the rows between them. */
 const SNAPSHOTS = sql(
   'read_snapshots',
   `SELECT b.ts, s.price, s.bid, s.ask
@@ -101,8 +101,8 @@ const SNAPSHOTS = sql(
 );
 
 /**
- * What an outcome was priced at each interval boundary of the range, carried forward over gaps; boundaries before the first
- * sample are left out. `range.start` must be a boundary.
+ * The price of an outcome at each interval boundary of the range, carried forward over gaps. Omits boundaries before the first sample.
+ * `range.start` must be a boundary.
  */
 export async function readSnapshots(
   db: Queryable,
@@ -110,7 +110,7 @@ export async function readSnapshots(
   intervalSeconds: number,
   range: TimeRange,
 ): Promise<StoredSnapshot[]> {
-  const rows = await db.query<Omit<StoredSnapshot, 'ts'> & { ts: string }>(SNAPSHOTS, [
+  const rows = await db.query<Omit<StoredSnapshot, 'ts'> & { ts: bigint }>(SNAPSHOTS, [
     tokenId,
     intervalSeconds,
     range.start,
@@ -123,25 +123,25 @@ export interface StoredTrade {
   tokenId: bigint;
   tradeId: string;
   at: Date;
-  /** The same moment in epoch microseconds: the sort key, exactly. */
+  /** The same moment in epoch microseconds: the exact sort key. */
   atMicros: string;
   price: string;
   size: string;
   side: 'buy' | 'sell' | undefined;
 }
 
-/** Where a trade stands in a market's tape; the texts are integers and a decimal. */
+/** The position of a trade in a market's tape; the texts are integers and a decimal. */
 export interface TradePlace {
   atMicros: string;
   ordinal: string;
   signedPrice: string;
   tradeId: string;
   tokenId: string;
-  /** The last trade that a walk by `(ts, trade_id)` gave out: the trades up to it, of this instant, are passed too. */
+  /** The last trade of a walk by `(ts, trade_id)`: the walk has also returned the trades of this instant up to it. */
   passed?: { tradeId: string; tokenId: string };
 }
 
-/** Where a walk by `(ts, trade_id)` goes on in the order of now: at its instant, behind the trades that it gave out. */
+/** The position at which a walk by `(ts, trade_id)` continues in the current order: at its instant, after the trades that it returned. */
 export function placeOfIdOrder(
   last: Pick<TradePlace, 'atMicros' | 'tradeId' | 'tokenId'>,
   direction: 'asc' | 'desc',
@@ -160,33 +160,33 @@ interface TradeQuery {
 }
 
 interface TradeRow {
-  token_id: string;
+  tokenId: bigint;
   ts: Date;
-  ts_us: string;
-  trade_id: string;
+  atMicros: string;
+  tradeId: string;
   price: string;
   size: string;
   side: number | null;
   ordinal: number;
-  signed_price: string;
+  signedPrice: string;
 }
 
 const MICROS = (parameter: string) => `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
-/** Per outcome a walk along its own index, then a merge of what they give: never more than a page from each. */
+/** Walks each outcome along its own index and merges the results: at most one page per outcome. */
 function tradeStatement(direction: 'asc' | 'desc', isContinued: boolean) {
   const [ahead, behind, order, way] =
     direction === 'asc' ? ['>=', '<=', TRADE_ORDER, 'ASC'] : ['<=', '>=', TRADE_ORDER_REVERSED, 'DESC'];
   const ts = MICROS('$5');
   const place = `(${ts}, $6::int, $7::numeric, $8::text COLLATE "C")`;
-  // The condition on `ts` alone is what the index and the choice of partitions go by.
+  // The condition on `ts` alone selects index range and partitions.
   const after = isContinued
     ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} $9::bigint)
          AND NOT coalesce(ts = ${ts} AND (trade_id, k.token_id) ${behind} ($10::text COLLATE "C", $11::bigint), false)`
     : '';
   return sql(
     `read_trades_${direction}${isContinued ? '_after' : ''}`,
-    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint AS ts_us, t.trade_id, t.price, t.size, t.side,
+    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint::text AS at_micros, t.trade_id, t.price, t.size, t.side,
        t.ordinal, ${SIGNED_PRICE_COLUMN}
      FROM unnest($1::bigint[]) AS k (token_id)
      CROSS JOIN LATERAL (
@@ -202,7 +202,7 @@ const TRADES = {
   desc: { first: tradeStatement('desc', false), after: tradeStatement('desc', true) },
 };
 
-/** A page of the tape of these outcomes in the order of trades, and the place of its last trade when more follow. */
+/** A page of the tape of these outcomes in the order of trades, with the position of its last trade when more follow. */
 export async function readTrades(
   db: Queryable,
   query: TradeQuery,
@@ -216,10 +216,10 @@ export async function readTrades(
   const rows = await db.query<TradeRow>(TRADES[direction][after ? 'after' : 'first'], values);
   const trades = rows.slice(0, limit).map(
     (row): StoredTrade => ({
-      tokenId: BigInt(row.token_id),
-      tradeId: row.trade_id,
+      tokenId: row.tokenId,
+      tradeId: row.tradeId,
       at: row.ts,
-      atMicros: row.ts_us,
+      atMicros: row.atMicros,
       price: row.price,
       size: row.size,
       side: row.side === null ? undefined : row.side > 0 ? 'buy' : 'sell',
@@ -228,12 +228,12 @@ export async function readTrades(
   const last = rows[limit - 1];
   if (rows.length <= limit || !last) return { trades };
   const next = {
-    atMicros: last.ts_us,
+    atMicros: last.atMicros,
     ordinal: String(last.ordinal),
-    signedPrice: last.signed_price,
-    tradeId: last.trade_id,
-    tokenId: last.token_id,
-    ...(after?.passed && after.atMicros === last.ts_us && { passed: after.passed }),
+    signedPrice: last.signedPrice,
+    tradeId: last.tradeId,
+    tokenId: String(last.tokenId),
+    ...(after?.passed && after.atMicros === last.atMicros && { passed: after.passed }),
   };
   return { trades, next };
 }

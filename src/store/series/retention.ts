@@ -8,22 +8,20 @@ import {
 } from '../db/partitions.ts';
 import { type Database, sql, sqlState, type Tx } from '../db/tx.ts';
 
-/**
- * Point-in-time reads need the last row before their moment, however old: these columns of it live on when the partition goes.
- */
+/** Point-in-time reads need the last row before their moment, of any age: these columns of it outlive a dropped partition. */
 const CARRIED: Readonly<Partial<Record<PartitionedTable, string>>> = {
   price_history: 'as_of, price, bid, ask',
   book_history: 'as_of, bids, asks',
 };
 
-/** One process at a time retires partitions ("reti" in ASCII). */
+/** Lets one process at a time retire partitions ("reti" in ASCII). */
 const RETIRE_LOCK = 0x72_65_74_69;
 const TRY_LOCK = sql('try_lock_retirement', `SELECT pg_try_advisory_xact_lock(${RETIRE_LOCK}) AS is_ours`);
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Dropping a partition locks its table against everybody. Whoever waits for that lock makes all others wait behind it, so we
- * wait for a moment only, step back, and try again later.
+ * Dropping a partition takes an exclusive lock on its table, and a pending request for that lock blocks all later ones. So the request
+ * waits only this long, gives up, and a later attempt follows.
  */
 const LOCK_TIMEOUT_MS = 200;
 const PAUSE_MS = 500;
@@ -33,9 +31,9 @@ export interface RetireOptions {
   db: Database;
   partitions: Partitions;
   table: PartitionedTable;
-  /** Partitions that ended by then are dropped, epoch milliseconds. */
+  /** Drops partitions that ended by then, epoch milliseconds. */
   beforeMs: number;
-  /** Take no more partitions once it fires. */
+  /** Drops no further partition after its abort. */
   signal?: AbortSignal;
   lockTimeoutMs?: number;
   pauseMs?: number;
@@ -44,17 +42,16 @@ export interface RetireOptions {
 
 interface Retired {
   dropped: string[];
-  /** Last rows that were carried into a younger partition. */
+  /** The number of last rows that were carried into a younger partition. */
   carried: number;
-  /** Old partitions that are still there: somebody was reading for too long, or another process is at it. */
+  /** Old partitions that still exist, because a read lasted too long or another process is retiring partitions. */
   postponed: string[];
 }
 
 /**
- * Drops the partitions that ended before `beforeMs`, oldest first, each in a transaction of its own. Of a history's partition
- * the last row of each token is first carried to the beginning of the next one, so that an `as_of` read at any later moment
- * still finds it; not of tokens whose market was known to be over by then. Dying anywhere repeats nothing but the carrying,
- * which writes each row once.
+ * Drops the partitions that ended before `beforeMs`, oldest first, each in its own transaction. For a history table it first carries the
+ * last row of each token to the start of the next partition, so that an `as_of` read at any later moment still finds it; it skips tokens
+ * whose market was known to be over by then. A crash repeats at most the carrying, which writes each row once.
  */
 export async function retirePartitions(options: RetireOptions): Promise<Retired> {
   const { db, partitions, table, beforeMs, signal } = options;
@@ -87,12 +84,12 @@ const BUSY: Retirement = { outcome: 'busy', carried: 0 };
 function retire({ name }: Partition, carryToMs: number, options: RetireOptions): Promise<Retirement> {
   const { db, table, beforeMs } = options;
   return db.transaction(async (tx) => {
-    const [lock] = await tx.query<{ is_ours: boolean }>(TRY_LOCK);
-    if (!lock?.is_ours) return BUSY;
-    // Between the listing and the lock another process may have been here.
+    const [lock] = await tx.query<{ isOurs: boolean }>(TRY_LOCK);
+    if (!lock?.isOurs) return BUSY;
+    // Between the listing and the lock another process may have dropped it.
     const isThere = (await listPartitions(tx, table)).some((partition) => partition.name === name);
     if (!isThere) return { outcome: 'gone', carried: 0 };
-    // Carried before the table is locked: it may take seconds. Nobody writes into the past, so nothing is missed in between.
+    // Rows are carried before the table lock, because it may take seconds. No process writes into the past, so no row is missed.
     const carried = await carry(tx, table, name, carryToMs, beforeMs);
     return { outcome: (await drop(tx, name, options)) ? 'dropped' : 'busy', carried };
   });
@@ -123,7 +120,7 @@ async function carry(
   return result?.rows ?? 0;
 }
 
-/** False when others held the table for all our tries. */
+/** False when other sessions held the table during all attempts. */
 async function drop(tx: Tx, partition: string, options: RetireOptions): Promise<boolean> {
   const { lockTimeoutMs = LOCK_TIMEOUT_MS, pauseMs = PAUSE_MS, tries = TRIES, signal } = options;
   for (let attempt = 1; ; attempt++) {

@@ -17,8 +17,8 @@ const SAMPLE = sql(
 );
 
 /**
- * Samples price history at the end of each marked minute (spec section 2.5): one row per outcome that changed in it.
- * A pure function of history, so running it twice changes nothing. Returns the rows written.
+ * Samples price history at the end of each marked minute (specification section 2.5): one row per outcome with a change in it.
+ * A pure function of history, so a second run changes nothing. Returns the number of written rows.
  */
 export async function sampleSnapshots(tx: Tx, marks: readonly Mark[]): Promise<number> {
   const rows = await tx.query(SAMPLE, [marks.map((mark) => mark.key), marks.map((mark) => mark.detail)]);
@@ -30,8 +30,8 @@ const CURRENT_MINUTE = sql(
   `SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::bigint * 60 AS minute`,
 );
 
-/** The minute that is not over yet, by the database's clock: marks below it are ripe. Epoch seconds. */
+/** The current minute by the database clock, epoch seconds: marks below it are ripe. */
 export async function currentMinute(db: Queryable): Promise<bigint> {
-  const [row] = await db.query<{ minute: string }>(CURRENT_MINUTE);
-  return BigInt(row?.minute ?? 0);
+  const [row] = await db.query<{ minute: bigint }>(CURRENT_MINUTE);
+  return row?.minute ?? 0n;
 }

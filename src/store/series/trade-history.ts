@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** `queued` and `walking` are open: work is left. `failed` gave up, with its reason. */
+/** `queued` and `walking` walks have pending work. `failed` walks gave up with their reason. */
 const HISTORY_STATUSES = ['queued', 'walking', 'done', 'failed'] as const;
 export type HistoryStatus = (typeof HISTORY_STATUSES)[number];
 
@@ -9,71 +9,71 @@ export interface TradeHistory {
   status: HistoryStatus;
   fromMs: number;
   toMs: number;
-  /** Everything from here on is stored; null before the first page. */
+  /** All trades from this time on are stored; null before the first page. */
   reachedMs: number | null;
   pages: number;
-  /** Trades that it stored: those not stored before. */
+  /** The number of trades that the walk added. */
   trades: number;
   failures: number;
-  /** Why the latest try failed, or what the venue would not give. */
+  /** The error of the latest attempt, or the limit of the venue that cut the walk short. */
   lastError: string | null;
   requestedMs: number;
   finishedMs: number | null;
-  /** When this was read, by the database's clock, as all times here. */
+  /** The time of this read by the database clock, which stamps all times here. */
   asOfMs: number;
-  /** A page came in, or a try failed, since it was asked for. */
+  /** A page arrived, or an attempt failed, since the request. */
   isTouched: boolean;
 }
 
-/** A read asks again for what failed this long ago. */
+/** A read requests a failed walk again after this time. */
 const ASK_AGAIN_SECONDS = 3_600;
 
-/** The columns of a `HistoryRow`, of `trade_history AS h`. */
+/** The columns of a `HistoryRow`, from `trade_history AS h`. */
 export const HISTORY_COLUMNS = `h.status, h.from_at, h.to_at, h.reached_at, h.pages, h.trades, h.failures, h.last_error, h.requested_at,
   h.finished_at, clock_timestamp() AS as_of, h.touched_at IS NOT NULL AS is_touched`;
 
 export interface HistoryRow {
   status: HistoryStatus;
-  from_at: Date;
-  to_at: Date;
-  reached_at: Date | null;
+  fromAt: Date;
+  toAt: Date;
+  reachedAt: Date | null;
   pages: number;
-  trades: string;
+  trades: bigint;
   failures: number;
-  last_error: string | null;
-  requested_at: Date;
-  finished_at: Date | null;
-  as_of: Date;
-  is_touched: boolean;
+  lastError: string | null;
+  requestedAt: Date;
+  finishedAt: Date | null;
+  asOf: Date;
+  isTouched: boolean;
 }
 
 export function toHistory(row: HistoryRow): TradeHistory {
   return {
     status: row.status,
-    fromMs: row.from_at.getTime(),
-    toMs: row.to_at.getTime(),
-    reachedMs: row.reached_at?.getTime() ?? null,
+    fromMs: row.fromAt.getTime(),
+    toMs: row.toAt.getTime(),
+    reachedMs: row.reachedAt?.getTime() ?? null,
     pages: row.pages,
     trades: Number(row.trades),
     failures: row.failures,
-    lastError: row.last_error,
-    requestedMs: row.requested_at.getTime(),
-    finishedMs: row.finished_at?.getTime() ?? null,
-    asOfMs: row.as_of.getTime(),
-    isTouched: row.is_touched,
+    lastError: row.lastError,
+    requestedMs: row.requestedAt.getTime(),
+    finishedMs: row.finishedAt?.getTime() ?? null,
+    asOfMs: row.asOf.getTime(),
+    isTouched: row.isTouched,
   };
 }
 
-/** What is known of how far back a market's trades are stored. Epoch milliseconds. */
+/** How far back a market's trades are stored. Epoch milliseconds. */
 export interface TradeFacts {
-  /** From then on the venue's tape is followed; null while it never was polled. */
+  /** The start of polling of the venue's tape; null before the first poll. */
   liveMs: number | null;
-  /** No trade is older than this; null when the venue does not say. */
+  /** No trade is older than this; null when the venue does not report it. */
   beganMs: number | null;
   history: TradeHistory | null;
 }
 
-/** A market may trade before the moment its venue calls its opening, but not before both moments that are known of it. */
+/** A market may trade before its official opening, but not before both of these times. */
 const BEGAN_AT = 'least(m.created_at, m.open_at)';
 
 const READ_FACTS = sql(
@@ -83,20 +83,20 @@ const READ_FACTS = sql(
    LEFT JOIN trade_history h ON h.market_id = m.id WHERE m.id = $1`,
 );
 
-/** Reads, and only reads, what is known of a market's trades. */
+/** Reads the stored trade history of a market. */
 export async function readTradeFacts(db: Queryable, marketPk: bigint): Promise<TradeFacts> {
-  type Row = { first_success_at: Date | null; began_at: Date | null } & (HistoryRow | { status: null });
+  type Row = { firstSuccessAt: Date | null; beganAt: Date | null } & (HistoryRow | { status: null });
   const [row] = await db.query<Row>(READ_FACTS, [marketPk]);
   if (!row) return { liveMs: null, beganMs: null, history: null };
   return {
-    // Postgres keeps microseconds: the moment is the next whole millisecond.
-    liveMs: row.first_success_at === null ? null : row.first_success_at.getTime() + 1,
-    beganMs: row.began_at?.getTime() ?? null,
+    // Postgres keeps microseconds, so the next whole millisecond is the safe start.
+    liveMs: row.firstSuccessAt === null ? null : row.firstSuccessAt.getTime() + 1,
+    beganMs: row.beganAt?.getTime() ?? null,
     history: row.status === null ? null : toHistory(row),
   };
 }
 
-/** Whether asking for everything from `fromMs` on would change the row; `requestTradeHistory` decides by the same rule. */
+/** Whether a request for all trades from `fromMs` on would change the row, by the same rule as `requestTradeHistory`. */
 export function isWorthAsking(history: TradeHistory | null, fromMs: number): boolean {
   if (history === null || fromMs < history.fromMs) return true;
   const { status, asOfMs, finishedMs } = history;
@@ -115,8 +115,8 @@ const REQUEST = sql(
 );
 
 /**
- * Asks for a market's trades in `[fromMs, toMs)`. What was asked for before goes on undisturbed, unless this reaches further
- * back or it failed an hour ago: then the walk goes on below what it reached. False when nothing changed.
+ * Requests a market's trades in `[fromMs, toMs)`. An earlier request continues unchanged, unless this one reaches further back or the
+ * earlier one failed an hour ago: then the walk continues below its reached time. False when nothing changed.
  */
 export async function requestTradeHistory(
   db: Queryable,

@@ -1,11 +1,11 @@
 /**
- * The signed price of a trade row: plus for a buy, minus for a sell, 0 without a side. It rises through a buy and through a sell
- * that sweep a book.
+ * The signed price of a trade row: positive for a buy, negative for a sell, 0 without a side. It increases along a buy and along a sell
+ * that sweeps a book.
  */
 const SIGNED_PRICE = 'coalesce(price * side, 0)';
 
 /**
- * The keys of the one order of trades of an outcome, as columns of a single relation of trade rows. `compareTrades` in
+ * The keys of the single order of trades of an outcome, as columns of a single relation of trade rows. `compareTrades` in
  * `src/domain/markets/trade-order.ts` is the same rule. The index leads with `(token_id, ts)`, so that rows of one outcome need an
  * incremental sort of their ties only.
  */
@@ -20,7 +20,7 @@ export const TRADE_ORDER_REVERSED = KEYS.map((key) => `${key} DESC`).join(', ');
 /** The keys as one row value, to compare with the place of another trade. */
 export const TRADE_PLACE = `(${TRADE_ORDER})`;
 
-/** The signed price as a column of its own name: part of a place. */
+/** The signed price as a named column, for positions in the tape. */
 export const SIGNED_PRICE_COLUMN = `${SIGNED_PRICE} AS signed_price`;
 
 /** Aggregates of the first and of the last price. */

@@ -2,24 +2,24 @@ import { scrubData, scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { HISTORY_COLUMNS, type HistoryRow, type HistoryStatus, type TradeHistory, toHistory } from './trade-history.ts';
 
-/** Tries of one market that may fail in a row, further and further apart. */
+/** Consecutive failures of one market, with growing delays, before its walk fails. */
 export const MAX_HISTORY_FAILURES = 5;
 const FIRST_RETRY_SECONDS = 15;
 
-/** A walk to go on with. */
+/** A walk with pending work. */
 export interface OpenHistory extends TradeHistory {
   marketPk: bigint;
   marketId: string;
   outcomeIds: string[];
-  /** The adapter's own; null at the start. */
+  /** The adapter's own JSON; null at the start. */
   position: unknown;
 }
 
-/** Failed tries keep their distance: 30 s, 1 min, 2 min, 4 min. */
+/** The delays after failed attempts are 30 s, 1 min, 2 min and 4 min. */
 const IS_DUE = `h.status IN ('queued', 'walking') AND (h.failures = 0 OR h.touched_at IS NULL
   OR h.touched_at < clock_timestamp() - ${FIRST_RETRY_SECONDS} * 2 ^ h.failures * interval '1 second')`;
 
-/** Of the walks that are due, the one that was left alone longest. */
+/** The least recently touched of the due walks. */
 const longestWaiting = (rank: number, condition: string) =>
   `(SELECT ${rank} AS rank, h.*, m.venue_market_id FROM trade_history h JOIN market m ON m.id = h.market_id
     WHERE m.venue = $1 AND ${IS_DUE} AND ${condition} ORDER BY h.touched_at NULLS FIRST, h.requested_at LIMIT 1)`;
@@ -33,27 +33,27 @@ const NEXT = sql(
 );
 
 /**
- * The walk whose turn it is: those never touched in the order of their requests, then the one that has the floor (`keep`),
- * then the least recently touched. Null when none is due.
+ * The next walk: untouched walks in the order of their requests, then the current walk (`keep`), then the least recently touched. Null
+ * when no walk is due.
  */
 export async function nextTradeHistory(
   db: Queryable,
   venue: string,
   keep: bigint | null = null,
 ): Promise<OpenHistory | null> {
-  type Row = HistoryRow & { market_id: string; venue_market_id: string; position: unknown; mints: string[] };
+  type Row = HistoryRow & { marketId: bigint; venueMarketId: string; position: unknown; mints: string[] };
   const [row] = await db.query<Row>(NEXT, [venue, keep]);
   if (!row) return null;
   return {
     ...toHistory(row),
-    marketPk: BigInt(row.market_id),
-    marketId: row.venue_market_id,
+    marketPk: row.marketId,
+    marketId: row.venueMarketId,
     outcomeIds: row.mints,
     position: row.position,
   };
 }
 
-/** Only the walk that was read: one that was asked for anew meanwhile has another range. */
+/** Matches only the walk that was read: a concurrent new request gives it another range. */
 const SAME_WALK = `market_id = $1 AND status IN ('queued', 'walking')
   AND date_trunc('milliseconds', from_at) = $2::timestamptz AND date_trunc('milliseconds', to_at) = $3::timestamptz`;
 
@@ -72,26 +72,26 @@ interface HistoryStep {
   position: unknown;
   reachedMs: number;
   isDone: boolean;
-  /** What the venue would not give. */
+  /** The limit of the venue that cuts the walk short. */
   truncated?: string;
 }
 
-/** The sums of a walk so far. */
+/** The totals of a walk so far. */
 interface HistoryProgress {
   pages: number;
   trades: number;
-  /** Since it was asked for. */
+  /** Seconds since the request. */
   seconds: number;
 }
 
-/** Moves a walk in the transaction that stores its page; null when it was asked for anew meanwhile, which leaves it alone. */
+/** Advances a walk in the transaction that stores its page; null and without effect after a concurrent new request. */
 export async function advanceTradeHistory(
   tx: Queryable,
   walk: OpenHistory,
   step: HistoryStep,
 ): Promise<HistoryProgress | null> {
   const position = step.position ?? null;
-  type Row = { pages: number; trades: string; seconds: number };
+  type Row = { pages: number; trades: bigint; seconds: number };
   const [row] = await tx.query<Row>(ADVANCE, [
     walk.marketPk,
     iso(walk.fromMs),
@@ -106,7 +106,7 @@ export async function advanceTradeHistory(
 
 const COUNT_TRADES = sql('count_history_trades', `UPDATE trade_history SET trades = trades + $2 WHERE market_id = $1`);
 
-/** Counts trades that a walk stored, in the transaction that stores them. */
+/** Adds the trades that a walk stored to its count, in the transaction that stores them. */
 export async function countHistoryTrades(tx: Queryable, marketPk: bigint, trades: number): Promise<void> {
   if (trades === 0) return;
   await tx.query(COUNT_TRADES, [marketPk, trades]);
@@ -120,7 +120,7 @@ const CHARGE = sql(
    WHERE ${SAME_WALK} RETURNING status`,
 );
 
-/** Counts a failed try of this one market; true when it was the last one. */
+/** Counts a failed attempt of this market; true when it was the last one. */
 export async function chargeTradeHistory(tx: Queryable, walk: OpenHistory, reason: string): Promise<boolean> {
   const values = [walk.marketPk, iso(walk.fromMs), iso(walk.toMs), reasonText(reason)];
   const [row] = await tx.query<{ status: HistoryStatus }>(CHARGE, values);
@@ -132,17 +132,17 @@ const TOUCH = sql(
   `UPDATE trade_history SET touched_at = clock_timestamp() WHERE market_id = $1 AND status IN ('queued', 'walking')`,
 );
 
-/** Sends a walk to the back of the queue, so that a market that no answer comes for does not hold up the others. */
+/** Moves a walk to the end of the queue, so that a market without an answer does not delay the others. */
 export async function touchTradeHistory(db: Queryable, marketPk: bigint): Promise<void> {
   await db.query(TOUCH, [marketPk]);
 }
 
-/** How many walks of a venue there are, apart from those that are done. */
+/** The number of unfinished walks of a venue. */
 interface HistoryCount {
   venue: string;
   status: Exclude<HistoryStatus, 'done'>;
   walks: number;
-  /** Those that could go on now. */
+  /** Walks that are due now. */
   due: number;
 }
 
@@ -152,7 +152,7 @@ const COUNT = sql(
    FROM trade_history h JOIN market m ON m.id = h.market_id WHERE h.status <> 'done' GROUP BY 1, 2 ORDER BY 1, 2`,
 );
 
-/** Walks that are not done, for metrics and wake-ups. */
+/** Unfinished walks, for metrics and wake-ups. */
 export function countTradeHistories(db: Queryable): Promise<HistoryCount[]> {
   return db.query<HistoryCount>(COUNT);
 }

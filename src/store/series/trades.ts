@@ -5,8 +5,8 @@ import { ensureTokens } from '../catalog/tokens.ts';
 import { sql, type Tx } from '../db/tx.ts';
 
 /**
- * Inserts what is new, and in the same statement the marks of the minutes that gained a trade, an observation per fresh
- * print and the marks of their alerts. A re-read trade does none of it.
+ * Inserts new trades and, in the same statement, the marks of minutes that gained a trade, an observation per fresh print and the marks of
+ * their alerts. A repeated trade has no effect.
  */
 const INSERT_TRADES = sql(
   'insert_trades',
@@ -34,9 +34,9 @@ const INSERT_TRADES = sql(
 );
 
 export interface WrittenTrades {
-  /** Trades that were new. */
+  /** The number of new trades. */
   inserted: number;
-  /** Tokens that gained any, for the wake-ups. */
+  /** Tokens with new trades, for the wake-ups. */
   tokenIds: bigint[];
 }
 
@@ -48,7 +48,7 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
     trades.map((trade) => trade.outcomeId),
     currency,
   );
-  const rows = await tx.query<{ token_id: string; trades: number }>(INSERT_TRADES, [
+  const rows = await tx.query<{ tokenId: bigint; trades: number }>(INSERT_TRADES, [
     trades.map((trade) => tokens.get(trade.outcomeId)),
     trades.map((trade) => trade.tsMs),
     trades.map((trade) => trade.tradeId),
@@ -60,6 +60,6 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
   ]);
   return {
     inserted: rows.reduce((sum, row) => sum + row.trades, 0),
-    tokenIds: rows.map((row) => BigInt(row.token_id)),
+    tokenIds: rows.map((row) => row.tokenId),
   };
 }

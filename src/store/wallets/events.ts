@@ -11,16 +11,16 @@ import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
 import type { WalletLease } from './watch.ts';
 
-/** What came of a page: told after its commit. */
+/** The result of one page, for the log and the wake-ups after its commit. */
 export interface WalletNews {
-  /** New transactions, or changed balances. */
+  /** The number of new transactions or changed balances. */
   found: number;
   events: number;
   /** Subscriptions that got deliveries, for the wake-ups. */
   subscriptionPks: bigint[];
 }
 
-/** A transaction as a venue tells it. */
+/** A transaction in the terms of the venue. */
 type SeenTransaction = Omit<TransactionEvent, 'eventId' | 'occurredAt' | 'wallet' | 'venue'>;
 
 const INSERT_TRANSACTIONS = sql(
@@ -35,15 +35,15 @@ const STORED_TRANSACTIONS = sql(
   `SELECT transaction_id FROM wallet_transaction WHERE watched_pk = $1 AND transaction_id = ANY ($2::text[])`,
 );
 
-/** Those of the ids that are transactions of this wallet already. */
+/** The ids among these that are already stored transactions of this wallet. */
 export async function storedTransactions(
   db: Queryable,
   lease: Pick<WalletLease, 'pk'>,
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await db.query<{ transaction_id: string }>(STORED_TRANSACTIONS, [lease.pk, ids]);
-  return new Set(rows.map((row) => row.transaction_id));
+  const rows = await db.query<{ transactionId: string }>(STORED_TRANSACTIONS, [lease.pk, ids]);
+  return new Set(rows.map((row) => row.transactionId));
 }
 
 const WATCHERS = sql(
@@ -54,16 +54,16 @@ const WATCHERS = sql(
 
 interface Watcher {
   id: string;
-  account_id: string;
-  created_at: Date;
-  /** Whether the latest complete read before this one was begun after the account came. */
-  is_compared: boolean | null;
+  accountId: bigint;
+  createdAt: Date;
+  /** Whether the account already watched when the previous complete read began. */
+  isCompared: boolean | null;
 }
 
 /**
- * Notes transactions of a wallet and tells each account that watches it of those that are new and not older than its watch: an
- * event, and a delivery to every active subscription that lists them. The wallet must have been locked in this transaction, by
- * `advanceActivity`, so that nobody begins to watch it in between.
+ * Stores transactions of a wallet. Each account that watches it gets an event for a transaction that is new and not older than its watch,
+ * with a delivery to every active subscription that lists transactions. `advanceActivity` must have locked the wallet in this
+ * transaction, so that no account can begin to watch it in between.
  */
 export async function tellTransactions(
   tx: Tx,
@@ -72,25 +72,25 @@ export async function tellTransactions(
 ): Promise<WalletNews> {
   if (seen.length === 0) return NOTHING;
   const byId = new Map(seen.map((each) => [each.transactionId, each]));
-  const inserted = await tx.query<{ transaction_id: string }>(INSERT_TRANSACTIONS, [
+  const inserted = await tx.query<{ transactionId: string }>(INSERT_TRANSACTIONS, [
     lease.pk,
     [...byId.keys()],
     [...byId.values()].map(({ atMs }) => new Date(atMs).toISOString()),
   ]);
-  const isNew = new Set(inserted.map((row) => row.transaction_id));
+  const isNew = new Set(inserted.map((row) => row.transactionId));
   const fresh = [...byId.values()].filter(({ transactionId }) => isNew.has(transactionId)).sort(byTime);
   if (fresh.length === 0) return NOTHING;
   const watchers = await tx.query<Watcher>(WATCHERS, [lease.pk, null]);
   const occurredAt = new Date();
   const events = fresh.flatMap((transaction) =>
     watchers
-      .filter((watcher) => transaction.atMs >= wholeSecond(watcher.created_at))
-      .map(({ id, account_id }): NewEvent => {
+      .filter((watcher) => transaction.atMs >= wholeSecond(watcher.createdAt))
+      .map(({ id, accountId }): NewEvent => {
         const eventId = newId('evt');
         const { address: wallet, venue } = lease;
         return {
           id: eventId,
-          accountId: BigInt(account_id),
+          accountId,
           type: 'transaction',
           dedupeKey: `transaction:${id}:${transaction.transactionId}`,
           body: transactionBody({ ...transaction, eventId, occurredAt, wallet, venue }),
@@ -109,9 +109,9 @@ const SELECT_BALANCES = sql(
 interface BalanceRow {
   mint: string;
   amount: string;
-  version: string;
+  version: bigint;
   symbol: string | null;
-  market_id: string | null;
+  marketId: string | null;
   missed: number;
 }
 
@@ -127,8 +127,8 @@ const UPSERT_BALANCES = sql(
 );
 
 /**
- * Compares a complete read of a wallet's balances with what is stored, stores it, and tells each account that watched before the
- * read compared with was begun: for the others this one is the baseline. Call `advanceBalances` first, in this transaction.
+ * Compares a complete read of a wallet's balances with the stored ones, stores it, and emits events to each account that watched before
+ * the previous read began. For the other accounts this read is the baseline. Call `advanceBalances` first, in this transaction.
  */
 export async function tellBalances(
   tx: Tx,
@@ -153,9 +153,7 @@ export async function tellBalances(
   const watchers = await tx.query<Watcher>(WATCHERS, [lease.pk, lease.balancesReadAt]);
   const occurredAt = new Date();
   const events = changes.flatMap((change) =>
-    watchers
-      .filter((watcher) => watcher.is_compared)
-      .map((watcher) => balanceEvent(lease, watcher, change, occurredAt)),
+    watchers.filter((watcher) => watcher.isCompared).map((watcher) => balanceEvent(lease, watcher, change, occurredAt)),
   );
   return { found: changes.length, ...(await tell(tx, 'balance_change', events)) };
 }
@@ -165,7 +163,7 @@ function balanceEvent(lease: WalletLease, watcher: Watcher, change: BalanceChang
   const { mint, symbol, marketId, previous, current, version } = change;
   return {
     id: eventId,
-    accountId: BigInt(watcher.account_id),
+    accountId: watcher.accountId,
     type: 'balance_change',
     dedupeKey: `balance_change:${watcher.id}:${version}:${mint}`,
     body: balanceChangeBody({
@@ -196,13 +194,13 @@ async function tell(
   if (events.length === 0) return { events: 0, subscriptionPks: [] };
   const eventPks = await insertEvents(tx, events);
   const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
-  const listeners = await tx.query<{ account_id: string; pk: string }>(LISTENERS, [accountIds, type]);
+  const listeners = await tx.query<{ accountId: bigint; pk: bigint }>(LISTENERS, [accountIds, type]);
   const deliveries = events.flatMap(({ id, accountId }) => {
     const eventPk = eventPks.get(id);
     if (eventPk === undefined) return [];
     return listeners
-      .filter((listener) => BigInt(listener.account_id) === accountId)
-      .map(({ pk }) => ({ eventPk, subscriptionPk: BigInt(pk) }));
+      .filter((listener) => listener.accountId === accountId)
+      .map(({ pk }) => ({ eventPk, subscriptionPk: pk }));
   });
   await insertDeliveries(tx, deliveries);
   return {
@@ -213,7 +211,7 @@ async function tell(
 
 const NOTHING: WalletNews = { found: 0, events: 0, subscriptionPks: [] };
 
-/** Venues tell whole seconds: one that happened in the second of the watch counts as after it. */
+/** Venues report whole seconds, so a transaction in the second of the watch counts as after it. */
 function wholeSecond(at: Date): number {
   return Math.floor(at.getTime() / 1000) * 1000;
 }
@@ -225,11 +223,11 @@ function byTime(a: SeenTransaction, b: SeenTransaction): number {
 function toKnown(row: BalanceRow): KnownBalance {
   return {
     mint: row.mint,
-    // Written from one, without superfluous zeros.
+    // Formatted from a Decimal, without superfluous zeros.
     amount: row.amount as Decimal,
-    version: BigInt(row.version),
+    version: row.version,
     missed: row.missed,
     ...(row.symbol !== null && { symbol: row.symbol }),
-    ...(row.market_id !== null && { marketId: row.market_id }),
+    ...(row.marketId !== null && { marketId: row.marketId }),
   };
 }

@@ -1,7 +1,7 @@
 import { newId } from '../../domain/values/ids.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 
-/** A wallet as the account that watches it may see it. */
+/** The view of a wallet for the account that watches it. */
 export interface Wallet {
   id: string;
   address: string;
@@ -12,32 +12,32 @@ export interface Wallet {
 
 interface NewWallet {
   venue: string;
-  /** In the spelling of `readWalletAddress`. */
+  /** Normalized by `readWalletAddress`. */
   address: string;
   label?: string;
 }
 
-/** Locks the row, new or not: a poll that is writing what it saw of the wallet is waited for. */
+/** Locks the row, new or existing, and so waits for a poll that is writing the wallet. */
 const WATCH = sql(
   'watch_wallet',
   `INSERT INTO watched_wallet AS w (venue, address) VALUES ($1, $2)
    ON CONFLICT (venue, address) DO UPDATE SET address = w.address RETURNING pk`,
 );
 
-/** By the clock after the lock: what a poll wrote before it was seen before this moment. */
+/** Uses the clock after the lock, so that an earlier write of a poll is older than the watch. */
 const INSERT_WALLET = sql(
   'insert_wallet',
   `INSERT INTO wallet (id, account_id, watched_pk, label, created_at) VALUES ($1, $2, $3, $4, clock_timestamp())
    ON CONFLICT (account_id, watched_pk) WHERE deleted_at IS NULL DO NOTHING RETURNING created_at`,
 );
 
-/** Watches a wallet for an account. Null when the account does already. */
+/** Watches a wallet for an account. Null when the account already watches it. */
 export async function createWallet(tx: Tx, accountId: bigint, request: NewWallet): Promise<Wallet | null> {
   const { venue, address, label = null } = request;
-  const [watched] = await tx.query<{ pk: string }>(WATCH, [venue, address]);
+  const [watched] = await tx.query<{ pk: bigint }>(WATCH, [venue, address]);
   const id = newId('wal');
-  const [made] = await tx.query<{ created_at: Date }>(INSERT_WALLET, [id, accountId, watched?.pk, label]);
-  return made ? { id, address, venue, label, createdAt: made.created_at } : null;
+  const [made] = await tx.query<{ createdAt: Date }>(INSERT_WALLET, [id, accountId, watched?.pk, label]);
+  return made ? { id, address, venue, label, createdAt: made.createdAt } : null;
 }
 
 const SELECT_WALLETS = `SELECT a.pk, a.id, w.address, w.venue, a.label, a.created_at
@@ -49,19 +49,19 @@ const LIST_WALLETS = sql(
 );
 
 interface WalletRow {
-  pk: string;
+  pk: bigint;
   id: string;
   address: string;
   venue: string;
   label: string | null;
-  created_at: Date;
+  createdAt: Date;
 }
 
-function toWallet({ id, address, venue, label, created_at }: WalletRow): Wallet {
-  return { id, address, venue, label, createdAt: created_at };
+function toWallet({ id, address, venue, label, createdAt }: WalletRow): Wallet {
+  return { id, address, venue, label, createdAt };
 }
 
-/** A page of an account's wallets, newest first; `next` is the key to go on behind when more follow. */
+/** A page of an account's wallets, newest first; `next` is the key after which the next page starts, absent on the last page. */
 export async function listWallets(
   db: Queryable,
   accountId: bigint,
@@ -71,16 +71,16 @@ export async function listWallets(
   const rows = await db.query<WalletRow>(LIST_WALLETS, [accountId, after ?? null, limit + 1]);
   const wallets = rows.slice(0, limit);
   const last = wallets.at(-1);
-  return { wallets: wallets.map(toWallet), ...(rows.length > limit && last && { next: BigInt(last.pk) }) };
+  return { wallets: wallets.map(toWallet), ...(rows.length > limit && last && { next: last.pk }) };
 }
 
-/** One wallet of an account; a foreign or deleted one is null, the same as an unknown one. */
+/** One wallet of an account; null when it is unknown, deleted or of another account. */
 export async function findWallet(db: Queryable, accountId: bigint, id: string): Promise<Wallet | null> {
   const [row] = await db.query<WalletRow>(FIND_WALLET, [accountId, id]);
   return row ? toWallet(row) : null;
 }
 
-/** The watched wallet before its watchers, as whoever writes to it does: two who delete cannot deadlock. */
+/** Locks the watched wallet before its watchers, in the order of all writers, so that two deletions cannot deadlock. */
 const LOCK_WATCHED = sql(
   'lock_watched_wallet',
   `SELECT w.pk FROM watched_wallet w WHERE w.pk = (
@@ -91,7 +91,7 @@ const DELETE_WALLET = sql(
   `UPDATE wallet SET deleted_at = clock_timestamp()
    WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
 );
-/** Taking the lease away makes a poll that is under way write nothing. */
+/** Clears the lease too, so that a poll in flight writes nothing. */
 const FORGET_UNWATCHED = sql(
   'forget_unwatched_wallet',
   `UPDATE watched_wallet w SET activity_position = NULL, balance_position = NULL, baseline_at = NULL, polled_at = NULL,
@@ -103,12 +103,12 @@ const FORGET_BALANCES = sql('forget_wallet_balances', `DELETE FROM wallet_balanc
 const FORGET_TRANSACTIONS = sql('forget_wallet_transactions', `DELETE FROM wallet_transaction WHERE watched_pk = $1`);
 
 /**
- * Ends an account's watch. With the last one everything known of the wallet is forgotten, so that it is not polled any more and
- * whoever adds it again begins anew. False when the account has no such wallet.
+ * Ends an account's watch. The end of the last watch deletes all data of the wallet: polling stops, and a later watch starts anew. False
+ * when the account has no such wallet.
  */
 export async function deleteWallet(db: Database, accountId: bigint, id: string): Promise<boolean> {
   return db.transaction(async (tx) => {
-    const [watched] = await tx.query<{ pk: string }>(LOCK_WATCHED, [accountId, id]);
+    const [watched] = await tx.query<{ pk: bigint }>(LOCK_WATCHED, [accountId, id]);
     if (!watched) return false;
     if ((await tx.query(DELETE_WALLET, [accountId, id])).length === 0) return false;
     const forgotten = await tx.query(FORGET_UNWATCHED, [watched.pk]);

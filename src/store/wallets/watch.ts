@@ -1,42 +1,40 @@
-import { OddswireError } from '../../domain/values/errors.ts';
-import { scrubText } from '../../domain/values/text.ts';
-import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Lease, leaseEnd, leasesIn, positionText } from '../db/leases.ts';
+import { type Queryable, sql } from '../db/tx.ts';
 
-/** A killed poller holds up a wallet no longer than this; a living one renews it every third of it. */
 export const WALLET_LEASE_SECONDS = 30;
-/** Wallets of a venue under way at once, over all processes: counted in the claim itself. */
-const MAX_WALLETS_UNDER_WAY = 8;
-/** A wallet that keeps failing is looked at ever less often, up to so many doublings of the interval. */
+/** Concurrent polls of wallets of one venue, over all processes: the claim itself counts them. */
+const MAX_WALLETS_IN_FLIGHT = 8;
+/** Each consecutive failure doubles the interval of a wallet, up to this many times. */
 const MAX_DOUBLINGS = 4;
 
-/** A wallet that is ours to poll until the lease ends. */
-export interface WalletLease {
+/** While a poll holds this lease, no other poll of this wallet runs. */
+export interface WalletLease extends Lease {
   pk: bigint;
-  venue: string;
   address: string;
-  token: string;
-  /** When it was claimed, by the database's clock: text, for it has microseconds. */
+  /** The time of the claim by the database clock, as text to keep microseconds. */
   claimedAt: string;
-  /** When the first of its present watchers came, epoch milliseconds. */
+  /** The start of the oldest current watch, epoch milliseconds. */
   sinceMs: number;
-  /** Where the walk over its transactions goes on: the adapter's own JSON; null at first. */
+  /** The adapter's own JSON, from which the walk over its transactions continues; null at first. */
   activityPosition: unknown;
-  /** When the latest complete read of its balances was claimed; null before the first. */
+  /** `claimedAt` of the latest complete read of its balances; null before the first. */
   balancesReadAt: string | null;
   failures: number;
 }
 
-/** The lease was taken over, or nobody watches the wallet any more: nothing may be written. */
-export class WalletLeaseLostError extends OddswireError {
-  constructor(venue: string) {
-    super('lease_lost', `a wallet of ${venue} was taken over while it was polled`, { retryable: true });
-  }
-}
+export const WALLET_LEASES = leasesIn<WalletLease>({
+  table: 'watched_wallet',
+  name: 'wallet_lease',
+  key: ['pk'],
+  seconds: WALLET_LEASE_SECONDS,
+  failuresColumn: 'failures',
+  subject: ({ venue }) => `a wallet of ${venue}`,
+});
 
 const CLAIM = sql(
   'claim_wallets',
   `UPDATE watched_wallet w SET lease_token = $2, polled_at = clock_timestamp(),
-     lease_until = clock_timestamp() + ${WALLET_LEASE_SECONDS} * interval '1 second'
+     lease_until = ${leaseEnd(WALLET_LEASE_SECONDS)}
    WHERE w.pk IN (
      SELECT d.pk FROM watched_wallet d
      WHERE d.venue = $1 AND (d.lease_until IS NULL OR d.lease_until < clock_timestamp())
@@ -44,7 +42,7 @@ const CLAIM = sql(
          + $4 * (2 ^ least(d.failures, ${MAX_DOUBLINGS})) * interval '1 millisecond' <= clock_timestamp())
        AND EXISTS (SELECT FROM wallet a WHERE a.watched_pk = d.pk AND a.deleted_at IS NULL)
      ORDER BY d.polled_at NULLS FIRST, d.pk
-     LIMIT least($3::bigint, greatest(0, ${MAX_WALLETS_UNDER_WAY} - (
+     LIMIT least($3::bigint, greatest(0, ${MAX_WALLETS_IN_FLIGHT} - (
        SELECT count(*) FROM watched_wallet WHERE venue = $1 AND lease_until >= clock_timestamp())))
      FOR UPDATE SKIP LOCKED)
    RETURNING w.pk, w.address, w.activity_position, w.balance_position, w.failures, w.polled_at::text AS claimed_at,
@@ -52,18 +50,18 @@ const CLAIM = sql(
 );
 
 interface ClaimRow {
-  pk: string;
+  pk: bigint;
   address: string;
-  activity_position: unknown;
-  balance_position: { readAt?: string } | null;
+  activityPosition: unknown;
+  balancePosition: { readAt?: string } | null;
   failures: number;
-  claimed_at: string;
+  claimedAt: string;
   since: Date | null;
 }
 
 /**
- * Takes up to `limit` watched wallets of a venue that were not looked at for `everyMs`, those that wait longest first; what
- * others poll is passed over. Each wallet has one lease, however many accounts watch it.
+ * Claims up to `limit` watched wallets of a venue that no poll claimed for `everyMs`, longest waiting first, and skips leased ones. Each
+ * wallet has one lease, regardless of the number of watching accounts.
  */
 export async function claimWallets(
   db: Queryable,
@@ -72,74 +70,39 @@ export async function claimWallets(
   const { venue, token, limit, everyMs } = request;
   const rows = await db.query<ClaimRow>(CLAIM, [venue, token, limit, everyMs]);
   return rows.map((row) => ({
-    pk: BigInt(row.pk),
+    pk: row.pk,
     venue,
     address: row.address,
     token,
-    claimedAt: row.claimed_at,
-    sinceMs: row.since?.getTime() ?? Date.parse(row.claimed_at),
-    activityPosition: row.activity_position,
-    balancesReadAt: row.balance_position?.readAt ?? null,
+    claimedAt: row.claimedAt,
+    sinceMs: row.since?.getTime() ?? Date.parse(row.claimedAt),
+    activityPosition: row.activityPosition,
+    balancesReadAt: row.balancePosition?.readAt ?? null,
     failures: row.failures,
   }));
 }
 
-const OURS = `pk = $1 AND lease_token = $2 AND lease_until > clock_timestamp()`;
-const RENEWED = `lease_until = clock_timestamp() + ${WALLET_LEASE_SECONDS} * interval '1 second'`;
-
-const ADVANCE_ACTIVITY = sql(
+const moveActivity = WALLET_LEASES.advancing(
   'advance_wallet_activity',
-  `UPDATE watched_wallet SET activity_position = $3::jsonb, ${RENEWED} WHERE ${OURS} RETURNING pk`,
+  (position) => `activity_position = ${position}::jsonb`,
 );
 
 /**
- * Moves the walk over the transactions, in the transaction that writes its page. It locks the wallet: who adds or removes a
- * watcher meanwhile waits.
- * @throws WalletLeaseLostError when the wallet is no longer ours: the caller's transaction must end with it.
+ * Advances the walk over the transactions, in the transaction that writes its page. The statement locks the wallet, so that concurrent
+ * changes of its watchers wait.
+ * @throws LeaseLostError when another poll took over, or when the last watch of the wallet has ended.
  */
-export async function advanceActivity(tx: Tx, lease: WalletLease, position: unknown): Promise<void> {
-  const text = position === null || position === undefined ? null : JSON.stringify(position);
-  const rows = await tx.query(ADVANCE_ACTIVITY, [lease.pk, lease.token, text]);
-  if (rows.length === 0) throw new WalletLeaseLostError(lease.venue);
+export function advanceActivity(tx: Queryable, lease: WalletLease, position: unknown): Promise<void> {
+  return moveActivity(tx, lease, positionText(position));
 }
 
-const ADVANCE_BALANCES = sql(
+const moveBalances = WALLET_LEASES.advancing(
   'advance_wallet_balances',
-  `UPDATE watched_wallet SET balance_position = jsonb_build_object('readAt', $3::text),
-     baseline_at = coalesce(baseline_at, clock_timestamp()), ${RENEWED} WHERE ${OURS} RETURNING pk`,
+  (readAt) => `balance_position = jsonb_build_object('readAt', ${readAt}::text),
+     baseline_at = coalesce(baseline_at, clock_timestamp())`,
 );
 
-/** The same for a complete read of the balances, in the transaction that compares it. */
-export async function advanceBalances(tx: Tx, lease: WalletLease): Promise<void> {
-  const rows = await tx.query(ADVANCE_BALANCES, [lease.pk, lease.token, lease.claimedAt]);
-  if (rows.length === 0) throw new WalletLeaseLostError(lease.venue);
-}
-
-const RENEW = sql('renew_wallet_lease', `UPDATE watched_wallet SET ${RENEWED} WHERE ${OURS}`);
-
-/** Keeps the lease while a slow page is fetched. Does nothing when it was lost. */
-export async function renewWalletLease(db: Queryable, lease: WalletLease): Promise<void> {
-  await db.query(RENEW, [lease.pk, lease.token]);
-}
-
-const RELEASE = sql(
-  'release_wallet',
-  `UPDATE watched_wallet SET lease_token = NULL, lease_until = NULL,
-     failures = CASE WHEN $3::text IS NULL THEN 0 ELSE failures + 1 END, last_error = $3
-   WHERE pk = $1 AND lease_token = $2`,
-);
-
-/** Gives the wallet back: with success, or with the reason why not, for which it waits longer the next time. */
-export async function releaseWallet(db: Queryable, lease: WalletLease, error: string | null): Promise<void> {
-  await db.query(RELEASE, [lease.pk, lease.token, error === null ? null : scrubText(error.slice(0, 500))]);
-}
-
-const ABANDON = sql(
-  'abandon_wallet',
-  `UPDATE watched_wallet SET lease_token = NULL, lease_until = NULL WHERE pk = $1 AND lease_token = $2`,
-);
-
-/** Gives the wallet back with no word on success: the fault is not its own. */
-export async function abandonWallet(db: Queryable, lease: WalletLease): Promise<void> {
-  await db.query(ABANDON, [lease.pk, lease.token]);
+/** Like `advanceActivity`, for a complete read of the balances, in the transaction that compares it. */
+export function advanceBalances(tx: Queryable, lease: WalletLease): Promise<void> {
+  return moveBalances(tx, lease, lease.claimedAt);
 }

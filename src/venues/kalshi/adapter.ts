@@ -30,9 +30,9 @@ interface KalshiOptions {
 }
 
 const MARKET_SETTINGS: MarketWalkSettings = {
-  // Nested events run to a hundred kilobytes; the venue allows 200.
+  // Events with their markets reach a hundred kilobytes; the venue allows 200.
   eventsPerPage: 100,
-  // The venue allows 1,000; a page may have to ask for as many events.
+  // The venue allows 1,000; the events of a page may need as many requests.
   marketsPerPage: 200,
   fullWalkEveryMs: 30 * 60_000,
   firstSettledSeconds: 24 * 3_600,
@@ -46,7 +46,7 @@ const TRADE_SETTINGS: TradeWalkSettings = {
   headEveryMs: 1_000,
 };
 
-/** The most tickers that `/markets/orderbooks` takes; `/markets` gets no more either, so that its address stays short. */
+/** The limit of `/markets/orderbooks`. `/markets` gets no more either, which keeps its address short. */
 const MAX_TICKERS = 100;
 
 /** Kalshi over its trade API v2, without a key. Position formats are private to this folder. */
@@ -69,7 +69,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   return {
     venue: KALSHI,
     ...VENUES.kalshi,
-    // Both outcomes of a market come in one answer.
+    // One row of an answer has both outcomes of a market.
     maxOutcomesPerFetch: 2 * MAX_TICKERS,
     maxMarketsPerFetch: MAX_TICKERS,
 
@@ -165,7 +165,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   };
 }
 
-/** What was asked for of the records that the outcomes' markets give, a hundred markets a request. */
+/** The requested records among those of the outcomes' markets, a hundred markets per request. */
 async function fetchByTicker<R extends { outcomeId: string }>(
   kind: 'prices' | 'books',
   outcomeIds: readonly string[],

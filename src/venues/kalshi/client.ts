@@ -21,39 +21,39 @@ export interface CandlesticksOf {
   seriesTicker?: string;
 }
 
-/** Kalshi's read endpoints (venue documentation section 2). Every call throws VenueError only. */
+/** Kalshi's read endpoints ([routes](../../../docs/venues.md#kalshi)). Every call throws VenueError only. */
 export interface KalshiClient {
-  /** `GET /events` with its markets: a row is a market that carries its event. */
+  /** `GET /events` with nested markets: a row is a market with its event. */
   listEvents(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
-  /** `GET /markets`, asked for without combinations: a row is a market that only names its event. */
+  /** `GET /markets` without combinations: a row is a market that names its event by ticker only. */
   listMarkets(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
-  /** `GET /events` by ticker, without markets. Before June 2026 the filter did not exist: the answer may be about other events. */
+  /** `GET /events` by ticker, without markets. The filter does not exist before June 2026: such an answer is about other events. */
   listEventsByTicker(eventTickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
-  /** `GET /series`: all, or those that changed since `min_updated_ts`. */
+  /** `GET /series`: all, or the changes since `min_updated_ts`. */
   listSeries(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** The facts of an event; undefined when the venue does not know it (any more). */
   getEvent(eventTicker: string, signal: AbortSignal): Promise<unknown>;
-  /** `GET /markets` by ticker; unknown tickers, and markets that only the archive has, are left out. At most 100 tickers. */
+  /** `GET /markets` by ticker, at most 100. Unknown tickers and archived markets are absent. */
   listQuotes(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
   /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
   listBooks(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
   /** One such row. */
   getBook(ticker: string, signal: AbortSignal): Promise<ObservedRows>;
-  /** Prints of all markets, newest first. */
+  /** Trades of all markets, newest first. */
   listTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
-  /** Where the live routes end and `GET /historical/*` begins, as the venue says it. */
+  /** The end of the live routes and the beginning of `GET /historical/*`, in the venue's form. */
   getCutoff(signal: AbortSignal): Promise<unknown>;
   /** Market objects that have left the live routes; at most 100 tickers. */
   listArchivedMarkets(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
-  /** Prints that have left the live routes, newest first. */
+  /** Trades that have left the live routes, newest first. */
   listArchivedTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
-  /** Candles of a market, oldest first, ends inclusive; from the archive without a series. */
+  /** Candles of a market, oldest first, both ends inclusive; without a series, from the archive. */
   listCandlesticks(of: CandlesticksOf, parameters: Parameters, signal: AbortSignal): Promise<unknown[]>;
   breakerStates(): Record<string, BreakerState>;
   close(): Promise<void>;
 }
 
-/** What a caller without a key may do is not documented; the lowest tier of those with one has twice this. */
+/** The limit of callers without a key is not documented. The lowest tier of keys allows twice this rate. */
 export const REQUESTS_PER_SECOND = 10;
 const NO_COMBINATIONS = { mve_filter: 'exclude' };
 
@@ -99,7 +99,7 @@ export function createKalshiClient(options: {
       }
     },
     async listQuotes(tickers, signal) {
-      // This route takes one comma list, and the next one takes the parameter again and again: each misreads the other form.
+      // This route takes one comma list, and `/markets/orderbooks` takes a repeated parameter: each misreads the other form.
       const query = queryOf({ tickers: tickers.join(','), limit: tickers.length });
       const { json, observedAt } = await http.get({ route: 'quotes', path: '/markets', query, signal });
       return { rows: readList(json, 'markets').rows, observedAt };
@@ -140,7 +140,7 @@ export function createKalshiClient(options: {
   };
 }
 
-/** Whether a call failed because the venue answered with one of these. */
+/** Whether a call failed because the venue answered with one of these statuses. */
 export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
   return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
 }
@@ -151,7 +151,7 @@ function queryOf(parameters: Parameters): URLSearchParams {
   return query;
 }
 
-/** The end of a list is a cursor of '' or null, or none. */
+/** A list ends with a cursor of '' or null, or without one. */
 function readList(json: unknown, field: string): ListAnswer {
   const rows = (json as Record<string, unknown> | null)?.[field];
   const cursor = (json as { cursor?: unknown } | null)?.cursor;
@@ -159,14 +159,17 @@ function readList(json: unknown, field: string): ListAnswer {
     throw new VenueError(KALSHI, 'invalid_payload', `${field}: expected a list`, { retryable: true });
   }
   if (cursor === undefined || cursor === null || cursor === '') return { rows };
-  // Taken for the end, a cursor that cannot be read would end a walk that says it saw everything.
+  // If an unreadable cursor counted as the end, the walk would wrongly count as complete.
   if (typeof cursor !== 'string') {
     throw new VenueError(KALSHI, 'invalid_payload', 'cursor: expected a text', { retryable: true });
   }
   return { rows, nextCursor: cursor };
 }
 
-/** The markets of a nested event, each with the event; an event that is none, or has no list of them, stays a row, so that it is refused and counted. */
+/**
+ * The markets of a nested event, each with the event. A row that is not an event, or has no list of markets, stays a row: the parser
+ * rejects and counts it.
+ */
 export function marketsOfEvent(event: unknown): unknown[] {
   if (event === null || typeof event !== 'object' || Array.isArray(event)) return [event];
   const { markets, ...facts } = event as { markets?: unknown };
@@ -174,7 +177,7 @@ export function marketsOfEvent(event: unknown): unknown[] {
   return markets.map((market: unknown) => withEvent(market, facts));
 }
 
-/** A market row that carries the facts of its event; whatever is no market stays as it is. */
+/** A market row with the facts of its event; other values stay as they are. */
 export function withEvent(market: unknown, event: unknown): unknown {
   const isObject = market !== null && typeof market === 'object' && !Array.isArray(market);
   return isObject && event !== undefined ? { ...market, event } : market;

@@ -1,11 +1,11 @@
-/** Why a sound record of a combination is not stored (docs/venues.md). */
+/** The skip reason of a sound record of a combination ([reasons](../../../docs/venues.md#not-represented-1)). */
 export const COMBINATION = 'combination';
 
 const PREFIX = 'KXMVE';
 
 /**
- * A combination pays when all its legs, which are sides of other markets, come true. Trades and books of one carry nothing but
- * its ticker, and every recorded ticker of a combination, and no other, has this prefix.
+ * A combination pays when all its legs, which are sides of other markets, come true. Its trades and books have only its ticker. All
+ * recorded tickers of combinations, and no others, have this prefix.
  */
 export function isCombinationTicker(ticker: unknown): boolean {
   return typeof ticker === 'string' && ticker.startsWith(PREFIX);

@@ -4,14 +4,14 @@ import { accept, type Reading, refuse } from '../rejection.ts';
 
 const CENT = '0.01' as Decimal;
 
-/** A field that holds nothing: not sent, null, or an empty text. */
+/** An empty field: not sent, null, or ''. */
 export function isAbsent(value: unknown): value is undefined | null | '' {
   return value === undefined || value === null || value === '';
 }
 
 /**
- * A price in dollars, 0..1, from the fixed-point field or else from the cents of the older shape (venue documentation
- * section 2.2). Undefined when neither was sent; refused when the first that was sent is no price.
+ * A price in dollars, 0..1, from the fixed-point field, else from the cents of the shape before 2026. Undefined when neither was sent;
+ * rejected when the first one sent is not a price.
  */
 export function readPrice(field: string, dollars: unknown, cents: unknown): Reading<Decimal | undefined> {
   const isInCents = isAbsent(dollars);
@@ -22,7 +22,7 @@ export function readPrice(field: string, dollars: unknown, cents: unknown): Read
   return isUnitPrice(price) ? accept(price) : refuse('price_out_of_range', `${field}: ${price.slice(0, 40)}`);
 }
 
-/** What the other side of the market is worth: one minus the price, exactly. */
+/** The price of the other side of the market: one minus the price, exactly. */
 export function otherSide(price: Decimal): Decimal {
   return subtractDecimals(ONE, price);
 }

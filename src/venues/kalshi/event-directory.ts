@@ -5,23 +5,23 @@ import { fieldOf } from './parse-market.ts';
 
 /** Single event requests in flight at once. */
 const AT_ONCE = 8;
-/** Event tickers of one request: its address stays below five kilobytes. */
+/** Event tickers of one request: the address stays below five kilobytes. */
 const BATCH_SIZE = 100;
-/** How long single requests replace the batch after the venue did not understand one. */
+/** Single requests replace the batch for this long after the venue did not understand one. */
 const BATCH_RETRY_MS = 3_600_000;
 const MAX_EVENTS = 50_000;
 const MAX_AGE_MS = 6 * 3_600_000;
-/** Fit for a comma list. */
+/** Tickers that fit in a comma list. */
 const LISTABLE = /^[^\s,:]{1,200}$/;
 
 /**
- * The facts of events by ticker. `GET /markets` names a market's event and says nothing of it, and a market must not lose its
- * category because it was last seen there.
+ * The facts of events by ticker. `GET /markets` only names the event of a market, and a market that was last seen there must keep its
+ * category.
  */
 export interface EventDirectory {
-  /** Remembers the events that these rows carry. */
+  /** Remembers the events of these rows. */
   learn(rows: readonly unknown[]): void;
-  /** The rows with their events, asking the venue for those not known. Throws VenueError; what was learned stays. */
+  /** The rows with their events; requests the unknown ones. Throws VenueError; the facts read so far stay known. */
   complete(rows: readonly unknown[], signal: AbortSignal): Promise<unknown[]>;
 }
 
@@ -33,7 +33,7 @@ export function createEventDirectory(client: Pick<KalshiClient, 'getEvent' | 'li
     const listable = tickers.filter((ticker) => LISTABLE.test(ticker));
     for (let start = 0; start < listable.length; start += BATCH_SIZE) {
       const asked = listable.slice(start, start + BATCH_SIZE);
-      // One event gains nothing from a batch, and its own route is the older one.
+      // A single event does not need a batch, and its own route is older.
       if (asked.length === 1 || performance.now() < batchesFromMs) return;
       if (await fetchBatch(asked, signal)) continue;
       batchesFromMs = performance.now() + BATCH_RETRY_MS;
@@ -83,7 +83,7 @@ export function createEventDirectory(client: Pick<KalshiClient, 'getEvent' | 'li
       const missing = () =>
         [...new Set(tickers.filter((ticker) => ticker !== undefined && !known.has(ticker)))] as string[];
       await fetchBatches(missing(), signal);
-      // Events that a batch does not have may still have a route of their own.
+      // An event that the batch does not have may still be on a route of its own.
       const waiting = missing();
       await Promise.all(Array.from({ length: AT_ONCE }, () => fetchSingles(waiting, signal)));
       return rows.map((row) => withEvent(row, known.get(eventTickerOf(row) ?? '')?.facts));
@@ -93,11 +93,11 @@ export function createEventDirectory(client: Pick<KalshiClient, 'getEvent' | 'li
 
 function eventTickerOf(row: unknown): string | undefined {
   const ticker = fieldOf(row, 'event_ticker');
-  // A lone surrogate has no place in a path.
+  // A path cannot contain a lone surrogate.
   return typeof ticker === 'string' && ticker !== '' && ticker.isWellFormed() ? ticker : undefined;
 }
 
-/** Only what a market record is made of: fifty thousand whole events are too many. */
+/** Only the fields that market records use: fifty thousand whole events are too many. */
 function factsOf(event: unknown): unknown {
   if (event === null || typeof event !== 'object') return undefined;
   const { event_ticker, series_ticker, title, category, product_metadata } = event as Record<string, unknown>;

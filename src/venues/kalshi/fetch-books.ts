@@ -1,10 +1,10 @@
 import type { ObservedRows } from '../age.ts';
 import { isHttpStatus, type KalshiClient } from './client.ts';
 
-/** Single book requests under way at once where the batch route cannot be used. */
+/** Single book requests in flight at once, where the batch route is unusable. */
 const BOOKS_AT_ONCE = 8;
 
-/** The answers of the batch route, or of one request per book where it is missing or wants a key that the single route does not. */
+/** The answers of the batch route; of one request per book where that route is absent or requires a key. */
 export async function listBooks(
   client: KalshiClient,
   tickers: readonly string[],
@@ -30,7 +30,7 @@ async function getBooks(
       try {
         answers.push(await client.getBook(ticker, signal));
       } catch (error) {
-        // The venue's way to say that it does not know a market.
+        // The venue answers 404 for a market that it does not know.
         if (isHttpStatus(error, [404])) continue;
         waiting.length = 0;
         throw error;

@@ -4,12 +4,12 @@ import { isHttpStatus, KALSHI, type KalshiClient } from './client.ts';
 import { isAbsent, readPrice } from './dollars.ts';
 import { fieldOf } from './parse-market.ts';
 
-/** Trades of a period as the venue sums them up, in dollars of YES and contracts. */
+/** The venue's summary of the trades of a period, in dollars of YES and contracts. */
 export interface Candlestick {
-  /** Epoch seconds, `[start, end)`; `end` is what the venue names the period by. */
+  /** Epoch seconds, `[start, end)`; the venue names the period by its `end`. */
   start: number;
   end: number;
-  /** Absent all four where nothing was traded. */
+  /** All four are absent without trades. */
   open?: Decimal;
   high?: Decimal;
   low?: Decimal;
@@ -21,7 +21,7 @@ export type CandlestickMinutes = 1 | 60 | 1440;
 
 interface CandlestickRequest {
   ticker: string;
-  /** The series of the market's event; it is no part of the ticker that could be cut out. */
+  /** The series of the market's event. The ticker does not contain it in a form that could be cut out. */
   seriesTicker: string;
   /** Candles that start in `[startSeconds, endSeconds)`. */
   startSeconds: number;
@@ -31,17 +31,17 @@ interface CandlestickRequest {
 
 const DAY_MINUTES = 1440;
 const DAY_SECONDS = 86_400;
-/** Days are days of New York: with the clocks they are 23 or 25 hours long. */
+/** Days are days of New York: at a clock change they last 23 or 25 hours. */
 const CLOCK_CHANGE_SECONDS = 3_600;
-/** Below what the venue puts into one answer, which ends inclusive on both sides. */
+/** Below the venue's limit of an answer, which includes both of its ends. */
 const PERIODS_PER_REQUEST = 4_000;
 const FIELDS = ['open', 'high', 'low', 'close'] as const;
 
 /**
- * Candlesticks of an answer, oldest first; pure. Reads the fixed-point keys (`open_dollars`, `volume_fp`), the shape of January
- * 2026 (cents beside dollars, null without trades), and the archive's, which has dollars as text without a suffix (venue
- * documentation section 2.7). A day starts where the day before it ends; of the first one, 24 hours before its own end.
- * @throws VenueError `invalid_payload` naming what is wrong: a candle left out would look like a period without trades.
+ * Candlesticks of an answer, oldest first; pure. Reads the fixed-point keys (`open_dollars`, `volume_fp`), the shape of January 2026 (cents
+ * beside dollars, null without trades), and the shape of the archive (dollars as text without a suffix). A day starts at the end of the day
+ * before; the first one starts 24 hours before its end.
+ * @throws VenueError `invalid_payload` that names the fault: a skipped candle would look like a period without trades.
  */
 export function parseCandlesticks(rows: readonly unknown[], periodMinutes: CandlestickMinutes): Candlestick[] {
   const ends = new Map(rows.map((row) => [readEnd(row), row]));
@@ -72,7 +72,7 @@ function readPrices(row: unknown, end: number): Partial<Record<(typeof FIELDS)[n
   for (const field of FIELDS) {
     const plain = fieldOf(price, field);
     const suffixed = fieldOf(price, `${field}_dollars`);
-    // Without a suffix, text is dollars and a number is cents.
+    // Without a suffix, a text is dollars and a number is cents.
     const dollars = isAbsent(suffixed) && typeof plain === 'string' ? plain : suffixed;
     const reading = readPrice(`price.${field}`, dollars, plain);
     if (!reading.ok) throw unreadable(`candle ending ${end}, ${reading.refusal.detail}`);
@@ -91,8 +91,7 @@ function readVolume(row: unknown, end: number): Decimal {
 }
 
 /**
- * The venue's own candles of a market, oldest first: of the live route, or of the archive where that has none. Throws
- * VenueError.
+ * The venue's own candles of a market, oldest first: of the live route, or of the archive where the live route has none. Throws VenueError.
  */
 export async function fetchCandlesticks(
   client: Pick<KalshiClient, 'listCandlesticks'>,
@@ -117,7 +116,7 @@ async function listRange(
 ): Promise<unknown[]> {
   const periodSeconds = periodMinutes * 60;
   const isDays = periodMinutes === DAY_MINUTES;
-  // The last candle ends a period after it starts; of the first day, the one before says where it starts.
+  // A candle is named by its end, a period after its start. The day before the first one gives the start of the first one.
   const first = startSeconds - (isDays ? DAY_SECONDS + CLOCK_CHANGE_SECONDS : 0);
   const last = endSeconds + periodSeconds + (isDays ? CLOCK_CHANGE_SECONDS : 0);
   const rows: unknown[] = [];

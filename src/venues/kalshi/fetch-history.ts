@@ -5,10 +5,10 @@ import { isHttpStatus, KALSHI, type KalshiClient } from './client.ts';
 import { fieldOf, parseMarkets } from './parse-market.ts';
 import { type HistoryStep, readHistoryPage } from './walk-history.ts';
 
-/** The cutoff moves by days; the walk allows for more than this. */
+/** The cutoff moves by days; the walk allows for more than this age. */
 const CUTOFF_MAX_AGE_MS = 3_600_000;
 
-/** The next page of a market's prints; see `pollHistory` of the port. */
+/** The next page of a market's trades; see `pollHistory` of the port. */
 type ReadHistory = (request: HistoryRequest, position: unknown, context: CallContext) => Promise<HistoryStep>;
 
 export function createHistoryReader(
@@ -47,7 +47,7 @@ export function createHistoryReader(
     });
 }
 
-/** Undefined where the venue has no archive to speak of. */
+/** Undefined without a usable archive. */
 async function readCutoff(client: KalshiClient, signal: AbortSignal): Promise<number | undefined> {
   try {
     const cutoffMs = parseVenueTimeMs(fieldOf(await client.getCutoff(signal), 'trades_created_ts'));

@@ -6,10 +6,10 @@ import { fieldOf } from './parse-market.ts';
 import type { SeriesDirectory } from './series-directory.ts';
 import { afterRefusal, type MarketPosition, type MarketWalkSettings, nextQuery } from './walk-markets.ts';
 
-/** What the venue makes market ids of; anything else would break the comma list that asks for them. */
+/** The form of the venue's market ids. Other ids would break the comma list of the request. */
 const TICKER = /^[^\s,:]{1,200}$/;
 
-/** The facts of markets that their own rows do not carry. */
+/** The facts of markets that are not in their own rows. */
 export interface Directories {
   events: EventDirectory;
   series: SeriesDirectory;
@@ -21,7 +21,7 @@ interface MarketStep {
   skipped?: string;
 }
 
-/** One page with the events and series of its markets, and a way around a cursor that expired and a filter that is not known. */
+/** One page with the events and series of its markets. It goes around an expired cursor and a refused filter. */
 export async function listMarkets(
   client: KalshiClient,
   { events, series }: Directories,
@@ -51,8 +51,8 @@ export async function listMarkets(
 }
 
 /**
- * Market objects by ticker with their events and series, from the live route or else from the archive; unknown ones are left out. Rows
- * that are no market of those asked for are left out too, and rows that are no market at all stay, so that they are counted.
+ * Market objects by ticker with their events and series, from the live route, else from the archive. Unknown tickers are absent. Rows of
+ * other markets are dropped; rows without a ticker stay, so that they are counted.
  */
 export async function findMarkets(
   client: KalshiClient,
@@ -74,7 +74,7 @@ export async function findMarkets(
   return series.complete(await events.complete(rows, signal), now(), signal);
 }
 
-/** Where the archive is not served, what it would hold is as good as unknown. */
+/** Without an archive, archived markets count as unknown. */
 async function listArchived(client: KalshiClient, tickers: readonly string[], signal: AbortSignal): Promise<unknown[]> {
   try {
     return await client.listArchivedMarkets(tickers, signal);

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { isStorableText } from '../../domain/values/text.ts';
 
 /**
- * The parts of Kalshi's payloads that we read (venue documentation section 2). Unknown fields are ignored. Fields that
- * decide identity, status or money are strict: a wrong type there must refuse the record rather than change its meaning.
- * Decorative ones are lenient: a wrong type there is the same as absent.
+ * The fields of Kalshi's payloads that oddswire reads; other fields are ignored. Fields that decide identity, status or money are strict: a
+ * wrong type rejects the record instead of changing its meaning. Decorative fields are lenient: a wrong type counts as absent.
  */
 
 const decorativeText = z.string().nullish().catch(undefined);
@@ -12,7 +11,7 @@ const decorativeAmount = z.union([z.string(), z.number()]).nullish().catch(undef
 const id = z.string().min(1).max(200);
 const amount = z.union([z.string(), z.number()]);
 const optionalAmount = amount.nullish();
-/** A ticker goes into comma lists and into `TICKER:yes`, so it holds neither a comma nor a colon nor white space. */
+/** A ticker is part of comma lists and of `TICKER:yes`, so it contains neither commas, colons nor white space. */
 const ticker = id.regex(/^[^\s,:]+$/);
 
 const texts = z
@@ -21,7 +20,7 @@ const texts = z
     items.filter((item): item is string => typeof item === 'string' && item !== '' && isStorableText(item)),
   );
 
-/** A series of events, which has the category and the tags of their markets. */
+/** A series of events; it has the category and the tags of their markets. */
 export const kalshiSeries = z.object({
   ticker: id,
   category: z.string().refine(isStorableText).nullish().catch(undefined),
@@ -38,7 +37,7 @@ const kalshiEvent = z.object({
   product_metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
 });
 
-/** Everything that says what a market is worth: dollars as text, or the cents of the shape before 2026. */
+/** The fields that give the value of a market: dollars as text, or the cents of the shape before 2026. */
 const quoteFields = {
   ticker,
   status: z.string(),
@@ -53,7 +52,7 @@ export const kalshiMarket = z.object({
   event_ticker: id,
   title: decorativeText,
   yes_sub_title: decorativeText,
-  /** The same in the shape before 2026. */
+  /** The same field in the shape before 2026. */
   subtitle: decorativeText,
   rules_primary: decorativeText,
   rules_secondary: decorativeText,
@@ -65,9 +64,9 @@ export const kalshiMarket = z.object({
   volume: decorativeAmount,
   volume_24h_fp: decorativeAmount,
   volume_24h: decorativeAmount,
-  /** Put there by the client: the venue nests markets in events, or names the event by its ticker only. */
+  /** Added by the client: the venue nests markets in events, or names the event by its ticker only. */
   event: kalshiEvent.nullish().catch(undefined),
-  /** Put there by the series directory, like the mark of a row whose category and tags could not be read. */
+  /** Added by the series directory, like `is_summary`, which marks a row whose category and tags could not be read. */
   series: kalshiSeries.nullish().catch(undefined),
   is_summary: z.boolean().nullish().catch(undefined),
 });
@@ -84,7 +83,7 @@ export const kalshiQuotes = z.object({
 });
 
 const levels = z.array(z.tuple([amount, amount])).nullish();
-/** Keys that are not known stay: they tell a renamed book from an empty one. */
+/** Unknown keys stay: they distinguish a renamed book from an empty one. */
 const sides = z.looseObject({ yes_dollars: levels, no_dollars: levels, yes: levels, no: levels });
 export type KalshiSides = z.infer<typeof sides>;
 

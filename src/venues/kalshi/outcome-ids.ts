@@ -1,4 +1,4 @@
-/** Kalshi trades both sides of a market in one book and has no ids for them; ours are made of the ticker. */
+/** Kalshi trades both sides of a market in one book and has no ids for them; oddswire derives the ids from the ticker. */
 interface OutcomeIds {
   yes: string;
   no: string;
@@ -10,7 +10,7 @@ export function outcomeIdsOf(ticker: string): OutcomeIds {
   return { yes: `${ticker}:yes`, no: `${ticker}:no` };
 }
 
-/** The distinct tickers behind outcome ids; ids that this venue cannot have made are left out. */
+/** The distinct tickers of outcome ids; ids of another form are skipped. */
 export function tickersOf(outcomeIds: readonly string[]): string[] {
   return [...new Set(outcomeIds.flatMap((outcomeId) => OUTCOME_ID.exec(outcomeId)?.[1] ?? []))];
 }

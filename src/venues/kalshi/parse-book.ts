@@ -10,13 +10,13 @@ import { type KalshiBook, type KalshiSides, kalshiBook } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
 
-/** Why an empty book is not stored: the venue answers like this for any ticker (docs/venues.md). */
+/** The skip reason of an empty book of an unknown market: the venue answers with an empty book for any ticker. */
 export const UNKNOWN_MARKET = 'unknown_market';
 
 /**
- * The books of both outcomes from Kalshi's two lists of bids (venue documentation section 2.5): an ask at p is a bid of the
- * other side at 1 - p, same size. Sorted, merged and without empty levels, whatever order they came in. The answer carries
- * no time: `asOfMs` is that of the whole answer; pure. `requested` limits tickers to what was asked for.
+ * The books of both outcomes from Kalshi's two lists of bids: an ask at p is a bid of the other side at 1 - p with the same size. Levels
+ * are sorted, merged and not empty, in any order of the payload. The answer has no time: `asOfMs` is that of the whole answer; pure.
+ * `requested` limits the tickers to those of the request.
  */
 export function parseBooks(
   rows: readonly unknown[],
@@ -50,7 +50,7 @@ function parseBook(
   if (!reading.ok) return reading;
   const { ticker } = reading.value;
   if (!isStorableText(ticker)) return refuse('unstorable_text', 'ticker');
-  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: nobody asked for this market');
+  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: the market was not requested');
   if (seen.has(ticker)) return refuse('duplicate_record', 'ticker: the same market twice in one answer');
   const sides = readSides(reading.value);
   if (!sides.ok) return sides;
@@ -73,19 +73,19 @@ function parseBook(
   });
 }
 
-/** A book without any order, which is all that an unknown market has too. */
+/** A book without orders. An unknown market looks the same. */
 export function isEmpty({ bids, asks }: BookRecord): boolean {
   return bids.length === 0 && asks.length === 0;
 }
 
-/** An answer whose keys are not known must not pass for an empty book: that is how the rename of 2026 went unnoticed. */
+/** A book with unknown keys must not count as empty: after a rename of the keys, every book would look empty. */
 function readSides({ orderbook_fp, orderbook }: KalshiBook): Reading<KalshiSides> {
   const sides = orderbook_fp ?? orderbook;
   if (!sides) return refuse('missing_field', 'orderbook_fp: absent, and orderbook too');
   const { yes_dollars, no_dollars, yes, no } = sides;
   const isKnown = [yes_dollars, no_dollars, yes, no].some((side) => side !== undefined);
   const isBare = Object.keys(sides).length === 0;
-  return isKnown || isBare ? accept(sides) : refuse('missing_field', 'orderbook_fp: neither side is there');
+  return isKnown || isBare ? accept(sides) : refuse('missing_field', 'orderbook_fp: both sides are absent');
 }
 
 /** Bids of one side, best first. */
@@ -102,7 +102,7 @@ function readLevels(side: string, dollars: KalshiSides['yes'], cents: KalshiSide
     }
     if (size !== '0') levels.push({ price: price.value, size });
   }
-  // Floats order levels of different price right unless they are equal as floats; only then the exact comparison is paid for.
+  // Floats order different prices correctly unless they are equal as floats; only then the slower exact comparison runs.
   levels.sort((a, b) => Number(b.price) - Number(a.price) || compareDecimals(b.price, a.price));
   const merged: PriceLevel[] = [];
   for (const level of levels) {

@@ -13,10 +13,10 @@ import { kalshiLife } from './status.ts';
 
 const SITE = 'https://kalshi.com/markets';
 const PLAIN_TICKER = /^[\w.-]{1,100}$/;
-/** Go's zero time, which old markets have as their creation. */
+/** Go's zero time, the creation time of old markets. */
 const ZERO_TIME = /^0001-01-01/;
 
-/** Market objects, each with the event it belongs to where that is known; pure. */
+/** Market objects, each with its event where that is known; pure. */
 export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_INFINITY): ParsedBatch<MarketRecord> {
   const batch = emptyBatch<MarketRecord>();
   const seen = new Set<string>();
@@ -40,7 +40,7 @@ export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_I
   return batch;
 }
 
-/** A field of whatever a row is, unread. */
+/** A field of a raw row of any type. */
 export function fieldOf(row: unknown, field: string): unknown {
   return row !== null && typeof row === 'object' ? (row as Record<string, unknown>)[field] : undefined;
 }
@@ -53,7 +53,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   if (!life.ok) return life;
   const { status, resolution, winner, payouts } = life.value;
   const title = titleOf(market);
-  if (title === '') return refuse('missing_field', 'title: and nothing to make one of');
+  if (title === '') return refuse('missing_field', 'title: absent, and no title of the event');
   const ids = outcomeIdsOf(market.ticker);
   const time = (field: keyof KalshiMarket) => readTime(market, field, unknowns);
   const openAtMs = time('open_time');
@@ -71,7 +71,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     status,
     outcomes: [
       { outcomeId: ids.yes, label: market.yes_sub_title || 'Yes', ...(payouts && { payout: payouts.yes }) },
-      // Never `no_sub_title`: it repeats what YES stands for.
+      // Not `no_sub_title`, which repeats the meaning of YES.
       { outcomeId: ids.no, label: 'No', ...(payouts && { payout: payouts.no }) },
     ],
     hasBook: status === 'created' || status === 'open' || status === 'halted',
@@ -90,7 +90,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
 }
 
-/** `title` is deprecated though still sent; without it, the event's and what YES stands for. */
+/** `title` is deprecated and still sent; without it, the title of the event and the label of YES. */
 function titleOf({ title, event, yes_sub_title }: KalshiMarket): string {
   return title || [event?.title, yes_sub_title].filter(Boolean).join(': ');
 }
@@ -101,7 +101,7 @@ function describe(market: KalshiMarket) {
   const tags = [...(market.series?.tags ?? []), ...metadata].filter(
     (value) => typeof value === 'string' && value !== '',
   );
-  // The event's own is deprecated and may be absent.
+  // The event's own category is deprecated and may be absent.
   const category = market.series?.category || event?.category;
   const criteria = [market.rules_primary, market.rules_secondary].filter(Boolean).join('\n');
   const series = event?.series_ticker;

@@ -12,8 +12,8 @@ import { fieldOf } from './parse-market.ts';
 import { kalshiLife } from './status.ts';
 
 /**
- * Prices of both outcomes from market objects: the payout of a determined market, else `quotedPrice` of the YES side, where a
- * last price of 0 stands for "never traded". The venue gives no time: `asOfMs` is that of the answer; pure.
+ * Prices of both outcomes from market objects: the payout of a determined market, else `quotedPrice` of the YES side. A last price of 0
+ * means "never traded". The venue gives no time: `asOfMs` is that of the answer; pure.
  */
 export function parsePrices(
   rows: readonly unknown[],
@@ -53,7 +53,7 @@ function parseQuotes(
   const raw = reading.value;
   const { ticker } = raw;
   if (!isStorableText(ticker)) return refuse('unstorable_text', 'ticker');
-  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: nobody asked for this market');
+  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: the market was not requested');
   if (seen.has(ticker)) return refuse('duplicate_record', 'ticker: the same market twice in one answer');
   const life = kalshiLife(raw, unknowns);
   if (!life.ok) return life;
@@ -64,7 +64,7 @@ function parseQuotes(
   const last = readPrice('last_price', raw.last_price_dollars, raw.last_price);
   if (!last.ok) return last;
   if (bid.value === undefined && ask.value === undefined && last.value === undefined) {
-    return refuse('missing_field', 'yes_bid, yes_ask and last_price: none of them was sent');
+    return refuse('missing_field', 'yes_bid, yes_ask and last_price: all absent');
   }
   const quotes = { bid: realQuote(bid.value), ask: realQuote(ask.value) };
   if (quotes.bid !== undefined && quotes.ask !== undefined && compareDecimals(quotes.bid, quotes.ask) > 0) {
@@ -76,7 +76,7 @@ function parseQuotes(
   return accept({ ticker, prices: price === undefined ? [] : bothSides(ticker, asOfMs, price, quotes) });
 }
 
-/** 0 and 1 stand for "no order" on either side: nobody bids nothing or asks for the whole payout. */
+/** 0 and 1 mean "no order" on either side: a bid of 0 and an ask of the whole payout do not exist. */
 function realQuote(quote: Decimal | undefined): Decimal | undefined {
   return quote === ZERO || quote === ONE ? undefined : quote;
 }

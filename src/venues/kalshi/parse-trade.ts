@@ -14,7 +14,7 @@ import { fieldOf } from './parse-market.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2018, 0, 1);
-/** Clocks differ; anything dated further ahead is refused, so that it cannot move the feed's watermark. */
+/** Clocks differ. Rows further in the future are rejected, because they would move the watermark of the feed. */
 const MAX_AHEAD_MS = 300_000;
 
 /** One row of the trade feed. */
@@ -23,12 +23,12 @@ export interface FeedRow {
   second?: number;
   trade?: TradeRecord;
   unknownSide?: string;
-  /** Why the trade is not stored. */
+  /** The skip reason of a sound trade. */
   skipped?: string;
   rejected?: RejectedRecord;
 }
 
-/** The rows of one answer of `GET /markets/trades`, in the order they came; pure. */
+/** The rows of one answer of `GET /markets/trades`, in its order; pure. */
 export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
   return rows.map((raw) => {
     const time = readTime(fieldOf(raw, 'created_time'), nowMs);
@@ -40,8 +40,8 @@ export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
 }
 
 /**
- * One print as one record, in the words of YES: its price, and `buy` when the taker bought YES (venue documentation section
- * 9.6). A block trade was agreed on outside the book and has no taker.
+ * One trade as one record, in terms of YES: its price, and `buy` when the taker bought YES. A block trade was agreed outside the book and
+ * has no taker.
  */
 function parseRow(raw: unknown, time: Reading<number>): Reading<Pick<FeedRow, 'trade' | 'unknownSide' | 'skipped'>> {
   const reading = readModel(kalshiTrade, raw);
@@ -75,7 +75,7 @@ function parseRow(raw: unknown, time: Reading<number>): Reading<Pick<FeedRow, 't
   });
 }
 
-/** Both prices of a print say the same; when they do not, neither can be believed. */
+/** Both prices of a trade state the same fact. When they differ, neither is reliable. */
 function readYesPrice(row: KalshiTrade): Reading<Decimal> {
   const yes = readPrice('yes_price', row.yes_price_dollars, row.yes_price);
   if (!yes.ok) return yes;
@@ -100,7 +100,7 @@ function readTime(text: unknown, nowMs: number): Reading<number> {
   return ms > nowMs + MAX_AHEAD_MS ? refuse('timestamp_in_future', `created_time: ${ms}`) : accept(ms);
 }
 
-/** The records of feed rows; a trade that is there twice counts once. */
+/** The records of feed rows. The second row of one trade is rejected. */
 export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();
   const seen = new Set<string>();

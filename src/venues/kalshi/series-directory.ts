@@ -6,10 +6,10 @@ import { isCombination } from './combination.ts';
 import { type KalshiSeries, kalshiSeries } from './models.ts';
 import { fieldOf } from './parse-market.ts';
 
-/** A full listing is megabytes, mostly of legal text, and a series hardly ever changes. */
+/** A full listing has megabytes, mostly legal text, and a series hardly ever changes. */
 const FULL_EVERY_MS = 6 * 3_600_000;
 const CHANGES_EVERY_MS = 30 * 60_000;
-/** New series come with their first event: then the changes are read at once, but no more often than this. */
+/** A new series appears with its first event: the changes are then read at once, but no more often than this. */
 const UNKNOWN_EVERY_MS = 60_000;
 /** The clocks of the venue and of this machine differ. */
 const OVERLAP_SECONDS = 120;
@@ -18,22 +18,22 @@ const RETRY_MS = 60_000;
 /** The documented route has no pages; an answer with a cursor is followed this far. */
 const MAX_PAGES = 100;
 
-/** The series of markets by ticker: they have the category and the tags that an event does not have any more. */
+/** The series of markets by ticker: they have the category and the tags, which events no longer have. */
 export interface SeriesDirectory {
   /**
-   * The market rows with the facts of their series. A row whose event is unknown, or whose series is because no listing of
-   * series has succeeded yet, is marked `is_summary`. Does not fail with the venue; throws VenueError only when aborted.
+   * The market rows with the facts of their series. A row is marked `is_summary` when its event is unknown, or when its series is unknown
+   * because no listing of series has succeeded yet. It does not fail with the venue; it throws VenueError only when aborted.
    */
   complete(rows: readonly unknown[], nowMs: number, signal: AbortSignal): Promise<unknown[]>;
 }
 
-/** `onFailure` gets the reason of each listing that failed: the series known so far stay in use. */
+/** `onFailure` gets the reason of each failed listing. The series known so far stay in use. */
 export function createSeriesDirectory(
   client: Pick<KalshiClient, 'listSeries'>,
   onFailure: (detail: string) => void,
 ): SeriesDirectory {
   const known = new Map<string, KalshiSeries>();
-  /** Series that a listing did not have: they are not a reason for another one. */
+  /** Series that a listing did not have: they do not trigger another listing. */
   const unlisted = new Set<string>();
   let fullAtMs: number | undefined;
   let readAtMs: number | undefined;
@@ -67,7 +67,7 @@ export function createSeriesDirectory(
     }
   }
 
-  /** Returns how many readable series there were. */
+  /** Returns the number of readable series. */
   async function learn(filter: Parameters, signal: AbortSignal): Promise<number> {
     let count = 0;
     let cursor: string | undefined;
@@ -89,7 +89,7 @@ export function createSeriesDirectory(
   async function refresh(tickers: readonly string[], nowMs: number, signal: AbortSignal): Promise<void> {
     const scope = wanted(tickers, nowMs);
     if (scope === undefined) return;
-    // Set first: an attempt that outlasts the deadline of its call must not be the first thing the next call does too.
+    // Set first: the next call must not repeat an attempt that outlasted the deadline of this one.
     retryAtMs = nowMs + Math.min(RETRY_MS * 2 ** failures, CHANGES_EVERY_MS);
     failures += 1;
     try {
@@ -137,7 +137,7 @@ function seriesTickerOf(row: unknown): string | undefined {
   return typeof ticker === 'string' && ticker !== '' ? ticker : undefined;
 }
 
-/** Of a clock that was set back, everything is old. */
+/** After a clock was set back, every time counts as older. */
 function isOlder(atMs: number, nowMs: number, ageMs: number): boolean {
   return nowMs < atMs || nowMs - atMs >= ageMs;
 }

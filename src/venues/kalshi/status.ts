@@ -8,7 +8,7 @@ interface KalshiLife {
   status: MarketStatus;
   resolution?: 'outcome' | 'void';
   winner?: 'yes' | 'no';
-  /** Per contract, of each side; only when what they pay is known. */
+  /** Per contract of each side; absent until it is known. */
   payouts?: { yes: Decimal; no: Decimal };
 }
 
@@ -20,7 +20,7 @@ interface RawLife {
   settlement_value?: string | number | null | undefined;
 }
 
-/** Field words, and the filter words that older answers used in the same field. */
+/** Values of the field, and values of the filter, which older answers used in the same field. */
 const STATUSES: Readonly<Record<string, MarketStatus>> = {
   initialized: 'created',
   unopened: 'created',
@@ -38,9 +38,8 @@ const STATUSES: Readonly<Record<string, MarketStatus>> = {
 const RESULTS: ReadonlySet<string> = new Set(['', 'yes', 'no', 'scalar', 'void']);
 
 /**
- * Kalshi's `status`, `result` and settlement value as one life (venue documentation sections 2.8 and 9.3). A market that pays
- * a fraction has no winner: it is void, unless it is a scalar one, which is meant to. An unknown status counts as closed.
- * A `result` before determination is not believed.
+ * The status and the settlement of a market from `status`, `result` and the settlement value. A market that pays a fraction has no winner:
+ * it is void, unless it is a scalar market. An unknown status counts as closed. A `result` before determination is ignored.
  */
 export function kalshiLife(raw: RawLife, unknowns: UnknownValue[]): Reading<KalshiLife> {
   const word = raw.status.toLowerCase();

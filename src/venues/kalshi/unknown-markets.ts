@@ -7,15 +7,15 @@ import { isEmpty, UNKNOWN_MARKET } from './parse-book.ts';
 import { fieldOf } from './parse-market.ts';
 
 const MAX_KNOWN = 100_000;
-/** Markets leave the live routes months after they settle: an hour is soon enough to notice. */
+/** Markets leave the live routes months after they settle: one check per hour is soon enough. */
 const KNOWN_FOR_MS = 3_600_000;
 
 /** Skips the books of unknown markets in a batch of at most 100 markets. Throws VenueError. */
 type SkipUnknown = (batch: ParsedBatch<BookRecord>, signal: AbortSignal) => Promise<ParsedBatch<BookRecord>>;
 
 /**
- * The venue answers with an empty book for any ticker, and nothing in that answer tells an unknown market from one without
- * orders. A market with an empty book counts as known while it is on the market route, which is asked once an hour.
+ * The venue answers with an empty book for any ticker: an unknown market and a market without orders look the same. A market with an empty
+ * book counts as known while the market route lists it; the filter checks that once an hour.
  */
 export function createUnknownMarketFilter(client: Pick<KalshiClient, 'listQuotes'>): SkipUnknown {
   const known = new LRUCache<string, true>({ max: MAX_KNOWN, ttl: KNOWN_FOR_MS });

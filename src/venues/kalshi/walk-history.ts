@@ -6,25 +6,25 @@ import type { FeedRow } from './parse-trade.ts';
 import { readStretch, type StretchPage, stretch } from './walk-trades.ts';
 
 /**
- * The walk back over one market's prints, a page a call: down the live route as far as that goes, then, for what is older than
- * the venue's cutoff, down the archive. The archive begins at the oldest print that the live route gave and not at the cutoff,
- * which moves while a walk is under way: what both have is read twice and stored once.
+ * The walk back over one market's trades, one page per call: down the live route as far as it goes, then down the archive for trades older
+ * than the venue's cutoff. The archive begins at the oldest trade of the live route and not at the cutoff, which moves during a walk:
+ * trades on both routes are read twice and stored once.
  */
 const position = z.object({
   v: z.literal(1),
   route: z.enum(['live', 'archive']),
   left: stretch,
-  /** Pages in a row that got no further back. */
+  /** Successive pages that did not reach further back. */
   idlePages: z.number().int(),
 });
 type HistoryPosition = z.infer<typeof position>;
 
 export interface HistoryRoutes {
-  /** Prints of the market. */
+  /** Trades of the market. */
   list(route: HistoryPosition['route'], parameters: Parameters): Promise<ListAnswer>;
-  /** Prints before this epoch second are in the archive only; undefined where there is none. */
+  /** Trades before this epoch second are in the archive only; undefined without an archive. */
   cutoffSecond(): Promise<number | undefined>;
-  /** Whether there can be prints before this epoch second. */
+  /** Whether trades before this epoch second can exist. */
   hasBegunBefore(second: number): Promise<boolean>;
 }
 
@@ -37,12 +37,12 @@ export interface HistoryStep {
   truncated?: string;
 }
 
-/** The cutoff may have moved since it was asked for; it never moved by weeks. */
+/** The cutoff may have moved since it was read; it never moved by weeks. */
 const CUTOFF_MARGIN_SECONDS = 7 * 86_400;
-/** A market with more pages in one second than this is a venue that goes in circles. */
+/** More pages in one second than this mean that the venue's pages repeat. */
 const MAX_IDLE_PAGES = 20;
 
-/** Reads the next page after `stored`. Throws what the routes throw, and VenueError when a whole page is unreadable. */
+/** Reads the next page after `stored`. Throws the errors of the routes, and VenueError when a whole page is unreadable. */
 export async function readHistoryPage(
   request: HistoryRequest,
   stored: unknown,
@@ -61,7 +61,7 @@ export async function readHistoryPage(
     const list = (parameters: Parameters) => routes.list(at.route, parameters);
     page = await readStretch(at.left, { list, nowMs, settings });
   } catch (error) {
-    // An archive that is not there or wants a key is no reason to fail for ever.
+    // An archive that is absent or requires a key must not make the walk fail permanently.
     if (at.route !== 'archive' || !isHttpStatus(error, [401, 403, 404])) throw error;
     return withoutArchive(request, at, routes);
   }
@@ -79,8 +79,8 @@ async function follow(
   const isForeign = page.rows.some(({ trade }) => trade && trade.outcomeId !== outcomeIdsOf(request.marketId).yes);
   const idlePages = left && left.next >= at.left.next ? at.idlePages + 1 : 0;
   const why = isForeign
-    ? 'the venue ignores which market is asked for'
-    : (page.truncated ?? (idlePages > MAX_IDLE_PAGES ? 'the venue goes in circles' : undefined));
+    ? 'the venue ignores the market of the request'
+    : (page.truncated ?? (idlePages > MAX_IDLE_PAGES ? 'the pages of the venue repeat' : undefined));
   if (why !== undefined) {
     const reachedMs = reachedOf(request, at.left.next);
     return { rows, position: null, reachedMs, more: false, truncated: unread(request, reachedMs, why) };
@@ -98,7 +98,7 @@ async function follow(
   return { rows, position: null, reachedMs: request.fromMs, more: false };
 }
 
-/** From this second, inclusive, down. */
+/** Down from this second, inclusive. */
 function startAt(second: number, floor: number): HistoryPosition['left'] {
   return { end: second + 1, next: second, floor };
 }
@@ -113,16 +113,16 @@ async function withoutArchive(
   const end = { rows: [], position: null, more: false };
   if (!isMissing) return { ...end, reachedMs: request.fromMs };
   const reachedMs = reachedOf(request, at.left.next);
-  return { ...end, reachedMs, truncated: unread(request, reachedMs, 'the venue does not open its archive') };
+  return { ...end, reachedMs, truncated: unread(request, reachedMs, 'the archive of the venue is not available') };
 }
 
-/** In whole seconds, as the venue filters; one more below, in case the lower end is exclusive. */
+/** In whole seconds, like the venue's filters; one more second below, in case the lower end is exclusive. */
 function rangeOf({ fromMs, toMs }: HistoryRequest): { from: number; end: number; floor: number } {
   const from = Math.floor(fromMs / 1000);
   return { from, end: Math.ceil(toMs / 1000), floor: Math.max(0, from - 1) };
 }
 
-/** The second `next` may have been read in part. */
+/** The second `next` may be read only in part. */
 function reachedOf({ fromMs, toMs }: HistoryRequest, next: number): number {
   return Math.min(toMs, Math.max(fromMs, (next + 1) * 1000));
 }

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import type { ListAnswer, Parameters } from './client.ts';
 
 /**
- * The walk over Kalshi's catalog as a state machine without I/O: which page is next, and what a page means for the rest. A
- * full walk lists the events that are open, not yet open, and closed without settlement, then the markets settled since the
- * walk before. Between full walks it lists the markets that changed, closed or settled since: `updated_time` moves with all
- * three in every recording, but only its moving with changes is documented.
+ * The walk over Kalshi's catalog as a state machine without I/O: it chooses the next page and evaluates each page. A full walk lists the
+ * events that are open, not yet open, and closed without settlement, then the markets settled since the previous walk. Between full walks
+ * it lists the markets that changed, closed or settled since: `updated_time` moves at all three in every recording, but only its move at
+ * changes is documented.
  */
 export interface MarketWalkSettings {
   eventsPerPage: number;
   marketsPerPage: number;
   fullWalkEveryMs: number;
-  /** How far back the very first walk looks for settled markets: older ones are history nobody asked for. */
+  /** The reach of the very first walk into settled markets: older ones are history, which is read on demand only. */
   firstSettledSeconds: number;
-  /** Bound of each listing between full walks: what it misses, the next full walk brings. */
+  /** Bound of each listing between full walks: the next full walk reads the missed markets. */
   maxRecentPages: number;
 }
 
@@ -22,35 +22,35 @@ type PhaseName = z.infer<typeof name>;
 
 const phase = z.object({
   name,
-  /** Epoch seconds: only what happened since. */
+  /** Epoch seconds: the listing begins here. */
   since: z.number().int().optional(),
   cursor: z.string().optional(),
   page: z.number().int(),
-  /** How often a refused cursor made it begin again. */
+  /** Restarts of the phase after a refused cursor. */
   restarts: z.number().int(),
 });
 type Phase = z.infer<typeof phase>;
 
 const position = z.object({
   v: z.literal(1),
-  /** When the latest full walk began; absent before the first. */
+  /** The start of the latest full walk; absent before the first. */
   fullWalkAtMs: z.number().optional(),
-  /** Whatever happened before this second was seen: the next walk between full ones starts here. Epoch seconds. */
+  /** Everything before this epoch second was seen: the next walk between full ones starts here. */
   since: z.number().int().optional(),
-  /** What `since` becomes at the end of the walk under way. */
+  /** `since` gets this value at the end of the current walk. */
   startedAt: z.number().int().optional(),
-  /** A listing of the walk under way was cut short or refused: the next walk goes back as far again. */
+  /** A listing of the current walk was cut short or refused: the next walk begins at the same second again. */
   hasMissed: z.boolean().optional(),
   phases: z.array(phase),
 });
 export type MarketPosition = z.infer<typeof position>;
 
-/** Clocks differ and indexes lag: a walk goes this much further back than the start of the one before. */
+/** Clocks differ and indexes lag: a walk begins this long before the start of the previous one. */
 const OVERLAP_SECONDS = 60;
-/** A venue that refuses its own cursors would otherwise keep a phase going round for ever. */
+/** A venue that refuses its own cursors would otherwise restart a phase endlessly. */
 const MAX_RESTARTS = 2;
 
-/** Where a stored position stands, beginning a walk when none is under way. Anything unreadable begins anew. */
+/** The walk of a stored position, or a new walk when the position has none or is unreadable. */
 export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
   const parsed = position.safeParse(stored);
   const at: MarketPosition = parsed.success ? parsed.data : { v: 1, phases: [] };
@@ -68,7 +68,7 @@ function begin(phaseName: PhaseName, since?: number): Phase {
   return { name: phaseName, page: 0, restarts: 0, ...(since !== undefined && { since }) };
 }
 
-/** The request for the page that is next. `max_close_ts` keeps markets out that are yet to close. */
+/** The request of the next page. `max_close_ts` excludes markets that have not closed yet. */
 export function nextQuery(
   at: MarketPosition,
   settings: MarketWalkSettings,
@@ -92,8 +92,8 @@ export function nextQuery(
 }
 
 /**
- * After a refused request: the phase again without its cursor, a few times, then without the phase; so too where the filter
- * itself is refused. Undefined when the open events themselves are refused: then there is no catalog.
+ * After a refused request: the phase again without its cursor, a few times, then the walk without the phase; also without the phase where
+ * the filter itself is refused. Undefined when the open events themselves are refused: the catalog is then unavailable.
  */
 export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
   const current = currentPhase(at);
@@ -108,7 +108,7 @@ interface Advance {
   position: MarketPosition;
   /** Set on the pages of the phases that together list every market that is not over. */
   sweep?: { startedAtMs: number; ended: boolean };
-  /** Why the phase ended before its time, when it did. */
+  /** The reason for an early end of the phase, if any. */
   cutShort?: string;
 }
 
@@ -117,7 +117,7 @@ export function advance(at: MarketPosition, answer: ListAnswer, settings: Market
   const current = currentPhase(at);
   const { nextCursor } = answer;
   if (nextCursor === undefined) {
-    // A venue without any open event is one that does not say what it has.
+    // A venue without any open event counts as a fault of the venue.
     const isEmpty = current.name === 'open' && current.page === 0 && answer.rows.length === 0;
     return { position: withoutPhase(isEmpty ? { ...at, hasMissed: true } : at), ...sweepOf(at, !at.hasMissed) };
   }
@@ -132,7 +132,7 @@ export function advance(at: MarketPosition, answer: ListAnswer, settings: Market
 
 const SWEEP: ReadonlySet<PhaseName> = new Set(['open', 'unopened', 'closed']);
 
-/** `isComplete`: the phase ended with this page, and neither it nor one before it missed anything. */
+/** `isComplete`: the phase ended with this page, and no page of the sweep missed anything. */
 function sweepOf(at: MarketPosition, isComplete: boolean): Pick<Advance, 'sweep'> {
   const [current, ...others] = at.phases;
   if (!current || !SWEEP.has(current.name) || at.fullWalkAtMs === undefined) return {};
@@ -151,7 +151,10 @@ function reasonToStop(
   return isBounded ? `more than ${settings.maxRecentPages} pages` : undefined;
 }
 
-/** The walk without the phase that ended; with its last phase, what it set out from is seen. A full walk gives up on the rest. */
+/**
+ * The walk without its ended phase. After the last phase, everything before the start of the walk counts as seen. A full walk counts as
+ * seen even when it missed pages.
+ */
 function withoutPhase(at: MarketPosition): MarketPosition {
   const phases = at.phases.slice(1);
   if (phases.length > 0) return { ...at, phases };
@@ -166,6 +169,6 @@ function isFullWalk({ fullWalkAtMs, startedAt }: MarketPosition): boolean {
 
 function currentPhase(at: MarketPosition): Phase {
   const [current] = at.phases;
-  if (!current) throw new RangeError('no walk under way');
+  if (!current) throw new RangeError('no current walk');
   return current;
 }

@@ -4,28 +4,28 @@ import { isHttpStatus, KALSHI, type ListAnswer, type Parameters } from './client
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
 /**
- * The walk over the global trade feed, newest first, a page a call, from the newest print down to the stored watermark less an
- * overlap for late rows. Prints have ids of their own, so what is read twice is stored once. The watermark moves once all down
- * to the old one is read, or once a long rest of it is put down as a gap: gaps are filled between walks, so that hours of
- * history keep nobody from the newest trades. A crash in between reads again.
+ * The walk over the global trade feed, newest first, one page per call, from the newest trade down to the stored watermark less an overlap
+ * for late rows. Trades have ids, so a trade that is read twice is stored once. The watermark moves once everything down to the old one is
+ * read. A long rest becomes a gap and moves the watermark too: gaps are filled between walks, so hours of history never delay the newest
+ * trades. After a crash the walk repeats a part.
  */
 export interface TradeWalkSettings {
   pageSize: number;
   overlapSeconds: number;
   initialLookbackSeconds: number;
-  /** A walk with more than this left to read becomes a gap. */
+  /** A longer rest of a walk becomes a gap. */
   longGapSeconds: number;
-  /** While there are gaps, the newest trades are read this often. */
+  /** Interval of reads of the newest trades while gaps exist. */
   headEveryMs: number;
 }
 
 const second = z.number().int();
-/** Seconds still to be read, newest first: what walks, gaps and a market's history have in common. */
+/** Seconds still to be read, newest first: the common part of walks, gaps and a market's history. */
 export const stretch = z.object({
-  /** The request that the cursor belongs to ends here; absent when it began at the newest print. */
+  /** The end of the request of the cursor; absent when it began at the newest trade. */
   end: second.optional(),
   cursor: z.string().optional(),
-  /** The oldest second that was read: where to go on without the cursor. */
+  /** The oldest second that was read: the walk continues here without the cursor. */
   next: second,
   floor: second,
 });
@@ -33,32 +33,32 @@ type Stretch = z.infer<typeof stretch>;
 
 const position = z.object({
   v: z.literal(1),
-  /** All seconds up to this one were read, gaps apart. */
+  /** All seconds up to this one were read, except gaps. */
   watermark: second,
-  /** When the latest walk began, epoch milliseconds. */
+  /** The start of the latest walk, epoch milliseconds. */
   headAtMs: z.number(),
-  /** Under way: `top` becomes the watermark. */
+  /** The current walk: `top` becomes the watermark. */
   walk: stretch.extend({ top: second }).optional(),
   gaps: z.array(stretch),
 });
 type TradePosition = z.infer<typeof position>;
 
-/** So many rows, all refused, are no bad records but a changed format: going on would skip them for good. */
+/** So many rows, all rejected, mean a changed format: the walk must not skip them permanently. */
 const SYSTEMIC_ROWS = 20;
-/** How much newer than asked for a row may be before the venue counts as ignoring the end of a window. */
+/** A row may be this much newer than the end of its window before the venue counts as ignoring the end. */
 const END_SLACK_SECONDS = 2;
 
 export interface TradePage {
   rows: FeedRow[];
   position: TradePosition;
   more: boolean;
-  /** What could not be read, when something could not. */
+  /** The unread part, if any. */
   truncated?: string;
 }
 
 type ListTrades = (parameters: Parameters) => Promise<ListAnswer>;
 
-/** Reads the next page after `stored`. Throws what `list` throws, and VenueError when a whole page is unreadable. */
+/** Reads the next page after `stored`. Throws the errors of `list`, and VenueError when a whole page is unreadable. */
 export async function readTradePage(
   stored: unknown,
   nowMs: number,
@@ -94,7 +94,7 @@ async function walkOn(at: TradePosition, walk: Walk, pager: Pager): Promise<Trad
   // Rejected and skipped rows below the watermark were reported when they were first read.
   const isStored = (row: FeedRow) => !row.rejected && row.skipped === undefined;
   const rows = read.rows.filter((row) => isStored(row) || (row.second ?? Number.POSITIVE_INFINITY) > at.watermark);
-  // A print dated ahead of our clock must not let the watermark pass what is yet to come.
+  // A trade ahead of this clock must not move the watermark past later trades.
   const now = Math.floor(pager.nowMs / 1000);
   const top = Math.max(walk.top, ...read.rows.map((row) => Math.min(row.second ?? 0, now)));
   const page = { rows, ...(truncated !== undefined && { truncated }) };
@@ -105,13 +105,13 @@ async function walkOn(at: TradePosition, walk: Walk, pager: Pager): Promise<Trad
   return { ...page, position: { ...passed(at, top), gaps: [...at.gaps, left] }, more: true };
 }
 
-/** A lagging replica of the venue may show an older feed than before, hence the maximum. */
+/** A lagging replica of the venue may show an older feed than before: the watermark never falls. */
 function passed(at: TradePosition, top: number): TradePosition {
   const { walk: _, ...rest } = at;
   return { ...rest, watermark: Math.max(at.watermark, top) };
 }
 
-/** What it takes to read a page of a stretch. */
+/** The inputs of a page read. */
 interface StretchReader {
   list: ListTrades;
   nowMs: number;
@@ -120,12 +120,12 @@ interface StretchReader {
 
 export interface StretchPage {
   rows: FeedRow[];
-  /** Undefined once it was read through, or cannot be read on. */
+  /** Undefined when everything was read, or the rest is unreadable. */
   left?: Stretch;
   truncated?: string;
 }
 
-/** One page of a stretch, and what is left of it. A cursor that is refused or repeats is done without, by time. */
+/** One page of a stretch, and its rest. A refused or repeated cursor is replaced by times. */
 export async function readStretch(from: Stretch, pager: StretchReader): Promise<StretchPage> {
   const answer = await listStretch(from, pager);
   if (answer === undefined) return withoutCursor(from, 'the venue refuses its cursor');
@@ -133,7 +133,7 @@ export async function readStretch(from: Stretch, pager: StretchReader): Promise<
   const seconds = rows.map((row) => row.second).filter((each) => each !== undefined);
   const isOutside = from.end !== undefined && seconds.some((each) => each > (from.end ?? 0) + END_SLACK_SECONDS);
   if (isOutside) return { rows, truncated: unread(from, 'the venue ignores the end of a window') };
-  // By the last row and not by the oldest, so that one row out of order does not make a gap look closed.
+  // The last row counts and not the oldest: one row out of order must not make a gap look closed.
   const next = Math.min(from.next, seconds.at(-1) ?? from.next);
   const isThrough = answer.nextCursor === undefined || rows.length === 0 || next < from.floor;
   if (isThrough) return { rows };
@@ -154,7 +154,7 @@ function listStretch(from: Stretch, pager: StretchReader): Promise<ListAnswer | 
   });
 }
 
-/** The rest of a stretch by time alone, as long as that gets any further; a second of more rows than a page does not. */
+/** The rest of a stretch by time alone, while that makes progress: a second with more rows than a page makes none. */
 function withoutCursor({ end, next, floor }: Stretch, why: string): StretchPage {
   const isFurther = end === undefined || next + 1 < end;
   return isFurther
@@ -162,7 +162,7 @@ function withoutCursor({ end, next, floor }: Stretch, why: string): StretchPage 
     : { rows: [], truncated: unread({ next, floor }, why) };
 }
 
-/** Without the keys that a walk has and a gap has not. */
+/** Without the keys that a walk has and a gap does not have. */
 function stretchOf({ end, cursor, next, floor }: Stretch): Stretch {
   return { next, floor, ...(end !== undefined && { end }), ...(cursor !== undefined && { cursor }) };
 }

@@ -40,11 +40,11 @@ export interface EventsPage {
 export interface LimitlessClient {
   /** `GET /markets/active`: markets that are not resolved. */
   listMarkets(query: PageQuery, signal: AbortSignal): Promise<ListedPage>;
-  /** One market or group, whatever its state; throws `http_status` 404 for an unknown slug. */
+  /** One market or group in any state; throws `http_status` 404 for an unknown slug. */
   getMarket(slug: string, signal: AbortSignal): Promise<VenueAnswer>;
   /** The book of YES. */
   getBook(slug: string, signal: AbortSignal): Promise<VenueAnswer>;
-  /** Prints of one market. */
+  /** Trades of one market. */
   listEvents(slug: string, query: PageQuery, signal: AbortSignal): Promise<EventsPage>;
   breakerState(): BreakerState;
   close(): Promise<void>;
@@ -102,7 +102,7 @@ export function isHttpStatus(error: unknown, statuses: readonly number[]): boole
   return error instanceof VenueError && error.code === 'http_status' && statuses.includes(error.statusCode ?? 0);
 }
 
-/** The list of an answer, bare or under the first of these keys that there is. */
+/** The list of an answer, bare or under the first of these keys that exists. */
 function readList(json: unknown, keys: readonly string[]): unknown[] {
   const answer = (json ?? {}) as Record<string, unknown>;
   const list = Array.isArray(json) ? json : answer[keys.find((key) => answer[key] !== undefined) ?? ''];
@@ -110,7 +110,7 @@ function readList(json: unknown, keys: readonly string[]): unknown[] {
   throw invalid(`${keys[0]}: expected a list`);
 }
 
-/** Positions of events count from the end of the feed, so an answer without its total is of no use. */
+/** Positions of events count from the end of the feed, so an answer without its total is useless. */
 function readTotal(json: unknown, rows: readonly unknown[], { page, limit }: PageQuery): number {
   const { totalRows, limit: served = limit } = (json ?? {}) as { totalRows?: unknown; limit?: unknown };
   if (Number(served) !== limit) throw invalid(`events: a page of ${String(served).slice(0, 20)} instead of ${limit}`);

@@ -10,7 +10,7 @@ export interface BookAnswer {
   observedAt: number;
 }
 
-/** The books of these markets, a request each; those that the venue does not have are absent. Throws VenueError. */
+/** The books of these markets, one request each. Unknown ones are absent. Throws VenueError. */
 export async function getBooks(
   client: Pick<LimitlessClient, 'getBook'>,
   places: readonly { slug: string; outcomeIds: OutcomeIds }[],

@@ -16,8 +16,8 @@ interface MarketPages {
 }
 
 /**
- * The pages of these markets, without those that the venue does not know. One that it cannot serve is refused, so that it never holds up
- * the others; when it can serve none, the venue is what is broken, and VenueError is thrown.
+ * The pages of these markets, without unknown ones. A page that the venue cannot serve becomes a rejection, so that it does not delay the
+ * others. Throws VenueError when the venue can serve no page at all.
  */
 export async function readMarketPages(
   client: LimitlessClient,

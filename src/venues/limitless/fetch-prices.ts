@@ -7,20 +7,20 @@ import { listingSizeAt } from './page-sizes.ts';
 import { parsePrices } from './parse-price.ts';
 import { reasonToStop } from './walk-markets.ts';
 
-/** Half the deadline of a price poll, so that what was read is stored. */
+/** Half the deadline of a price poll, so that the pages read so far are stored. */
 const TURN_MS = 25_000;
 
 interface PricesRead extends Batch<PriceRecord> {
-  /** Prices that the pages had beside the wanted ones. */
+  /** Prices on these pages that were not requested. */
   notRequested: number;
 }
 
 type ReadPrices = (outcomeIds: readonly string[], context: CallContext) => Promise<PricesRead>;
 
 /**
- * Reads prices from the listing, 25 markets a request: a request for each book would take ten times as long. A call continues where the
- * one before ran out of time or failed, so every page has its turn at any request rate. The place is kept in the process only; losing
- * it costs a walk. `takePage` gets each page with its batch. A call throws VenueError when its first page fails.
+ * Reads prices from the listing, 25 markets a request: one request per book would take ten times as long. A call goes on at the page where
+ * the last one ran out of time or failed, so every page has its turn at any request rate. Only the process keeps this place; its loss
+ * costs a walk. `takePage` gets each page with its batch. A call throws VenueError when its first page fails.
  */
 export function createPriceReader(
   client: Pick<LimitlessClient, 'listMarkets'>,

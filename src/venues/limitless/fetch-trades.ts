@@ -4,7 +4,7 @@ import { type EventsPage, LIMITLESS, type PageQuery } from './client.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
 /**
- * Pages of a market's feed, newest first, without cursors and without ids: what the live walk and the walk back share. Pages shift when
+ * Pages of a market's feed, newest first, without cursors and without ids, for the live walk and the walk back. Pages shift when
  * rows arrive, but the place of a row counted from the oldest one does not, and the total on each page gives it. Equal rows are counted
  * within their millisecond, so a millisecond is taken only when it was read whole in one call.
  */
@@ -29,11 +29,11 @@ export interface Pager {
 export interface StretchRead {
   /** Rows of complete milliseconds of the stretch, newest first, and rows without a usable time. */
   rows: FeedRow[];
-  /** What is left to read. */
+  /** The part that is still to be read. */
   left?: Stretch;
   /** The age of the first page. */
   ageMs: number;
-  /** What could not be read, when something could not. */
+  /** The reason, when a part could not be read. */
   truncated?: string;
 }
 
@@ -41,12 +41,12 @@ interface PlacedRow extends FeedRow {
   place: number;
 }
 
-/** So many rows, all refused, are no bad records but a changed format: going on would skip them for good. */
+/** This many rows, all rejected, indicate a changed format. A walk that continued would lose them. */
 const SYSTEMIC_ROWS = 20;
 /** A millisecond that goes on for so many pages is not a millisecond. */
 const MAX_PAGES = 60;
 
-/** Reads on in a stretch. Throws what `list` throws, and VenueError when all of many rows are unreadable. */
+/** Reads on in a stretch. Throws the errors of `list`, and VenueError when all of many rows are unreadable. */
 export async function readStretch(from: Stretch, { list, nowMs, limit, pagesPerCall }: Pager): Promise<StretchRead> {
   const { next } = from;
   let total = from.total ?? 0;

@@ -1,4 +1,4 @@
-/** What the options of a group take from it. */
+/** The facts that the options of a group take from it. */
 const GROUP_FACTS = ['slug', 'title', 'description', 'categories', 'tags', 'tradeType', 'collateralToken'];
 
 /**
@@ -18,7 +18,7 @@ function withGroup(option: unknown, group: unknown): unknown {
   return isObject ? { ...option, group: factsOf(group) } : option;
 }
 
-/** What the options of a group take from it. */
+/** The facts that the options of a group take from it. */
 export function factsOf(group: unknown): object {
   const fields = group !== null && typeof group === 'object' ? Object.entries(group) : [];
   return Object.fromEntries(fields.filter(([key]) => GROUP_FACTS.includes(key)));

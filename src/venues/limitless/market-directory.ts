@@ -12,15 +12,15 @@ const MAX_GROUPS = 20_000;
 /** A token that no listing names is looked for this often at most. */
 const WALK_EVERY_MS = 60_000;
 
-/** Where the book of an outcome is. */
+/** The place of an outcome's book. */
 interface Place {
   slug: string;
   outcomeIds: OutcomeIds;
 }
 
-/** What the process remembers of the listings that it read: the venue finds a book by the slug of its market only. */
+/** Facts of the listings that the process has read, because the venue finds a book by the slug of its market only. */
 export interface MarketDirectory {
-  /** Takes what a page of the listing says. */
+  /** Takes the facts of a page of the listing. */
   learn(rows: readonly unknown[]): void;
   /** The markets with books behind these outcomes; walks the listing for unknown ones. Throws VenueError. */
   placesOf(outcomeIds: readonly string[], context: { signal: AbortSignal; now(): number }): Promise<Place[]>;

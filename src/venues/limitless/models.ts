@@ -3,7 +3,7 @@ import { SLUG, TOKEN_ID } from './outcome-ids.ts';
 
 /**
  * The parts of Limitless' payloads that are read. Unknown fields are ignored. Fields that decide identity, status or money are
- * strict: a wrong type there must refuse the record rather than change its meaning. Decorative ones are lenient: a wrong type
+ * strict: a wrong type there must reject the record and not change its meaning. Decorative ones are lenient: a wrong type
  * there is the same as absent.
  */
 
@@ -35,7 +35,7 @@ const group = z
   .nullish()
   .catch(undefined);
 
-/** What identifies a market and its outcomes. */
+/** The fields that identify a market and its outcomes. */
 const identity = {
   slug,
   tokens: z.object({ yes: tokenId, no: tokenId }).nullish(),
@@ -50,7 +50,7 @@ export const limitlessMarket = z.object({
   expired: z.boolean().nullish(),
   /** Epoch milliseconds. */
   expirationTimestamp: z.number().nullish(),
-  /** 0 is YES, 1 is NO. */
+  /** 0: YES, 1: NO. */
   winningOutcomeIndex: z.number().nullish(),
   createdAt: decorativeText,
   startAt: decorativeText,
@@ -70,7 +70,7 @@ export const limitlessPrices = z.object({
   ...identity,
   /** YES and NO. */
   prices: z.array(amount).max(10).nullish(),
-  /** What a market order gets now, of YES and of NO. */
+  /** The present prices of market orders, of YES and of NO. */
   tradePrices: z.object({ buy: quotePair, sell: quotePair }).nullish(),
 });
 export type LimitlessPrices = z.infer<typeof limitlessPrices>;
@@ -78,7 +78,7 @@ export type LimitlessPrices = z.infer<typeof limitlessPrices>;
 const levels = z.array(z.object({ price: amount, size: amount }));
 
 export const limitlessBook = z.object({
-  /** Of the market that was asked for: YES and NO. */
+  /** Of the requested market: YES and NO. */
   outcomeIds: z.tuple([z.string().min(1).max(300), z.string().min(1).max(300)]),
   /** YES. */
   tokenId: z.string().nullish(),

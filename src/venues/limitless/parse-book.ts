@@ -10,7 +10,7 @@ import { fromRaw } from './parse-market.ts';
 
 /**
  * Books of YES, and of NO as their mirror image: a bid at p is an ask of the other side at 1 - p, of the same size. Each raw book
- * carries the `outcomeIds` of the market that was asked for. Sorted, merged and without empty levels, whatever order they came in.
+ * carries the `outcomeIds` of the requested market. Levels are sorted, merged and not empty, for any order of the raw ones.
  * The venue gives no time: `asOfMs` is that of the answer; pure.
  */
 export function parseBooks(rows: readonly unknown[], asOfMs: number): ParsedBatch<BookRecord> {

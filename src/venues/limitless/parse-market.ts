@@ -19,7 +19,7 @@ const DECIMALS = 6;
 
 /**
  * Market objects as markets; pure. An option of a group carries the facts of its group under `group`, which is its event. A group
- * itself is no market. `ageMs` is the age of the answer.
+ * itself does not become a market. `ageMs` is the age of the answer.
  */
 export function parseMarkets(rows: readonly unknown[], nowMs: number, ageMs = 0): ParsedBatch<MarketRecord> {
   const batch = emptyBatch<MarketRecord>();
@@ -88,7 +88,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
 }
 
-/** `clob`, `amm`, or what else the venue says. Options may leave it to their group, whose own type may be `group`. */
+/** `clob`, `amm`, or another word of the venue. Options may leave it to their group, whose own type may be `group`. */
 export function tradeTypeOf({ tradeType, group }: Pick<LimitlessMarket, 'tradeType' | 'group'>): string {
   const own = tradeType ?? group?.tradeType ?? '';
   return own === 'group' ? 'clob' : own;

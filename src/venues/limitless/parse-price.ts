@@ -23,9 +23,9 @@ const PERCENT = decimal('0.01');
 const SUM_SLACK = decimal('0.02');
 
 /**
- * Market objects as prices of both outcomes; pure. A market with a book has the best quotes of it in `tradePrices`, which make a
- * price by `quotedPrice`; its `prices` are the middle of whatever the book holds, 0.5 for an empty one, and are not read. A market
- * without a book has the prices of its pool. The venue gives no time: `asOfMs` is that of the answer.
+ * Market objects as prices of both outcomes; pure. A market with a book has its best quotes in `tradePrices`, which give a price
+ * by `quotedPrice`. Its `prices` are the middle of any book, 0.5 for an empty one, and are not read. A market without a book has the
+ * prices of its pool. The venue gives no time: `asOfMs` is that of the answer.
  */
 export function parsePrices(rows: readonly unknown[], asOfMs: number): ParsedBatch<PriceRecord> {
   const batch = emptyBatch<PriceRecord>();
@@ -48,7 +48,7 @@ export function parsePrices(rows: readonly unknown[], asOfMs: number): ParsedBat
   return batch;
 }
 
-/** The prices of a market, or why it has none. */
+/** The prices of a market, or the reason for their absence. */
 function parseRow(
   row: unknown,
   asOfMs: number,
@@ -77,7 +77,7 @@ function parseRow(
   });
 }
 
-/** What a market order on YES pays is its best ask, and what it gets is its best bid. */
+/** A market order on YES buys at the best ask and sells at the best bid. */
 function readQuotes({ tradePrices }: LimitlessPrices): Reading<Quotes> {
   const ask = readQuote('buy', tradePrices?.buy?.market?.[0]);
   if (!ask.ok) return ask;
@@ -89,7 +89,7 @@ function readQuotes({ tradePrices }: LimitlessPrices): Reading<Quotes> {
   return accept({ bid: bid.value, ask: ask.value });
 }
 
-/** 0 and 1 are no orders: nobody sells for nothing or pays the whole payout. */
+/** 0 and 1 mean "no order": an order to sell for nothing or to buy for the whole payout makes no sense. */
 function readQuote(side: string, raw: unknown): Reading<Decimal | undefined> {
   if (raw === undefined) return accept(undefined);
   const quote = parseDecimal(raw);

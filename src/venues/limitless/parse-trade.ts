@@ -66,7 +66,7 @@ function parseRow(raw: unknown, time: Reading<number>): Reading<Omit<FeedRow, 'm
   });
 }
 
-/** All that distinguishes a print: equal prints have equal texts, however their numbers and hex digits are written. */
+/** The canonical text of a row: equal trades have equal texts in every notation of numbers and hex digits. */
 function canonicalEvent(event: LimitlessEvent, ms: number, numbers: readonly string[]): string {
   const { tokenId, side, txHash, makerAmount, takerAmount, profile } = event;
   const amounts = [makerAmount, takerAmount].map((each) => parseDecimal(each) ?? '');

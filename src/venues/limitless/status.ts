@@ -26,7 +26,7 @@ const NEVER_MS = Date.UTC(2200, 0, 1);
 
 /**
  * The life of a market. The venue keeps a market `FUNDED` from its first order to its result, so the expiration closes it. A winner
- * makes it resolved whatever its status says. An unknown status counts as closed.
+ * makes it resolved for any status. An unknown status counts as closed.
  */
 export function limitlessLife(
   market: LimitlessMarket,

@@ -6,7 +6,7 @@ import { tradeTypeOf } from './parse-market.ts';
 
 /**
  * The markets whose feeds the live walk reads, in its position. The venue has no feed of all markets, and the volume in the listing is
- * the sign that a market traded. All times are epoch milliseconds, 0 for never.
+ * the sign of a trade. All times are epoch milliseconds, 0 for never.
  */
 export const tracked = z.object({
   /** Lifetime volume as the venue wrote it; empty where it wrote none. */
@@ -28,7 +28,7 @@ export type Tracked = z.infer<typeof tracked>;
  * passed.
  */
 const CONFIRM_MS = 40_000;
-/** Every feed with trades is read this often, whatever its volume says. */
+/** Every feed with trades is read this often, with or without a new volume. */
 const REREAD_MS = 15 * 60_000;
 
 /** Whether the feed of a market is worth a request now. */
@@ -37,12 +37,12 @@ export function isDue({ v, c, r }: Tracked, nowMs: number): boolean {
   return r < c || (c > 0 && nowMs >= confirmMs && r < confirmMs) || (v !== '0' && nowMs - r >= REREAD_MS);
 }
 
-/** Whether nothing more can come of a market that is listed no more. */
+/** Whether a market that left the listing can have no further trades. */
 export function isSpent({ c, r, gone }: Tracked): boolean {
   return gone === 1 && r >= c + CONFIRM_MS;
 }
 
-/** What a listing says of a market with a book; undefined for any other row. Pools have no feed of this form. */
+/** The facts of a market with a book in a listing; undefined for any other row. Pools have no feed of this form. */
 export function volumeOf(row: unknown): { slug: string; volume: string } | undefined {
   const parsed = limitlessPrices.pick({ slug: true, tokens: true, tradeType: true, group: true }).safeParse(row);
   if (!parsed.success || tradeTypeOf(parsed.data) !== 'clob' || !parsed.data.tokens) return undefined;
@@ -50,7 +50,7 @@ export function volumeOf(row: unknown): { slug: string; volume: string } | undef
   return { slug: parsed.data.slug, volume: parseDecimal(volume) ?? '' };
 }
 
-/** A market after a page of a round listed it. Without a volume there is no sign, so its feed is read in each round. */
+/** A market after a page of a round listed it. Without a volume a trade leaves no sign, so its feed is read in each round. */
 export function afterListed(before: Tracked | undefined, volume: string, nowMs: number, roundMs: number): Tracked {
   if (before === undefined) return { v: volume, c: volume === '0' ? 0 : nowMs, r: 0, t: 0, s: roundMs };
   const { gone, ...rest } = before;

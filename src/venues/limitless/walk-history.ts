@@ -20,7 +20,7 @@ export interface HistoryStep {
 
 /**
  * The walk back over one market's feed, some pages a call, by the pages of the live walk: a trade that both read has one id. The venue
- * filters by no time, so the walk first skips what is newer than the range. Throws what `list` throws, and VenueError when a whole page
+ * filters by no time, so the walk first skips the rows newer than the range. Throws the errors of `list`, and VenueError when a whole page
  * is unreadable.
  */
 export async function readHistoryPage(

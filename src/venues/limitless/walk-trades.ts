@@ -52,7 +52,7 @@ const position = z.object({
 });
 export type TradePosition = z.infer<typeof position>;
 
-/** What bounds the position: about ten times the catalog of 2026. */
+/** The bound of the position: about ten times the catalog of 2026. */
 const MAX_TRACKED = 5_000;
 const FEEDS_AT_ONCE = 2;
 /** Failures that say nothing of one market. */
@@ -68,11 +68,11 @@ export interface TradePage {
   rows: FeedRow[];
   position: TradePosition;
   more: boolean;
-  /** What could not be read, when something could not. */
+  /** The reason, when a part could not be read. */
   truncated?: string;
 }
 
-/** Reads the next feeds, or the next page of the listing. Throws what `source` throws. */
+/** Reads the next feeds, or the next page of the listing. Throws the errors of `source`. */
 export async function readTradePage(
   stored: unknown,
   nowMs: number,
@@ -130,7 +130,7 @@ async function readListing(at: TradePosition, round: Round, nowMs: number, sourc
     : { ...page, truncated: `trades of ${tooMany} markets: more than ${MAX_TRACKED} are listed` };
 }
 
-/** Markets that the round did not list are read to their end. After a round that was cut short, nothing is known of them. */
+/** Markets that the round did not list are read to their end. A round that was cut short says nothing about them. */
 function endRound(at: Omit<TradePosition, 'round'>, nowMs: number, stop: string | undefined): TradePage {
   const markets: Record<string, Tracked> = {};
   for (const [slug, market] of Object.entries(at.markets)) {

@@ -1,5 +1,6 @@
 import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
+import { DAY_MS } from '../../domain/values/durations.ts';
 import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
@@ -48,7 +49,7 @@ interface ManifoldOptions {
 const MARKET_SETTINGS: MarketWalkSettings = {
   pageSize: 1_000,
   fullWalkEveryMs: 2 * 3_600_000,
-  answersOfResolvedMs: 30 * 86_400_000,
+  answersOfResolvedMs: 30 * DAY_MS,
   maxRecentPages: 20,
   answersPerCall: 20,
 };
@@ -58,12 +59,12 @@ const TRADE_SETTINGS: BetWalkSettings = {
   initialLookbackMs: 6 * 3_600_000,
 };
 
-/** The most contracts `GET /market-probs` takes. */
+/** The limit of `GET /market-probs`, contracts. */
 const MAX_PROBS = 100;
 const MAX_OUTCOMES = 1_000;
 /** Each is a request of its own: two seconds' worth of the budget. */
 const MAX_MARKETS = 16;
-/** So many bets, all refused, are no bad records but a changed format: going on would skip them for good. */
+/** So many bets, all rejected, mean a changed format: the walk must not skip them permanently. */
 const SYSTEMIC_ROWS = 20;
 
 /** Manifold, play money. Position formats are private to this folder. */
@@ -76,7 +77,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   const takeHistoryTurn = createHistoryTurns(MANIFOLD, options.http?.requestsPerSecond ?? PER_SECOND);
   const report = createReport(MANIFOLD, observer);
 
-  /** The page that these raw markets make; those without a record are on the venue's list all the same. */
+  /** The page of these raw markets; markets without a record are on the venue's list too. */
   function marketPage(
     rows: readonly unknown[],
     failed: RejectedRecord[],
@@ -109,7 +110,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       if (!isListing(at)) {
         const contractIds = at.pending.slice(0, marketSettings.answersPerCall);
         const { rows, unknown, failed } = await readMarketPages(client, contractIds, context.signal);
-        const refused = [...failed, ...unknown.map((id) => unavailable(id, 'listed and not known by its id'))];
+        const refused = [...failed, ...unknown.map((id) => unavailable(id, 'listed, but unknown by its id'))];
         return marketPage(rows, refused, withoutPending(at, contractIds.length), nowMs);
       }
       const rows = await client.listMarkets(nextQuery(at, marketSettings), context.signal);
@@ -181,7 +182,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   };
 }
 
-/** @throws VenueError when of many bets none is readable. */
+/** @throws VenueError when none of many bets is readable. */
 function refuseFormat(rows: readonly unknown[], rejected: readonly RejectedRecord[]): void {
   if (rows.length < SYSTEMIC_ROWS || rejected.length < rows.length) return;
   const [first] = rejected;
@@ -189,7 +190,7 @@ function refuseFormat(rows: readonly unknown[], rejected: readonly RejectedRecor
   throw new VenueError(MANIFOLD, 'invalid_payload', message, { retryable: true });
 }
 
-/** Refusals of the overlap were reported when those bets were first read. */
+/** Rejections within the overlap were reported when the bets were first read. */
 function freshRefusals(
   rows: readonly unknown[],
   reportedMs: number,

@@ -8,7 +8,7 @@ export const MANIFOLD = 'manifold';
 export type ManifoldHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
 
 export interface MarketsQuery {
-  /** `created-time` does not move while it is walked; `updated-time` brings the latest change first. */
+  /** `created-time` stays stable during a walk; `updated-time` lists the latest change first. */
   sort: 'created-time' | 'updated-time';
   limit: number;
   /** Only markets strictly below this one in the order; a contract id. */
@@ -25,33 +25,33 @@ export interface BetsQuery {
   limit: number;
 }
 
-/** Probabilities by contract id, with the moment they are of: see `VenueAnswer.observedAt`. */
+/** Probabilities by contract id and their moment: see `VenueAnswer.observedAt`. */
 interface ObservedProbs {
   probs: Record<string, unknown>;
   observedAt: number;
 }
 
-/** Manifold's v0 read endpoints (venue documentation section 3). Every call throws VenueError only. */
+/** Manifold's v0 read endpoints ([routes](../../../docs/venues.md#manifold)). Every call throws VenueError only. */
 export interface ManifoldClient {
-  /** `LiteMarket`s, newest first by the order asked for. */
+  /** `LiteMarket`s, newest first in the requested order. */
   listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<unknown[]>;
-  /** A `FullMarket`: a lite one with its answers and description. */
+  /** A `FullMarket`: a `LiteMarket` with answers and description. */
   getMarket(contractId: string, signal: AbortSignal): Promise<unknown>;
-  /** Bets, of all public markets unless one is asked for. */
+  /** Bets of one market, or of all public markets. */
   listBets(query: BetsQuery, signal: AbortSignal): Promise<unknown[]>;
-  /** Probabilities by contract id; unknown contracts are left out. At most 100 ids. */
+  /** Probabilities by contract id, at most 100; unknown contracts are absent. */
   listProbs(contractIds: readonly string[], signal: AbortSignal): Promise<ObservedProbs>;
   breakerState(): BreakerState;
   close(): Promise<void>;
 }
 
-/** The documented limit is 500 requests a minute and address: 4 + 8 x 60 stays below it in any minute. */
+/** The documented limit is 500 requests per minute and address: 4 + 8 x 60 stays below it in any minute. */
 export const PER_SECOND = 8;
 const BURST = 4;
 
 /**
- * `url` holds the version path, as in `https://api.manifold.markets/v0`. The old host answers by a 308: redirects are not
- * followed, so it fails as `http_status` 308 rather than sending requests where nobody configured them to go.
+ * `url` contains the version path, as in `https://api.manifold.markets/v0`. The old host answers with a 308. The client does not follow
+ * redirects, so the call fails as `http_status` 308 instead of sending requests to a host that is not configured.
  */
 export function createManifoldClient(options: {
   url: string;

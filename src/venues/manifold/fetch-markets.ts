@@ -3,20 +3,20 @@ import type { RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { ManifoldClient } from './client.ts';
 
-/** Market pages under way at once: few, so that prices and trades get their turn at the budget. */
+/** Market pages in flight at once: few, so that prices and trades get their share of the budget. */
 const PAGES_AT_ONCE = 2;
 
 interface MarketPages {
   rows: unknown[];
   /** Contracts that the venue does not know. */
   unknown: string[];
-  /** Contracts whose pages it cannot serve. */
+  /** Contracts whose pages the venue cannot serve. */
   failed: RejectedRecord[];
 }
 
 /**
- * The pages of these markets. One that the venue cannot serve is refused, so that it never holds up the catalog; when it can
- * serve none, the venue is what is broken, and VenueError is thrown.
+ * The pages of these markets. A market whose page fails is rejected, so it never delays the catalog. When every page fails, the fault is
+ * the venue's: VenueError is thrown.
  */
 export async function readMarketPages(
   client: Pick<ManifoldClient, 'getMarket'>,
@@ -49,7 +49,7 @@ export async function readMarketPages(
   return pages;
 }
 
-/** The refusal of a market that a listing names and that has no page to read. */
+/** The rejection of a listed market without a readable page. */
 export function unavailable(id: string, detail: string): RejectedRecord {
   return rejectRecord('markets', { id }, { reason: 'page_unavailable', detail }, id);
 }

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { VENUE_ID } from './outcome-ids.ts';
 
 /**
- * The parts of Manifold's payloads that we read (venue documentation section 3). Unknown fields are ignored. Fields that
- * decide identity, status or money are strict: a wrong type there must refuse the record rather than change its meaning.
- * Decorative ones are lenient: a wrong type there is the same as absent.
+ * The fields of Manifold's payloads that oddswire reads; other fields are ignored. Fields that decide identity, status or money are strict:
+ * a wrong type rejects the record instead of changing its meaning. Decorative fields are lenient: a wrong type counts as absent.
  */
 
 const id = z.string().regex(VENUE_ID);
@@ -16,7 +15,7 @@ const decorativeTexts = z
   .catch(undefined)
   .transform((items) => (items ?? []).filter((item) => typeof item === 'string'));
 
-/** What decides whether a record is read at all. */
+/** These fields decide whether a record is read at all. */
 export const marketKind = z.object({
   outcomeType: z.string().min(1).max(60),
   mechanism: z.string().min(1).max(60),
@@ -43,7 +42,7 @@ export const manifoldMarket = z.object({
   createdTime: decorativeNumber,
   resolutionTime: decorativeNumber,
   url: decorativeText,
-  /** Text of old, rich text as an object now; `textDescription` is the text of it. */
+  /** Formerly text, now rich text as an object; `textDescription` is its text. */
   description: decorativeText,
   textDescription: decorativeText,
   groupSlugs: decorativeTexts,

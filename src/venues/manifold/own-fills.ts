@@ -3,27 +3,27 @@ import type { ManifoldBet } from './models.ts';
 type Fill = NonNullable<ManifoldBet['fills']>[number];
 
 /**
- * The venue computes all fills of a new bet in one loop without I/O, while other bets on the market wait for a lock that ends
- * with a commit. So fills of one bet lie within milliseconds of each other, and the fills of the next bet do not.
+ * The venue computes all fills of a new bet in one loop without I/O, while other bets on the market wait for a lock that ends with a
+ * commit. Fills of one bet therefore lie within milliseconds of each other, and the fills of the next bet do not.
  */
 const SAME_BET_MS = 20;
-/** Binary fractions: prices closer than this are equal. */
+/** Prices are binary fractions: closer ones are equal. */
 const PRICE_ERROR = 1e-6;
-/** A market rests at a limit price, the venue's rounding apart. */
+/** A market that rests at a limit price may differ from it by the venue's rounding. */
 const AT_LIMIT = 1e-4;
 
 /**
- * The fills that a bet took when it was placed, without those in which later bets took from it. Later fills are in the fills of
- * the later bets too, so counting them here would count their volume twice. The venue appends fills, so a bet's own come first:
+ * The fills that a bet took when it was placed, without fills in which later bets took from it. Later fills are in the fills of the later
+ * bets too, so counting them here would count their volume twice. The venue appends fills, so a bet's own fills come first:
  *
  * 1. A bet without a limit has no later fills.
- * 2. A fill against the pool (`matchedBetId` null) is the bet's own, and so is a fill with `fees`, which only takers pay.
- * 3. When one of its fills against bets has fees, its others without fees are later ones.
- * 4. Without fees (old bets) time decides. The venue stamps a bet after computing its fills: own fills are not later
- *    than `createdTime`. A stamp of a whole second may be rounded, so it decides nothing. Then a fill at a better price than the
- *    limit is the bet's own, since later bets pay the limit exactly, and fills within milliseconds of it are its own as well.
- *    When all fills are at the limit, the bet took them only if the market was at the limit already (`probBefore`); an order at
- *    the market's price that rested and was filled within the second of its stamp looks the same and counts as well.
+ * 2. A fill against the pool (`matchedBetId` null) is the bet's own. So is a fill with `fees`, which only takers pay.
+ * 3. When one of its fills against bets has fees, its fills against bets without fees are later ones.
+ * 4. Without fees (old bets) time decides. The venue stamps a bet after computing its fills: own fills are not later than `createdTime`. A
+ *    stamp of a whole second may be rounded, so it decides nothing. A fill at a better price than the limit is then the bet's own, since
+ *    later bets pay the limit exactly, and so are fills within milliseconds of it. When all fills are at the limit, the bet took them only
+ *    if the market was already at the limit (`probBefore`). An order at the market's price that rested and was filled within the second of
+ *    its stamp looks the same and counts too.
  */
 export function ownFills(bet: ManifoldBet): readonly Fill[] {
   const fills = bet.fills ?? [];
@@ -49,7 +49,7 @@ function hasFees({ fees }: Fill): boolean {
   return fees !== undefined && fees !== null;
 }
 
-/** The first fill of a bet whose fills are all at its limit, when it can be the bet's own. */
+/** The first fill of a bet with all fills at its limit, if it can be the bet's own. */
 function firstAtLimit(bet: ManifoldBet, limitProb: number, [first]: readonly Fill[]): Fill | undefined {
   const { probBefore, createdTime } = bet;
   const wasAtLimit = probBefore === undefined || probBefore === null || Math.abs(probBefore - limitProb) <= AT_LIMIT;

@@ -8,15 +8,14 @@ import { unstorableField } from '../unstorable-field.ts';
 import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
 import { manifoldLife } from './status.ts';
 
-/** Before the year 2000 lie only the zero values of clocks and databases. */
+/** Times before the year 2000 are zero values of clocks and databases. */
 const MIN_MS = Date.UTC(2000, 0, 1);
-/** "Never" is written as the year 9999 or thereabouts. */
+/** The venue writes "never" as a year near 9999. */
 const NEVER_MS = Date.UTC(2200, 0, 1);
 
 /**
- * `LiteMarket` and `FullMarket` objects as markets; pure. Binary and multiple-choice markets in mana are read; every other
- * kind is left out and named among the unknowns, and so is a multiple-choice market without its answers (`needs_answers`),
- * which only its own page has.
+ * `LiteMarket` and `FullMarket` objects as markets; pure. Only binary and multiple-choice markets in mana are read. Other kinds are skipped
+ * and reported as unknown values. A multiple-choice market without answers is skipped as `needs_answers`: only its own page has them.
  */
 export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBatch<MarketRecord> {
   const batch = emptyBatch<MarketRecord>();
@@ -42,13 +41,13 @@ export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBat
   return batch;
 }
 
-/** The contract id of a raw market, when it has one. */
+/** The contract id of a raw market, if it has one. */
 export function contractIdOf(row: unknown): string | undefined {
   const id = row !== null && typeof row === 'object' ? (row as { id?: unknown }).id : undefined;
   return typeof id === 'string' ? id : undefined;
 }
 
-/** Whether a raw market is a multiple-choice one that is read, and therefore needs its answers. */
+/** Whether a raw market is multiple-choice and of a kind that is read, so it needs its answers. */
 export function isMultipleChoice(row: unknown): boolean {
   const kind = readModel(marketKind, row);
   return kind.ok && kind.value.outcomeType === 'MULTIPLE_CHOICE' && kind.value.mechanism === 'cpmm-multi-1';
@@ -60,7 +59,7 @@ export function isRead(row: unknown): boolean {
   return kind.ok && unreadKind(kind.value) === undefined;
 }
 
-/** A market, or why it is left out. */
+/** A market, or its skip reason. */
 function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord | string> {
   const kind = readModel(marketKind, row);
   if (!kind.ok) return kind;
@@ -95,10 +94,10 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     title: market.question,
     status,
     outcomes,
-    // The venue is a market maker with limit orders around it; it serves no orderbook.
+    // The venue is a market maker with limit orders around it; it serves no order book.
     hasBook: false,
     ...describe(market),
-    // Listings hold no description, and of topics at most some; a market's own page always has one, be it empty.
+    // Listings contain no description, and some topics at most. A market's own page always has a description, which may be empty.
     ...(isSummary(market) && { isSummary: true as const }),
     ...(isMultiple && eventOf(market)),
     ...(createdAtMs !== undefined && { createdAtMs, openAtMs: createdAtMs }),
@@ -114,18 +113,18 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
 }
 
-/** The field that makes a market one that is not read. */
+/** The field that excludes a market, if any. */
 function unreadKind(kind: { outcomeType: string; mechanism: string; token?: string | null | undefined }) {
   const { outcomeType, mechanism, token } = kind;
   if (outcomeType !== 'BINARY' && outcomeType !== 'MULTIPLE_CHOICE')
     return { field: 'outcomeType', value: outcomeType };
   const expected = outcomeType === 'BINARY' ? 'cpmm-1' : 'cpmm-multi-1';
   if (mechanism !== expected) return { field: 'mechanism', value: `${outcomeType} ${mechanism}` };
-  // Amounts of other tokens are not mana and must not be summed with it.
+  // Amounts of other tokens are not mana and must not be added to it.
   return token && token !== 'MANA' ? { field: 'token', value: token } : undefined;
 }
 
-/** Decides the status, hence strict. */
+/** Strict, because it decides the status. */
 function readCloseTime({ closeTime }: ManifoldMarket): Reading<number | undefined> {
   if (closeTime === undefined || closeTime === null) return accept(undefined);
   const ms = Math.floor(closeTime);

@@ -6,8 +6,8 @@ import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';
 import { outcomeIdOf, VENUE_ID } from './outcome-ids.ts';
 
 /**
- * The answer of `GET /market-probs` as prices; pure. A binary market's NO is one minus its YES, digit for digit. Only outcomes
- * in `wanted` are yielded. The venue gives no time: `asOfMs` is that of the answer.
+ * The answer of `GET /market-probs` as prices; pure. NO of a binary market is one minus its YES, digit for digit. Only outcomes in `wanted`
+ * are returned. The venue gives no time: `asOfMs` is that of the answer.
  */
 export function parseProbs(
   probs: Readonly<Record<string, unknown>>,
@@ -34,7 +34,7 @@ export function parseProbs(
   return batch;
 }
 
-/** How many prices an answer holds: two of a binary market, one of each answer, and one of each part that cannot be read. */
+/** The number of prices in an answer: two for a binary market, one for each answer, and one for each unreadable part. */
 export function countProbs(probs: Readonly<Record<string, unknown>>): number {
   return Object.entries(probs)
     .flatMap(([contractId, entry]) => readEntry(contractId, entry))
@@ -64,7 +64,7 @@ function readEntry(contractId: string, entry: unknown): Part[] {
 
 function readProb(value: unknown, path: string, ...ids: string[]): Reading<Decimal> {
   const badId = ids.find((id) => !VENUE_ID.test(id));
-  if (badId !== undefined) return refuse('invalid_field', `${path}: no id: ${badId.slice(0, 100)}`);
+  if (badId !== undefined) return refuse('invalid_field', `${path}: not an id: ${badId.slice(0, 100)}`);
   if (value === undefined || value === null) return refuse('missing_field', path);
   const prob = typeof value === 'number' ? parseDecimal(value) : null;
   if (prob === null) return refuse('invalid_field', `${path}: not a number`);

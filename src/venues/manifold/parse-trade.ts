@@ -17,19 +17,19 @@ import { ownFills } from './own-fills.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2021, 0, 1);
-/** Clocks differ; anything dated further ahead is refused, so that it cannot move the feed's watermark. */
+/** Clocks differ. Bets further in the future are rejected, because they would move the watermark of the feed. */
 const MAX_AHEAD_MS = 300_000;
 
 /**
- * Bets as trades; pure. One print per bet, on the outcome it was made on: YES and NO of a binary market apart, those of a
- * multiple-choice answer both in terms of its YES (a NO bought at p is a YES sold at 1 - p).
+ * Bets as trades; pure. One trade per bet, on the outcome of the bet. YES and NO of a binary market are separate outcomes; both sides of a
+ * multiple-choice answer are in terms of its YES (a NO bought at p is a YES sold at 1 - p).
  *
- * Only what a bet took when it was placed is a print (`ownFills`). What later bets take from a limit order is in its amount and
- * fills too, but also in theirs, so counting it would double the volume and change a print after the fact. The volume that the
- * venue shows counts the same.
+ * Only the part that a bet took when it was placed is a trade (`ownFills`). Amount and fills of a limit order also contain the part that
+ * later bets took from it. That part is in the later bets too, so counting it here would double the volume and change a trade afterwards.
+ * The venue's own volume counts the same way.
  *
- * Skipped: redemptions (pairs of YES and NO turned back into mana), antes, orders that took nothing, bets on old markets
- * whose outcomes are numbers.
+ * Skipped: redemptions (pairs of YES and NO converted to mana), antes, orders that took nothing, bets on old markets with numbers as
+ * outcomes.
  */
 export function parseBets(rows: readonly unknown[], nowMs: number): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();
@@ -55,7 +55,7 @@ export function parseBets(rows: readonly unknown[], nowMs: number): ParsedBatch<
   return batch;
 }
 
-/** When a raw bet was made, epoch milliseconds; undefined when that cannot be or cannot be read. */
+/** The time of a raw bet, epoch milliseconds; undefined when it is impossible or unreadable. */
 export function betTimeMs(row: unknown, nowMs: number): number | undefined {
   const stamp = row !== null && typeof row === 'object' ? (row as { createdTime?: unknown }).createdTime : undefined;
   const time = typeof stamp === 'number' ? readTime(stamp, nowMs) : undefined;
@@ -66,7 +66,7 @@ function idOf(row: unknown): unknown {
   return row !== null && typeof row === 'object' ? (row as { id?: unknown }).id : undefined;
 }
 
-/** A print, or why there is none. */
+/** A trade, or its skip reason. */
 function parseBet(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<TradeRecord | string> {
   const reading = readModel(manifoldBet, row);
   if (!reading.ok) return reading;

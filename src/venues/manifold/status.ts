@@ -10,14 +10,14 @@ interface ManifoldLife {
   outcomes: OutcomeRecord[];
   resolution?: 'outcome' | 'void';
   winningOutcomeId?: string;
-  /** A `resolution` that is not known. */
+  /** An unknown `resolution`. */
   unknownResolution?: string;
 }
 
 /**
- * Status, outcomes and what they pay (venue documentation section 9.3): resolved is `settled`, since the venue pays at once;
- * `CANCEL` is void; `MKT` pays by `resolutionProbability` and has no winner. A market may be unresolved again or its close
- * moved, so nothing here remembers. `closeMs` is as the venue gave it, the year 9999 included.
+ * Status, outcomes and payouts. A resolved market is `settled`, since the venue pays at once. `CANCEL` is void; `MKT` pays by
+ * `resolutionProbability` and has no winner. A resolution may be undone and a close moved, so the result depends on this payload only.
+ * `closeMs` is the venue's value, the year 9999 included.
  */
 export function manifoldLife(
   market: ManifoldMarket,
@@ -57,7 +57,7 @@ function readAnswers(market: ManifoldMarket): Reading<OutcomeRecord[]> {
   return accept(answers.map(({ id, text }) => ({ outcomeId: outcomeIdOf(market.id, id), label: text })));
 }
 
-/** What each outcome pays; undefined in a place where that is not said. */
+/** The payout of each outcome; undefined where it is unknown. */
 type Payouts = (Decimal | undefined)[];
 
 function binaryPayouts(market: ManifoldMarket): Reading<Payouts> | undefined {
@@ -66,11 +66,11 @@ function binaryPayouts(market: ManifoldMarket): Reading<Payouts> | undefined {
   if (market.resolution !== 'MKT') return undefined;
   const share = readShare(market.resolutionProbability);
   if (!share.ok) return share;
-  // Markets of 2022 were resolved to a probability that their listing does not tell.
+  // Markets of 2022 were resolved to a probability that their listing does not contain.
   return accept(share.value === undefined ? [undefined, undefined] : [share.value, subtractDecimals(ONE, share.value)]);
 }
 
-/** By the answer that `resolution` names, else answer by answer, as markets do whose answers do not sum to one. */
+/** By the answer that `resolution` names; else answer by answer, for markets whose answers do not sum to one. */
 function answerPayouts(market: ManifoldMarket): Reading<Payouts> | undefined {
   const answers = market.answers ?? [];
   const winner = answers.findIndex((answer) => answer.id === market.resolution);

@@ -5,14 +5,14 @@ import { type BetsQuery, MANIFOLD } from './client.ts';
 import { betTimeMs } from './parse-trade.ts';
 
 /**
- * The walk back over one market's bets, newest first, a page a call, by time for the reason that the live walk has: a bet id
- * only stands for its time, exclusively. Each page begins at the last one's oldest millisecond, inclusive.
+ * The walk back over one market's bets, newest first, one page per call. It pages by time like the live walk, because a bet id as cursor
+ * means its time, exclusively. Each page begins at the last one's oldest millisecond, inclusive.
  */
 const position = z.object({
   v: z.literal(1),
-  /** The millisecond, inclusive, at which the walk goes on. */
+  /** The millisecond at which the walk continues, inclusive. */
   next: z.number().int(),
-  /** What could not be read so far. */
+  /** The parts that could not be read so far. */
   truncated: z.string().optional(),
 });
 type HistoryPosition = z.infer<typeof position>;
@@ -26,10 +26,10 @@ export interface HistoryStep {
   truncated?: string;
 }
 
-/** No venue cuts its pages this short: fewer rows are the end, also where it gives less than it was asked for. */
+/** The venue caps no page below this: fewer rows are the end, even where it returns less than the limit. */
 const SHORTEST_CAP = 100;
 
-/** Reads the next page after `stored`. Throws what `list` throws, and VenueError when the bets are not sorted. */
+/** Reads the next page after `stored`. Throws the errors of `list`, and VenueError when the bets are not sorted. */
 export async function readHistoryPage(
   request: HistoryRequest,
   stored: unknown,
@@ -69,7 +69,7 @@ export async function readHistoryPage(
   if (answer.length < Math.min(limit, SHORTEST_CAP) || last < fromMs) return { ...done, ...kept, rows };
   if (last < at.next) return { rows, ...kept, position: { ...at, next: last }, reachedMs: last + 1, more: true };
   if (answer.length < limit) return { ...done, ...kept, rows };
-  // All of a full page in one millisecond: the rest of it cannot be asked for.
+  // A full page within one millisecond: the rest of that millisecond cannot be requested.
   const truncated = at.truncated ?? unread(at.next, at.next, `more than ${answer.length} in one millisecond`);
   const isOver = at.next <= fromMs;
   if (isOver) return { ...done, rows, truncated };
@@ -84,7 +84,7 @@ function ignoredFilter(
 ): string | undefined {
   if (times.some((time) => time > next)) return 'the end of a window';
   const isForeign = answer.some((row) => typeof contractIdOf(row) === 'string' && contractIdOf(row) !== marketId);
-  return isForeign ? 'which market is asked for' : undefined;
+  return isForeign ? 'the market of the request' : undefined;
 }
 
 function contractIdOf(row: unknown): unknown {

@@ -4,17 +4,17 @@ import { VENUE_ID } from './outcome-ids.ts';
 import { contractIdOf, isMultipleChoice, isRead } from './parse-market.ts';
 
 /**
- * The walk over the catalog as a state machine without I/O. A full walk lists everything by creation, an order that does not
- * move while it is walked; walks between full ones list by latest change, down to the last one seen. Listings have no answers,
- * so the multiple-choice markets of a page wait in `pending` until their own pages were read, before the listing goes on. So do
- * new markets, whose pages are read for the description and the topics that listings leave out.
+ * The walk over the catalog as a state machine without I/O. A full walk lists all markets by creation, an order that stays stable during
+ * the walk. Walks between full ones list by latest change, down to the last change seen. Listings have no answers, so the multiple-choice
+ * markets of a page stay in `pending` until their own pages are read; then the listing continues. New markets are pending too: only their
+ * own pages have the description and all topics.
  */
 export interface MarketWalkSettings {
   pageSize: number;
   fullWalkEveryMs: number;
-  /** In the very first walk, answers of markets that resolved before this long ago are history nobody asked for. */
+  /** The very first walk reads no answers of markets that resolved before this long ago: they are history. */
   answersOfResolvedMs: number;
-  /** Bound of a walk by latest change: what it misses, the next full walk brings. */
+  /** Bound of a walk by latest change: the next full walk reads the missed markets. */
   maxRecentPages: number;
   /** Markets whose own pages are read in one call. */
   answersPerCall: number;
@@ -24,36 +24,36 @@ const walkState = z.object({
   kind: z.enum(['full', 'recent']),
   page: z.number().int(),
   before: z.string().optional(),
-  /** What the next page will show again. */
+  /** Ids that the next page repeats. */
   seen: z.array(z.string()),
   firstId: z.string().optional(),
-  /** Becomes the mark once the walk is through. */
+  /** The mark gets this value at the end of the walk. */
   nextMark: z.number(),
-  /** Multiple-choice markets need their answers read when they changed since, or also when they are unresolved. */
+  /** Multiple-choice markets need their answers read when they changed since then, or when they are unresolved. */
   answers: z.object({ sinceMs: z.number(), unresolved: z.boolean() }),
-  /** Every market created since then is read from its own page once, for what listings leave out. */
+  /** Each market created since then is read once from its own page, for the fields that listings do not have. */
   newSinceMs: z.number().optional(),
 });
 
 const position = z.object({
   v: z.literal(1),
-  /** When the latest full walk began; absent before the first. */
+  /** The start of the latest full walk; absent before the first. */
   fullWalkAtMs: z.number().optional(),
   /** The latest change seen: the next walk by change goes down to it. */
   mark: z.number().optional(),
   walk: walkState.optional(),
   pending: z.array(z.string()),
-  /** A full walk that missed nothing so far; it is over once the listing and what it left pending were read. */
+  /** A full walk that missed nothing so far. It ends once the listing and its pending markets were read. */
   sweep: z.object({ startedAtMs: z.number(), isListed: z.boolean() }).optional(),
 });
 export type MarketPosition = z.infer<typeof position>;
 type Walk = z.infer<typeof walkState>;
 
-/** Clocks differ and indexes lag: a walk by change goes this much further down than the last change seen. */
+/** Clocks differ and indexes lag: a walk by change goes this far below the last change seen. */
 const MARK_OVERLAP_MS = 10_000;
 const MAX_SKEW_MS = 60_000;
 
-/** Where a stored position stands, beginning a walk when nothing is under way. Anything unreadable begins anew. */
+/** The walk of a stored position, or a new walk when the position has none or is unreadable. */
 export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
   const parsed = position.safeParse(stored);
   const last: MarketPosition = parsed.success ? parsed.data : { v: 1, pending: [] };
@@ -63,7 +63,7 @@ export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSet
   const sinceFullMs = nowMs - (at.fullWalkAtMs ?? Number.NEGATIVE_INFINITY);
   if (sinceFullMs >= 0 && sinceFullMs < settings.fullWalkEveryMs) {
     const newSinceMs = (at.mark ?? at.fullWalkAtMs ?? nowMs) - MARK_OVERLAP_MS;
-    // The last page goes on below the mark, into what did not change.
+    // The last page reaches below the mark, to markets that did not change.
     const answers = { sinceMs: newSinceMs, unresolved: false };
     return { ...at, walk: { kind: 'recent', ...start, answers, newSinceMs } };
   }
@@ -73,14 +73,14 @@ export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSet
   return { ...at, fullWalkAtMs: nowMs, walk, sweep: { startedAtMs: nowMs, isListed: false } };
 }
 
-/** The position after so many of the pending pages were read. */
+/** The position after this many pending pages were read. */
 export function withoutPending(at: MarketPosition, count: number): MarketPosition {
   return { ...at, pending: at.pending.slice(count) };
 }
 
 /**
- * What a page that left the walk at `at` says of the sweep, and where the walk stands then: the page with which the last
- * pending market of the last listed page was read ends it.
+ * The sweep of a page that left the walk at `at`, and the position after it. The sweep ends with the page that reads the last pending
+ * market of the last listed page.
  */
 export function closeSweep(at: MarketPosition): {
   position: MarketPosition;
@@ -96,7 +96,7 @@ export function isListing(at: MarketPosition): at is MarketPosition & { walk: Wa
   return at.pending.length === 0 && at.walk !== undefined;
 }
 
-/** Whether the next page is worth fetching at once. */
+/** Whether the next page should be fetched at once. */
 export function hasMore(at: MarketPosition): boolean {
   return at.pending.length > 0 || at.walk !== undefined;
 }
@@ -113,7 +113,7 @@ interface Advance {
   position: MarketPosition;
   /** Rows that were not on the page before. */
   fresh: unknown[];
-  /** Why the walk ended before its time, when it did. */
+  /** The reason for an early end of the walk, if any. */
   cutShort?: string;
 }
 
@@ -146,21 +146,21 @@ export function advance(
     return { fresh, position: { ...at, walk: following, pending } };
   }
   const { walk: _, sweep, ...done } = at;
-  // A walk by change that was cut short keeps the old mark, so that the next one goes for the same changes.
+  // A walk by change that was cut short keeps the old mark, so the next walk reads the same changes.
   const mark = end === '' || walk.kind === 'full' ? Math.max(nextMark, at.mark ?? 0) : at.mark;
   const after: MarketPosition = {
     ...done,
     pending,
     ...(mark !== undefined && { mark }),
-    // A listing that was cut short has missed markets that are there.
+    // A listing that was cut short missed markets that exist.
     ...(end === '' && sweep !== undefined && { sweep: { ...sweep, isListed: true } }),
   };
   return end === '' ? { fresh, position: after } : { fresh, position: after, cutShort: `${walk.kind} walk: ${end}` };
 }
 
 /**
- * `before=<id>` means strictly below that market's time, so markets of the very same time would be lost at a page's end. The
- * cursor is the last market above the final group of equals, and the group is seen again.
+ * `before=<id>` means strictly below that market's time, so markets of the same time would be lost at the end of a page. The cursor is the
+ * last market above the final group of equal times, and the next page repeats the group.
  */
 function cursorOf(rows: readonly unknown[], kind: Walk['kind']): { before?: string; seen: string[] } {
   const last = rows.at(-1);
@@ -174,8 +174,8 @@ function cursorOf(rows: readonly unknown[], kind: Walk['kind']): { before?: stri
 }
 
 /**
- * Whatever changes later than the first page of a walk by change is above it, also where the venue's answers lag behind. A full
- * walk takes minutes, so only its beginning counts.
+ * Every change after the first page of a walk by change is above that page, even where the venue's answers lag. A full walk takes minutes,
+ * so only its beginning counts.
  */
 function firstMark(walk: Walk, rows: readonly unknown[], nowMs: number): number {
   if (walk.kind === 'full') return walk.nextMark;
@@ -183,7 +183,7 @@ function firstMark(walk: Walk, rows: readonly unknown[], nowMs: number): number 
   return changes.length === 0 ? walk.nextMark : Math.max(...changes);
 }
 
-/** Undefined while the walk goes on, '' at its regular end, else why it is cut short. */
+/** Undefined while the walk continues, '' at its regular end, else the reason for an early end. */
 function walkEnd(
   at: MarketPosition & { walk: Walk },
   rows: readonly unknown[],

@@ -4,10 +4,10 @@ import { type BetsQuery, MANIFOLD } from './client.ts';
 import { betTimeMs } from './parse-trade.ts';
 
 /**
- * The walk over the global bet feed, oldest first, by time rather than by bet id: `after=<id>` only stands for that bet's time,
- * exclusively, so that bets of the same millisecond (one multiple-choice bet makes many) would be lost. Each page begins at the
- * last one's newest millisecond, inclusive. A new walk begins an overlap before the watermark, for bets that were stamped
- * before others and stored after them; bets keep their ids, so reading one again changes nothing.
+ * The walk over the global bet feed, oldest first, by time rather than by bet id. `after=<id>` means that bet's time, exclusively, so bets
+ * of the same millisecond (one multiple-choice bet makes many) would be lost. Each page begins at the last one's newest millisecond,
+ * inclusive. A new walk begins an overlap before the watermark, for bets that were stamped before others and stored after them. Bets keep
+ * their ids, so reading one again changes nothing.
  */
 export interface BetWalkSettings {
   pageSize: number;
@@ -18,9 +18,9 @@ export interface BetWalkSettings {
 const ms = z.number().int();
 const position = z.object({
   v: z.literal(1),
-  /** All bets up to this millisecond were read, late ones apart. */
+  /** All bets up to this millisecond were read, except late ones. */
   watermark: ms,
-  /** The millisecond, inclusive, at which a walk under way goes on. */
+  /** The millisecond at which the current walk continues, inclusive. */
   next: ms.optional(),
 });
 type BetPosition = z.infer<typeof position>;
@@ -29,14 +29,14 @@ export interface BetPage {
   /** Raw bets. */
   rows: unknown[];
   position: BetPosition;
-  /** Refusals of bets up to here were reported when they were first read. */
+  /** Rejections of bets up to here were reported when they were first read. */
   reportedMs: number;
   more: boolean;
-  /** What could not be read, when something could not. */
+  /** The unread part, if any. */
   truncated?: string;
 }
 
-/** Reads the next page after `stored`. Throws what `list` throws, and VenueError when the feed is not sorted. */
+/** Reads the next page after `stored`. Throws the errors of `list`, and VenueError when the feed is not sorted. */
 export async function readBetPage(
   stored: unknown,
   nowMs: number,
@@ -55,7 +55,7 @@ export async function readBetPage(
   }
   const newest = Math.max(at.watermark, ...times);
   const page = { rows, reportedMs: at.watermark };
-  // A short page is the end of the feed, or a cap below what was asked for: then the next walk goes on from here as well.
+  // A short page is the end of the feed, or a cap below the limit: in both cases the next walk continues from here.
   if (!isFull) return { ...page, position: { v: 1, watermark: newest }, more: false };
   const last = times.at(-1) ?? from;
   if (last > from) return { ...page, position: { v: 1, watermark: newest, next: last }, more: true };

@@ -153,7 +153,7 @@ interface MarketStep {
   skipped?: string;
 }
 
-/** One page, with a way around a listing that is gone, a cursor that expired and an order that is not known. */
+/** One page. It goes around a listing that is gone, an expired cursor and an unknown order. */
 async function listMarkets(
   client: PolymarketClient,
   walk: MarketPosition,
@@ -176,7 +176,7 @@ async function listMarkets(
   }
 }
 
-/** A refused market is listed all the same. */
+/** A rejected market is listed too. */
 function idsOf(rejected: readonly RejectedRecord[]): string[] {
   return rejected.map((each) => each.recordId).filter((id) => id !== undefined);
 }

@@ -15,7 +15,7 @@ export interface PolymarketUrls {
 /** Settings of the three hosts' clients that tests and operators may change. */
 export type PolymarketHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
 
-/** Which listing of Gamma is asked: the keyset one, or the older one by offset where that is all there is. */
+/** The listing of Gamma: by keyset, or the older one by offset where the keyset listing is absent. */
 export type Listing = 'keyset' | 'offset';
 
 export interface MarketsQuery {
@@ -31,14 +31,14 @@ export interface MarketsQuery {
 export interface MarketsAnswer {
   rows: unknown[];
   nextCursor?: string;
-  /** How long the answer lay in a cache, milliseconds; absent when it is fresh. */
+  /** How long the answer was in a cache, milliseconds; absent when it is fresh. */
   ageMs?: number;
 }
 
 export interface LookUp {
   conditionIds: readonly string[];
   closed: boolean;
-  /** At least the number of ids; another value is another address to a cache. */
+  /** At least the number of ids. Another value is another address for a cache. */
   limit: number;
 }
 
@@ -46,25 +46,22 @@ export interface LookUp {
 export interface TradesQuery {
   /** Condition id; absent asks for all markets. */
   market?: string;
-  /** Rows of the first page, at most 1,000. A cursor carries the size of its own. */
+  /** Rows of the first page, at most 1,000. A cursor contains the size of its own pages. */
   limit: number;
-  /** Of the page before; absent asks for the newest. */
+  /** The cursor of the previous page; absent for the newest page. */
   cursor?: string;
 }
 
-/** Polymarket's read endpoints (venue documentation section 1). Every call throws VenueError only. */
+/** Polymarket's read endpoints ([routes](../../../docs/venues.md#polymarket)). Every call throws VenueError only. */
 export interface PolymarketClient {
   listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<MarketsAnswer>;
-  /**
-   * Markets of these condition ids that are closed, or that are not; those it does not have are left out of the answer. An
-   * answer in several pages is read whole.
-   */
+  /** Markets with these condition ids, either closed or not; unknown ids are absent. An answer in several pages is read completely. */
   findMarkets(lookUp: LookUp, signal: AbortSignal): Promise<MarketsAnswer>;
-  /** Taker prints of all markets or of one, newest first. */
+  /** Trades of takers in all markets or in one, newest first. */
   listTrades(query: TradesQuery, signal: AbortSignal): Promise<DataPage>;
-  /** Unknown and closed tokens are left out of the answer. */
+  /** Unknown and closed tokens are absent from the answer. */
   listBooks(tokenIds: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
-  /** Tokens that never traded are left out, or have no side. */
+  /** Tokens that never traded are absent, or have no side. */
   listLastTrades(tokenIds: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
   /** The only row is the book. */
   getBook(tokenId: string, signal: AbortSignal): Promise<ObservedRows>;
@@ -73,15 +70,13 @@ export interface PolymarketClient {
 }
 
 /**
- * Requests a second that stay clear of the documented limits, which count by ten seconds: Gamma `/markets` 300,
- * CLOB `/books` 500. Over them Polymarket delays answers rather than refusing them. The Data API has failed at 15 requests a second
- * below its documented limits, so its clients together stay at 10: 6 for trades and 4 for wallets.
+ * Requests per second below the documented limits, which count by ten seconds: Gamma `/markets` 300, CLOB `/books` 500. Above them
+ * Polymarket delays answers instead of refusing them. The Data API has failed at 15 requests per second, below its documented limits. Its
+ * clients together therefore send 10: 6 for trades and 4 for wallets.
  */
 export const PER_SECOND = { gamma: 20, clob: 40, data: 6 };
 
-/**
- * The smallest size that a fill can have, in shares. The venue hides fills below its default of 0.01, and takes 0 for that default.
- */
+/** The smallest possible size of a fill, in shares. The venue hides fills below its default of 0.01 and reads 0 as that default. */
 const SMALLEST_FILL = '0.000001';
 
 export function createPolymarketClient(options: {
@@ -111,7 +106,7 @@ export function createPolymarketClient(options: {
     },
     findMarkets: (lookUp, signal) => lookUpMarkets(gamma, lookUp, signal),
     async listTrades({ market, limit, cursor }, signal) {
-      // A cursor holds the place only: with other filters the walk would go on in another list.
+      // A cursor contains the place only: with other filters the walk would continue in another list.
       const parameters = new URLSearchParams({
         taker_only: 'true',
         filter_type: 'TOKENS',
@@ -155,17 +150,17 @@ function marketsParameters(query: MarketsQuery): URLSearchParams {
     parameters.set('order', 'updatedAt');
     parameters.set('ascending', 'false');
   } else if (query.listing === 'offset') {
-    // Pages by offset need an order that does not move; the keyset listing brings its own.
+    // Pages by offset need a stable order; the keyset listing has its own.
     parameters.set('order', 'id');
     parameters.set('ascending', 'true');
   }
-  // Only `after_cursor` is heard: `cursor` is ignored and gives the first page for ever.
+  // The venue ignores `cursor` and then repeats the first page endlessly; it reads `after_cursor` only.
   if (query.cursor !== undefined) parameters.set('after_cursor', query.cursor);
   if (query.offset) parameters.set('offset', String(query.offset));
   return parameters;
 }
 
-/** Without `include_tag` the markets come without tags. */
+/** Without `include_tag` the markets have no tags. */
 function gammaParameters({ limit, closed }: { limit: number; closed: boolean }): URLSearchParams {
   return new URLSearchParams({ limit: String(limit), closed: String(closed), include_tag: 'true' });
 }
@@ -196,7 +191,7 @@ async function lookUpMarkets(gamma: VenueHttp, lookUp: LookUp, signal: AbortSign
   }
 }
 
-/** All pages of a look-up by the keyset listing, which clamps the limit without notice: `next_cursor` shows that. */
+/** All pages of a look-up by the keyset listing. It clamps the limit without notice; only `next_cursor` shows that. */
 async function readWholeLookUp(
   gamma: VenueHttp,
   query: URLSearchParams,
@@ -233,7 +228,7 @@ function readKeyset({ json, ageMs }: VenueAnswer): MarketsAnswer {
   const { markets, next_cursor } = (json ?? {}) as { markets?: unknown; next_cursor?: unknown };
   const answer = aged(readArray(markets, 'markets'), ageMs);
   if (next_cursor === undefined || next_cursor === null || next_cursor === '') return answer;
-  // Taken for the end, a cursor that cannot be read would end a walk that says it saw everything.
+  // If an unreadable cursor counted as the end, the walk would wrongly count as complete.
   if (typeof next_cursor !== 'string') {
     throw new VenueError(POLYMARKET, 'invalid_payload', 'next_cursor: expected a text', { retryable: true });
   }

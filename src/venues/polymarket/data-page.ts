@@ -5,21 +5,21 @@ import type { VenueAnswer } from '../http.ts';
 /** One page of a list of the Data API, version 2. */
 export interface DataPage {
   rows: unknown[];
-  /** Of the next page; absent on the last one. It belongs to the filters of the request that gave it. */
+  /** The cursor of the next page; absent on the last one. It is valid with the filters of its request only. */
   nextCursor?: string;
-  /** How long the page lay in the venue's CDN, milliseconds; Infinity when it comes from there and does not say. */
+  /** How long the page was in the venue's CDN, milliseconds; Infinity for a page from there without an age. */
   ageMs: number;
 }
 
 /**
- * The CDN keeps each address of `/v2/trades` for 300 s, of `/v2/activity` for 15 s and of `/v2/positions` for 5 s. An address comes
- * back after 400 s.
+ * The CDN keeps each address of `/v2/trades` for 300 s, of `/v2/activity` for 15 s and of `/v2/positions` for 5 s. An address is reused
+ * after 400 s.
  */
 const PAGE_SIZES = 400;
 
 /**
- * The page size of a first page: another one in each second, so that no address is asked for twice within its lifetime in the CDN,
- * even after a restart. The size decides how many rows a page holds and never which rows exist. A cursor keeps the size of its first page.
+ * The page size of a first page. It differs each second, so no address is requested twice within its lifetime in the CDN, even after a
+ * restart. The size decides the number of rows of a page and never which rows exist. A cursor keeps the size of its first page.
  */
 export function pageSizeAt(largest: number, nowMs: number): number {
   return largest - (Math.floor(nowMs / 1000) % Math.min(PAGE_SIZES, largest));
@@ -31,7 +31,7 @@ const envelope = z.object({
 });
 
 /**
- * Reads `{data, pagination}`. A walk ends where there is no cursor, so an answer that does not clearly say so is no end.
+ * Reads `{data, pagination}`. A walk ends without a cursor, so an answer must state its end clearly.
  * @throws VenueError `invalid_payload`
  */
 export function readDataPage(venue: string, answer: VenueAnswer, what: string): DataPage {

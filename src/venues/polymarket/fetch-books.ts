@@ -8,13 +8,13 @@ import type { Report } from '../report.ts';
 import { isHttpStatus, type PolymarketClient } from './client.ts';
 import { parseBooks, parseLastTrades, priceWithLast } from './parse-book.ts';
 
-/** The most tokens `POST /books` takes. */
+/** The limit of `POST /books`, tokens. */
 export const MAX_BOOKS = 500;
-/** Single book requests under way at once where the batch route is missing. */
+/** Single book requests in flight at once, where the batch route is absent. */
 const BOOKS_AT_ONCE = 8;
 const TOKEN_ID = /^\d{1,100}$/;
 
-/** Prices of tokens from their books, or from their last trades where the book is too wide to have one. */
+/** Prices of tokens from their books, or from their last trades where the book is too wide. */
 export async function fetchPrices(
   client: PolymarketClient,
   outcomeIds: readonly string[],
@@ -26,12 +26,12 @@ export async function fetchPrices(
   const last = await fetchLastTrades(client, loose, context);
   const prices = books.records.map((book) => {
     const { price, asOfMs = book.asOfMs } = last.trades.get(book.outcomeId) ?? {};
-    // A last trade of an older answer than the book is not the last trade of the book's time.
+    // A last trade from an older answer than the book may be older than the book's time.
     return priceWithLast({ ...book, asOfMs: Math.min(book.asOfMs, asOfMs) }, price);
   });
   const records = prices.filter((price) => price !== undefined);
   report.skipped('prices', Array(prices.length - records.length).fill('no_price'));
-  // Last trades complete the prices of books: only a rejected one counts on its own.
+  // Last trades complete the prices of books: only a rejected one counts by itself.
   report.received('prices', last.rejected.length);
   return {
     records,
@@ -39,7 +39,7 @@ export async function fetchPrices(
   };
 }
 
-/** Books of tokens, rejections counted as of that kind. */
+/** Books of tokens; rejections count as records of `kind`. */
 export async function fetchBooks(
   client: PolymarketClient,
   kind: 'books' | 'prices',
@@ -47,7 +47,7 @@ export async function fetchBooks(
   context: CallContext,
   report: Report,
 ): Promise<Batch<BookRecord>> {
-  // Made-up ids of markets without tokens have no book, and one bad id would make the venue refuse the whole batch.
+  // The made-up ids of markets without tokens have no book, and one bad id would make the venue refuse the whole batch.
   const tokenIds = [...new Set(outcomeIds)].filter((id) => TOKEN_ID.test(id));
   const batch: Batch<BookRecord> = { records: [], rejected: [] };
   let received = 0;
@@ -85,14 +85,14 @@ async function fetchLastTrades(
       for (const [tokenId, price] of prices) last.trades.set(tokenId, { price, asOfMs });
       last.rejected.push(...rejected);
     } catch (error) {
-      // Without the route there is no last trade to fall back on; the books' middles still stand.
+      // Without the route, wide books have no price; the middles of the other books stay valid.
       if (!isHttpStatus(error, [400, 404, 405])) throw error;
     }
   }
   return last;
 }
 
-/** An answer with the tokens that it may hold. */
+/** An answer with the tokens of its request. */
 interface BooksAnswer extends ObservedRows {
   tokenIds: readonly string[];
 }
@@ -122,7 +122,7 @@ async function getBooks(
       try {
         answers.push({ ...(await client.getBook(tokenId, signal)), tokenIds: [tokenId] });
       } catch (error) {
-        // The venue's way to say that a token has no book.
+        // The venue answers 400 or 404 for a token without a book.
         if (isHttpStatus(error, [400, 404])) continue;
         waiting.length = 0;
         throw error;

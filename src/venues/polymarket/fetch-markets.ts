@@ -5,16 +5,16 @@ import { type MarketsAnswer, POLYMARKET, type PolymarketClient } from './client.
 import { parseMarkets } from './parse-market.ts';
 import { isConditionId } from './walk-history.ts';
 
-/** The venue takes 100, but their address would come close to the 8 KB that it takes. */
+/** The venue accepts 100 ids, but their address would come close to its limit of 8 KB. */
 export const MAX_CONDITION_IDS = 90;
 /** The venue clamps a higher limit to this one. */
 const MAX_LIMIT = 100;
 
 /**
- * Markets by condition id, whatever their state. Gamma lists closed markets or others, never both: those that are not
- * among the open ones are looked for among the closed, in this order, since a market may close in between.
- * @throws VenueError also when an answer holds markets that were not asked for, or comes from a cache and lacks some: what is
- * absent from it may well exist.
+ * Markets by condition id, in any state. Gamma lists either closed or other markets: ids that are absent from the open markets are then
+ * looked up among the closed ones. This order finds a market that closes in between.
+ * @throws VenueError also when an answer contains markets that were not requested, or comes from a cache and lacks some: an absent market
+ * may still exist.
  */
 export async function findMarkets(
   client: Pick<PolymarketClient, 'findMarkets'>,
@@ -39,7 +39,7 @@ export async function findMarkets(
       found.skipped.push(...batch.skipped);
     }
     if (oldestMs > 0 && wanted.size > 0) {
-      const message = `an answer of ${oldestMs / 1000} s ago lacks ${wanted.size} of the markets`;
+      const message = `${wanted.size} markets are absent from a cached answer, ${oldestMs / 1000} s old`;
       throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
     }
   }
@@ -47,8 +47,8 @@ export async function findMarkets(
 }
 
 /**
- * One look-up, past caches: the limit changes with the second, so that the address is a new one, and changes again when the
- * answer comes from a cache all the same.
+ * One look-up past caches: the limit changes each second, which makes a new address. When the answer still comes from a cache, the look-up
+ * asks once more with another limit.
  */
 async function lookUp(
   client: Pick<PolymarketClient, 'findMarkets'>,
@@ -63,13 +63,13 @@ async function lookUp(
   return client.findMarkets({ conditionIds, closed, limit: limitAt(second + 1) }, signal);
 }
 
-/** Takes off what the answer names, refused records included: the venue has them. */
+/** Removes the markets of the answer, rejected ones included, because the venue knows them. */
 function takeOff(wanted: Map<string, string>, { records, rejected }: ParsedBatch<MarketRecord>): void {
   const refused = rejected.map((each) => each.recordId).filter((id) => id !== undefined);
   const named = new Set([...records.map((each) => each.marketId), ...refused].map((id) => id.toLowerCase()));
   for (const id of named) {
     if (wanted.delete(id)) continue;
-    const message = `the market ${id.slice(0, 100)} was not asked for by its id`;
+    const message = `the market ${id.slice(0, 100)} was not requested`;
     throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
   }
 }

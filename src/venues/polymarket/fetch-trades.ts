@@ -5,21 +5,21 @@ import type { DataPage } from './data-page.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
 /**
- * Pages of a trade feed that knows no ids: what the walk over the global feed and the walk back over one market share. A page follows
- * the one before by cursor, newest first by second, and is not moved by new rows. Equal rows are counted within their second, so a second
- * is taken only when it was read whole in one call; the page on which it begins is read again for that.
+ * Pages of a trade feed without ids, for the walk over the global feed and the walk back over one market. A page follows the previous one
+ * by cursor, newest first by second, and new rows do not move it. Equal rows are counted within their second, so a second is taken only
+ * when one call read it completely; the page on which it begins is read again for that.
  */
 export const stretch = z.object({
-  /** The newest second not read yet. */
+  /** The newest unread second. */
   next: z.number().int(),
   /** The last second to read. */
   floor: z.number().int(),
-  /** Of a page at or above the first row of `next`; absent: the newest page. */
+  /** The cursor of a page at or above the first row of `next`; absent for the newest page. */
   cursor: z.string().exactOptional(),
 });
 export type Stretch = z.infer<typeof stretch>;
 
-/** One page of the feed; without a cursor the newest. */
+/** One page of the feed; without a cursor, the newest. */
 export type ListTrades = (cursor: string | undefined) => Promise<DataPage>;
 
 export interface FeedPage {
@@ -31,7 +31,7 @@ export interface FeedPage {
 export interface Pager {
   list: ListTrades;
   nowMs: number;
-  /** Pages of one call, at least 2: the last one of a call is the first one of the next. */
+  /** Pages of one call, at least 2: the last page of a call is the first one of the next call. */
   pagesPerCall: number;
 }
 
@@ -40,17 +40,17 @@ export interface StretchRead {
   rows: FeedRow[];
   /** Rows without a usable time, each once. */
   timeless: FeedRow[];
-  /** What is left to read. */
+  /** The unread rest. */
   left?: Stretch;
   /** The feed ended above the floor. */
   isFeedEnd?: true;
-  /** What could not be read, when something could not. */
+  /** The unreadable part, if any. */
   truncated?: string;
 }
 
-/** So many rows, all refused, are no bad records but a changed format: going on would skip them for good. */
+/** So many rows, all rejected, mean a changed format: the walk must not skip them permanently. */
 const SYSTEMIC_ROWS = 20;
-/** A block has some hundred fills; a second that goes on for so many pages is not a second. */
+/** A block has some hundred fills. A second with this many pages is a fault of the venue. */
 const MAX_PAGES = 60;
 
 /** Reads one page. Throws VenueError when all of many rows are unreadable. */
@@ -71,7 +71,7 @@ export async function readPage(cursor: string | undefined, { list, nowMs }: Page
   return { ...page, rows };
 }
 
-/** Reads on in a stretch. `first` is the page of its cursor, where the caller has it already. */
+/** Reads the next pages of a stretch. `first` is the page of its cursor, if the caller has it already. */
 export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPage): Promise<StretchRead> {
   const { next, floor } = stretch;
   let { cursor } = stretch;
@@ -105,7 +105,7 @@ export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPa
   }
 }
 
-/** All complete seconds; the rest begins with the page that has the first row of the second that is cut. */
+/** All complete seconds; the rest begins with the page that contains the first row of the cut second. */
 function cutAt(
   second: number,
   { next, floor }: Stretch,
@@ -125,7 +125,7 @@ function cutAt(
   };
 }
 
-/** The page of a stored cursor, which the venue may have forgotten: then undefined, and the newest page is the place to go on from. */
+/** The page of a stored cursor; undefined when the venue no longer knows the cursor: the walk then continues from the newest page. */
 async function openPage(cursor: string | undefined, pager: Pager): Promise<FeedPage | undefined> {
   try {
     return await readPage(cursor, pager);
@@ -151,8 +151,7 @@ export function newestSecond(rows: readonly FeedRow[]): number | undefined {
 }
 
 /**
- * How far down newest-first pages reach: by the last row and not by the oldest, so that one row out of order does not make a gap look
- * closed.
+ * The lowest second of newest-first pages. The last row counts and not the oldest: one row out of order must not make a gap look closed.
  */
 function lastSecond(rows: readonly FeedRow[]): number | undefined {
   return rows.findLast((row) => row.second !== undefined)?.second;

@@ -1,8 +1,8 @@
 import type { GammaMarket } from './models.ts';
 
 /**
- * The categories of the venue's own navigation by the slugs of their tags, the most telling first: the venue gives a market about
- * an interest rate `politics` beside `economy`, and one about a party leader `world` beside `elections`.
+ * The categories of the venue's own navigation by the slugs of their tags, the most specific first: the venue tags a market about an
+ * interest rate with `politics` beside `economy`, and one about a party leader with `world` beside `elections`.
  */
 const CATEGORIES: readonly (readonly [slug: string, category: string])[] = [
   ['mention-markets', 'Mentions'],
@@ -28,7 +28,7 @@ const CATEGORIES: readonly (readonly [slug: string, category: string])[] = [
   ['world', 'World'],
 ];
 
-/** Tags that direct the venue's own pages or its rewards and say nothing of the market. */
+/** Tags that control the venue's own pages or rewards and do not describe the market. */
 const DISPLAY_TAGS = new Set(['all', 'featured', 'hide-from-new', 'new', 'parent-for-derivative', 'trending']);
 const REWARD_TAG = /^(?:earn|rewards)-\d/;
 
@@ -42,8 +42,8 @@ interface Labels {
 }
 
 /**
- * Tags and category of a market, from its own tags and those of its events. Markets of the years before tags have a category of
- * their own, and it counts where no tag has one. Without any list of tags, the answer says nothing about them.
+ * Tags and category of a market, from its own tags and those of its events. Markets from the years before tags have a category field, which
+ * counts where no tag gives a category. An answer without any list of tags leaves both unknown.
  */
 export function labelsOf(market: GammaMarket): Labels {
   const events = market.events ?? [];
@@ -60,7 +60,7 @@ export function labelsOf(market: GammaMarket): Labels {
   };
 }
 
-/** The first category of the table that one of these tags stands for. */
+/** The first category of the table for these tags. */
 function categoryOf(tags: readonly GammaTag[]): string | undefined {
   const slugs = new Set(tags.map(slugOf));
   return CATEGORIES.find(([slug]) => slugs.has(slug))?.[1];

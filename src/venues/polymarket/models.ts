@@ -1,12 +1,11 @@
 import { z } from 'zod';
 
 /**
- * The parts of Polymarket's payloads that we read (venue documentation sections 1.3, 1.5 and 1.6). Unknown fields are
- * ignored. Fields that decide identity, status or money are strict: a wrong type there must refuse the record rather than
- * change its meaning. Decorative ones are lenient: a wrong type there is the same as absent.
+ * The fields of Polymarket's payloads that oddswire reads; other fields are ignored. Fields that decide identity, status or money are
+ * strict: a wrong type rejects the record instead of changing its meaning. Decorative fields are lenient: a wrong type counts as absent.
  */
 
-/** A list that Gamma sends as text holding JSON, and fixtures and protocol v2 as a plain list. */
+/** A list. Gamma sends it as JSON in a text; fixtures and protocol v2 as a plain list. */
 function jsonList<T extends z.ZodType>(item: T) {
   const fromText = z.string().transform((text, context): unknown => {
     try {
@@ -54,7 +53,7 @@ export const gammaMarket = z.object({
   umaResolutionStatus: z.string().nullish(),
   description: decorativeText,
   resolutionSource: decorativeText,
-  /** What distinguishes the market in its event. */
+  /** The label that distinguishes the market in its event. */
   groupItemTitle: decorativeText,
   slug: decorativeText,
   category: decorativeText,

@@ -15,14 +15,14 @@ import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
 import { type ClobBook, clobBook, clobLastTrade } from './models.ts';
 
-/** Clocks differ; a book dated further ahead would keep every later one from being stored. */
+/** Clocks differ. A book further in the future would keep every later one from being stored. */
 const MAX_AHEAD_MS = 5 * 60_000;
-/** 2018: before the venue existed, so a time below it is in seconds or garbage. */
+/** 2018, before the venue existed: a lower time is in seconds or garbage. */
 const MIN_MS = 1_514_764_800_000;
 
 /**
- * CLOB books (`POST /books`, `GET /book`), sorted, merged and without empty levels, whatever order they came in; pure.
- * `requested` limits them to what was asked for.
+ * CLOB books (`POST /books`, `GET /book`), sorted, merged and without empty levels, in any order of the payload; pure. `requested` limits
+ * the tokens to those of the request.
  */
 export function parseBooks(
   kind: 'books' | 'prices',
@@ -56,7 +56,7 @@ function parseBook(
   const raw = reading.value;
   if (!isStorableText(raw.asset_id)) return refuse('unstorable_text', 'asset_id');
   if (requested && !requested.has(raw.asset_id))
-    return refuse('not_requested', 'asset_id: nobody asked for this token');
+    return refuse('not_requested', 'asset_id: the token was not requested');
   if (seen.has(raw.asset_id)) return refuse('duplicate_record', 'asset_id: the same token twice in one answer');
   const asOf = readTime(raw, nowMs);
   if (!asOf.ok) return asOf;
@@ -93,7 +93,7 @@ function readSide(side: string, raw: ClobBook['bids'], direction: 1 | -1): Readi
     }
     if (size !== '0') levels.push({ price, size });
   }
-  // Floats order levels of different price right unless they are equal as floats; only then the exact comparison is paid for.
+  // Floats order different prices correctly unless they are equal as floats; only then the slower exact comparison runs.
   levels.sort((a, b) => direction * (Number(a.price) - Number(b.price) || compareDecimals(a.price, b.price)));
   return accept(mergeEqualPrices(levels));
 }
@@ -108,22 +108,22 @@ function mergeEqualPrices(levels: readonly PriceLevel[]): PriceLevel[] {
   return merged;
 }
 
-/** The price of a book; a last trade that is plainly the other outcome's counts as none. */
+/** The price of a book. A last trade that clearly belongs to the other outcome is ignored. */
 export function priceWithLast(book: BookRecord, lastTrade: Decimal | undefined): PriceRecord | undefined {
   const { bid = ZERO, ask = ONE } = quotesOf(book);
   const isOwn = lastTrade !== undefined && !isOtherOutcomes(lastTrade, bid, ask);
   return priceOfBook(book, isOwn ? lastTrade : undefined);
 }
 
-/** A last trade outside the quotes whose mirror image lies inside is that of the other outcome. */
+/** A last trade outside the quotes, with a mirror image inside them, belongs to the other outcome. */
 function isOtherOutcomes(price: Decimal, bid: Decimal, ask: Decimal): boolean {
   const isInside = (value: Decimal) => compareDecimals(value, bid) >= 0 && compareDecimals(value, ask) <= 0;
   return !isInside(price) && isInside(subtractDecimals(ONE, price));
 }
 
 /**
- * Rows of `POST /last-trades-prices` by token; pure. The books' own `last_trade_price` is not read: in the recordings both
- * outcomes' books carry the first outcome's, and a token that never traded shows 0.5. Here such a token has no side.
+ * Rows of `POST /last-trades-prices` by token; pure. The `last_trade_price` of the books is not read: in the recordings, the books of both
+ * outcomes contain the first outcome's price, and a token that never traded shows 0.5. In this route such a token has no side.
  */
 export function parseLastTrades(
   rows: readonly unknown[],

@@ -15,8 +15,8 @@ const SITE = 'https://polymarket.com';
 const TOKEN_ID = /^\d{1,100}$/;
 
 /**
- * Gamma market objects (bare, or nested in events) as markets; pure. A market without token ids, as the AMM era left them,
- * stays readable under made-up outcome ids `<conditionId>:<index>` that have no book. `ageMs` is the age of the answer.
+ * Gamma market objects (bare, or nested in events) as markets; pure. A market of the AMM era has no token ids. It stays readable under
+ * made-up outcome ids `<conditionId>:<index>` that have no book. `ageMs` is the age of the answer.
  */
 export function parseMarkets(rows: readonly unknown[], nowMs: number, ageMs = 0): ParsedBatch<MarketRecord> {
   const batch = emptyBatch<MarketRecord>();
@@ -117,7 +117,7 @@ function pageUrl(slug: string | null | undefined, eventSlug: string | null | und
   return eventSlug ? `${SITE}/event/${encodeURIComponent(eventSlug)}/${page}` : `${SITE}/market/${page}`;
 }
 
-/** Protocol v2 names its outcomes by `positionIds`, everything before it by `clobTokenIds`, whichever else is present. */
+/** Protocol v2 names its outcomes by `positionIds`, earlier ones by `clobTokenIds`; the other field is ignored. */
 function readOutcomeIds(market: GammaMarket, unknowns: UnknownValue[]): Reading<{ ids: string[]; areTokens: boolean }> {
   const { outcomes, version } = market;
   if (version && version !== 'v1' && version !== 'v2') unknowns.push({ field: 'version', value: version });
@@ -126,7 +126,7 @@ function readOutcomeIds(market: GammaMarket, unknowns: UnknownValue[]): Reading<
   if (outcomes.length === 0) return refuse('invalid_field', 'outcomes: an empty list');
   if (ids.length === 0) {
     if (market.enableOrderBook === true)
-      return refuse('missing_field', `${field}: absent though there is an orderbook`);
+      return refuse('missing_field', `${field}: absent, although the market has an order book`);
     return accept({ ids: outcomes.map((_, index) => `${market.conditionId}:${index}`), areTokens: false });
   }
   if (ids.length !== outcomes.length) {

@@ -11,20 +11,20 @@ import { canonicalTrade } from './trade-ids.ts';
 
 /** 2018-01-01 in seconds: before the venue existed. */
 const MIN_SECOND = 1_514_764_800;
-/** Clocks differ; anything dated further ahead is refused, so that it cannot move the feed's watermark. */
+/** Clocks differ. Rows further in the future are rejected, because they would move the watermark of the feed. */
 const MAX_AHEAD_SECONDS = 300;
 
 /** One row of the trade feed, before it has an id. */
 export interface FeedRow {
   /** Epoch seconds; undefined when the row has no usable time. */
   second: number | undefined;
-  /** The condition id it names, if any. */
+  /** The condition id of the row, if any. */
   marketId?: string;
   trade?: Omit<TradeRecord, 'tradeId'>;
   canonical?: string;
   unknownSide?: string;
   rejected?: RejectedRecord;
-  /** Why a sound row is not stored. */
+  /** The skip reason of a sound row. */
   skipped?: string;
 }
 
@@ -35,7 +35,7 @@ export interface FeedRow {
 const COMBINATION = /^0x03[0-9a-f]{60}$/i;
 const OTHER_MODULE = /^0x(?!0[12])[0-9a-f]{62}$/i;
 
-/** The rows of one answer of Data API `GET /v2/trades`, in the order they came; pure. */
+/** The rows of one answer of Data API `GET /v2/trades`, in its order; pure. */
 export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
   return rows.map((raw) => readRow(raw, nowMs));
 }
@@ -91,13 +91,13 @@ function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 
   });
 }
 
-/** An id of 31 bytes and an unknown module is a combination only without a market's slug. */
+/** An id of 31 bytes with an unknown module is a combination only when the row has no slug of a market. */
 function isCombination({ condition_id, slug }: DataTrade): boolean {
   const conditionId = condition_id ?? '';
   return COMBINATION.test(conditionId) || (OTHER_MODULE.test(conditionId) && !slug);
 }
 
-/** Epoch seconds as the Data API writes them, neither before the venue nor in the future. */
+/** Epoch seconds in the forms of the Data API, neither before the venue existed nor in the future. */
 export function readSecond(stamp: unknown, nowMs: number): Reading<number> {
   if (stamp === undefined || stamp === null) return refuse('missing_field', 'timestamp');
   const second =
@@ -110,8 +110,8 @@ export function readSecond(stamp: unknown, nowMs: number): Reading<number> {
 }
 
 /**
- * Gives rows their ids and their order, oldest first; every second among them must be complete, and no row may be there twice. The order
- * counts the trades of one market within one second, so that the global feed and the feed of the market agree.
+ * Gives rows their ids and their order, oldest first. Each second among the rows must be complete, and each row must occur once. The order
+ * counts the trades of one market within one second, so the global feed and the feed of the market agree.
  */
 export function identifyTrades(newestFirst: readonly FeedRow[]): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();

@@ -6,13 +6,13 @@ interface GammaLife {
   status: MarketStatus;
   resolution?: 'outcome' | 'void';
   winningIndex?: number;
-  /** Per outcome, in order; only when what they pay is final. */
+  /** Per outcome, in order; absent until they are final. */
   payouts?: Decimal[];
-  /** A `umaResolutionStatus` that is not known. */
+  /** An unknown `umaResolutionStatus`. */
   unknownUmaStatus?: string;
 }
 
-/** Whether the venue takes orders for a market. Its books are empty or left over when it does not. */
+/** Whether the venue accepts orders for a market. Otherwise its books are empty or left over. */
 export function isTrading(market: GammaMarket): boolean {
   return !market.closed && market.archived !== true && isAcceptingOrders(market);
 }
@@ -22,9 +22,8 @@ function isAcceptingOrders(market: GammaMarket): boolean {
 }
 
 /**
- * Gamma's flags as one status, evaluated top-down (venue documentation section 9.3, with the design's words: resolving is
- * `closed` once trading has stopped and `open` before, void and resolved are `resolved`, paused is `halted`, upcoming is
- * `created`). `prices` are the parsed `outcomePrices`, undefined when absent or unreadable.
+ * The status of a market from Gamma's flags, evaluated top-down ([table](../../../docs/venues.md#markets)). `prices` are the parsed
+ * `outcomePrices`, undefined when absent or unreadable.
  */
 export function gammaLife(
   market: GammaMarket,

@@ -1,8 +1,8 @@
 import type { Decimal } from '../../domain/values/decimal.ts';
 
-/** What identifies a print on a venue that gives it no id. */
+/** The identity of a trade on a venue without trade ids. */
 interface TradeIdentity {
-  /** Epoch seconds. A transaction has one; without it, equal rows of two seconds would share their first ordinal. */
+  /** Epoch seconds. A transaction lies within one second. Without this field, equal rows of two seconds would share their first ordinal. */
   second: number;
   transactionHash: string;
   tokenId: string;
@@ -12,7 +12,7 @@ interface TradeIdentity {
   wallet: string;
 }
 
-/** The canonical row text: equal prints have equal texts, however their numbers and hex digits were written. */
+/** The canonical text of a row: equal trades have equal texts in every notation of numbers and hex digits. */
 export function canonicalTrade(trade: TradeIdentity): string {
   const { second, transactionHash, tokenId, side, size, price, wallet } = trade;
   const hash = transactionHash.toLowerCase();

@@ -5,7 +5,7 @@ import { type DataPage, pageSizeAt } from './data-page.ts';
 import { readStretch, type Stretch } from './fetch-trades.ts';
 import type { FeedRow } from './parse-trade.ts';
 
-/** The one form of the ids that the Data API and Gamma know markets by. */
+/** The form of market ids in the Data API and in Gamma. */
 const CONDITION_ID = /^0x[0-9a-f]{64}$/i;
 
 export function isConditionId(id: string): boolean {
@@ -13,31 +13,31 @@ export function isConditionId(id: string): boolean {
 }
 
 /**
- * The newest second that was not read yet, and the cursor of a page at or above its first row. The rest is in the request, so that a
- * position never outlives its range. A position of an older release has no cursor: the walk skips down from the newest page.
+ * The newest unread second, and the cursor of a page at or above its first row. The rest is in the request, so a position never outlives
+ * its range. A position of an older release has no cursor: the walk skips down from the newest page.
  */
 const position = z.object({ v: z.literal(1), next: z.number().int(), cursor: z.string().exactOptional() });
 
 /** The feed of one market serves three years. */
 const SERVED_SECONDS = 3 * 365 * 86_400;
-/** A feed whose last row is this near to its limit is taken as cut there; one that ends later has its market's first trade. */
+/** A feed that ends this near to its limit counts as cut there; a feed that ends later ends with its market's first trade. */
 const NEAR_LIMIT_SECONDS = 30 * 86_400;
 
 export interface HistoryStep {
-  /** Rows of complete seconds inside the request's range, newest first; refused ones without a time come last. */
+  /** Rows of complete seconds inside the request's range, newest first; rejected ones without a time come last. */
   rows: FeedRow[];
   position: z.infer<typeof position> | null;
-  /** Epoch milliseconds: everything from here to the end of the range was read. Falls from page to page. */
+  /** Epoch milliseconds: everything from here to the end of the range was read. It falls from page to page. */
   reachedMs: number;
   more: boolean;
-  /** What the venue would not give. The walk goes on below it where it can. */
+  /** The part that the venue does not serve. The walk continues below it where possible. */
   truncated?: string;
 }
 
 /**
- * The walk back over one market's trades, some pages a call, by the pages of the live walk: a trade that both read has one id. The venue
- * knows no end of a range, so the walk first skips what is newer. Each call reaches further back or skips further down, so the walk
- * ends. Throws what `list` throws, and VenueError when a whole page is unreadable.
+ * The walk back over one market's trades, some pages per call, by the pages of the live walk: a trade that both walks read has one id. The
+ * venue has no filter for the end of a range, so the walk first skips newer rows. Each call reaches further back or skips further down, so
+ * the walk ends. Throws the errors of `list`, and VenueError when a whole page is unreadable.
  */
 export async function readHistoryPage(
   request: HistoryRequest,
@@ -62,7 +62,7 @@ export async function readHistoryPage(
     pagesPerCall: settings.pagesPerCall,
   });
   if (isIgnored) {
-    const truncated = `trades from ${floor} to ${next} (epoch seconds): the venue ignores which market is asked for`;
+    const truncated = `trades from ${floor} to ${next} (epoch seconds): the venue ignores the market of the request`;
     return { ...done, reachedMs: reachedAt(request, next), truncated };
   }
   const truncated = read.truncated ?? (read.isFeedEnd && unservedText(floor, read.rows, nowMs));
@@ -79,7 +79,7 @@ function unservedText(floor: number, newestFirst: readonly FeedRow[], nowMs: num
   return `trades from ${floor} to ${servedFrom} (epoch seconds): the venue serves three years`;
 }
 
-/** The whole seconds of the range that are left; a position that is not its own begins at the end of the range. */
+/** The unread seconds of the range; a position of another range begins at the end of this one. */
 function openStretch({ fromMs, toMs }: HistoryRequest, stored: unknown): Stretch {
   const parsed = position.safeParse(stored);
   const newest = Math.ceil(toMs / 1000) - 1;
@@ -89,14 +89,14 @@ function openStretch({ fromMs, toMs }: HistoryRequest, stored: unknown): Stretch
   return { floor, ...rest };
 }
 
-/** With everything above the second `next` read. */
+/** The reach after everything above the second `next` was read. */
 function reachedAt({ fromMs, toMs }: HistoryRequest, next: number): number {
   return Math.min(toMs, Math.max(fromMs, (next + 1) * 1000));
 }
 
 function isForeign(row: unknown, marketId: string): boolean {
   const id = (row as { condition_id?: unknown } | null)?.condition_id;
-  // An id of 31 bytes comes with and without a last byte of zero.
+  // An id of 31 bytes occurs with and without a last byte of zero.
   const whole = (text: string) => text.toLowerCase().padEnd(marketId.length, '0');
   return typeof id === 'string' && id !== '' && whole(id) !== whole(marketId);
 }

@@ -3,17 +3,16 @@ import { parseVenueTimeMs } from '../venue-time.ts';
 import type { Listing, MarketsAnswer, MarketsQuery } from './client.ts';
 
 /**
- * The walk over Gamma's catalog as a state machine without I/O: which page is next, and what a page means for the rest.
- * A full walk lists all open markets, then the closed ones by latest change (the default filter hides them, so closing
- * and resolution would never be noticed). Between full walks, both are walked from the latest change down to the last
- * one seen.
+ * The walk over Gamma's catalog as a state machine without I/O: it chooses the next page and evaluates each page. A full walk lists all
+ * open markets, then the closed ones by latest change, because the default filter hides closed markets and with them closes and
+ * resolutions. Between full walks, both lists are walked from the latest change down to the last one seen.
  */
 export interface MarketWalkSettings {
   pageSize: number;
   fullWalkEveryMs: number;
-  /** Pages of closed markets in the very first walk: older ones are history nobody asked for. */
+  /** Pages of closed markets in the very first walk: older ones are history, which is read on demand only. */
   firstClosedPages: number;
-  /** Bound of a walk by latest change between full walks: what it misses, the next full walk brings. */
+  /** Bound of a walk by latest change between full walks: the next full walk reads the missed markets. */
   maxRecentPages: number;
   /** The same bound within a full walk: after a long outage it catches up on the markets that closed meanwhile. */
   maxCatchUpPages: number;
@@ -28,24 +27,24 @@ const phase = z.object({
   cursor: z.string().optional(),
   offset: z.number().int(),
   page: z.number().int(),
-  /** How often a refused cursor made it begin again. */
+  /** Restarts of the phase after a refused cursor. */
   restarts: z.number().int(),
   firstId: z.string().optional(),
   previousFirstId: z.string().optional(),
-  /** When the oldest of the pages that came from a cache was made. */
+  /** The creation time of the oldest page from a cache. */
   madeMs: z.number().optional(),
 });
 
 const position = z.object({
   v: z.literal(1),
   listing: z.enum(['keyset', 'offset']),
-  /** When the latest full walk began; absent before the first. */
+  /** The start of the latest full walk; absent before the first. */
   fullWalkAtMs: z.number().optional(),
   /** The latest change seen in each listing: the next walk by change goes down to it. */
   marks: z.object({ open: z.number().optional(), closed: z.number().optional() }),
-  /** The same of the walk under way: they count once its phase is through. */
+  /** The mark of the current phase; it counts once the phase ends. */
   nextMark: z.number().optional(),
-  /** Counts the walks: each asks by another limit, so that no cache knows its addresses. */
+  /** Counts the walks: each uses another limit, so its addresses are new to caches. */
   turn: z.number().int().nonnegative().optional(),
   phases: z.array(phase),
 });
@@ -53,17 +52,17 @@ const position = z.object({
 export type MarketPosition = z.infer<typeof position>;
 type Phase = z.infer<typeof phase>;
 
-/** Clocks differ and indexes lag: a walk by change goes this much further down than the last change seen. */
+/** Clocks differ and indexes lag: a walk by change goes this far below the last change seen. */
 const MARK_OVERLAP_MS = 10_000;
 const MAX_SKEW_MS = 60_000;
-/** A venue that refuses its own cursors would otherwise keep a phase going round for ever. */
+/** A venue that refuses its own cursors would otherwise restart a phase endlessly. */
 const MAX_RESTARTS = 2;
-/** How long a cache of the venue keeps a page. */
+/** The lifetime of a page in the venue's cache. */
 const MAX_AGE_MS = 300_000;
-/** So many walks by change ask by different limits: more than there are within the lifetime of a page. */
+/** This many walks by change use different limits: more than run within the lifetime of a page. */
 const LIMIT_TURNS = 30;
 
-/** Where a stored position stands, beginning a walk when none is under way. Anything unreadable begins anew. */
+/** The walk of a stored position, or a new walk when the position has none or is unreadable. */
 export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
   const parsed = position.safeParse(stored);
   const at: MarketPosition = parsed.success ? parsed.data : { v: 1, listing: 'keyset', marks: {}, phases: [] };
@@ -74,11 +73,11 @@ export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSet
     { name: 'closed', byChange: true, full: isFull, offset: 0, page: 0, restarts: 0 },
   ];
   const turn = ((at.turn ?? -1) + 1) % LIMIT_TURNS;
-  // A full walk also asks again whether the keyset listing is back.
+  // A full walk also tests whether the keyset listing has recovered.
   return isFull ? { ...at, turn, phases, fullWalkAtMs: nowMs, listing: 'keyset' } : { ...at, turn, phases };
 }
 
-/** The request for the page that is next. */
+/** The request of the next page. */
 export function nextQuery(at: MarketPosition, settings: MarketWalkSettings): MarketsQuery {
   const current = currentPhase(at);
   return {
@@ -91,20 +90,19 @@ export function nextQuery(at: MarketPosition, settings: MarketWalkSettings): Mar
   };
 }
 
-/** By how much the limit of this walk is below the page size: at most a third. */
+/** The difference between the page size and the limit of this walk: at most a third. */
 function limitTurn(at: MarketPosition, { pageSize }: MarketWalkSettings): number {
   return (at.turn ?? 0) % Math.max(1, Math.min(LIMIT_TURNS, Math.floor(pageSize / 3)));
 }
 
-/** The same walk on another listing: the phase under way begins again. */
+/** The same walk on another listing: its current phase begins again. */
 export function switchListing(at: MarketPosition, listing: Listing): MarketPosition {
   return { ...at, listing, phases: [restarted(currentPhase(at)), ...at.phases.slice(1)] };
 }
 
 /**
- * After a refused request: the phase again without its cursor if it had one, a few times; without the phase if it asked
- * for an order the venue may not know or for an offset beyond what the venue serves. Undefined when there is no way
- * around.
+ * After a refused request: the phase again without its cursor if it had one, a few times; the walk without the phase if it used an order
+ * that the venue may not know, or an offset beyond the venue's limit. Undefined when neither applies.
  */
 export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
   const current = currentPhase(at);
@@ -123,9 +121,9 @@ function restarted(current: Phase): Phase {
 
 interface Advance {
   position: MarketPosition;
-  /** Set on the pages of a full walk's open markets, which are all that are not over. */
+  /** Set on the pages of a full walk's open markets: these are all markets that are not over. */
   sweep?: { startedAtMs: number; ended: boolean; madeSinceMs?: number };
-  /** Why the phase ended before its time, when it did. */
+  /** The reason for an early end of the phase, if any. */
   cutShort?: string;
 }
 
@@ -154,7 +152,7 @@ export function advance(
     const position = withMark({ ...at, phases: [following, ...at.phases.slice(1)] }, nextMark);
     return { position, ...sweepOf(at, false, madeMs) };
   }
-  // A walk cut short keeps its old mark, so that the next one goes for the same changes; a full walk gives up on them.
+  // A walk that was cut short keeps its old mark, so the next one reads the same changes; a full walk gives up on them.
   const isThrough = end === '' || current.full;
   const mark = isThrough ? Math.max(freshMark(nextMark ?? 0, madeMs), at.marks[current.name] ?? 0) : 0;
   const marks = mark > 0 ? { ...at.marks, [current.name]: mark } : at.marks;
@@ -178,17 +176,17 @@ function oldestMadeMs(current: Phase, { ageMs }: MarketsAnswer, nowMs: number): 
 }
 
 /**
- * How far a mark may go when a page came from a cache. Changes after the making of that page are not on it. Nor does the store
- * take its rows where it stored something since, itself possibly from a page of the greatest age: those too are read again.
+ * The highest mark after a page from a cache. Later changes are not on that page. The store also rejects its rows where it stored something
+ * since, which may itself come from a page of the greatest age: those rows are read again too.
  */
 function freshMark(nextMark: number, madeMs: number | undefined): number {
   return madeMs === undefined ? nextMark : Math.min(nextMark, madeMs - MAX_AGE_MS);
 }
 
 /**
- * Whether a phase at its end has seen every market it lists. By offset that is never sure: a market that closes moves
- * those behind it up, one of them onto a page that was read already. Nor is it where the very first page is full and
- * names no next one, or has nothing, as a changed format would look.
+ * Whether an ended phase has seen every market of its list. By offset that is never certain: a market that closes moves the following ones
+ * up, one of them to a page that was already read. It is not certain either when the very first page is full without a next one, or empty:
+ * a changed format would look like that.
  */
 function isWholeListing(
   at: MarketPosition,
@@ -207,15 +205,15 @@ function withMark(at: MarketPosition, nextMark: number | undefined): MarketPosit
 }
 
 /**
- * The latest change on the first page of a walk by change: whatever changes later is above it. A walk over everything
- * takes minutes, so only its beginning counts, less what clocks may differ by; so too where nothing is listed yet.
+ * The latest change on the first page of a walk by change: every later change is above it. A walk over all markets takes minutes, so only
+ * its beginning counts, less the difference of clocks; the same where the list is empty.
  */
 function pageMark(current: Phase, changes: readonly number[], nowMs: number): number {
   const latest = Math.max(...changes.filter((ms) => ms <= nowMs + MAX_SKEW_MS), 0);
   return current.byChange && latest > 0 ? latest : nowMs - MAX_SKEW_MS;
 }
 
-/** Undefined while the phase goes on, '' at its regular end, else why it is cut short. */
+/** Undefined while the phase continues, '' at its regular end, else the reason for an early end. */
 function phaseEnd(
   at: MarketPosition,
   current: Phase,
@@ -224,10 +222,10 @@ function phaseEnd(
   settings: MarketWalkSettings,
 ): string | undefined {
   const firstId = idOf(answer.rows[0]);
-  // A short page by offset is no proof of the end: the venue may cap pages below what was asked for.
+  // A short page by offset does not prove the end: the venue may cap pages below the limit.
   const isLastPage = at.listing === 'keyset' && answer.nextCursor === undefined;
   if (answer.rows.length === 0) {
-    return answer.nextCursor === undefined || current.byChange ? '' : 'an empty page that names a next one';
+    return answer.nextCursor === undefined || current.byChange ? '' : 'an empty page with a next one';
   }
   if (firstId !== undefined && (firstId === current.firstId || firstId === current.previousFirstId)) {
     return 'the venue repeats a page';
@@ -247,7 +245,7 @@ function phaseEnd(
 
 function currentPhase(at: MarketPosition): Phase {
   const [current] = at.phases;
-  if (!current) throw new RangeError('no walk under way');
+  if (!current) throw new RangeError('no current walk');
   return current;
 }
 

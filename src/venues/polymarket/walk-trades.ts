@@ -15,10 +15,9 @@ import {
 import type { FeedRow } from './parse-trade.ts';
 
 /**
- * The walk over the global trade feed: from the newest complete second down to the stored watermark less an overlap for
- * late rows, some pages a call. The watermark moves once all down to the old one is read, or once a long rest of it is put
- * down as a gap: gaps are filled between walks, so that hours of history keep nobody from the newest trades. A crash in
- * between reads again.
+ * The walk over the global trade feed, some pages per call: from the newest complete second down to the stored watermark less an overlap
+ * for late rows. The watermark moves once everything down to the old one is read. A long rest becomes a gap and moves the watermark too:
+ * gaps are filled between walks, so hours of history never delay the newest trades. After a crash the walk repeats a part.
  */
 export interface TradeWalkSettings {
   /** The largest page; `pageSizeAt` gives each first page its own size. */
@@ -26,26 +25,26 @@ export interface TradeWalkSettings {
   pagesPerCall: number;
   overlapSeconds: number;
   initialLookbackSeconds: number;
-  /** A walk with more than this left to read becomes a gap. */
+  /** A longer rest of a walk becomes a gap. */
   longGapSeconds: number;
-  /** While there are gaps, the newest trades are read this often; at least 1,000, so that each first page has an address of its own. */
+  /** Interval of reads of the newest trades while gaps exist; at least 1,000, so that each first page has an address of its own. */
   headEveryMs: number;
 }
 
 const second = z.number().int();
 /**
- * A position of an older release has neither `since` nor cursors. An older process that reads a position of this one drops them, and
- * goes on by the seconds.
+ * A position of an older release has neither `since` nor cursors. An older process that reads a position of this release drops them and
+ * continues by seconds.
  */
 const position = z.object({
   v: z.literal(1),
-  /** All seconds up to this one were read, gaps apart. */
+  /** All seconds up to this one were read, except gaps. */
   watermark: second,
-  /** When the latest walk began, epoch milliseconds. */
+  /** The start of the latest walk, epoch milliseconds. */
   headAtMs: z.number(),
   /** The first second that no walk over version 1 of the Data API has read. */
   since: second.exactOptional(),
-  /** In flight: `top` becomes the watermark. */
+  /** The current walk: `top` becomes the watermark. */
   walk: stretch.extend({ top: second }).exactOptional(),
   gaps: z.array(stretch),
 });
@@ -53,7 +52,7 @@ const position = z.object({
 type TradePosition = z.infer<typeof position>;
 type Walk = NonNullable<TradePosition['walk']>;
 
-/** A second without a newer one behind it counts as complete when it is this old. */
+/** The newest second counts as complete at this age. */
 const SETTLED_SECONDS = 3;
 
 export interface TradePage {
@@ -61,11 +60,11 @@ export interface TradePage {
   rows: FeedRow[];
   position: TradePosition;
   more: boolean;
-  /** What could not be read, when something could not. */
+  /** The unread part, if any. */
   truncated?: string;
 }
 
-/** Reads the next pages after `stored`. Throws what `list` throws, and VenueError when a whole page is unreadable. */
+/** Reads the next pages after `stored`. Throws the errors of `list`, and VenueError when a whole page is unreadable. */
 export async function readTradePage(
   stored: unknown,
   nowMs: number,
@@ -84,14 +83,14 @@ export async function readTradePage(
   const [gap] = at.gaps;
   const sinceHeadMs = nowMs - at.headAtMs;
   if (gap && sinceHeadMs >= 0 && sinceHeadMs < settings.headEveryMs) return fillGap(at, gap, pager);
-  // The address of this second's first page was asked for: the CDN would repeat its answer.
+  // The first page of this second was already requested: the CDN would repeat its answer.
   if (isSameSecond(at.headAtMs, nowMs)) return { rows: [], position: at, more: at.gaps.length > 0 };
   return beginWalk({ ...at, headAtMs: nowMs }, floor, pager);
 }
 
 /**
- * Where the next walk begins and ends. The two versions write the digits of some prices in different ways, and so give one print two ids:
- * a second that version 1 was read for is not read again.
+ * The position and the end of the next walk. The two versions of the API write the digits of some prices in different ways, so one trade
+ * would get two ids: a second that was read by version 1 is not read again.
  */
 function openPosition(
   stored: unknown,
@@ -115,7 +114,7 @@ interface WalkPager extends Pager {
 }
 
 /**
- * A page of the CDN is an older view of the feed: its rows are sound, and its newest second is complete by the clock of its own time only.
+ * A page from the CDN is an older view of the feed: its rows are sound, and the completeness of its newest second depends on its own time.
  */
 async function beginWalk(at: TradePosition, floor: number, pager: WalkPager): Promise<TradePage> {
   const first = await readPage(undefined, pager);
@@ -140,7 +139,7 @@ async function fillGap(at: TradePosition, gap: Stretch, pager: WalkPager): Promi
   };
 }
 
-/** Where the walk stands after a call; what is not stored of rows below the watermark was counted when they were first read. */
+/** The page and the position after a call. Rejected and skipped rows below the watermark were counted when they were first read. */
 function afterWalk(at: TradePosition, walk: Walk, read: StretchRead, { settings, nowMs }: WalkPager): TradePage {
   const { left, timeless } = read;
   const rows = read.rows.filter((row) => row.trade !== undefined || (row.second ?? 0) > at.watermark);
@@ -153,7 +152,7 @@ function afterWalk(at: TradePosition, walk: Walk, read: StretchRead, { settings,
   return { ...page, position: { ...passed(at, walk), gaps: [...at.gaps, left] }, more: true };
 }
 
-/** A lagging replica of the venue may show an older feed than before, hence the maximum. */
+/** A lagging replica of the venue may show an older feed than before: the watermark never falls. */
 function passed(at: TradePosition, walk: Walk): TradePosition {
   const { walk: _, ...rest } = at;
   return { ...rest, watermark: Math.max(at.watermark, walk.top) };
@@ -164,7 +163,7 @@ function unservedText({ floor }: Stretch, { isFeedEnd }: Pick<StretchRead, 'isFe
   const now = new Date(nowMs);
   const from = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1) / 1000;
   if (!isFeedEnd || floor >= from) return undefined;
-  return `trades from ${floor} to ${from} (epoch seconds): the venue's feed begins later`;
+  return `trades from ${floor} to ${from} (epoch seconds): the feed of the venue begins later`;
 }
 
 function isSameSecond(oneMs: number, otherMs: number): boolean {

@@ -5,14 +5,14 @@ import { secondOf } from './wallet-activity.ts';
 import type { NextPage, WalletAnswer } from './wallet-client.ts';
 
 /**
- * The walk over a wallet's activity: oldest first, from the newest second seen less an overlap for late rows. New rows come at
- * the end, so nothing slides while it is paged. A page's last second may be cut: the next read begins with it, whole, which is
- * what lets equal rows of a transaction be counted.
+ * The walk over a wallet's activity: oldest first, from the newest second seen less an overlap for late rows. New rows are appended, so
+ * pages do not shift during the walk. The last second of a page may be cut: the next read begins with it and reads it completely, so equal
+ * rows of a transaction can be counted.
  */
 export interface ActivityWalkSettings {
-  /** Late rows within this are found. */
+  /** Late rows within this time are found. */
   overlapSeconds: number;
-  /** Pages that one read takes together when the end of a page cannot be told from its beginning. */
+  /** Pages of one read when a page ends in the second in which it begins. */
   maxPagesPerRead: number;
 }
 
@@ -21,21 +21,21 @@ const position = z.object({
   v: z.literal(1),
   /** Everything up to this second was read. */
   watermark: second,
-  /** Under way: the first second not yet read. */
+  /** The first unread second of the current walk. */
   next: second.optional(),
 });
 type ActivityPosition = z.infer<typeof position>;
 
 interface ActivityRead {
-  /** Rows of seconds read whole, except perhaps the last, which is read again. */
+  /** Rows of complete seconds, except perhaps the last second, which is read again. */
   rows: unknown[];
   position: ActivityPosition;
   more: boolean;
-  /** What could not be read, when something could not. */
+  /** The unread part, if any. */
   truncated?: string;
 }
 
-/** Reads on after `stored`. Throws what `list` throws, and VenueError when the order of the rows leaves no way on. */
+/** Reads the next pages after `stored`. Throws the errors of `list`, and VenueError when the order of the rows prevents progress. */
 export async function readActivity(
   stored: unknown,
   { sinceMs, nowMs, settings }: { sinceMs: number; nowMs: number; settings: ActivityWalkSettings },
@@ -47,7 +47,7 @@ export async function readActivity(
   const rows: unknown[] = [];
   let next: NextPage | undefined;
   for (let pages = 1; ; pages += 1) {
-    // One second earlier, in case the venue takes the beginning for exclusive.
+    // One second earlier, in case the venue's start is exclusive.
     const answer = await list(from - 1, next);
     rows.push(...answer.rows);
     next = answer.next;
@@ -59,7 +59,7 @@ export async function readActivity(
     if (isOldestFirst && last > from) return { rows, position: { ...at, next: last }, more: true };
     if (pages < settings.maxPagesPerRead) continue;
     if (!isOldestFirst) {
-      const message = 'the activity is not in the order that was asked for, and too long to be read at once';
+      const message = 'the order of the activity is wrong, and it does not fit in one read';
       throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
     }
     const truncated = `more than ${rows.length} rows of a wallet in the second ${last}`;

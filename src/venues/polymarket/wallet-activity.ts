@@ -9,10 +9,12 @@ import type { WalletTransaction, WalletTransfer } from '../wallet-port.ts';
 import { readSecond } from './parse-trade.ts';
 import { type ActivityRow, activityRow, underOurNames } from './wallet-models.ts';
 
-/** The collateral all amounts called `usdc` are in, since April 2026 pUSD; the feed names no address of it. */
+/** The collateral of all amounts named `usdc`, since April 2026 pUSD. The feed does not contain its address. */
 export const CASH = 'pUSD';
 
-/** What the types do to the wallet: its cash and, where a row names one, its tokens. 0 where the feed does not say. */
+/**
+ * The direction of cash and tokens by type, seen from the wallet; tokens count where a row names one. 0 where the feed gives no direction.
+ */
 const FLOWS: Readonly<Record<string, { cash: -1 | 0 | 1; token: -1 | 0 | 1 }>> = {
   SPLIT: { cash: -1, token: 1 },
   MERGE: { cash: 1, token: -1 },
@@ -27,7 +29,7 @@ const FLOWS: Readonly<Record<string, { cash: -1 | 0 | 1; token: -1 | 0 | 1 }>> =
   DEPOSIT: { cash: 1, token: 0 },
   WITHDRAWAL: { cash: -1, token: 0 },
 };
-/** The side says which way these go. */
+/** Types whose direction depends on the side. */
 const SIDES: Readonly<Record<string, { cash: -1 | 1; token: -1 | 0 | 1 }>> = {
   'TRADE BUY': { cash: -1, token: 1 },
   'TRADE SELL': { cash: 1, token: -1 },
@@ -35,7 +37,7 @@ const SIDES: Readonly<Record<string, { cash: -1 | 1; token: -1 | 0 | 1 }>> = {
   'TIP OUT': { cash: -1, token: 0 },
 };
 
-/** A row before it is counted among its equals. */
+/** A row before its ordinal among equal rows is known. */
 interface ReadRow {
   transaction: Omit<WalletTransaction, 'transactionId'>;
   transactionHash: string;
@@ -43,7 +45,7 @@ interface ReadRow {
   unknown?: UnknownValue;
 }
 
-/** Whole seconds at most: when a row happened, undefined when it does not say. */
+/** The epoch second of a row; undefined without a usable time. */
 export function secondOf(raw: unknown, nowMs: number): number | undefined {
   const stamp = raw !== null && typeof raw === 'object' ? (raw as { timestamp?: unknown }).timestamp : undefined;
   const second = readSecond(stamp, nowMs);
@@ -51,8 +53,8 @@ export function secondOf(raw: unknown, nowMs: number): number | undefined {
 }
 
 /**
- * The rows of a wallet's activity; pure. A transaction may have several rows, and exact duplicates are legitimate: equal rows
- * are numbered, so `rows` must hold each second that it holds whole.
+ * The rows of a wallet's activity; pure. A transaction may have several rows, and exact duplicates are legitimate: equal rows are numbered,
+ * so each second in `rows` must be complete.
  */
 export function parseActivity(rows: readonly unknown[], nowMs: number): ParsedBatch<WalletTransaction> {
   const batch = emptyBatch<WalletTransaction>();
@@ -73,9 +75,8 @@ export function parseActivity(rows: readonly unknown[], nowMs: number): ParsedBa
 }
 
 /**
- * The transaction's hash, so that it can be looked up on chain, and 64 bits of the row's own: type, token, side, size and its
- * number among equal rows of the transaction. Version 1 of the API gave the same: price and cash, which the versions write
- * differently, are no part of it.
+ * The transaction's hash, which can be looked up on chain, and 64 bits of the row's own identity: type, token, side, size and its number
+ * among equal rows of the transaction. Price and cash are excluded, because version 1 of the API wrote them differently.
  */
 function idOf(transactionHash: string, canonical: string, ordinal: number): string {
   const digest = createHash('sha256').update(`${canonical}|${ordinal}`).digest('hex').slice(0, 16);
@@ -169,7 +170,7 @@ function transfersOf(
   return transfers;
 }
 
-/** A decimal >= 0; nothing is nothing. */
+/** A decimal >= 0; an absent value is 0. */
 function readAmount(value: string | number | null | undefined, field: string): Reading<Decimal> {
   if (value === null || value === undefined || value === '') return accept(ZERO);
   const parsed = parseDecimal(value);

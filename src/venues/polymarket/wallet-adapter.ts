@@ -9,7 +9,7 @@ import { createWalletClient } from './wallet-client.ts';
 import { parsePositions } from './wallet-positions.ts';
 
 interface PolymarketWalletOptions {
-  /** Of the Data API. */
+  /** The address of the Data API. */
   url: string;
   observer?: VenueObserver;
   http?: PolymarketHttpSettings;

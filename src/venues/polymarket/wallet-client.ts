@@ -3,7 +3,7 @@ import type { VenueObserver } from '../observer.ts';
 import { POLYMARKET, type PolymarketHttpSettings } from './client.ts';
 import { pageSizeAt, readDataPage } from './data-page.ts';
 
-/** Where a listing goes on. Older releases have also stored pages of version 1, which the venue no longer serves. */
+/** The next page of a listing. Older releases also stored pages of version 1, which the venue no longer serves. */
 export interface NextPage {
   version: 'v2';
   cursor: string;
@@ -21,7 +21,7 @@ interface WalletCall {
 
 /** The wallet routes of the Data API, version 2. Every call throws VenueError only. */
 interface WalletClient {
-  /** Everything the wallet did from `startSecond` on, oldest first. */
+  /** The activity of the wallet from `startSecond` on, oldest first. */
   listActivity(user: string, startSecond: number, next: NextPage | undefined, call: WalletCall): Promise<WalletAnswer>;
   /** The positions of a wallet that are not closed. */
   listPositions(user: string, next: NextPage | undefined, call: WalletCall): Promise<WalletAnswer>;
@@ -29,7 +29,7 @@ interface WalletClient {
 }
 
 /**
- * Apart from the budget of the trade poll, so that many wallets do not hold up the tape. Both together stay at 10 requests a second:
+ * Separate from the budget of the trade poll, so many wallets do not delay trades. Both budgets together are 10 requests per second:
  * `/v2/positions` has failed at 15.
  */
 const REQUESTS_PER_SECOND = 4;
@@ -63,7 +63,7 @@ export function createWalletClient(options: {
 
   return {
     listActivity(user, startSecond, next, call) {
-      // 0 and an absent start give three years only.
+      // A start of 0 or none gives three years only.
       const start = String(Math.max(1, startSecond));
       const filters = { user, start, sort_direction: 'ASC', exclude_deposits_withdrawals: 'false' };
       return list('activity', filters, next, call);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Rows of the Data API's wallet routes. Rows that are no trades carry sentinels: `""` for a missing text, 999 for the outcome's index.
+ * Rows of the Data API's wallet routes. Rows that are not trades contain sentinels: `""` for a missing text, 999 for the outcome's index.
  */
 
 const id = z.string().min(1).max(200);
@@ -42,7 +42,10 @@ const FIELDS = {
   outcome: 'outcome',
 } as const;
 
-/** A row under our names; the name of its size differs from list to list. Returns a value that is no object as it came. */
+/**
+ * A row under the names of this file; the wire name of the size differs from list to list. A value that is not an object is returned
+ * unchanged.
+ */
 export function underOurNames(raw: unknown, sizeName: 'size' | 'current_size'): unknown {
   if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return raw;
   const row = raw as Readonly<Record<string, unknown>>;

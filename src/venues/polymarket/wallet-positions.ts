@@ -7,8 +7,8 @@ import type { WalletBalance } from '../wallet-port.ts';
 import { positionRow, underOurNames } from './wallet-models.ts';
 
 /**
- * The positions of one answer; pure. How many tokens, not what they are worth: that moves with every price. A token listed
- * twice with one amount is one position; with two amounts it is refused, for nobody knows which is true.
+ * The positions of one answer; pure. The amount is in tokens and not their worth, which moves with every price. A token that is listed
+ * twice with one amount is one position; with two amounts it is rejected, because either may be wrong.
  */
 export function parsePositions(rows: readonly unknown[]): Batch<WalletBalance> {
   const batch: Batch<WalletBalance> = { records: [], rejected: [] };
@@ -44,7 +44,8 @@ function readPosition(named: unknown): Reading<WalletBalance> {
   if (amount === null) return refuse('invalid_field', 'size: not a number');
   if (amount.startsWith('-')) return refuse('size_not_positive', `size: ${amount.slice(0, 40)}`);
   if (!isPlausibleQuantity(amount)) return refuse('size_out_of_range', `size: ${amount.slice(0, 40)}`);
-  if (![tokenId, conditionId ?? '', outcome ?? ''].every(isStorableText)) return refuse('unstorable_text', 'a name');
+  if (![tokenId, conditionId ?? '', outcome ?? ''].every(isStorableText))
+    return refuse('unstorable_text', 'an id or the outcome');
   return accept({
     tokenMint: tokenId,
     amount,

@@ -10,9 +10,9 @@ const waiting = z.object({ signature, slot, atMs: z.number(), sinceMs: z.number(
 /** A round over the owner and its token accounts. */
 const round = z.object({
   slot,
-  /** Absent when there are too many token accounts to read. */
+  /** Absent with too many token accounts to read. */
   amounts: z.record(z.string(), z.string()).exactOptional(),
-  /** Accounts whose signatures are to be read, the one under way first, and those that are done. */
+  /** Accounts with unread signatures, the current one first, and accounts that were read. */
   queue: z.array(z.string()),
   done: z.array(z.string()),
   /** The last page's second to last signature and its last: the next page must begin with the latter. */
@@ -28,18 +28,18 @@ const position = z.object({
   version: z.number().int().nonnegative().exactOptional(),
   /** The second read of everything since the watch began, at a version above that one. */
   reread: z.object({ version: z.number().int().nonnegative(), round }).exactOptional(),
-  /** Everything up to this slot has been read; absent before the first round is over. */
+  /** Everything up to this slot was read; absent before the end of the first round. */
   slot: slot.exactOptional(),
-  /** Raw amounts of the token accounts at that slot; absent when there are too many to keep. */
+  /** Raw amounts of the token accounts at that slot; absent with too many to keep. */
   amounts: z.record(z.string(), z.string()).exactOptional(),
-  /** Read lately, with their slots: the next round's overlap need not read them again. */
+  /** Signatures that were read lately, with their slots: the next round's overlap skips them. */
   known: z.array(z.tuple([signature, slot])),
   waiting: z.array(waiting),
-  /** The round under way. */
+  /** The current round. */
   round: round.exactOptional(),
 });
 
-/** Where the walk over a wallet's transactions stands. Private to this folder. */
+/** The position of the walk over a wallet's transactions. Private to this folder. */
 export type ActivityPosition = z.infer<typeof position>;
 export type Round = NonNullable<ActivityPosition['round']>;
 export type Waiting = z.infer<typeof waiting>;
@@ -47,8 +47,8 @@ export type Waiting = z.infer<typeof waiting>;
 export const START: ActivityPosition = { version: TRANSACTION_VERSION, known: [], waiting: [] };
 
 /**
- * A stored position as a release sees it that reads transactions up to `version`; anything else begins anew. A position of
- * a newer release loses its higher version: the newer release reads the rejections of this one again.
+ * A stored position for a release that reads transactions up to `version`; an unreadable one begins anew. A position of a newer release
+ * loses its higher version: the newer release reads the rejections of this one again.
  */
 export function readPosition(stored: unknown, version = TRANSACTION_VERSION): ActivityPosition {
   const read = position.safeParse(stored);

@@ -16,7 +16,7 @@ import { type RpcClient, TOKEN_PROGRAMS } from './rpc-client.ts';
 import type { SpareRequests } from './spare-requests.ts';
 import type { ActivityPage } from './walk-activity.ts';
 
-/** With so many listed transactions that the node does not serve, the live walk comes first. */
+/** With this many listed transactions that the node does not serve, the live walk comes first. */
 const MAX_WAITING = 1_000;
 
 interface RereadWallet {
@@ -26,8 +26,8 @@ interface RereadWallet {
 }
 
 /**
- * Whether transactions since the watch began may have been rejected for a version that is read now. The live walk comes
- * first: its round must be over.
+ * Whether transactions since the watch began may have been rejected for a version that this release reads. The live walk comes first: its
+ * round must be over.
  */
 export function isRereadDue(stored: unknown, { version }: ActivityWalkSettings): boolean {
   const { version: readVersion = -1, round, slot, waiting } = readPosition(stored, version);
@@ -35,10 +35,10 @@ export function isRereadDue(stored: unknown, { version }: ActivityWalkSettings):
 }
 
 /**
- * The next page of the re-read: one round over the owner and every token account, back to `sinceMs`. A rejected signature
- * does not name its wallet, and the quarantine keeps a bounded number of them, so the walk does not depend on it. It reads
- * every transaction that names the owner, because a stored one may name a token account that is closed by now, and skips
- * the stored ones that name a token account only. Call it when `isRereadDue`.
+ * The next page of the re-read: one round over the owner and every token account, back to `sinceMs`. A rejected signature does not name its
+ * wallet, and the quarantine keeps a bounded number of them, so the walk does not depend on it. The walk reads every transaction that names
+ * the owner, because a stored one may name a token account that is now closed. It skips stored ones that name a token account only. Call it
+ * when `isRereadDue`.
  */
 export async function readRereadPage(
   reader: { client: RpcClient; spare: SpareRequests; settings: ActivityWalkSettings },
@@ -69,7 +69,7 @@ export async function readRereadPage(
   spare.take(listed.length);
   const read = await readTransactions(client, address, listed, settings.version, context.signal);
 
-  // Only that there are amounts matters here: the live walk compares them.
+  // Only the presence of amounts matters here: the live walk compares them.
   const known = round.amounts && { amounts: {} };
   const planned = withTouched({ ...round, ...known }, read.touched, settings);
   const next = isEnd ? afterAccount(planned, account) : goOn(planned, page.rows);

@@ -7,33 +7,33 @@ import { parseSignatures, type SignatureRow } from './parse-signatures.ts';
 import type { RpcClient } from './rpc-client.ts';
 
 export interface ActivityWalkSettings {
-  /** Signatures of one page, and at most so many transactions of it. */
+  /** Signatures of one page, which is also the maximum of its transactions. */
   pageSize: number;
-  /** Slots below the last round's end that are listed again: what a node took long to index is found there. */
+  /** Slots below the last round's end that are listed again: this finds transactions that a node indexed late. */
   overlapSlots: number;
-  /** How long a transaction that is listed but not served is asked for. */
+  /** Age at which a listed transaction that is not served is given up. */
   waitForMs: number;
-  /** With more token accounts their own signatures are not read: what came to them shows as changed balances only. */
+  /** With more token accounts, their own signatures are not read: transfers to them appear as changed balances only. */
   maxTokenAccounts: number;
   /** The highest transaction version that is requested and parsed. */
   version: number;
 }
 
-/** Read before `sinceMs`, which is our clock's word and not the chain's. */
+/** Margin below `sinceMs`, which comes from this clock and not from the chain. */
 export const SINCE_MARGIN_MS = 60_000;
 
-/** True for a row that is older than the watch; a row without a time is not. */
+/** True for a row that is older than the watch, and false for a row without a time. */
 export function isBefore({ atMs }: SignatureRow, sinceMs: number | undefined): boolean {
   return sinceMs !== undefined && atMs !== undefined && atMs < sinceMs;
 }
 
-/** A round at its start; `truncated` says why it cannot see everything. */
+/** A round at its start; `truncated` is the reason when it cannot see everything. */
 export interface BegunRound {
   round: Round;
   truncated?: string;
 }
 
-/** Reads the token accounts: `choose` names those whose own signatures are read, after the owner's. */
+/** Reads the token accounts. `choose` returns those whose own signatures are read, after the owner's. */
 export async function beginRound(
   client: RpcClient,
   address: string,
@@ -44,7 +44,7 @@ export async function beginRound(
   const { slot, accounts } = await readTokenAccounts(client, address, signal);
   const begun = { slot, queue: [address], done: [] };
   if (accounts.length > maxTokenAccounts) {
-    const truncated = `${accounts.length} token accounts: what does not name their owner shows in balances only`;
+    const truncated = `${accounts.length} token accounts: transactions that do not name their owner change balances only`;
     return { round: begun, truncated };
   }
   const amounts = Object.fromEntries(accounts.map(({ account, raw }) => [account, String(raw)]));
@@ -58,8 +58,8 @@ interface ListedPage {
 }
 
 /**
- * One page of an account's signatures. Every page but the first begins with the last row of the page before: a node
- * that does not know that one answers with nothing, which would otherwise look like the end.
+ * One page of an account's signatures. Every page but the first begins with the last row of the previous page: a node that does not know
+ * that row returns nothing, which would otherwise look like the end.
  */
 export async function listPage(
   client: RpcClient,
@@ -76,10 +76,10 @@ export async function listPage(
     throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
   }
   if (anchor !== undefined && !listed.some(({ signature }) => signature === anchor)) {
-    throw new VenueError(SOLANA, 'invalid_payload', 'the node does not know the page before', { retryable: true });
+    throw new VenueError(SOLANA, 'invalid_payload', 'the node does not know the previous page', { retryable: true });
   }
   const rows = listed.filter(({ signature }) => signature !== anchor);
-  // With one row there is none before it to begin the next page with.
+  // A single row has no row before it, with which the next page would begin.
   return { rows, rejected, isEnd: rows.length === 0 || listed.length < 2 };
 }
 
@@ -90,17 +90,14 @@ export function goOn(round: Round, rows: readonly SignatureRow[]): Round {
   return { ...round, before: beforeLast, anchor: last.signature };
 }
 
-/** The round with this account done; undefined when it was the last. */
+/** The round after this account; undefined after the last account. */
 export function afterAccount(round: Round, account: string): Round | undefined {
   const { before: _before, anchor: _anchor, ...rest } = round;
   const queue = round.queue.slice(1);
   return queue.length === 0 ? undefined : { ...rest, queue, done: [...round.done, account] };
 }
 
-/**
- * The round with the accounts that transactions of this page have touched, as far as it would not look at them
- * otherwise.
- */
+/** The round plus the accounts that transactions of this page touched, as far as it would not read them otherwise. */
 export function withTouched(
   round: Round,
   accounts: readonly string[],

@@ -1,17 +1,15 @@
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 
-/** `u64`, as its digits. */
+/** The digits of a `u64`. */
 const RAW_AMOUNT = /^\d{1,20}$/;
 const MAX_DECIMALS = 255;
 
-/**
- * The integer of a raw token amount; null when it is none. Nodes write them as text, because numbers would lose digits.
- */
+/** The integer of a raw token amount, else null. Nodes write it as text, because numbers would lose digits. */
 export function parseRawAmount(value: unknown): bigint | null {
   return typeof value === 'string' && RAW_AMOUNT.test(value) ? BigInt(value) : null;
 }
 
-/** Lamports come as a JSON number: null above 2^53, about nine million SOL, where its digits are no longer certain. */
+/** Lamports are a JSON number: null above 2^53, about nine million SOL, because its digits are inexact there. */
 export function parseLamports(value: unknown): bigint | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : null;
 }

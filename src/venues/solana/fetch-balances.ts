@@ -8,10 +8,10 @@ import type { RpcClient } from './rpc-client.ts';
 const MAX_TRIES = 3;
 
 /**
- * All that an owner holds, in one page: native lamports and wrapped SOL as one mint, the accounts of one mint added up.
- * These are reads of several moments, and SOL that is wrapped between them would be counted twice or not at all: so the
- * lamports are read before and after, and only a look that nothing of the owner's moved under is taken.
- * @throws VenueError when the owner's lamports do not hold still, or a token account cannot be told apart.
+ * All balances of an owner, in one page: native lamports and wrapped SOL as one mint, the accounts of one mint added up. These reads happen
+ * at several moments, and SOL that is wrapped between them would count twice or not at all. The lamports are therefore read before and
+ * after, and the read is accepted only when they are equal.
+ * @throws VenueError when the owner's lamports keep changing, or a token account is unreadable to its mint.
  */
 export async function readBalances(
   client: RpcClient,
@@ -28,12 +28,12 @@ export async function readBalances(
     }
     before = after;
   }
-  throw unreadable('the balance changes too fast to be read');
+  throw unreadable('the balance changes during each read');
 }
 
 /**
- * The sums by mint. The mint of an account that cannot be read is left out, for its sum would be wrong, and is named by
- * what was refused. When not even the mint can be read, no sum is certain.
+ * The sums by mint. The mint of an unreadable account is skipped, because its sum would be wrong; its rejection names it. When even the
+ * mint is unreadable, no sum is certain.
  */
 function balancesOf(lamports: bigint, { accounts, rejected }: TokenAccounts): WalletBalance[] {
   const nameless = rejected.find(({ recordId }) => recordId === undefined);
@@ -43,7 +43,7 @@ function balancesOf(lamports: bigint, { accounts, rejected }: TokenAccounts): Wa
   if (!left.has(SOL_MINT)) sums.add(SOL_MINT, lamports, SOL_DECIMALS);
   for (const { account, mint, raw, decimals } of accounts) {
     if (left.has(mint) || sums.add(mint, raw, decimals)) continue;
-    throw unreadable(`token account ${account}: not the decimals of its mint`);
+    throw unreadable(`token account ${account}: its decimals differ from its mint`);
   }
   return sums.entries().map(toBalance);
 }

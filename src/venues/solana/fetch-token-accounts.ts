@@ -6,14 +6,14 @@ import { mintOf, parseTokenAccount, type TokenAccount } from './parse-token-acco
 import { type RpcClient, TOKEN_PROGRAMS } from './rpc-client.ts';
 
 export interface TokenAccounts {
-  /** Both programs' accounts are as of this slot, or a little later. */
+  /** The accounts of both programs are of this slot, or a little later. */
   slot: number;
   accounts: TokenAccount[];
-  /** Accounts that cannot be read; `recordId` is the mint, where that can. */
+  /** Unreadable accounts; `recordId` is the mint, if that is readable. */
   rejected: RejectedRecord[];
 }
 
-/** An owner's accounts with both token programs. */
+/** An owner's accounts in both token programs. */
 export async function readTokenAccounts(client: RpcClient, owner: string, signal: AbortSignal): Promise<TokenAccounts> {
   const found: TokenAccounts = { slot: Number.MAX_SAFE_INTEGER, accounts: [], rejected: [] };
   for (const programId of TOKEN_PROGRAMS) {

@@ -11,22 +11,22 @@ export type ListedTransaction = Waiting;
 interface ReadTransactions {
   records: WalletTransaction[];
   rejected: RejectedRecord[];
-  /** Listed, and not to be had now. */
+  /** Listed, and unavailable now. */
   missing: Waiting[];
-  /** Read, or refused for good, with their slots. */
+  /** Read, or permanently rejected, with their slots. */
   done: [string, number][];
   /** The owner's token accounts in them. */
   touched: string[];
 }
 
-/** Requests of one page that are under way at once; the host's budget sets the pace. */
+/** Requests of one page in flight at once; the host's budget sets the pace. */
 const AT_ONCE = 4;
 
 type Answer = { raw: unknown } | { refused: RpcError } | null;
 
 /**
- * Reads these transactions as their owner sees them, up to this transaction version. One that the node refuses for itself
- * is rejected; the others are read.
+ * Reads these transactions from their owner's point of view, up to this transaction version. A transaction that the node refuses
+ * individually is rejected; the others are read.
  */
 export async function readTransactions(
   client: RpcClient,

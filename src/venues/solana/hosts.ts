@@ -2,7 +2,7 @@ import type { VenueHttpOptions } from '../http.ts';
 
 export const SOLANA = 'solana';
 
-/** What holds native lamports, and what wraps them: one mint stands for both. */
+/** Native SOL and wrapped SOL: both have this mint. */
 export const SOL_MINT = 'So11111111111111111111111111111111111111112';
 export const SOL_DECIMALS = 9;
 
@@ -12,15 +12,15 @@ export const SOL_DECIMALS = 9;
  */
 export const TRANSACTION_VERSION = 1;
 
-/** Where the two sources of this venue are. */
+/** The addresses of this venue's two sources. */
 export interface SolanaHosts {
   /** Prices and symbols: `https://api.jup.ag`. */
   jupiter: string;
-  /** Without one the default host may answer 401. */
+  /** Without a key the default host may answer 401. */
   jupiterKey?: string;
   /** Requests per second that the key allows; default 0.5 without a key, 1 with one. */
   jupiterPerSecond?: number;
-  /** A JSON-RPC node; without one wallets cannot be watched. */
+  /** A JSON-RPC node; without it, wallets cannot be watched. */
   rpc?: string;
 }
 

@@ -3,15 +3,15 @@ import { createVenueHttp, type VenueAnswer } from '../http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 
-/** Price entries by mint, with the moment they are of: see `VenueAnswer.observedAt`. */
+/** Price entries by mint and their moment: see `VenueAnswer.observedAt`. */
 interface ObservedPrices {
   entries: Readonly<Record<string, unknown>>;
   observedAt: number;
 }
 
-/** Jupiter's two reads (venue documentation section 6a). Both calls throw VenueError only. */
+/** Jupiter's two reads ([limits](../../../docs/venues.md#solana)). Both calls throw VenueError only. */
 interface JupiterClient {
-  /** Price v3: entries by mint, those without a reliable price left out. At most 50 mints. */
+  /** Price v3: entries by mint, at most 50; mints without a reliable price are absent. */
   getPrices(mints: readonly string[], signal: AbortSignal): Promise<ObservedPrices>;
   /** Tokens v2: rows with `id` (the mint) and `symbol`. At most 100 mints. */
   searchTokens(mints: readonly string[], signal: AbortSignal): Promise<unknown[]>;
@@ -19,8 +19,8 @@ interface JupiterClient {
 }
 
 /**
- * 30 requests a minute without a key, 60 with a free one, both routes together: no burst may come on top. Paid keys have more,
- * by `JUPITER_REQUESTS_PER_SECOND`.
+ * 30 requests per minute without a key, 60 with a free one, both routes together and without a burst. `JUPITER_REQUESTS_PER_SECOND` sets
+ * the rate of paid keys.
  */
 const PER_SECOND = { keyless: 0.5, withKey: 1 };
 

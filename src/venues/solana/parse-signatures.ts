@@ -8,17 +8,14 @@ const model = z.object({
   blockTime: z.number().int().positive().max(1e11).nullish(),
 });
 
-/** One row of `getSignaturesForAddress`; `atMs` is absent when neither it nor a row above it has a time. */
+/** One row of `getSignaturesForAddress`; `atMs` is absent when neither this row nor one above it has a time. */
 export interface SignatureRow {
   signature: string;
   slot: number;
   atMs?: number;
 }
 
-/**
- * Rows newest first; pure. A row without a block time takes that of the row above: no transaction is newer than that
- * one.
- */
+/** Rows newest first; pure. A row without a block time takes that of the row above, because no row below is newer. */
 export function parseSignatures(rows: readonly unknown[]): { listed: SignatureRow[]; rejected: RejectedRecord[] } {
   const listed: SignatureRow[] = [];
   const rejected: RejectedRecord[] = [];

@@ -39,7 +39,7 @@ const mintModel = z.object({
   account: z.object({ data: z.object({ parsed: z.object({ info: z.object({ mint: z.string() }) }) }) }),
 });
 
-/** The mint of a row that cannot be read as a whole. */
+/** The mint of an otherwise unreadable row. */
 export function mintOf(row: unknown): string | undefined {
   const read = mintModel.safeParse(row);
   return read.success ? read.data.account.data.parsed.info.mint : undefined;

@@ -3,7 +3,7 @@ import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';
 
-/** One mint's price in USD and, where Jupiter says it, the slot of the swap it comes from. */
+/** One mint's price in USD and, if Jupiter names it, the slot of its swap. */
 interface TokenQuote {
   mint: string;
   price: Decimal;
@@ -11,8 +11,8 @@ interface TokenQuote {
 }
 
 /**
- * The entries of these mints in an answer of Price v3; pure. A mint that is left out, or is null as in older versions,
- * has no reliable price. What was not asked for is not looked at.
+ * The entries of these mints in an answer of Price v3; pure. A mint that is absent, or null as in older versions, has no reliable price.
+ * Entries of other mints are ignored.
  */
 export function parseTokenPrices(
   answer: Readonly<Record<string, unknown>>,

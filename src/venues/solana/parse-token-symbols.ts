@@ -1,12 +1,10 @@
 import { isStorableText } from '../../domain/values/text.ts';
 
 const MAX_LENGTH = 32;
-/** Anybody may make a token: controls, marks that turn the writing direction and the like are no part of a symbol. */
+/** Anyone can create a token: symbols with control characters or marks of writing direction are ignored. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 
-/**
- * The symbols of these mints in an answer of Tokens v2; pure. Rows of other mints and unreadable symbols are left out.
- */
+/** The symbols of these mints in an answer of Tokens v2; pure. Rows of other mints and unreadable symbols are ignored. */
 export function parseTokenSymbols(rows: readonly unknown[], mints: readonly string[]): Map<string, string> {
   const wanted = new Set(mints);
   const symbols = new Map<string, string>();

@@ -34,23 +34,22 @@ const tokenBalance = z.object({
   uiTokenAmount: z.object({ amount: z.unknown(), decimals: z.unknown() }),
 });
 
-/** A transaction as one wallet sees it. */
+/** A transaction from one wallet's point of view. */
 interface SeenTransaction {
   record: WalletTransaction;
   slot: number;
-  /** The wallet's token accounts that held a balance record before it. */
+  /** The wallet's token accounts with a balance before the transaction. */
   tokenAccounts: string[];
 }
 
 /**
- * An answer of `getTransaction` as this owner sees it; pure. Native lamports and wrapped SOL are one mint, the fee is
- * part of its change, and changes are those of everything that the owner owns, in either token program: what moved
- * through accounts that were made or closed within the transaction is counted too. `fallbackMs` is its time when the
- * node has none.
+ * An answer of `getTransaction` from this owner's point of view; pure. Native lamports and wrapped SOL are one mint, and the fee is part of
+ * its change. Changes cover every account of the owner in both token programs, including accounts that the transaction opens or closes.
+ * `fallbackMs` is the time of a transaction that has none in the node.
  *
- * Version 1 differs from version 0 in its message only: it has no lookup tables, and `transactionConfig` holds the
- * priority fee and the limits. Nothing is read from `transactionConfig`, because `meta.fee` contains the priority fee. A
- * version above `version` is refused by a reason of its own, before its form is checked.
+ * Version 1 differs from version 0 in its message only: it has no lookup tables, and `transactionConfig` contains the priority fee and the
+ * limits. Nothing is read from `transactionConfig`, because `meta.fee` contains the priority fee. A version above `version` is rejected
+ * with a reason of its own, before its form is checked.
  */
 export function parseTransaction(
   raw: unknown,
@@ -59,12 +58,13 @@ export function parseTransaction(
   const { version: highest = TRANSACTION_VERSION } = wallet;
   const { version } = Object(raw) as { version?: unknown };
   if (Number.isInteger(version) && Number(version) > highest) {
-    return refuse(REJECTED_FOR_VERSION, `version ${version}: the highest that is read is ${highest}`);
+    return refuse(REJECTED_FOR_VERSION, `version ${version}: the highest supported one is ${highest}`);
   }
   const read = readModel(transaction, raw);
   if (!read.ok) return read;
   const tx = read.value;
-  if (tx.transaction.signatures[0] !== wallet.signature) return refuse('invalid_field', 'signatures.0: another one');
+  if (tx.transaction.signatures[0] !== wallet.signature)
+    return refuse('invalid_field', 'signatures.0: another signature');
   const keys = accountKeys(tx);
   const { preBalances, postBalances, err } = tx.meta;
   if (keys.length !== preBalances.length || keys.length !== postBalances.length) {
@@ -97,10 +97,7 @@ export function parseTransaction(
 
 const NOTHING: readonly number[] = [];
 
-/**
- * With `jsonParsed` the list holds the loaded addresses already; with `json` they follow it, writable ones first. Version 1
- * loads none.
- */
+/** With `jsonParsed` the list contains the loaded addresses; with `json` they follow it, writable ones first. Version 1 loads none. */
 function accountKeys({ transaction: { message }, meta, version }: Raw): string[] {
   const keys = message.accountKeys.map((key) => (typeof key === 'string' ? key : key.pubkey));
   const isComplete = keys.length === meta.preBalances.length || (typeof version === 'number' && version >= 1);
@@ -118,7 +115,7 @@ function addNative(sums: MintSums, { meta }: Raw, index: number): Reading<null> 
   return accept(null);
 }
 
-/** Adds the owner's token balances, `sign` times each; the value is the account indexes of those rows. */
+/** Adds the owner's token balances, `sign` times each; returns the account indexes of those rows. */
 function addTokens(
   sums: MintSums,
   rows: readonly unknown[] | null | undefined,
@@ -127,7 +124,7 @@ function addTokens(
 ): Reading<readonly number[]> {
   const indexes: number[] = [];
   for (const row of rows ?? []) {
-    // Rows of others are not looked at: what is wrong with them is not ours.
+    // Faults in the rows of other owners do not concern this wallet.
     if ((row as { owner?: unknown } | null)?.owner !== owner) continue;
     const read = readModel(tokenBalance, row);
     if (!read.ok) return read;
@@ -135,7 +132,7 @@ function addTokens(
     const raw = parseRawAmount(uiTokenAmount.amount);
     const { decimals } = uiTokenAmount;
     if (raw === null || !isDecimals(decimals)) return refuse('invalid_field', 'uiTokenAmount: not a raw amount');
-    if (!sums.add(mint, sign * raw, decimals)) return refuse('invalid_field', 'decimals: not the same for one mint');
+    if (!sums.add(mint, sign * raw, decimals)) return refuse('invalid_field', 'decimals: differ within one mint');
     indexes.push(accountIndex);
   }
   return accept(indexes);
@@ -152,7 +149,7 @@ function transfersOf(sums: MintSums): WalletTransfer[] {
     }));
 }
 
-/** A rough word, from what came in and what went out beside the fee: nodes have none. */
+/** A rough type from the incoming and outgoing changes beside the fee: nodes give no type. */
 function typeOf(transfers: readonly WalletTransfer[], feeLamports: number): string {
   const fee = new MintSums();
   fee.add(SOL_MINT, BigInt(-feeLamports), SOL_DECIMALS);

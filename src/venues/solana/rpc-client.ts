@@ -4,7 +4,7 @@ import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 import { FORBIDDEN, failureIn } from './rpc-error.ts';
 
-/** Tokens of an owner lie with one of the two token programs. */
+/** The two token programs; each token of an owner belongs to one of them. */
 export const TOKEN_PROGRAMS = [
   'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
   'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
@@ -12,21 +12,21 @@ export const TOKEN_PROGRAMS = [
 
 interface SignaturesQuery {
   limit: number;
-  /** Only those before this signature. */
+  /** Only transactions before this signature. */
   before?: string;
-  /** A node that has not come so far must refuse. */
+  /** A node that has not reached this slot must refuse. */
   minContextSlot: number;
 }
 
-/** A value with the slot it was read at. */
+/** A value and the slot of its read. */
 interface AtSlot {
   slot: number;
   value: unknown;
 }
 
 /**
- * The reads of a Solana node, all at `finalized` (venue documentation section 6a). No batches: providers count each
- * call of one, and several refuse them. Every call throws VenueError only, `RpcError` for what the node itself refused.
+ * The reads of a Solana node, all at `finalized`. It sends no batches: providers count each call of a batch, and several refuse them. Every
+ * call throws VenueError only, `RpcError` for refusals of the node itself.
  */
 export interface RpcClient {
   /** Signatures of transactions that name this account, newest first. */
@@ -35,7 +35,7 @@ export interface RpcClient {
   getTransaction(signature: string, maxVersion: number, signal: AbortSignal): Promise<unknown>;
   /** Lamports. */
   getBalance(owner: string, signal: AbortSignal): Promise<AtSlot>;
-  /** The owner's accounts with one of the token programs. */
+  /** The owner's accounts in one of the token programs. */
   listTokenAccounts(owner: string, programId: string, signal: AbortSignal): Promise<AtSlot>;
   close(): Promise<void>;
 }
@@ -43,10 +43,10 @@ export interface RpcClient {
 /** The public endpoint allows 40 calls of one method in 10 seconds. */
 export const PER_SECOND = 4;
 const COMMITMENT = { commitment: 'finalized' } as const;
-/** How long a node that blocks this client is left alone: each further request may prolong the block. */
+/** Pause after a node blocks this client: each further request may prolong the block. */
 const BLOCKED_PAUSE_MS = 60_000;
 
-/** `url` may hold a key, in its path or its query: it is not in any error, log or metric. */
+/** `url` may contain a key, in its path or its query; errors, logs and metrics do not contain it. */
 export function createRpcClient(options: {
   url: string;
   http?: SolanaHttpSettings;

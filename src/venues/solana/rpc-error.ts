@@ -2,15 +2,13 @@ import { scrubText } from '../../domain/values/text.ts';
 import { VenueError } from '../errors.ts';
 import { SOLANA } from './hosts.ts';
 
-/** The transaction has a version above the one that was asked for. */
+/** The transaction has a version above the requested one. */
 export const UNSUPPORTED_VERSION = -32015;
-/**
- * Block not there (yet), slot skipped or not kept, status not there yet: said of a transaction, it cannot be had now.
- */
+/** Block not available (yet), slot skipped or not kept, status not available yet: the transaction is unavailable now. */
 export const NOT_AVAILABLE: ReadonlySet<number> = new Set([-32004, -32007, -32009, -32014]);
-/** The node is behind or unwell, or behind `minContextSlot`. Several providers also use -32005 for callers that ask too often. */
+/** The node is behind or unhealthy, or behind `minContextSlot`. Several providers also use -32005 for rate limits. */
 const BEHIND: ReadonlySet<number> = new Set([-32005, -32016]);
-/** The codes of providers for callers that ask too often. */
+/** The codes of providers for rate limits. */
 const LIMITED: ReadonlySet<number> = new Set([-32429, 429]);
 /** Texts of rate limits that providers send with codes of their own. */
 const TOO_OFTEN = /rate.?limit|too many|request limit|limit reached|limit exceeded|capacity|throttl|quota/i;
@@ -18,11 +16,11 @@ const TOO_OFTEN = /rate.?limit|too many|request limit|limit reached|limit exceed
 const RETRY_IN = /(?:retry|again) (?:in|after) (\d{1,6}(?:\.\d{1,3})?) ?(ms|milliseconds?|s|sec|seconds?)\b/i;
 const PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
-/** The status, and the code inside an answer of status 200, by which a node refuses a client as such. */
+/** The status, and the code inside an answer of status 200, with which a node refuses a client. */
 export const FORBIDDEN = 403;
 const MAX_MESSAGE = 200;
 
-/** An error that a node tells in an answer of status 200. */
+/** An error that a node reports in an answer of status 200. */
 export class RpcError extends VenueError {
   readonly rpcCode: number;
 
@@ -42,7 +40,7 @@ export class RpcError extends VenueError {
   }
 }
 
-/** The pause that the text of a rate limit asks for, milliseconds. */
+/** The pause in the text of a rate limit, milliseconds. */
 function pauseIn(text: string): number {
   const [, amount, unit = ''] = RETRY_IN.exec(text) ?? [];
   if (amount === undefined) return PAUSE_MS;
@@ -50,7 +48,7 @@ function pauseIn(text: string): number {
   return Math.min(MAX_PAUSE_MS, Math.max(PAUSE_MS, Math.ceil(ms)));
 }
 
-/** What an answer says of a failure; undefined when it holds a result, `null` included. */
+/** The failure in an answer; undefined when it has a result, `null` included. */
 export function failureIn(json: unknown): VenueError | undefined {
   if (json === null || typeof json !== 'object' || Array.isArray(json)) return notRpc('not an object');
   const { error } = json as { error?: unknown };
@@ -61,5 +59,5 @@ export function failureIn(json: unknown): VenueError | undefined {
 }
 
 function notRpc(why: string): VenueError {
-  return new VenueError(SOLANA, 'invalid_payload', `no JSON-RPC answer: ${why}`, { retryable: true });
+  return new VenueError(SOLANA, 'invalid_payload', `not a JSON-RPC answer: ${why}`, { retryable: true });
 }

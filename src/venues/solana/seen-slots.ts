@@ -1,13 +1,10 @@
-/**
- * A slot that was wrong by far must not silence a mint for ever; and whoever has not been asked for this long is
- * forgotten.
- */
+/** Lifetime of a slot: a wrong, far too high slot must not silence a mint permanently, and unused mints are forgotten. */
 const REMEMBERED_MS = 10 * 60_000;
 const MAX_MINTS = 100_000;
 
-/** The newest slot that each mint's price came from: servers behind one address are not equally far. */
+/** The newest slot of each mint's price: servers behind one address are not at the same slot. */
 interface SeenSlots {
-  /** Notes a slot; false when it lies behind the newest one of this mint. */
+  /** Records a slot; false when it is below the newest one of this mint. */
   isCurrent(mint: string, slot: number, nowMs: number): boolean;
 }
 

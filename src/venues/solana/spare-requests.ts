@@ -1,16 +1,16 @@
-/** The share of a node's rate that re-reads may take: the live walks have the rest. */
+/** The share of a node's rate for re-reads: the live walks have the rest. */
 const SHARE = 0.25;
 
 export interface SpareRequests {
-  /** Whether earlier re-reads have taken no more than their share by now. */
+  /** Whether earlier re-reads have used no more than their share. */
   areLeft(): boolean;
-  /** Notes requests of a re-read that go out now. */
+  /** Counts requests of a re-read. */
   take(requests: number): void;
 }
 
 /**
- * The part of a node's request rate that is spare. A page is read at once or not now, and never waits: a wallet is not held
- * while the share fills up again.
+ * The share of a node's request rate for re-reads. A page is read at once or later, and never waits: a wallet is not leased while the share
+ * fills up again.
  */
 export function createSpareRequests(hostRequestsPerSecond: number, burst: number): SpareRequests {
   const perMs = (hostRequestsPerSecond * SHARE) / 1_000;

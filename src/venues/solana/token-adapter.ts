@@ -12,15 +12,13 @@ import { parseTokenPrices } from './parse-token-prices.ts';
 import { parseTokenSymbols } from './parse-token-symbols.ts';
 import { createSeenSlots } from './seen-slots.ts';
 
-/** The most ids of one Price v3 request, and of one Tokens v2 search. */
+/** The limits of one Price v3 request and of one Tokens v2 search, mints. */
 const MAX_PRICES = 50;
 const MAX_SYMBOLS = 100;
-/** So many entries, all refused, are no bad records but a changed format. */
+/** So many entries, all rejected, mean a changed format. */
 const SYSTEMIC_ENTRIES = 20;
 
-/**
- * Token prices and symbols by Jupiter. Prices are of the moment of the answer; Jupiter says only the slot of the last swap.
- */
+/** Token prices and symbols from Jupiter. A price has the time of the answer; Jupiter gives only the slot of the last swap. */
 export function createSolanaTokens(options: {
   jupiter: string;
   jupiterKey?: string;

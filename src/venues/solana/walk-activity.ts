@@ -18,16 +18,16 @@ import type { RpcClient } from './rpc-client.ts';
 
 export const ACTIVITY_SETTINGS: ActivityWalkSettings = {
   pageSize: 20,
-  // A minute, nearly.
+  // About a minute.
   overlapSlots: 150,
   waitForMs: 24 * 3_600_000,
   maxTokenAccounts: 2_000,
   version: TRANSACTION_VERSION,
 };
 const MAX_KNOWN = 1_000;
-/** Token accounts of the first round: nobody knows yet which of them has changed since `sinceMs`. */
+/** Token accounts of the first round, in which all accounts may have changed since `sinceMs`. */
 const MAX_FIRST_ACCOUNTS = 50;
-/** A node that lists so many transactions without serving them has a fault of its own. */
+/** A node that lists so many transactions without serving them is faulty. */
 const MAX_WAITING = 2_000;
 
 interface Wallet {
@@ -41,10 +41,10 @@ export interface ActivityPage extends WalletPage<WalletTransaction> {
 }
 
 /**
- * The next page of a wallet's transactions. A round reads, newest first, the signatures of the owner and of those token
- * accounts whose amount has changed since the last round: a transfer into a token account does not name its owner. Also
- * of accounts that a transaction of this round has touched, where in and out may have left the amount as it was. A
- * round ends at the slot of its own look at the token accounts, so what happens meanwhile belongs to the next one.
+ * The next page of a wallet's transactions. A round reads, newest first, the signatures of the owner and of the token accounts whose amount
+ * changed since the last round: a transfer into a token account does not name its owner. It also reads accounts that a transaction of this
+ * round touched, where in and out may have left the amount unchanged. A round ends at the slot of its own read of the token accounts, so
+ * later transactions belong to the next one.
  */
 export async function readActivityPage(
   client: RpcClient,
@@ -91,7 +91,7 @@ export async function readActivityPage(
   };
 }
 
-/** An account that is gone was closed by its owner: that transaction names both and is found with the owner's. */
+/** An absent account was closed by its owner: that transaction names both and is found in the owner's list. */
 function changedAccounts({ amounts: before }: ActivityPosition, amounts: Readonly<Record<string, string>>): string[] {
   const accounts = Object.keys(amounts);
   if (before === undefined) return accounts.slice(0, MAX_FIRST_ACCOUNTS);
@@ -115,7 +115,7 @@ function stillMissing(
   };
 }
 
-/** The position after this page. When the round is over, all up to its slot has been read. */
+/** The position after this page. When the round is over, everything up to its slot was read. */
 function advance(
   from: ActivityPosition,
   { begun, next }: { begun: Round; next: Round | undefined },
@@ -137,7 +137,7 @@ function advance(
   };
 }
 
-/** What is forgotten here is read again, which the store notices. */
+/** A signature that is forgotten here is read again, and the store recognises it. */
 function newest(known: readonly [string, number][], fromSlot: number): [string, number][] {
   const kept = known.filter(([, slot]) => slot >= fromSlot);
   return kept.sort(([, a], [, b]) => b - a).slice(0, MAX_KNOWN);

@@ -9,9 +9,9 @@ import { createRpcClient, PER_SECOND } from './rpc-client.ts';
 import { createSpareRequests } from './spare-requests.ts';
 import { ACTIVITY_SETTINGS, readActivityPage } from './walk-activity.ts';
 
-/** Wallets by a Solana JSON-RPC node. The identity of a transaction is its signature. */
+/** Wallets from a Solana JSON-RPC node. The identity of a transaction is its signature. */
 export function createSolanaWallets(options: {
-  /** May hold a key in its path or its query. */
+  /** May contain a key in its path or its query. */
   url: string;
   http?: SolanaHttpSettings;
   activity?: Partial<ActivityWalkSettings>;

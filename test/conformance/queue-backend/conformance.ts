@@ -9,7 +9,7 @@ import type { TestBackend } from '../../support/redis/queue-backends.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
-/** What every store of the queues must do. The backend must allow for 20 workers. */
+/** The required behaviour of every queue store. The backend must allow for 20 workers. */
 export function describeQueueBackend(create: () => Promise<TestBackend>): void {
   let test: TestBackend;
   let producer: Producer;
@@ -40,13 +40,13 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     await test.backend.ping();
   });
 
-  it('run a job with the data it was given', async () => {
+  it('run a job with its data', async () => {
     const seen = new Promise((resolve) => work('alerts', async (job) => resolve([job.name, job.data])));
     await producer.enqueue('evaluate-alerts', { lane: 2 });
     expect(await seen).toEqual(['evaluate-alerts', { lane: 2 }]);
   });
 
-  it('refuse data that is not in the contract', async () => {
+  it('reject data outside the contract', async () => {
     await expect(producer.enqueue('evaluate-alerts', { lane: 99 })).rejects.toThrow();
     await expect(producer.enqueue('deliver-webhook', { subscriptionPk: 'x' })).rejects.toThrow();
   });
@@ -82,7 +82,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     expect({ runs, waiting, active, delayed }).toEqual({ runs: 2, waiting: 0, active: 0, delayed: 0 });
   });
 
-  it('let a prompt wake-up pass one that is delayed', async () => {
+  it('run a prompt wake-up before a delayed one', async () => {
     const seen = new Promise((resolve) => work('deliveries', async (job) => resolve(job.data)));
     producer.wakeDeliveries([7n], 60_000);
     await producer.idle();
@@ -90,7 +90,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     expect(await seen).toEqual({ subscriptionPk: '7' });
   });
 
-  it('run what a client waits for before what the clock asks for', async () => {
+  it('run jobs of waiting clients before scheduled jobs', async () => {
     const queue = producer.queue('venue-p');
     await queue.add('tick', {}, { priority: 10 });
     await queue.add('asked', {});
@@ -101,7 +101,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     expect(order).toEqual(['asked', 'tick']);
   });
 
-  it('show the dashboard what they hold', async () => {
+  it('show their jobs to the dashboard', async () => {
     const board = new BullMQAdapter(producer.queue('venue-b'));
     await producer.queue('venue-b').add('poll-books', { venue: 'b' }, { delay: 60_000 });
     expect((await board.getJobCounts()).delayed).toBe(1);
@@ -111,7 +111,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     expect(await board.getJobSchedulers()).toEqual([]);
   });
 
-  it('store a failure whose message the store could not hold, once it was scrubbed', async () => {
+  it('store a failure with an unstorable message after scrubbing it', async () => {
     const { createProcessor, defineJob } = await import('../../../workers/process/define.ts');
     const { createMetrics } = await import('../../../src/observe/metrics.ts');
     const failing = defineJob('evaluate-alerts', async () => {
@@ -131,7 +131,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     expect(runs).toBe(1);
   });
 
-  it('keep schedulers as the table says: made once, changed, left alone when healthy', async () => {
+  it('keep schedulers according to the table: created once, changed, untouched when healthy', async () => {
     const schedule: Schedule = { id: 'poll-prices.x', job: 'poll-prices', data: { venue: 'x' }, everyMs: 60_000 };
     expect(await reconcileSchedules(producer, [schedule], Date.now())).toEqual(['poll-prices.x']);
     expect(await reconcileSchedules(producer, [schedule], Date.now())).toEqual([]);
@@ -139,12 +139,12 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     expect(await reconcileSchedules(producer, [faster], Date.now())).toEqual(['poll-prices.x']);
     expect(await producer.queue('venue-x').getJobSchedulersCount()).toBe(1);
     expect(await reconcileSchedules(producer, [faster], Date.now() + 3_600_000)).toEqual(['poll-prices.x']);
-    // And one whose next run is an hour ahead: the clock was set back.
+    // And one whose next run is an hour ahead, as after a clock was set back.
     expect(await reconcileSchedules(producer, [faster], Date.now() - 3_600_000)).toEqual(['poll-prices.x']);
     expect(await reconcileSchedules(producer, [faster], Date.now())).toEqual([]);
   });
 
-  it('come back after the store was wiped under a running worker', async () => {
+  it('recover after the store was wiped under a running worker', async () => {
     const ticks: string[] = [];
     let ticked: () => void = () => undefined;
     work('venue-w', async (job) => {

@@ -1,10 +1,10 @@
 import type { Exchange } from '../../../sim/exchange.ts';
 import type { LiveFault } from './venue-under-test.ts';
 
-/** Longer than an adapter under test waits, shorter than anyone else. */
+/** Longer than an adapter under test waits, shorter than other clients wait. */
 const SLOW_MS = 4_000;
 
-/** Makes every request to a host of the simulated exchange fail in this way; `renamed` are fields no adapter can do without. */
+/** Makes every request to a host of the simulated exchange fail in this way; `renamed` are fields that no adapter can read without. */
 export function breakExchange(
   exchange: Exchange,
   fault: LiveFault,

@@ -10,7 +10,7 @@ import { compareDecimals, type Decimal, ONE, parseDecimal, ZERO } from '../../..
 import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { PollKind, RejectedRecord } from '../../../src/venues/port.ts';
 
-/** What must hold of every record an adapter yields, whatever the venue sent. Each throws when it does not. */
+/** Invariants of every record that an adapter yields, for any payload. Each check throws when its invariant is broken. */
 export const invariants: Readonly<Record<PollKind, (record: unknown, nowMs: number) => void>> = {
   markets: (record, nowMs) => checkMarket(record as MarketRecord, nowMs),
   prices: (record, nowMs) => checkPrice(record as PriceRecord, nowMs),
@@ -20,10 +20,10 @@ export const invariants: Readonly<Record<PollKind, (record: unknown, nowMs: numb
 
 const EARLIEST_MS = Date.UTC(2000, 0, 1);
 const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** How far ahead of our clock a venue's may be. */
+/** The greatest lead of a venue's clock. */
 const AHEAD_MS = 300_000;
 
-/** `expect` costs a hundred times as much, and these run for every level of every mutated book. */
+/** `expect` costs a hundred times as much, and these checks run for every level of every mutated book. */
 export function must(holds: boolean, what: string, of: unknown): asserts holds {
   if (!holds) throw new Error(`${what}: ${JSON.stringify(of)?.slice(0, 300)}`);
 }
@@ -71,7 +71,7 @@ function checkMarket(market: MarketRecord, nowMs: number): void {
   must(market.resolution === 'outcome' && ids.includes(market.winningOutcomeId), 'the winner is an outcome', market);
 }
 
-/** Plans may be anywhere: venues do send closes before the opening or the creation. What has happened is past, and in order. */
+/** Plans may have any time: venues do send closes before the opening or the creation. Past events have times in the past, in order. */
 function checkMarketTimes({ createdAtMs, openAtMs, closeAtMs, resolvedAtMs }: MarketRecord, nowMs: number): void {
   for (const ms of [openAtMs, closeAtMs]) checkTime(ms, LATEST_MS);
   for (const ms of [createdAtMs, resolvedAtMs]) checkTime(ms, nowMs + AHEAD_MS);
@@ -119,7 +119,7 @@ function checkTrade(trade: TradeRecord, nowMs: number): void {
   must(trade.side === undefined || trade.side === 'buy' || trade.side === 'sell', 'a side is known', trade);
 }
 
-/** What must hold of a quarantine entry: it is shown to people and stored as it is. */
+/** Invariants of a quarantine entry, which is shown to people and stored unchanged. */
 export function checkRejected(rejected: RejectedRecord): void {
   must(/^[a-z][a-z_]{2,39}$/.test(rejected.reason), 'a reason is groupable', rejected.reason);
   must(rejected.detail.length <= 500, 'a detail is bounded', rejected.detail);

@@ -12,7 +12,7 @@ const START_SECOND = 1_790_000_000;
 type Exchange = Awaited<ReturnType<typeof startExchange>>;
 type Row = ReturnType<Exchange['ledger']>['trades'][number];
 
-/** The simulated exchange in Kalshi's words, on a clock that only moves when told to. */
+/** The simulated exchange in Kalshi's format, on a clock that moves only on request. */
 export async function startSimulatedKalshi(options: ExchangeOptions = {}): Promise<LiveVenue & { exchange: Exchange }> {
   const exchange = await startExchange({
     seed: 7,
@@ -28,7 +28,7 @@ export async function startSimulatedKalshi(options: ExchangeOptions = {}): Promi
     createAdapter: () =>
       createKalshiAdapter({
         url: exchange.kalshiUrl,
-        // Small pages, so that walks are long.
+        // Small pages make long walks.
         markets: { eventsPerPage: 7, marketsPerPage: 7 },
         trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
         http: {
@@ -68,7 +68,7 @@ export async function startSimulatedKalshi(options: ExchangeOptions = {}): Promi
   };
 }
 
-/** A fill in the words of YES: who sells NO at p buys YES at 1 - p. */
+/** A fill in terms of YES: a sale of NO at p is a purchase of YES at 1 - p. */
 function ledgerTrade(row: Row, ticker: string): LedgerTrade {
   const price = decimal(row.price);
   const isYes = row.outcomeIndex === 0;

@@ -12,8 +12,8 @@ import { kalshiRecordings } from './kalshi-recordings.ts';
 
 const recordings = kalshiRecordings();
 
-/** What is known of these recordings beyond their being sound (venue documentation sections 2, 9.3 and 10). */
-describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () => {
+/** Known facts of these recordings beyond their soundness. */
+describe.skipIf(recordings === undefined)('the Kalshi recordings', () => {
   const files = (kind: PollKind, name = /./) => {
     const found = recordings?.files.filter((each) => each.kind === kind && name.test(each.file)) ?? [];
     expect(found.length).toBeGreaterThan(0);
@@ -25,7 +25,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     return counts;
   };
 
-  it('market objects: 681, of which 613 open, 43 settled, 2 closed, 23 combinations, and no time or word left unread', () => {
+  it('count 681 market objects: 613 open, 43 settled, 2 closed, 23 combinations, and no unknown time or value', () => {
     const statuses: string[] = [];
     const skipped: string[] = [];
     for (const { records } of files('markets')) {
@@ -39,7 +39,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     expect(tally(skipped)).toEqual({ combination: 23 });
   });
 
-  it('combinations: 23 markets and 21 books, all with the prefix and no other record with it', () => {
+  it('count 23 markets and 21 books of combinations, all with the prefix, and no other record with it', () => {
     const isPrefixed = (row: unknown) => isCombinationTicker((row as { ticker?: unknown }).ticker);
     const rows = files('markets').flatMap(({ records }) => records) as Record<string, unknown>[];
     const combinations = rows.filter((row) => 'mve_collection_ticker' in row);
@@ -50,7 +50,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     expect(files('trades').flatMap(({ records }) => records.filter(isPrefixed)).length).toBe(0);
   });
 
-  it('series: 246, all readable, 195 of them with tags', async () => {
+  it('count 246 series, all readable, 195 of them with tags', async () => {
     const tagged: boolean[] = [];
     for (const series of recordings?.series ?? []) {
       const directory = createSeriesDirectory({ listSeries: async () => ({ rows: [...series] }) }, expect.fail);
@@ -69,7 +69,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     expect(tally(tagged.map(String))).toEqual({ true: 195, false: 51 });
   });
 
-  it('settled markets: the winner is the side that the recording names, and pays 1', () => {
+  it('show settled markets whose winner is the side that the recording names, and pays 1', () => {
     let settled = 0;
     for (const { records } of files('markets')) {
       const results = new Map(
@@ -87,7 +87,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     expect(settled).toBe(43);
   });
 
-  it('open markets: 57 of 601 share the title with a sibling, and none shares title and label', () => {
+  it('show open markets, of which 57 of 601 share the title with a sibling, but not the label', () => {
     const all = files('markets').flatMap(({ records }) => parseMarkets(records).records);
     const open = [
       ...new Map(all.filter(({ status }) => status === 'open').map((each) => [each.marketId, each])).values(),
@@ -100,12 +100,12 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     expect(open.length).toBe(601);
     expect(sum(sharing(({ title }) => title))).toBe(57);
     expect(sum(sharing(({ title, siblingLabel }) => [title, siblingLabel]))).toBe(0);
-    // Markets without an event title come from lists that name the ticker only.
+    // Markets without an event title come from lists that contain the ticker of the event only.
     expect(open.filter(({ siblingLabel }) => siblingLabel === undefined)).toEqual([]);
     expect(open.filter(({ eventTitle }) => eventTitle !== undefined).length).toBe(570);
   });
 
-  it('markets of one event share its id, its category and its tags', () => {
+  it('show markets of one event with the same id, category and tags', () => {
     const [sports] = files('markets', /events_sports_nested/);
     const records = parseMarkets(sports?.records ?? []).records.filter((each) => each.eventId === 'KXNBA-27');
     expect(records.length).toBe(30);
@@ -114,7 +114,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     });
   });
 
-  it('quotes never cross, no side is more than the other leaves, and prices come from the middle, a trade or the payout', () => {
+  it('show quotes that never cross, consistent sides, and prices from the middle, a trade or the payout', () => {
     const sources: string[] = [];
     for (const { records, nowMs } of files('prices')) {
       const batch = parsePrices(records, nowMs);
@@ -132,11 +132,11 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
         sources.push(yes === undefined ? 'none' : hasBoth && !isWide ? 'middle' : other);
       }
     }
-    // A one-sided or wide quote, or none, of a market that never traded is no price.
+    // A market with a one-sided, wide or absent quote that never traded has no price.
     expect(tally(sources)).toEqual({ middle: 527, last: 39, 'last of wide quotes': 13, payout: 43, none: 36 });
   });
 
-  it('polled books: 3,938, of which 995 without a yes bid and 994 without a no bid; none crossed', () => {
+  it('count 3,938 polled books: 995 without a yes bid, 994 without a no bid, 0 crossed', () => {
     let total = 0;
     let withoutYes = 0;
     let withoutNo = 0;
@@ -149,7 +149,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     expect([total, withoutYes, withoutNo]).toEqual([3_938, 995, 994]);
   });
 
-  it('the market of 2026-08-09: its book, its object and its nested object quote the same', () => {
+  it('show the market of 2026-08-09 with equal quotes in its book, its object and its nested object', () => {
     const [book] = files('books', /market_single/).flatMap(({ records, nowMs }) => parseBooks(records, nowMs).records);
     const prices = files('prices', /market_single/).flatMap(
       ({ records, nowMs }) => parsePrices(records, nowMs).records,
@@ -165,7 +165,7 @@ describe.skipIf(recordings === undefined)('facts of the Kalshi recordings', () =
     expect(prices.length).toBe(4);
   });
 
-  it('trade ids are unique over all tapes, and every tape trade has a side', () => {
+  it('show unique trade ids over all tapes, and a side on every tape trade', () => {
     const trades = files('trades', /trade_tape/).flatMap(
       ({ records, nowMs }) => collectTrades(readFeed(records, nowMs)).records,
     );

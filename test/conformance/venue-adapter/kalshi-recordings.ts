@@ -10,7 +10,7 @@ import {
 } from '../../support/venue-data.ts';
 import type { RecordedFile, Recordings } from './venue-under-test.ts';
 
-/** Later than everything recorded: nothing in it lies in the future. */
+/** Later than every recording: no recorded time is in the future. */
 const NOW_MS = Date.UTC(2026, 9, 1);
 
 type Json = Record<string, unknown>;
@@ -18,11 +18,11 @@ type Json = Record<string, unknown>;
 interface Reader {
   kind: PollKind;
   pattern: RegExp;
-  /** The answers of the venue that one file holds, each as its records. */
+  /** The venue's answers in one file, each as its records. */
   read(path: string): unknown[][];
 }
 
-/** How each recorded file becomes the rows of an endpoint that the adapter reads. */
+/** Converts each recorded file to the rows of an endpoint that the adapter reads. */
 const READERS: readonly Reader[] = [
   { kind: 'markets', pattern: /^2026-01_golden\/markets_list_response\.json$/, read: golden(listOf('markets')) },
   { kind: 'markets', pattern: /^2026-01_golden\/market_single_response\.json$/, read: golden(one('market')) },
@@ -86,7 +86,7 @@ const READERS: readonly Reader[] = [
   },
 ];
 
-/** Recorded endpoints that the adapter has no use for. */
+/** Recorded endpoints that the adapter does not read. */
 const UNREAD: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /portfolio_/, reason: 'an account of its own' },
   { pattern: /candlesticks/, reason: 'candles: ours are made of trades' },
@@ -105,7 +105,7 @@ interface RecordedSeries {
 }
 
 export interface KalshiRecordings extends Recordings {
-  /** The lists of series: no records, but the source of two fields of markets. */
+  /** The lists of series, the source of two fields of markets. */
   series: RecordedSeries[][];
 }
 
@@ -119,7 +119,7 @@ function readSeries(folder: string): RecordedSeries[][] {
   return [list.response.series, [single.response.series], Object.values(several.payloads).map(({ series }) => series)];
 }
 
-/** Everything recorded of Kalshi, or undefined when the folder is absent. Market objects hold prices too. */
+/** All recordings of Kalshi, or undefined when the folder is absent. Market objects contain prices too. */
 export function kalshiRecordings(): KalshiRecordings | undefined {
   const folder = venueDataFolder('kalshi');
   if (folder === undefined) return undefined;
@@ -144,7 +144,7 @@ function plain(rowsOf: (json: Json) => unknown[][]): (path: string) => unknown[]
   return (path) => rowsOf(readRecordedJson(path) as Json);
 }
 
-/** The golden files keep the answer below a note of how it was recorded. */
+/** The golden files contain the answer below a note about the recording. */
 function golden(rowsOf: (json: Json) => unknown[][]): (path: string) => unknown[][] {
   return plain((json) => rowsOf(json['response'] as Json));
 }
@@ -170,7 +170,7 @@ function nested({ events }: Json): unknown[][] {
   return [(events as unknown[]).flatMap(marketsOfEvent)];
 }
 
-/** A snapshot of the websocket's book channel in the keys of the REST answer. */
+/** A snapshot of the websocket's book channel with the keys of the REST answer. */
 function snapshots({ frames }: Json): unknown[][] {
   const messages = (frames as { frame: { type: string; msg: Json } }[]).map(({ frame }) => frame);
   const books = messages.filter(({ type }) => type === 'orderbook_snapshot').map(({ msg }) => msg);
@@ -182,7 +182,7 @@ function snapshots({ frames }: Json): unknown[][] {
   ];
 }
 
-/** Polls of many markets, each round an answer of its own; the recorder had made numbers of the texts. */
+/** Polls of many markets, one answer per round. The recorder had converted the texts to numbers. */
 function polledBooks(path: string): unknown[][] {
   const rounds = new Map<unknown, unknown[]>();
   for (const line of readRecordedLines(path) as Json[]) {

@@ -37,7 +37,7 @@ const ends = (trades: readonly OrderedTrade[]) => `${trades[0]?.price} ${trades.
 describe.skipIf(folder === undefined)('the order of trades on recorded Kalshi tapes', () => {
   const tapes = folder === undefined ? [] : listRecordedFiles(folder).map((file) => tapeOf(join(folder, file)));
 
-  it('meets one side only among trades of one microsecond, and changes open or close of 8 % of the 1m candles', () => {
+  it('has one side only within one microsecond, and changes open or close of 8 % of the 1m candles', () => {
     const sweeps = tapes
       .flatMap((tape) => groupsOf(tape, ({ tsMs }) => tsMs))
       .filter((trades) => new Set(trades.map(({ price }) => price)).size > 1);

@@ -26,7 +26,7 @@ export async function startSimulatedLimitless(
     ...options,
   });
   const markets = () => exchange.state().markets;
-  // The venue lists no market that ended before anybody looked, so nobody can read what it printed.
+  // The venue does not list a market that ended before the first read, so its trades cannot be read.
   const unknown = new Set(
     markets()
       .filter((market) => market.phase === 'resolved' || hasNoFeed(market))

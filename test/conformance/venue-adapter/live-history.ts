@@ -4,17 +4,17 @@ import type { HistoryPage, HistoryRequest } from '../../../src/venues/port.ts';
 import { expectLedger, MAX_PAGES, stored, tradeCollector, useLiveVenue, venueErrorOr } from './live-session.ts';
 import type { LedgerTrade, LiveFault, LiveVenue } from './venue-under-test.ts';
 
-/** How the venue fails between two pages, in turn. */
+/** The faults between two pages, in turn. */
 const FAULTS: readonly LiveFault[] = ['server_errors', 'truncated_json', 'renamed_field', 'rate_limit'];
 
 interface Past {
   request: HistoryRequest;
   ledger: LedgerTrade[];
-  /** The same as the live tape has it. */
+  /** The same trades on the live tape. */
   live: TradeRecord[];
 }
 
-/** The walk back over the trades of one market; nothing of it changes the venue. */
+/** The walk back over the trades of one market; it does not change the venue. */
 export function describeLiveHistory(venueName: string, live: { name: string; start: () => Promise<LiveVenue> }): void {
   describe(`${venueName} history on ${live.name}`, () => {
     const session = useLiveVenue(live.start, 'shared');
@@ -66,7 +66,7 @@ export function describeLiveHistory(venueName: string, live: { name: string; sta
       return seen.trades;
     }
 
-    it('walked to the start of each market, is the ledger exactly, under the ids of the live tape', async () => {
+    it('equals the ledger when walked to the start of each market, with the ids of the live tape', async () => {
       for (const past of pasts) {
         const trades = await walk(past.request);
         expectLedger(trades.values(), past.ledger);
@@ -74,7 +74,7 @@ export function describeLiveHistory(venueName: string, live: { name: string; sta
       }
     });
 
-    it('cut into two ranges at a print, is the same, and the print is in the later one', async () => {
+    it('is the same when cut into two ranges at a trade, which is in the later one', async () => {
       const times = busiest.live.map((trade) => trade.tsMs).sort((a, b) => a - b);
       const cutMs = times[Math.floor(times.length / 2)] ?? 0;
       const earlier = await walk({ ...busiest.request, toMs: cutMs });
@@ -85,7 +85,7 @@ export function describeLiveHistory(venueName: string, live: { name: string; sta
       expectLedger([...earlier.values(), ...later.values()], busiest.ledger);
     });
 
-    it('restarted and failing between any two pages, loses and invents nothing', async () => {
+    it('loses and invents nothing when it restarts and fails between any two pages', async () => {
       const seen = collector(busiest.request);
       const poll = (position: unknown) => session.adapter.pollHistory(busiest.request, position, session.context());
       let position: unknown = null;
@@ -97,7 +97,7 @@ export function describeLiveHistory(venueName: string, live: { name: string; sta
         await session.restart();
         const page = await poll(position);
         seen.take(page);
-        // Every other page it dies before the position was stored.
+        // On every second page the walk dies before the position is stored.
         if (tries % 2 === 0) continue;
         position = stored(page.position);
         isMore = page.more;

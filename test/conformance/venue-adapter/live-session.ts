@@ -5,7 +5,7 @@ import type { CallContext, Page, VenueAdapter } from '../../../src/venues/port.t
 import { checkRejected, invariants } from './invariants.ts';
 import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';
 
-/** Pages of one walk before the test gives up on its end. */
+/** Pages of one walk before the test gives up. */
 export const MAX_PAGES = 5_000;
 
 /** A running venue and an adapter on it. */
@@ -13,9 +13,9 @@ interface LiveSession {
   readonly venue: LiveVenue;
   readonly adapter: VenueAdapter;
   context(): CallContext;
-  /** The process dies and starts again: nothing is left but positions. */
+  /** The process dies and restarts: only positions remain. */
   restart(): Promise<void>;
-  /** Follows a walk to its end, from its beginning without `from`; returns the position there. */
+  /** Follows a walk to its end, from its beginning without `from`; returns the final position. */
   follow<P extends Page<unknown>>(
     poll: (position: unknown, context: CallContext) => Promise<P>,
     take: (page: P) => void,
@@ -25,7 +25,7 @@ interface LiveSession {
   catalog(): Promise<MarketRecord[]>;
 }
 
-/** A venue for each test of the suite around it, or one for all of them where tests leave it as they found it. */
+/** A venue for each test of the surrounding suite, or one for all tests when they do not change it. */
 export function useLiveVenue(start: () => Promise<LiveVenue>, sharing: 'own' | 'shared' = 'own'): LiveSession {
   const [before, after] = sharing === 'own' ? [beforeEach, afterEach] : [beforeAll, afterAll];
   let running: { venue: LiveVenue; adapter: VenueAdapter } | undefined;
@@ -78,12 +78,12 @@ export function useLiveVenue(start: () => Promise<LiveVenue>, sharing: 'own' | '
   return session;
 }
 
-/** A position as it comes back from the database. */
+/** A position as read back from the database. */
 export function stored(position: unknown): unknown {
   return JSON.parse(JSON.stringify(position));
 }
 
-/** Keeps the trades of pages by id, as the database does, each of them checked. */
+/** Keeps the trades of pages by id, like the database, and checks each. */
 export function tradeCollector(venue: () => LiveVenue) {
   const trades = new Map<string, TradeRecord>();
   return {
@@ -102,7 +102,7 @@ export function expectLedger(trades: Iterable<TradeRecord>, ledger: readonly Led
   expect([...trades].map(textOfRecord).sort()).toEqual(ledger.map(textOfLedger).sort());
 }
 
-/** What a call under a fault gives, or undefined when it throws what it may throw. */
+/** The result of a call under a fault, or undefined when it throws an allowed error. */
 export async function venueErrorOr<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call();

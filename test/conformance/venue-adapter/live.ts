@@ -17,7 +17,7 @@ const NOT_IN_SUMMARIES: ReadonlySet<string> = new Set([
   'tags',
 ]);
 
-/** The half of the suite that talks HTTP to a running venue whose truth is at hand. */
+/** The half of the suite that sends HTTP requests to a running venue with known truth. */
 export function describeLive(venueName: string, live: { name: string; start: () => Promise<LiveVenue> }): void {
   describe(`${venueName} on ${live.name}`, () => {
     const session = useLiveVenue(live.start);
@@ -31,7 +31,7 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       expect(seen.map((market) => market.marketId).sort()).toEqual((await session.venue.marketIds()).sort());
     });
 
-    it('names every market that can still trade before its sweep ends, and ends it once', async () => {
+    it('names every market that can still trade before the sweep ends, and ends it once', async () => {
       const startMs = session.venue.now();
       const pages: MarketPage[] = [];
       await follow(
@@ -48,7 +48,7 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       expect(idsOf(tradable).filter((id) => !named.has(id))).toEqual([]);
     });
 
-    it('finds markets by their ids, whatever their state, as its listing has them, and no others', async () => {
+    it('finds markets of any state by their ids, equal to the listing, and no others', async () => {
       const listed = new Map((await session.catalog()).map((market) => [market.marketId, market]));
       expect(new Set([...listed.values()].map((market) => TRADABLE.has(market.status))).size).toBe(2);
       const { unknownMarketId = 'no-such-market' } = session.venue;
@@ -68,7 +68,7 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       expect(await session.adapter.fetchMarkets([], context())).toEqual({ records: [], rejected: [] });
     });
 
-    it('prices outcomes, and has the two-sided book of each where the venue has books', async () => {
+    it('prices outcomes, and returns the two-sided book of each when the venue has books', async () => {
       const outcomeIds = await session.venue.outcomeIds();
       expect(outcomeIds.length).toBeGreaterThan(0);
       const prices = await session.adapter.fetchPrices(outcomeIds, context());
@@ -82,7 +82,7 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       expect(prices.records.length).toBeGreaterThan(0);
     });
 
-    it('leaves out outcomes that the venue does not know', async () => {
+    it('returns nothing for outcomes that the venue does not know', async () => {
       expect(await session.adapter.fetchPrices(['1234567890', 'no such outcome'], context())).toEqual({
         records: [],
         rejected: [],
@@ -90,7 +90,7 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       expect(await session.adapter.fetchBooks([], context())).toEqual({ records: [], rejected: [] });
     });
 
-    it('polled while trading goes on, yields the ledger exactly', async () => {
+    it('yields the ledger exactly when it is polled during trading', async () => {
       const { trades, take } = collector();
       let position: unknown = null;
       for (let round = 0; round < 12; round += 1) {
@@ -103,12 +103,12 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       expectLedger(trades.values(), await session.venue.ledger());
     });
 
-    it('restarted anywhere in a walk, loses and invents nothing', async () => {
+    it('loses and invents nothing when it restarts anywhere in a walk', async () => {
       const { trades, take } = collector();
       let position: unknown = null;
       for (let round = 0; round < 8; round += 1) {
         await session.venue.trade();
-        // One page, then a crash: sometimes before its position was stored, sometimes after.
+        // One page, then a crash, before or after its position was stored.
         const page = await session.adapter.pollTrades(position, context());
         take(page);
         if (round % 2 === 0) position = stored(page.position);
@@ -120,7 +120,7 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       expectLedger(trades.values(), await session.venue.ledger());
     });
 
-    it.each(FAULTS)('under %s, throws or refuses, and is right again afterwards', async (fault) => {
+    it.each(FAULTS)('throws or rejects under %s, and is correct again afterwards', async (fault) => {
       const { trades, take } = collector();
       let position: unknown = await follow(pollTrades, take);
       await session.venue.trade();
@@ -156,7 +156,7 @@ function idsOf(markets: readonly MarketRecord[]): string[] {
   return markets.map((market) => market.marketId);
 }
 
-/** What two views of a market must agree on: all of it, or what a summary is not free to leave out. */
+/** The fields in which two views of a market must agree: all of them, or those of a summary. */
 function inCommon(one: MarketRecord, other: MarketRecord): [Partial<MarketRecord>, Partial<MarketRecord>] {
   if (!one.isSummary && !other.isSummary) return [one, other];
   const isShared = (key: string) => key in one && key in other && !NOT_IN_SUMMARIES.has(key);

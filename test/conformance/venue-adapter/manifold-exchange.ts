@@ -11,7 +11,7 @@ type Exchange = Awaited<ReturnType<typeof startExchange>>;
 type MarketState = ReturnType<Exchange['state']>['markets'][number];
 type LedgerRow = ReturnType<Exchange['ledger']>['trades'][number];
 
-/** A contract of the venue's listing, as far as the truth about it is needed. */
+/** A contract of the venue's listing, with the fields that the expected truth needs. */
 interface Listed {
   id: string;
   outcomeType: string;
@@ -22,7 +22,7 @@ interface Page {
   answers?: { id: string; text: string }[];
 }
 
-/** The simulated exchange in Manifold's format, on a clock that only moves when told to. */
+/** The simulated exchange in Manifold's format, on a clock that moves only on request. */
 export async function startSimulatedManifold(): Promise<LiveVenue> {
   const exchange = await startExchange({
     seed: 7,
@@ -32,7 +32,7 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
     paused: true,
   });
   let restMs = 0;
-  /** The truth is read from the venue as well, which a fault would bend. */
+  /** The truth is read from the venue too, where a fault would change it. */
   let knownOutcomeIds: string[] | undefined;
   const outcomeIds = async () => {
     const places = await placesOf(exchange);
@@ -45,7 +45,7 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
     createAdapter: () =>
       createManifoldAdapter({
         url: exchange.manifoldUrl,
-        // Small pages, so that walks are long.
+        // Small pages make long walks.
         markets: { pageSize: 7 },
         trades: { pageSize: 40, initialLookbackMs: 7_200_000 },
         http: {
@@ -81,7 +81,7 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
   };
 }
 
-/** Where a market of the engine is found on the venue. */
+/** The place of a market of the engine on the venue. */
 interface Place {
   contractId: string;
   outcomeIds: string[];
@@ -93,7 +93,7 @@ async function tradable(exchange: Exchange): Promise<Listed[]> {
   return listed.filter((each) => each.outcomeType === 'BINARY' || each.outcomeType === 'MULTIPLE_CHOICE');
 }
 
-/** By condition id. Binary contracts are told by their slug, answers by standing in the order of their markets. */
+/** By condition id. Binary contracts are recognised by their slug, answers by the order of their markets. */
 async function placesOf(exchange: Exchange): Promise<Map<string, Place>> {
   const { markets } = exchange.state();
   const places = new Map<string, Place>();
@@ -122,7 +122,7 @@ async function getJson<T>(url: string): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** A fill as Manifold would show it: the price is mana per share, and an answer's NO is told in terms of its YES. */
+/** A fill in Manifold's form: the price is mana per share, and NO of an answer is in terms of its YES. */
 function ledgerTrade(row: LedgerRow, place: Place | undefined): LedgerTrade {
   const shares = Number(row.size);
   const price = decimal((Number(row.price) * shares) / shares);

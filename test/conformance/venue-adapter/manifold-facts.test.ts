@@ -15,8 +15,8 @@ interface RawMarket {
   closeTime?: number;
 }
 
-/** What is known of these recordings beyond their being sound (venue documentation sections 3 and 9.3). */
-describe.skipIf(recordings === undefined)('facts of the Manifold recordings', () => {
+/** Known facts of these recordings beyond their soundness. */
+describe.skipIf(recordings === undefined)('the Manifold recordings', () => {
   const rowsOf = (name: RegExp, kind: string) => {
     const found = recordings?.files.filter((each) => name.test(each.file) && each.kind === kind) ?? [];
     expect(found.length).toBeGreaterThan(0);
@@ -33,15 +33,15 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     return counts;
   };
 
-  it('1,501 markets of all kinds: 640 open, 322 closed, 445 resolved, 94 void', () => {
-    // Kinds that are not read have the same life; read as binary ones, they count too.
+  it('count 1,501 markets of all kinds: 640 open, 322 closed, 445 resolved, 94 void', () => {
+    // Skipped kinds have the same states, so they count too when they are read as binary.
     const rows = markets().map((row) => ({ ...(row as object), outcomeType: 'BINARY', mechanism: 'cpmm-1' }));
     const once = [...parseMarkets(rows.slice(0, -1), RECORDED_AT_MS).records];
     const one = parseMarkets(rows.slice(-1), RECORDED_AT_MS).records;
     expect(countsOf([...once, ...one])).toEqual({ open: 640, closed: 322, settled: 445, void: 94 });
   });
 
-  it('1,200 of them are binary: 535 open, 231 closed, 366 resolved, 68 void; 301 are of kinds that are left out', () => {
+  it('count 1,200 binary markets: 535 open, 231 closed, 366 resolved, 68 void; 301 of other kinds are skipped', () => {
     const rows = markets();
     const lists = parseMarkets(rows.slice(0, -1), RECORDED_AT_MS);
     const one = parseMarkets(rows.slice(-1), RECORDED_AT_MS);
@@ -58,14 +58,14 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     expect(lists.skipped.length).toBe(301);
   });
 
-  it('a close in the year 9999 is none, and its market is open', () => {
+  it('show an open market without close_at when the venue sends the year 9999', () => {
     const never = markets().filter((row) => ((row as RawMarket).closeTime ?? 0) > Date.UTC(2200, 0, 1));
     expect(never.length).toBeGreaterThan(0);
     for (const record of parseMarkets(never, RECORDED_AT_MS).records) expect(record.closeAtMs).toBeUndefined();
     expect(parseMarkets(never, RECORDED_AT_MS).records.some((record) => record.status === 'open')).toBe(true);
   });
 
-  it('recorded probabilities and their NO add up to 1 exactly, 0.20000000000000004 among them', () => {
+  it('show probabilities that add up to exactly 1 with their NO, 0.20000000000000004 among them', () => {
     const probs: Record<string, unknown> = {};
     for (const row of markets() as RawMarket[]) {
       if (row.outcomeType === 'BINARY' && row.probability !== undefined) probs[row.id] = { prob: row.probability };
@@ -73,7 +73,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     const ids = Object.keys(probs);
     const wanted = new Set(ids.flatMap((id) => [`${id}:YES`, `${id}:NO`]));
     const { records, rejected } = parseProbs(probs, RECORDED_AT_MS, wanted);
-    // The venue's own rounding: one market is at 1.000000000000004, which is no probability.
+    // The venue's own rounding: one market is at 1.000000000000004, which is not a probability.
     expect(rejected.map(({ reason, detail }) => `${reason} ${detail}`)).toEqual([
       'price_out_of_range prob: 1.000000000000004',
     ]);
@@ -88,7 +88,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     expect(records.filter((record) => record.price === '0.79999999999999996').length).toBeGreaterThan(0);
   });
 
-  it('bets: redemptions, antes, unfilled orders and numbered outcomes are no trades', () => {
+  it('show redemptions, antes, unfilled orders and numbered outcomes as skips', () => {
     const bets = ['none', 'market', 'username'].flatMap((name) => rowsOf(new RegExp(`list_bet__${name}`), 'trades'));
     expect(bets.length).toBe(135);
     const counts: Record<string, number> = {};
@@ -99,7 +99,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     expect(batch.records.length).toBe(95);
   });
 
-  it('an order that only later bets filled has taken nothing', () => {
+  it('show that an order took nothing when only later bets filled it', () => {
     const maker = rowsOf(/list_bet__username/, 'trades').find((row) => {
       const { limitProb, amount } = row as { limitProb?: number; amount: number };
       return limitProb !== undefined && amount > 0;
@@ -107,7 +107,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     expect(parseBets([maker], RECORDED_AT_MS).skipped).toEqual(['nothing_taken']);
   });
 
-  it('yields the fills of each bet, also when all stamps are cut to whole seconds and all bets are limit orders', () => {
+  it('show the own fills of each bet, even with stamps of whole seconds and limits on all bets', () => {
     const rows = recordings?.files.filter(({ kind }) => kind === 'trades').flatMap(({ records }) => records) ?? [];
     interface Filled {
       id: string;
@@ -136,7 +136,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     }
   });
 
-  it('adds up to the volume that a market shows', () => {
+  it('show trades that add up to the volume of a market', () => {
     const [market] = rowsOf(/market_by_id/, 'markets') as { volume: number }[];
     const { records, rejected, skipped } = parseBets(rowsOf(/market_by_id/, 'trades'), RECORDED_AT_MS);
     expect([rejected, skipped]).toEqual([[], []]);
@@ -144,7 +144,7 @@ describe.skipIf(recordings === undefined)('facts of the Manifold recordings', ()
     expect(volume).toBeCloseTo(market?.volume ?? 0, 6);
   });
 
-  it('a trade lies between the probabilities before and after it, fees and rounding apart', () => {
+  it('show each trade between the probabilities before and after it, within fees and rounding', () => {
     const bets = ['none', 'market', 'username'].flatMap((name) => rowsOf(new RegExp(`list_bet__${name}`), 'trades'));
     const byId = new Map((bets as { id: string; probBefore: number; probAfter: number }[]).map((bet) => [bet.id, bet]));
     for (const { tradeId, outcomeId, price } of parseBets(bets, RECORDED_AT_MS).records) {

@@ -16,7 +16,7 @@ interface Interaction {
 const READERS: readonly { kind: PollKind; pattern: RegExp; read(body: unknown): unknown[] }[] = [
   { kind: 'markets', pattern: /test_(get|list)_markets\.json$/, read: listed },
   { kind: 'markets', pattern: /test_get_market_by_[a-z]+\.json$/, read: listed },
-  // Markets held their bets then, in the same form as the bet feed's.
+  // Markets contained their bets then, in the form of the bet feed.
   {
     kind: 'trades',
     pattern: /test_get_market_by_[a-z]+\.json$/,
@@ -25,13 +25,13 @@ const READERS: readonly { kind: PollKind; pattern: RegExp; read(body: unknown): 
   { kind: 'trades', pattern: /test_(get|list)_bet__[a-z]+\.json$/, read: listed },
 ];
 
-/** Recorded endpoints that the adapter has no use for. */
+/** Recorded endpoints that the adapter does not read. */
 const UNREAD: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /groups\.json$/, reason: 'groups' },
   { pattern: /user\.json$/, reason: 'users' },
 ];
 
-/** Everything recorded of Manifold, or undefined when the folder is absent. */
+/** All recordings of Manifold, or undefined when the folder is absent. */
 export function manifoldRecordings(): Recordings | undefined {
   const folder = venueDataFolder('manifold');
   if (folder === undefined) return undefined;

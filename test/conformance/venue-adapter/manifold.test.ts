@@ -9,7 +9,7 @@ const nothing = () => ({ records: [], rejected: [] });
 describeVenueAdapter({
   name: 'manifold',
   recordings: manifoldRecordings,
-  // Probabilities were not recorded, and there are no books.
+  // Probabilities were not recorded, and the venue has no books.
   parse: { markets: parseMarkets, trades: parseBets, prices: nothing, books: nothing },
   live: [{ name: 'the simulated exchange', start: startSimulatedManifold }],
 });

@@ -1,4 +1,4 @@
-/** A seeded source of numbers in 0..1 (mulberry32): the same mutations at every run. */
+/** A seeded source of numbers in 0..1 (mulberry32): the same mutations in every run. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -13,14 +13,14 @@ export function seededRandom(seed: number): () => number {
 type Holder = Record<string, unknown>;
 type Change = (holder: Holder, key: string, value: unknown) => void;
 
-/** A change that only depends on the value. */
+/** A change that depends only on the value. */
 function to(make: (value: unknown) => unknown): Change {
   return (holder, key, value) => {
     holder[key] = make(value);
   };
 }
 
-/** Multiplies numbers, and texts that are numbers; anything else gets digits at its end. */
+/** Multiplies numbers, and texts that are numbers; other values get digits appended. */
 function times(factor: number): Change {
   return to((value) => {
     if (typeof value === 'number') return value * factor;
@@ -29,7 +29,7 @@ function times(factor: number): Change {
   });
 }
 
-/** By the type of what is there: venues send numbers as either. */
+/** By the type of the value: venues send numbers as numbers or texts. */
 function numberOrText(number: number, text: string): Change {
   return to((value) => (typeof value === 'number' ? number : text));
 }
@@ -49,7 +49,7 @@ function halved(value: unknown): unknown {
   return Object.fromEntries(entries.slice(0, entries.length / 2));
 }
 
-/** What a program that trusts keys and words would trip over. */
+/** Keys and values that break a program that trusts its input. */
 const TREACHEROUS = { price: '0.5', size: '1', toString: null, valueOf: 7 };
 
 /** `{}` with an own property of this name, `__proto__` too. */
@@ -123,10 +123,10 @@ const CHANGES: Readonly<Record<string, Change>> = {
 
 export const MUTATIONS = Object.keys(CHANGES);
 
-/** Where a value lies inside a record; a step below a text goes into the JSON that the text holds. */
+/** The path of a value in a record; a step below a text enters the JSON in the text. */
 type Path = readonly string[];
 
-/** Every field of a record, lists by their first two and last items. */
+/** Every field of a record; of lists, the first two items and the last. */
 function pathsOf(record: unknown): Path[] {
   const paths: Path[] = [];
   const visit = (value: unknown, path: Path): void => {
@@ -143,7 +143,7 @@ function pathsOf(record: unknown): Path[] {
   return paths;
 }
 
-/** A text that holds a JSON list or object, read. */
+/** The parsed value of a text that contains a JSON list or object. */
 function jsonInside(value: unknown): unknown {
   if (typeof value !== 'string' || !/^[[{]/.test(value)) return value;
   try {
@@ -168,30 +168,27 @@ export function mutateAt(record: unknown, path: Path, mutation: string): unknown
 
 const PATHS = new WeakMap<object, Path[]>();
 
-/** A copy of a record with one mutation of one field somewhere inside it. */
+/** A copy of a record with one mutation of one field. */
 export function mutate(record: unknown, random: () => number): { mutation: string; record: unknown } {
   if (record === null || typeof record !== 'object') return { mutation: 'none', record: null };
   const paths = PATHS.get(record) ?? pathsOf(record);
   PATHS.set(record, paths);
   const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)];
-  // As often near the top, where identity and status are, as deep down, where most of the fields are.
+  // Equally often near the top, where identity and status are, and deep down, where most fields are.
   const depth = 1 + Math.floor(random() * 4);
   const path = pick(paths.filter(({ length }) => length === depth)) ?? pick(paths) ?? [];
   const mutation = pick(MUTATIONS) ?? 'drop';
   return { mutation: `${mutation} at ${path.join('.')}`, record: mutateAt(record, path, mutation) };
 }
 
-/** A record with its lists cut short: where a field lies among many alike makes no difference. */
+/** A record with shortened lists: the position of a field among equal items does not matter. */
 function slim(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.slice(0, 4).map(slim);
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, slim(item)]));
 }
 
-/**
- * Few records that together have every field that these have, with the fields that each of them brings. Items of a list count
- * as one field.
- */
+/** A few records that together have all fields of these, and the fields that each of them adds. Items of a list count as one field. */
 export function representatives(records: Iterable<unknown>): { record: unknown; paths: Path[] }[] {
   const seen = new Set<string>();
   const chosen: { record: unknown; paths: Path[] }[] = [];
@@ -206,7 +203,7 @@ export function representatives(records: Iterable<unknown>): { record: unknown; 
   return chosen;
 }
 
-/** Freezes a value all the way down, so that a parser that writes to its input throws. */
+/** Freezes a value deeply, so that a parser that writes to its input throws. */
 export function deepFreeze<T>(value: T): T {
   if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -4,10 +4,10 @@ import { parseTransaction } from '../../../src/venues/solana/parse-transaction.t
 import { readRecordedJson } from '../../support/venue-data.ts';
 import type { ParsedRecords } from './venue-under-test.ts';
 
-/** Later than everything recorded. */
+/** Later than every recording. */
 const NOW_MS = Date.UTC(2026, 10, 1);
 
-/** Recordings of wallets: paths below the folder of all recordings, their rows, and the parser of these. */
+/** Recordings of wallets: paths below the folder of all recordings, their rows, and the parser of these rows. */
 interface WalletReader {
   pattern: RegExp;
   read(path: string): unknown[];
@@ -23,10 +23,7 @@ export const WALLET_READERS: readonly WalletReader[] = [
   { pattern: /^feeds\/solana\/.*_block_.*\.json$/, read: blockTransactions, parse: parseTransactions },
 ];
 
-/**
- * Recorded files that hold nothing that oddswire stores, with the reason. Files of a venue's own folder are named in its
- * `UNREAD` table.
- */
+/** Recorded files without records that oddswire stores, with the reason. Files in a venue's own folder are in its `UNREAD` table. */
 export const NOT_APPLICABLE: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^(feeds\/)?SOURCES\.md$/, reason: 'describes the recordings' },
   { pattern: /^feeds\/kalshi\/ws_/, reason: 'websocket frames: oddswire polls' },
@@ -46,7 +43,7 @@ function rowsOf(path: string): unknown[] {
   return json.data ?? Object.values(json).filter((row) => row !== null && typeof row === 'object');
 }
 
-/** The transactions of a block as `getTransaction` would answer them. */
+/** The transactions of a block in the form of `getTransaction`. */
 function blockTransactions(path: string): unknown[] {
   const { parentSlot, blockTime, transactions } = readRecordedJson(path) as {
     parentSlot: number;
@@ -56,7 +53,7 @@ function blockTransactions(path: string): unknown[] {
   return transactions.map((each) => ({ ...each, slot: parentSlot + 1, blockTime }));
 }
 
-/** Each transaction as the wallet sees it that paid for it. */
+/** Each transaction from the point of view of its payer. */
 function parseTransactions(rows: readonly unknown[]): ParsedRecords {
   const batch: ParsedRecords & { records: unknown[] } = { records: [], rejected: [] };
   for (const row of rows) {

@@ -6,7 +6,7 @@ import type { LiveVenue } from './venue-under-test.ts';
 
 const START_SECOND = 1_790_000_000;
 
-/** The simulated exchange on a clock that only moves when told to. */
+/** The simulated exchange on a clock that moves only on request. */
 export async function startSimulatedPolymarket(): Promise<LiveVenue> {
   const exchange = await startExchange({
     seed: 7,
@@ -20,7 +20,7 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
     createAdapter: () =>
       createPolymarketAdapter({
         urls: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
-        // Small pages, so that walks are long. Those of trades shrink by the second: 440 and less.
+        // Small pages make long walks. Pages of trades shrink by the second: 440 rows and less.
         markets: { pageSize: 7 },
         trades: { pageSize: 440, pagesPerCall: 2, initialLookbackSeconds: 7_200 },
         http: {

@@ -20,15 +20,15 @@ function countOf(values: readonly (string | undefined)[]): Record<string, number
   return counts;
 }
 
-/** What is known of these recordings beyond their being sound (venue documentation sections 9.3 and 10). */
-describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', () => {
+/** Known facts of these recordings beyond their soundness. */
+describe.skipIf(recordings === undefined)('the Polymarket recordings', () => {
   const file = (name: RegExp) => {
     const found = recordings?.files.filter((each) => name.test(each.file)) ?? [];
     expect(found.length).toBeGreaterThan(0);
     return found;
   };
 
-  it('full market objects: 19 open, 302 resolved, 2 void, 1 closed, and no time left unread', () => {
+  it('count 19 open, 302 resolved, 2 void and 1 closed full market objects, and no unreadable time', () => {
     const counts = new Map<string, number>();
     for (const each of recordings?.files ?? []) {
       // Hand-trimmed fixtures and the field subset have statuses of their own.
@@ -44,7 +44,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     expect(Object.fromEntries(counts)).toEqual({ open: 19, resolved: 302, void: 2, closed: 1 });
   });
 
-  it('labels among siblings: 21 of the markets have one, and no two of an event share title or label', () => {
+  it('show 21 markets with a sibling label, and no two of an event with the same title or label', () => {
     const all = (recordings?.files ?? []).filter(({ kind }) => kind === 'markets');
     const records = all.flatMap((each) => parseMarkets(each.records, each.nowMs).records);
     const markets = [...new Map(records.map((each) => [each.marketId, each])).values()];
@@ -57,7 +57,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     expect(labels.length - new Set(labels).size).toBe(0);
   });
 
-  it('five-minute markets: the winner is the one that the recording names', () => {
+  it('show five-minute markets with the recorded winner', () => {
     for (const { records, nowMs } of file(/btc5m/)) {
       const raw = records as { outcomePrices: string }[];
       for (const [index, record] of parseMarkets(records, nowMs).records.entries()) {
@@ -67,7 +67,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     }
   });
 
-  it('resolved markets of 2024-25: the winner is the outcome that the recording names', () => {
+  it('show resolved markets of 2024-25 with the recorded winner', () => {
     for (const { records, nowMs } of file(/gamma_resolved/)) {
       const raw = records as { conditionId: string; resolvedOutcome: string | null }[];
       const named = new Map(raw.map((row) => [row.conditionId, row.resolvedOutcome]));
@@ -79,7 +79,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     }
   });
 
-  it('resolved markets of 2024-25: every one has tags and the category of its top-level tag', () => {
+  it('show resolved markets of 2024-25 with tags and the category of the top-level tag', () => {
     for (const { records, nowMs } of file(/gamma_resolved/)) {
       const markets = parseMarkets(records, nowMs).records;
       expect(markets.filter((record) => record.tags.length === 0)).toEqual([]);
@@ -96,7 +96,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     }
   });
 
-  it('markets of recorded events: the tags of the event give the category', () => {
+  it('show markets of events with the category of the tags of the event', () => {
     const categories = file(/(gamma-event|gamma-search|gamma_event|search_response)\.json$/).map(({ file: name }) => {
       const json = readRecordedJson(join(venueDataFolder('polymarket') ?? '', name)) as { events?: RecordedEvent[] };
       const events = (Array.isArray(json) ? json : (json.events ?? [json])) as RecordedEvent[];
@@ -114,14 +114,14 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     ]);
   });
 
-  it('markets recorded without tags: their tags are unknown, not empty', () => {
+  it('show unknown tags, not empty ones, on markets recorded without tags', () => {
     const rows = file(/polymarket_markets|btc5m/).flatMap(({ records }) => records);
     const { records } = parseMarkets(rows, Date.UTC(2026, 9, 1));
     expect(records.length).toBe(297);
     expect(records.filter((record) => !record.isUntagged)).toEqual([]);
   });
 
-  it('exact duplicates of a tape survive: 3 and 9', () => {
+  it('contain 3 and 9 exact duplicates on the tapes, which survive', () => {
     const duplicates = (name: RegExp) =>
       file(name).reduce((sum, { records, nowMs }) => {
         const batch = identifyTrades(readFeed(records, nowMs));
@@ -132,7 +132,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     expect(duplicates(/^trade_tape/)).toBe(9);
   });
 
-  it('books list the best price last; both books of a market carry one last trade price', () => {
+  it('show books with the best price last, and one last trade price in both books of a market', () => {
     const [books] = file(/clob-books/);
     const { records } = parseBooks('books', books?.records ?? [], books?.nowMs ?? 0);
     expect(records.every((book) => isTight(quotesOf(book)))).toBe(true);
@@ -143,7 +143,7 @@ describe.skipIf(recordings === undefined)('facts of the Polymarket recordings', 
     expect(new Set(rows.map((row) => `${row.market} ${row.last_trade_price}`)).size).toBe(rows.length / 2);
   });
 
-  it('the yes prices of one event add up to about 1', () => {
+  it('show yes prices of one event that add up to about 1', () => {
     const [event] = file(/gamma-event/);
     const [books] = file(/clob-books/);
     const firsts = parseMarkets(event?.records ?? [], event?.nowMs ?? 0).records.map(

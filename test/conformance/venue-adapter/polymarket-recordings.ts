@@ -10,17 +10,17 @@ import {
 } from '../../support/venue-data.ts';
 import type { RecordedFile, Recordings } from './venue-under-test.ts';
 
-/** Later than everything recorded: nothing in it lies in the future. */
+/** Later than every recording: no recorded time is in the future. */
 const NOW_MS = Date.UTC(2026, 9, 1);
 
 interface Reader {
   kind: PollKind;
   pattern: RegExp;
-  /** The records that one file holds. */
+  /** The records of one file. */
   read(path: string): unknown[];
 }
 
-/** How each recorded file becomes the rows of an endpoint that the adapter reads. */
+/** Converts each recorded file to the rows of an endpoint that the adapter reads. */
 const READERS: readonly Reader[] = [
   {
     kind: 'markets',
@@ -28,7 +28,7 @@ const READERS: readonly Reader[] = [
     read: (path) => readRecordedLines(path).map((line) => (line as { raw: unknown }).raw),
   },
   {
-    // A field subset of `?closed=true`: what the request fixed is put back.
+    // A field subset of `?closed=true`: the value that the request fixed is added again.
     kind: 'markets',
     pattern: /^gamma_resolved_2024-25\/markets\.json\.gz$/,
     read: (path) => (readRecordedJson(path) as object[]).map((row) => ({ ...row, closed: true })),
@@ -58,7 +58,7 @@ const READERS: readonly Reader[] = [
   { kind: 'trades', pattern: /^trade_tape_2026-02_fed\/.*\.csv$/, read: (path) => readRecordedCsv(path).map(tapeRow) },
 ];
 
-/** Recorded endpoints that the adapter has no use for. */
+/** Recorded endpoints that the adapter does not read. */
 const UNREAD: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^shapes_2026-06\//, reason: 'shapes without values' },
   { pattern: /manifest\.json$/, reason: 'describes a recording' },
@@ -70,7 +70,7 @@ const UNREAD: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /http_events_list\.json$/, reason: 'events whose markets are ids only' },
 ];
 
-/** Everything recorded of Polymarket, or undefined when the folder is absent. */
+/** All recordings of Polymarket, or undefined when the folder is absent. */
 export function polymarketRecordings(): Recordings | undefined {
   const folder = venueDataFolder('polymarket');
   if (folder === undefined) return undefined;
@@ -110,8 +110,8 @@ function nested(path: string): unknown[] {
 }
 
 /**
- * A line of the flattened tape as the row it was: the tape kept neither hash nor token id nor every wallet, so constant
- * stand-ins take their place, and lines that were equal stay equal.
+ * A line of the flattened tape in the form of its original row. The tape has no hash, no token id and only some wallets, so constants
+ * replace them; equal lines stay equal.
  */
 function tapeRow(line: Record<string, string>): unknown {
   return {

@@ -8,7 +8,7 @@ interface Total {
   skipped: Map<string, number>;
 }
 
-/** What became of the recorded payloads, by recording and kind of record; `npm run recorded` prints it. */
+/** The results of the recorded payloads, by recording and kind of record; `npm run recorded` prints them. */
 export class RecordedTotals {
   readonly #byGroup = new Map<string, Total>();
 
@@ -23,7 +23,7 @@ export class RecordedTotals {
     for (const reason of batch.skipped ?? []) count(total.skipped, reason);
   }
 
-  /** A table in Markdown, and below it the recorded files that hold nothing that is read. */
+  /** A table in Markdown, and below it the recorded files that are not read. */
   toMarkdown(venue: string, unread: ReadonlyMap<string, string>): string {
     const rows = [...this.#byGroup].sort(([a], [b]) => (a < b ? -1 : 1));
     const unreadBy = new Map<string, number>();

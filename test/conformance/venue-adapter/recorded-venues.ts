@@ -21,12 +21,12 @@ import type { ParsedRecords, Recordings } from './venue-under-test.ts';
 
 export type Parse = (records: readonly unknown[], nowMs: number) => ParsedRecords;
 
-/** The recordings of a venue with the parsers of what is stored of them. */
+/** The recordings of a venue and the parsers of its stored records. */
 export interface RecordedVenue {
   name: VenueName;
   recordings: () => Recordings | undefined;
   parse: Readonly<Partial<Record<PollKind, Parse>>>;
-  /** How many records one accepted row makes, where it is not one. */
+  /** The number of records of one accepted row, if it is not one. */
   recordsPerRow?: Readonly<Partial<Record<PollKind, number>>>;
 }
 
@@ -49,7 +49,7 @@ export const RECORDED_VENUES: readonly RecordedVenue[] = [
       prices: kalshiPrices.parsePrices,
       trades: (records, nowMs) => kalshiTrades.collectTrades(kalshiTrades.readFeed(records, nowMs)),
     },
-    // A market object holds the prices and books of both outcomes.
+    // A market object contains the prices and books of both outcomes.
     recordsPerRow: { books: 2, prices: 2 },
   },
   {

@@ -6,18 +6,18 @@ import { deepFreeze, MUTATIONS, mutate, mutateAt, representatives, seededRandom 
 import { RecordedTotals } from './recorded-totals.ts';
 import type { ParsedRecords, RecordedFile, VenueUnderTest } from './venue-under-test.ts';
 
-/** At random, beside every mutation of every field of a sample: files of one shape are many. */
+/** Random mutations, beside every mutation of every field of a sample: many files have the same shape. */
 const MUTATIONS_PER_FILE = 80;
 /** Records of a file that are searched for fields. */
 const PER_FILE = 50;
-/** A field on which none of these has any effect is not read, so that nothing else done to it has one. */
+/** A field counts as unread when none of these mutations has an effect. */
 const PROBES = ['drop', 'retype', 'huge', 'truncate'];
-/** What no record ever is. */
+/** Values that are never records. */
 const GARBAGE: readonly unknown[] = [null, 7, 'text', true, [], {}];
-/** Records on each side of the mutated one that must come through as if nothing had happened. */
+/** Records on each side of the mutated one that must be unaffected. */
 const NEIGHBOURS = 2;
 
-/** The half of the suite that needs no server: every recorded payload, as it is and mutated. */
+/** The half of the suite without a server: every recorded payload, unchanged and mutated. */
 export function describeRecorded(venue: VenueUnderTest): void {
   const recordings = venue.recordings();
   if (recordings === undefined) {
@@ -37,7 +37,7 @@ export function describeRecorded(venue: VenueUnderTest): void {
       process.stdout.write(`${totals.toMarkdown(venue.name, recordings.unread)}\n`);
     });
 
-    it('leaves no recorded file unaccounted for', () => {
+    it('accounts for every recorded file', () => {
       const known = new Set([...recordings.files.map((each) => each.file), ...recordings.unread.keys()]);
       expect(known.size).toBeGreaterThan(0);
       expect([...recordings.unread.values()].filter((reason) => reason === 'unaccounted')).toEqual([]);
@@ -66,7 +66,7 @@ export function describeRecorded(venue: VenueUnderTest): void {
       const parse = (records: readonly unknown[]) => venue.parse[recorded.kind](records, recorded.nowMs);
       const accounts = accountsFor(venue.recordsPerRow?.[recorded.kind] ?? [1, 1]);
 
-      it('normalizes or refuses every record, and what it yields is sound', () => {
+      it('normalizes or refuses every record, and yields sound records only', () => {
         const batch = parse(recorded.records);
         table.push(tableRow(recorded, batch));
         totals.add(recorded, batch);
@@ -75,12 +75,12 @@ export function describeRecorded(venue: VenueUnderTest): void {
         batch.rejected.forEach(checkRejected);
       });
 
-      it('is pure: the same result again, the input untouched', () => {
+      it('is pure: it returns the same result again and leaves the input unchanged', () => {
         const frozen = deepFreeze(structuredClone(recorded.records));
         expect(parse(frozen)).toEqual(parse(recorded.records));
       });
 
-      it('keeps what is no record, and a record that is there twice, from harming its neighbours', () => {
+      it('isolates values that are not records, and duplicate records', () => {
         const few = recorded.records.slice(0, 40);
         const alone = parse(few);
         const among = parse([...GARBAGE, ...few, ...GARBAGE]);
@@ -93,7 +93,7 @@ export function describeRecorded(venue: VenueUnderTest): void {
         for (const record of alone.records) expect(twice.records).toContainEqual(record);
       });
 
-      it('keeps a mutated record from harming its neighbours', () => {
+      it('isolates a mutated record', () => {
         const random = seededRandom(recorded.records.length * 7919 + recorded.file.length);
         for (let round = 0; round < MUTATIONS_PER_FILE; round += 1) {
           checkMutation(recorded, parse, accounts, random);
@@ -113,7 +113,7 @@ function checkMutation(
   const before = recorded.records.slice(Math.max(0, index - NEIGHBOURS), index);
   const after = recorded.records.slice(index + 1, index + 1 + NEIGHBOURS);
   const { mutation, record } = mutate(recorded.records[index], random);
-  // Now and then the record itself is there too: the same one twice, with a difference.
+  // Sometimes the original is there too: the same record twice, with a difference.
   const mutated = random() < 0.2 ? [recorded.records[index], record] : [record];
   const expected = parse([...before, ...after]);
   const batch = parse([...before, ...mutated, ...after]);
@@ -137,7 +137,7 @@ function kindsOf(files: readonly RecordedFile[]): PollKind[] {
 
 type Accounts = (batch: ParsedRecords, rows: number) => boolean;
 
-/** Whether a batch accounts for so many rows: each is refused, left out, or yields as many records as its kind may. */
+/** Whether a batch accounts for so many rows: each is rejected, skipped, or yields an allowed number of records of its kind. */
 function accountsFor([least, most]: readonly [number, number]): Accounts {
   return ({ records, rejected, skipped = [] }, rows) => {
     const accepted = rows - rejected.length - skipped.length;

@@ -4,8 +4,8 @@ import { describeRecorded } from './recorded.ts';
 import type { VenueUnderTest } from './venue-under-test.ts';
 
 /**
- * What every adapter must pass (DESIGN section 5). A venue joins by describing itself as a `VenueUnderTest` in a test file
- * of its own; nothing in here knows any venue.
+ * The suite of every adapter. A venue joins by describing itself as a `VenueUnderTest` in a test file of its own; the suite contains
+ * nothing about particular venues.
  */
 export function describeVenueAdapter(venue: VenueUnderTest): void {
   describeRecorded(venue);

@@ -1,6 +1,6 @@
 import type { Batch, PollKind, VenueAdapter } from '../../../src/venues/port.ts';
 
-/** One recorded file, cut into the records that one answer of the venue holds. */
+/** One recorded file, divided into the records of one answer of the venue. */
 export interface RecordedFile {
   /** Path below the venue's folder. */
   file: string;
@@ -12,11 +12,11 @@ export interface RecordedFile {
 
 export interface Recordings {
   files: RecordedFile[];
-  /** Recorded files that hold nothing this adapter reads, with the reason: a file in neither list fails the suite. */
+  /** Recorded files that this adapter does not read, with the reason: a file in neither list fails the suite. */
   unread: ReadonlyMap<string, string>;
 }
 
-/** A print as the venue's own ledger has it. */
+/** A trade in the venue's own ledger. */
 export interface LedgerTrade {
   outcomeId: string;
   /** Whole epoch seconds. */
@@ -28,23 +28,23 @@ export interface LedgerTrade {
 
 export type LiveFault = 'server_errors' | 'rate_limit' | 'truncated_json' | 'renamed_field' | 'slow';
 
-/** A venue that answers over HTTP, with its truth at hand. */
+/** A venue that answers over HTTP, with known truth. */
 export interface LiveVenue {
-  /** A fresh adapter, with short timeouts and no state but what its positions carry. */
+  /** A fresh adapter, with short timeouts and no state except its positions. */
   createAdapter(): VenueAdapter;
   /** The venue's clock, epoch milliseconds. */
   now(): number;
-  /** Every market that a full walk must bring. */
+  /** Every market that a full walk must return. */
   marketIds(): Promise<string[]>;
-  /** An id in the venue's own form that no market has; any other text where the venue has no form. */
+  /** A well-formed id of no market; any other text for a venue without a form. */
   unknownMarketId?: string;
   /** Outcomes that have a book with two sides. */
   outcomeIds(): Promise<string[]>;
-  /** Every print since the venue started, in any order. */
+  /** Every trade since the venue started, in any order. */
   ledger(): Promise<LedgerTrade[]>;
-  /** Lets time pass and trading go on. */
+  /** Advances time and trading. */
   trade(): Promise<void>;
-  /** Lets time pass without trading until every print so far is final. */
+  /** Advances time without trading until every trade is final. */
   rest(): Promise<void>;
   /** Every request fails in this way until `heal`. */
   break(fault: LiveFault): Promise<void>;
@@ -52,10 +52,10 @@ export interface LiveVenue {
   close(): Promise<void>;
 }
 
-/** What a parser makes of records. `skipped` has a reason for each that is sound and yet not read, where a venue has such. */
+/** The result of a parser. `skipped` has a reason for each sound record that is not read, if the venue has such records. */
 export type ParsedRecords = Batch<unknown> & { skipped?: readonly string[] };
 
-/** What a venue brings to the conformance suite. */
+/** The description of a venue for the conformance suite. */
 export interface VenueUnderTest {
   name: string;
   /** Undefined when the recorded payloads are absent. */
@@ -63,7 +63,7 @@ export interface VenueUnderTest {
   /** The adapter's pure parsers by kind of record. */
   parse: Readonly<Record<PollKind, (records: readonly unknown[], nowMs: number) => ParsedRecords>>;
   /**
-   * How few and how many records one accepted row becomes, by kind, where it is not exactly one: a market object may hold the
+   * The minimum and maximum number of records of one accepted row, by kind, if it is not exactly one: a market object may contain the
    * prices of all its outcomes.
    */
   recordsPerRow?: Readonly<Partial<Record<PollKind, readonly [least: number, most: number]>>>;

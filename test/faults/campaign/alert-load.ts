@@ -9,23 +9,23 @@ export interface NewAlert {
   tokenId: string;
   condition: 'above' | 'below';
   target: string;
-  /** Default: one of the campaign's subscriptions at random. */
+  /** Default: a random subscription of the campaign. */
   webhookId?: string;
 }
 
-/** Between two alerts, and between two forced crossings, on average. */
+/** The average time between two alerts, and between two forced crossings. */
 const ALERT_EVERY_MS = 350;
 const CROSSING_EVERY_MS = 1_500;
-/** Markets left alone, for the probes. */
+/** Markets reserved for the probes. */
 export const SPARE_MARKETS = 3;
-/** One call, one alert with all its calls, and between two calls. A process that was stopped takes calls and never answers. */
+/** Limits of one call, of one alert with all its calls, and the pause between two calls. A stopped process never answers. */
 const CALL_LIMIT_MS = 4_000;
 const ALERT_LIMIT_MS = 120_000;
 const AGAIN_MS = 200;
 
-/** Makes alerts all along, on both sides of prices, so that there is always work, and forces crossings of some. */
+/** Creates alerts continuously, on both sides of prices, so that there is always work, and forces crossings of some. */
 export class AlertLoad {
-  /** Alerts that the API said it has made. */
+  /** Alerts that the API confirmed. */
   readonly made: string[] = [];
   /** Failures that no injected fault explains. */
   readonly problems: string[] = [];
@@ -54,13 +54,13 @@ export class AlertLoad {
     ]);
   }
 
-  /** Resolves when every call that was begun has been answered. */
+  /** Resolves when every call in flight has ended. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#loops;
   }
 
-  /** Makes an alert, with one idempotency key however often it has to ask; returns its id. */
+  /** Creates an alert, with one idempotency key for all retries; returns its id. */
   async create({ tokenId, condition, target, webhookId }: NewAlert): Promise<string> {
     this.#count += 1;
     const headers = { 'idempotency-key': `campaign-${this.#count}` };
@@ -76,7 +76,7 @@ export class AlertLoad {
         return id;
       } catch (error) {
         this.failedCalls += 1;
-        // 409: the call before this one is still at work.
+        // 409: the previous call is still in flight.
         const isFinal = error instanceof CallRefusedError && error.status < 500 && error.status !== 409;
         if (isFinal || performance.now() > deadline) throw error;
         await delay(AGAIN_MS);
@@ -84,7 +84,7 @@ export class AlertLoad {
     }
   }
 
-  /** Makes an alert on a free market and forces the price across its target; undefined when too few markets are free. */
+  /** Creates an alert on a free market and forces the price across its target; undefined when too few markets are free. */
   async cross(spareMarkets = 0, webhookId?: string): Promise<Crossing | undefined> {
     const course = this.#crossings.plan(spareMarkets);
     if (course === undefined) return undefined;

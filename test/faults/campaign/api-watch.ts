@@ -4,7 +4,7 @@ import { API_KEY } from '../../support/processes/system.ts';
 
 const EVERY_MS = 50;
 const ANSWER_LIMIT_MS = 15_000;
-/** One in so many is a write. */
+/** One in this many calls is a write. */
 const WRITE_EVERY = 10;
 
 interface Answer {
@@ -14,11 +14,11 @@ interface Answer {
 }
 
 /**
- * Asks the APIs all along for something they have to ask the database for, and has them send test events to a webhook when one
- * is given; counts how they answer.
+ * Continuously sends requests to the APIs that need the database, and test events to a webhook if one is given; counts the
+ * answers.
  */
 export class ApiWatch {
-  /** How often each answer came: `200`, `503 not_ready`. A test event is `202`. */
+  /** The count of each answer: `200`, `503 not_ready`. A test event is `202`. */
   readonly counts = new Map<string, number>();
   /** Answers that no client should get: none at all, or one without the envelope. */
   readonly improper: string[] = [];
@@ -36,7 +36,7 @@ export class ApiWatch {
     this.#loop = this.#repeat();
   }
 
-  /** Resolves when the last question was answered. */
+  /** Resolves when the last request was answered. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#loop;
@@ -46,9 +46,9 @@ export class ApiWatch {
     while (!this.#isOver) {
       try {
         const { status, code, isEnvelope } = await this.#ask();
-        const what = code === undefined ? String(status) : `${status} ${code}`;
-        this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
-        if (!isEnvelope) this.improper.push(`no envelope: ${what}`);
+        const label = code === undefined ? String(status) : `${status} ${code}`;
+        this.counts.set(label, (this.counts.get(label) ?? 0) + 1);
+        if (!isEnvelope) this.improper.push(`no envelope: ${label}`);
       } catch (error) {
         this.improper.push(String(error));
       }
@@ -60,7 +60,7 @@ export class ApiWatch {
     this.#asked += 1;
     const apis = this.#fleet.apis();
     const isWrite = this.#webhookId !== undefined && this.#asked % WRITE_EVERY === 0;
-    // Answers live for a second: another question each time.
+    // Answers are cached for a second, so each request differs.
     const read = `/v1/polymarket/markets?status=open&limit=${(this.#asked % 40) + 1}`;
     const path = isWrite ? `/v1/webhooks/${this.#webhookId}/test` : read;
     const response = await fetch((apis[this.#asked % apis.length] ?? '') + path, {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * The record of a campaign, kept outside the processes: `ledger.jsonl` has a JSON line for each action and each received
- * request, and each process has a file with its output over all its lives. It stays when the campaign fails.
+ * The record of a campaign, outside the processes: `ledger.jsonl` has a JSON line for each action and each received
+ * request, and each process has a file with its output over all restarts. It stays when the campaign fails.
  */
 export class CampaignLog {
   readonly folder = mkdtempSync(join(tmpdir(), 'oddswire-faults-'));

@@ -24,13 +24,13 @@ export interface CampaignOptions extends Partial<Pick<FleetOptions, 'counts' | '
   exchange?: ExchangeOptions;
   /** The caller's database, which the caller drops. Default: a database of the campaign on the run's server. */
   database?: TestDatabase;
-  /** Where queues are with the backend redis. Default: the run's server. */
+  /** The Redis of the backend redis. Default: the run's server. */
   redisUrl?: string;
-  /** False: a deliverer's clock may be so wrong that receivers refuse its timestamps. Default true. */
+  /** False: a deliverer's clock may be so wrong that receivers reject its timestamps. Default true. */
   areSignaturesFresh?: boolean;
 }
 
-/** On a machine that is busy with everything else, ten processes at once. */
+/** For a loaded machine that starts ten processes at once. */
 const START_LIMIT_MS = 200_000;
 const RECOVERY_LIMIT_MS = 120_000;
 const HELD_LIMIT_MS = 90_000;
@@ -66,7 +66,7 @@ export class Campaign {
   readonly database: TestDatabase;
   readonly queuePrefix: string;
   readonly redisUrl: string | undefined;
-  /** Every choice of the scenario comes from here. */
+  /** The source of every choice of the scenario. */
   readonly random: RandomStream;
   readonly keeper: Keeper;
   readonly load: AlertLoad;
@@ -77,7 +77,7 @@ export class Campaign {
   readonly #strikes: Strikes;
   readonly #report: CampaignReport;
   readonly #recoveriesMs: number[] = [];
-  /** Events the receiver answered with 2xx. */
+  /** Events that the receiver answered with 2xx. */
   readonly #accepted = new Set<string>();
   #rule: ReplyRule = {};
   #isProven = false;
@@ -102,7 +102,7 @@ export class Campaign {
     this.#listen();
   }
 
-  /** Another subscription of the account, whose alerts the load makes too. */
+  /** Another subscription of the account, which the load targets too. */
   async subscribe(path: string): Promise<string> {
     const { id } = await this.fleet.call<{ id: string }>('POST', '/v1/webhooks', {
       url: `${this.fleet.receiver.url}${path}`,
@@ -113,14 +113,14 @@ export class Campaign {
     return id;
   }
 
-  /** The receiver's answers from now on. Default: 200 at once. */
+  /** Sets the receiver's answers. Default: 200 at once. */
   replyWith(rule: ReplyRule): void {
     this.#rule = rule;
   }
 
   /**
-   * One fault. It is over when `inject` resolves. While one lasts no poll counts for the crossings that are held, and their markets
-   * do not trade: the first one waits until enough others do.
+   * One fault, which is over when `inject` resolves. During a fault no poll counts for the held crossings, and their markets
+   * do not trade, so the first fault waits until enough other markets trade.
    */
   async blow(label: string, inject: () => unknown): Promise<void> {
     if (this.#strikes.underWay === 0) await this.#explained(() => this.#untilMarketsAreFree());
@@ -145,8 +145,8 @@ export class Campaign {
   }
 
   /**
-   * Sends a probe the whole way: an alert that is made now, whose target the exchange then forces the price across, comes to the
-   * receiver with good signatures. Returns when it came, epoch milliseconds.
+   * Sends a probe through the whole system: it creates an alert and forces the price across the target; the event reaches the
+   * receiver with valid signatures. Returns the time of its arrival, epoch milliseconds.
    */
   async probe(limitMs = RECOVERY_LIMIT_MS, webhookId?: string): Promise<number> {
     return this.#explained(async () => {
@@ -155,15 +155,16 @@ export class Campaign {
         (found) => found !== undefined,
         { timeoutMs: limitMs },
       );
-      const isTold = (json: unknown) => (json as { data?: { alertId?: string } }).data?.alertId === crossing?.alertId;
-      const told = await this.fleet.receiver.waitFor(({ json }) => isTold(json), limitMs);
-      expect(told.bodySignature).toBe('ok');
-      if (this.#options.areSignaturesFresh !== false) expect(told.standardSignature).toBe('ok');
-      return told.receivedAtMs;
+      const isOfCrossing = (json: unknown) =>
+        (json as { data?: { alertId?: string } }).data?.alertId === crossing?.alertId;
+      const request = await this.fleet.receiver.waitFor(({ json }) => isOfCrossing(json), limitMs);
+      expect(request.bodySignature).toBe('ok');
+      if (this.#options.areSignaturesFresh !== false) expect(request.standardSignature).toBe('ok');
+      return request.receivedAtMs;
     });
   }
 
-  /** Waits for a probe; returns, and reports, how long that took from the end of the last fault, milliseconds. */
+  /** Waits for a probe; returns, and reports, its time since the end of the last fault, milliseconds. */
   async recovered(limitMs?: number): Promise<number> {
     const tookMs = (await this.probe(limitMs)) - this.#strikes.overAtMs;
     this.#recoveriesMs.push(tookMs);
@@ -172,8 +173,8 @@ export class Campaign {
   }
 
   /**
-   * Ends load and processes and holds everything that was done against everything that is stored and was told: see settled.ts and
-   * orphans.ts. After this nothing runs any more.
+   * Ends load and processes and compares all recorded actions with all stored and delivered data: see settled.ts and
+   * orphans.ts. Afterwards no process runs.
    */
   async expectNothingLost(options: { mayFailJobs?: boolean } = {}): Promise<void> {
     const { fleet, keeper, load, crossings, database, log } = this;
@@ -186,14 +187,14 @@ export class Campaign {
         { timeoutMs: HELD_LIMIT_MS },
       );
       this.#count();
-      expect(load.problems, 'calls that no fault excuses').toEqual([]);
-      expect(keeper.ends, 'processes that ended by themselves').toEqual([]);
+      expect(load.problems, 'failed calls without a fault').toEqual([]);
+      expect(keeper.ends, 'processes that ended unexpectedly').toEqual([]);
       await expectNothingLost(fleet, database, this.#tapeFrom, this.#options);
       await expectAlerts(database, { made: load.made, crossed: crossings.all });
-      const told = new Set(fleet.receiver.requests.map(({ headers }) => String(headers['webhook-id'])));
+      const received = new Set(fleet.receiver.requests.map(({ headers }) => String(headers['webhook-id'])));
       expect(
-        [...told].filter((id) => !this.#accepted.has(id)),
-        'events nobody accepted',
+        [...received].filter((id) => !this.#accepted.has(id)),
+        'events that no receiver accepted',
       ).toEqual([]);
       this.#count();
       keeper.stop();
@@ -214,7 +215,7 @@ export class Campaign {
     log.note('proven');
   }
 
-  /** Ends everything. Says where the records are when nothing was proven, or FAULTS_KEEP is set. */
+  /** Ends everything. Prints the folder of the records after a failure, or with FAULTS_KEEP. */
   async stop(): Promise<void> {
     this.keeper.stop();
     const loadEnds = this.load.stop();
@@ -276,7 +277,7 @@ export class Campaign {
   }
 }
 
-/** Starts everything, waits until oddswire knows the exchange's markets, and puts the load on. */
+/** Starts everything, waits until oddswire has stored the exchange's markets, and starts the load. */
 export async function startCampaign(options: CampaignOptions): Promise<Campaign> {
   const { name, backend } = options;
   process.stdout.write(`\n${name} on ${backend}: seed ${SEED}\n`);

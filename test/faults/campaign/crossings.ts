@@ -2,7 +2,7 @@ import type { Exchange, MarketState, RequestRecord, SimRequest } from '../../../
 import type { RandomStream } from '../../../sim/random.ts';
 import type { CampaignLog } from './campaign-log.ts';
 
-/** An alert that the exchange made true, and held true until oddswire had asked three times. */
+/** An alert whose condition the exchange met, and kept met until oddswire had polled three times. */
 export interface Crossing {
   readonly alertId: string;
   readonly tokenId: string;
@@ -10,12 +10,12 @@ export interface Crossing {
   readonly target: string;
   readonly forced: string;
   readonly forcedAtMs: number;
-  /** Whole answers with this token's book since then, outside of faults. */
+  /** Complete answers with this token's book since then, outside of faults. */
   polls: number;
   isHeld: boolean;
 }
 
-/** A planned alert: the price to force, and the target on the way there. */
+/** A planned alert: the price to force, and the target before it. */
 export interface Course {
   readonly market: MarketState;
   readonly tokenId: string;
@@ -25,15 +25,15 @@ export interface Course {
 }
 
 const POLLS = 3;
-/** Longer than any campaign: a hold ends by its polls. */
+/** Longer than any campaign: the polls end a hold. */
 const HOLD_MS = 3_600_000;
-/** How far a price is forced, and how far behind the target, in hundredths. */
+/** The distance of a forced price, and of the target from it, in hundredths. */
 const LEAP = 8;
 const BEYOND = 3;
-/** Faults that leave an answer whole. */
+/** Faults that leave an answer complete. */
 const HARMLESS = new Set(['latency', 'drip']);
 
-/** The outcome's price in hundredths, as near as the book tells. */
+/** The outcome's price in hundredths, as precise as the book. */
 export function hundredths({ bestBid, bestAsk, last }: MarketState['outcomes'][number]): number {
   const middle =
     bestBid !== undefined && bestAsk !== undefined ? (Number(bestBid) + Number(bestAsk)) / 2 : Number(last);
@@ -60,7 +60,7 @@ export class Crossings {
     this.#log = log;
   }
 
-  /** Markets that trade at this moment. */
+  /** Currently trading markets. */
   open(): MarketState[] {
     const { markets } = this.#exchange.state();
     return markets.filter((market) => market.phase === 'open' && !market.halted && market.hasTraders);
@@ -90,12 +90,12 @@ export class Crossings {
     };
   }
 
-  /** Gives a reserved market back. */
+  /** Releases a reserved market. */
   forget({ market }: Course): void {
     this.#taken.delete(market.conditionId);
   }
 
-  /** Forces the price, now that the alert is there. */
+  /** Forces the price after the creation of the alert. */
   force(course: Course, alertId: string): Crossing {
     const { tokenId, condition, target, forced, market } = course;
     const forcedAtMs = Date.now();
@@ -111,7 +111,7 @@ export class Crossings {
     return this.#released.size;
   }
 
-  /** Call it with each answer of the exchange that no fault disturbed. */
+  /** Call it with each answer of the exchange that no fault changed. */
   answered({ host, path, body }: SimRequest, { startedAtMs, status, faults }: RequestRecord): void {
     if (host !== 'clob' || path !== '/books' || status !== 200 || !faults.every((kind) => HARMLESS.has(kind))) return;
     for (const [crossing, conditionId] of this.#released) {

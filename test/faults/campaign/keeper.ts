@@ -3,13 +3,13 @@ import { eventually } from '../../support/eventually.ts';
 import type { Fleet, Member } from '../../support/processes/fleet.ts';
 import type { CampaignLog } from './campaign-log.ts';
 
-/** Between the end of a process and its next start. */
+/** The pause between the end of a process and its next start. */
 const BACKOFF_MS = 250;
 const WHOLE_LIMIT_MS = 120_000;
 
 /**
- * Keeps the processes of a fleet running, as the runner or an orchestrator would: it restarts ended processes. Ends that
- * the test did not cause are recorded: no fault of a store, a venue or a receiver is a reason to end.
+ * Keeps the processes of a fleet running, like the runner or an orchestrator: it restarts ended processes. It records ends that
+ * the test did not cause: no fault of a store, a venue or a receiver is a reason to end.
  */
 export class Keeper {
   readonly #fleet: Fleet;
@@ -24,7 +24,7 @@ export class Keeper {
     this.#log = log;
   }
 
-  /** Processes that ended by themselves, with exit code or signal. */
+  /** Processes that ended unexpectedly, with exit code or signal. */
   get ends(): readonly string[] {
     return this.#ends;
   }
@@ -34,14 +34,14 @@ export class Keeper {
     return this.#fleet.members.filter((member) => member.process.isRunning && !this.#booting.has(member));
   }
 
-  /** Sends SIGKILL at any moment, also during a start; the process is started again soon. */
+  /** Sends SIGKILL at any time, also during a start; the process is restarted soon. */
   async kill(member: Member): Promise<void> {
     if (!member.process.isRunning) return;
     this.#killed.add(member);
     await member.process.end('SIGKILL');
   }
 
-  /** To be told of each end of a process. */
+  /** Call it at each end of a process. */
   ended(member: Member, how: number | NodeJS.Signals): void {
     if (this.#isOver) return;
     const isOurs = this.#killed.delete(member);
@@ -59,7 +59,7 @@ export class Keeper {
       this.#booting.delete(member);
       this.#log.note('process started', { process: member.process.name });
     } catch (error) {
-      // It ended before it had started: of that `ended` was told, and tries again.
+      // The process ended before it had started: `ended` was called, and retries.
       this.#log.note('process did not start', { process: member.process.name, error: String(error).slice(0, 300) });
     }
   }
@@ -71,7 +71,7 @@ export class Keeper {
     await eventually(missing, (count) => count === 0, { timeoutMs: WHOLE_LIMIT_MS });
   }
 
-  /** From now on, ended processes stay down. */
+  /** From now on, ended processes are not restarted. */
   stop(): void {
     this.#isOver = true;
   }

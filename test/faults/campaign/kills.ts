@@ -4,11 +4,11 @@ import type { Member } from '../../support/processes/fleet.ts';
 import { type BackendKind, isAvailable, wipeQueues } from '../../support/redis/queue-backends.ts';
 import { type Campaign, startCampaign } from './campaign.ts';
 
-/** In each file, for there is one for each backend. */
+/** In each file, because each backend has a file. */
 const KILLS = Number(process.env['FAULTS_KILLS'] ?? 30);
 const KILLS_IN_A_ROW = 6;
 
-/** Processes are killed at random, sometimes two at once, while they start too: nothing may be lost, nothing told as two. */
+/** Kills random processes, sometimes two at once, also during a start: no fact may be lost, and no event sent as two. */
 export function describeKills(backend: BackendKind): void {
   let campaign: Campaign | undefined;
   afterEach(async () => {
@@ -17,7 +17,7 @@ export function describeKills(backend: BackendKind): void {
   });
 
   it.skipIf(!isAvailable(backend))(
-    `loses nothing by ${KILLS} kills, and makes one event of one alert`,
+    `lose no fact in ${KILLS} kills, and emit one event per alert`,
     async () => {
       campaign = await startCampaign({ name: 'kill -9', backend });
       const running = campaign;
@@ -33,7 +33,7 @@ export function describeKills(backend: BackendKind): void {
           await Promise.all(victims.map((member) => kill(member)));
           kills += victims.length;
           inARow += victims.length;
-          // A start takes about as long: many a kill meets a process that has not started yet.
+          // A start takes about as long, so many kills hit a process that is still starting.
           await delay(random.between(20, 1_500));
         }
         if (kills >= wipeAt) {

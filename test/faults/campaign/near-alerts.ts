@@ -10,7 +10,7 @@ interface Price {
 
 type Running = Pick<System, 'read' | 'call'>;
 
-/** One price of each market that has any. */
+/** One price of each market, if it has one. */
 export async function quotes(running: Running): Promise<{ tokenId: string; price: number }[]> {
   const markets = await running.read<Market[]>('/v1/polymarket/markets?status=open&limit=50');
   const found: { tokenId: string; price: number }[] = [];
@@ -22,7 +22,7 @@ export async function quotes(running: Running): Promise<{ tokenId: string; price
   return found;
 }
 
-/** Alerts on both sides of the price, some so near that the noise alone will meet them. */
+/** Alerts on both sides of the price, some so near that noise alone meets them. */
 export async function createAlerts(
   running: Running,
   webhookId: string,

@@ -44,7 +44,7 @@ const HELD = sql(
      WHERE datname = current_database() AND application_name LIKE 'oddswire-%' AND application_name <> 'oddswire-test'`,
 );
 
-/** Nothing is held once every process has ended: no lease, no connection. */
+/** Expects no lease and no connection after the end of every process. */
 export async function expectNothingHeld({ db }: TestDatabase): Promise<void> {
   await eventually(
     () => db.query<{ held: string }>(HELD),
@@ -53,7 +53,7 @@ export async function expectNothingHeld({ db }: TestDatabase): Promise<void> {
   );
 }
 
-/** Where a campaign's queues are, and the variables of its processes. */
+/** The store of a campaign's queues, and the variables of its processes. */
 export interface QueueStore {
   backend: 'postgres' | 'redis';
   databaseUrl: string;
@@ -66,8 +66,8 @@ const UNFINISHED = ['active', 'waiting', 'prioritized', 'delayed', 'waiting-chil
 const IDLE_LIMIT_MS = 90_000;
 
 /**
- * Waits until the queues hold only the next run of each schedule, ends the processes, and checks again: nothing
- * is active then. The schedules are those of the table, each once. Returns what `end` returns.
+ * Waits until the queues contain only the next run of each schedule, ends the processes, and checks again that no job
+ * is active. Each schedule of the table occurs once. Returns the result of `end`.
  */
 export async function expectIdleQueues<T>(
   store: QueueStore,

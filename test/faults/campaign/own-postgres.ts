@@ -2,14 +2,14 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres/da
 import { startTestCluster, type TestCluster } from '../../support/postgres/embedded-cluster.ts';
 import { createTemplate } from '../../support/postgres/template.ts';
 
-/** A server that only this scenario uses, so that it may be hurt, and the database on it. */
+/** A server that only this scenario uses and may damage, and the database on it. */
 export interface OwnPostgres {
   readonly server: TestCluster;
   readonly database: TestDatabase;
   stop(): Promise<void>;
 }
 
-/** Syncs to disk, as the servers do that people rely on. `dataDir`: see TestClusterOptions. */
+/** Syncs to disk, like production servers. `dataDir`: see TestClusterOptions. */
 export async function startOwnPostgres(options: { dataDir?: string } = {}): Promise<OwnPostgres> {
   const server = await startTestCluster({ durable: true, ...options });
   try {

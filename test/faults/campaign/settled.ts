@@ -9,7 +9,7 @@ import { orphanRows } from './orphans.ts';
 
 const PATIENCE = { timeoutMs: 120_000, everyMs: 250 };
 
-/** How often each event came to the receiver, most often first. */
+/** The number of deliveries of each event, in descending order. */
 export function deliveryCounts(fleet: Fleet): number[] {
   const counts = new Map<string, number>();
   for (const { headers } of fleet.receiver.requests) {
@@ -31,9 +31,9 @@ function ledgerTape(exchange: Exchange, from: number, until: number): string[] {
 const EVENT_BODIES = sql('oracle_event_bodies', 'SELECT id, body FROM event');
 
 /**
- * Stops the exchange and waits until all work is done; then: every trade it printed since `tapeFrom` is stored once, each
- * alert that was met has one event, candles are those of the trades, and every event was delivered with good signatures, each
- * time as the same bytes. Nothing is left over.
+ * Stops the exchange and waits until all work is done; then: every trade since `tapeFrom` is stored once, each
+ * met alert has one event, candles are the fold of the trades, and every event was delivered with valid signatures and the same
+ * bytes each time. No work remains.
  */
 export async function expectNothingLost(
   fleet: Fleet,
@@ -54,7 +54,7 @@ export async function expectNothingLost(
   expect(await storedTape(db, tapeFrom, tapeUntil)).toEqual(expected);
 }
 
-/** The same of everything but the tape: waits until all work is done, and checks its result. */
+/** The same without the tape: waits until all work is done, and checks its result. */
 export async function expectWorkDone(
   fleet: Fleet,
   { db }: Pick<TestDatabase, 'db'>,
@@ -79,8 +79,8 @@ export async function expectWorkDone(
     { timeoutMs: 10_000 },
   );
   const { requests } = fleet.receiver;
-  const told = new Set(requests.map(({ headers }) => String(headers['webhook-id'])));
-  expect([...told].sort()).toEqual((await eventIds(db)).sort());
+  const received = new Set(requests.map(({ headers }) => String(headers['webhook-id'])));
+  expect([...received].sort()).toEqual((await eventIds(db)).sort());
   const bodies = new Map(
     (await db.query<{ id: string; body: string }>(EVENT_BODIES)).map(({ id, body }) => [id, body]),
   );

@@ -9,12 +9,12 @@ import { type Campaign, startCampaign } from './campaign.ts';
 import { deliveryCounts } from './settled.ts';
 
 const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'];
-/** Longer than the poll lease, the lock of a job and the time a transaction may stand still; then longer than a delivery's lease. */
+/** Longer than the poll lease, the lock of a job and the idle limit of a transaction; then longer than a delivery's lease. */
 const WINDOWS_MS = [(POLL_LEASE_SECONDS + 4) * 1000, (CLAIM_LEASE_SECONDS + 4) * 1000];
-/** Attempts take so long at most: a process that is stopped is often in the middle of some. */
+/** The longest attempts: a stopped process often has some in flight. */
 const SLOWEST_ANSWER_MS = 400;
 
-/** One of each pair of processes stands still in the middle of its work, and wakes when others have long taken that over. */
+/** Stops one of each pair of processes during its work, and continues it after others have taken over. */
 export function describeStops(backend: BackendKind): void {
   let campaign: Campaign | undefined;
   afterEach(async () => {
@@ -23,7 +23,7 @@ export function describeStops(backend: BackendKind): void {
   });
 
   it.skipIf(!isAvailable(backend))(
-    'loses nothing while a process of each role stands still, nor when they wake',
+    'lose no fact while a process of each role is stopped, nor after it continues',
     async () => {
       campaign = await startCampaign({ name: 'SIGSTOP, SIGCONT', backend, counts: ofEach(2) });
       const { random, fleet } = campaign;
@@ -45,7 +45,7 @@ export function describeStops(backend: BackendKind): void {
         await campaign.recovered();
       }
       await campaign.expectNothingLost();
-      // Attempts in flight are repeated when their lease ends; nothing else is sent twice.
+      // Attempts in flight are repeated when their lease ends; no other request is repeated.
       const counts = deliveryCounts(fleet);
       expect(counts.filter((count) => count > 1).length).toBeLessThanOrEqual(WINDOWS_MS.length * MAX_IN_FLIGHT);
       expect(counts[0]).toBeLessThanOrEqual(1 + WINDOWS_MS.length);

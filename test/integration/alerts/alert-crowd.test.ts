@@ -50,12 +50,12 @@ const allFired = (alerts: number) => ({
   triggered: alerts,
   expired: 0,
   events: alerts,
-  distinct_events: alerts,
+  distinctEvents: alerts,
   deliveries: alerts,
 });
 
-describe('more alerts than one transaction fires', () => {
-  it('fire in several, each alert once', async () => {
+describe('an evaluation with more met alerts than one transaction fires', () => {
+  it('fires each alert once, in several transactions', async () => {
     await aCrowd(mint, 'above', '0.6', 130);
     await desk.see(mint, '0.7');
     const claims = await desk.evaluate(LIMITS);
@@ -63,7 +63,7 @@ describe('more alerts than one transaction fires', () => {
     expect(await countsOf(mint)).toEqual(allFired(130));
   });
 
-  it('do not lose one when the evaluator dies between and within', async () => {
+  it('loses no alert when the evaluator dies inside or between transactions', async () => {
     await aCrowd(mint, 'above', '0.6', 130);
     await desk.see(mint, '0.7');
     const [shard = 0] = await waitingShards(desk.db, STAGE);
@@ -84,8 +84,8 @@ describe('more alerts than one transaction fires', () => {
     expect(await countsOf(mint)).toEqual(allFired(130));
   });
 
-  it('leave room for the other tokens of their shard', async () => {
-    // Every sixteenth token is of the same shard.
+  it('also fires alerts of the other tokens of the shard', async () => {
+    // Token ids 16 apart share a shard.
     const mints = Array.from({ length: 17 }, () => newId('req'));
     const tokens = await ensureTokens(desk.db, mints, 'USD');
     const byKey = [...tokens].sort(([, a], [, b]) => (a < b ? -1 : 1)).map(([name]) => name);
@@ -99,7 +99,7 @@ describe('more alerts than one transaction fires', () => {
     expect([await countsOf(crowded), await countsOf(quiet)]).toEqual([allFired(90), allFired(1)]);
   });
 
-  it('fire on the first price that met them, independent of later prices', async () => {
+  it('fires each alert on the first price that met it, despite later prices', async () => {
     await aCrowd(mint, 'above', '0.6', 90);
     await desk.see(mint, '0.7');
     const first = await desk.evaluate({ ...LIMITS, firedPerToken: 89 });
@@ -113,12 +113,12 @@ describe('more alerts than one transaction fires', () => {
        GROUP BY 1 ORDER BY 1`,
     );
     expect(await desk.db.query(prices, [mint])).toEqual([
-      { triggered_price: '0.7', alerts: 90 },
-      { triggered_price: '0.75', alerts: 90 },
+      { triggeredPrice: '0.7', alerts: 90 },
+      { triggeredPrice: '0.75', alerts: 90 },
     ]);
   });
 
-  it('expire in several, after met alerts fired', async () => {
+  it('expires the other alerts in several transactions after the met alerts fired', async () => {
     const { market, mint: outcome } = desk.market();
     await desk.list(market);
     await aCrowd(outcome, 'above', '0.6', 50);
@@ -138,7 +138,7 @@ describe('more alerts than one transaction fires', () => {
   });
 });
 
-it('alerts can be created and deleted during an evaluation of their token', async () => {
+it('createAlert and a deletion do not wait for an evaluation of their token', async () => {
   await aCrowd(mint, 'above', '0.6', 30);
   const other = await desk.create(mint, 'below', '0.1');
   await desk.see(mint, '0.7');
@@ -158,8 +158,8 @@ it('alerts can be created and deleted during an evaluation of their token', asyn
   mayCommit.open();
   expect((await evaluating).results[0]?.fired).toHaveLength(30);
   await desk.evaluate();
-  expect(made.outcome === 'created' && (await desk.told(made.alert))).toMatchObject({
-    triggered_price: '0.7',
+  expect(made.outcome === 'created' && (await desk.stateOf(made.alert))).toMatchObject({
+    triggeredPrice: '0.7',
     events: 1,
   });
 });

@@ -14,32 +14,32 @@ import { drain } from '../../support/drain.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
 
 const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
-const TOLD = sql(
-  'test_told',
+const ALERT_STATE = sql(
+  'test_alert_state',
   `SELECT a.status, a.triggered_price, e.body, (SELECT count(*)::int FROM event WHERE dedupe_key = 'alert:' || a.id) AS events,
      (SELECT count(*)::int FROM delivery d WHERE d.event_pk = e.pk) AS deliveries
    FROM alert a LEFT JOIN event e ON e.id = a.event_id WHERE a.pk = $1`,
 );
 
-/** The final state of an alert. */
-interface Told {
+/** The stored state of an alert and its event. */
+interface StoredAlert {
   status: string;
-  triggered_price: string | null;
+  triggeredPrice: string | null;
   events: number;
   deliveries: number;
   body: string | null;
 }
 
-/** What happens to an alert in its life, written as the service writes it, on a database of its own. */
+/** Writes prices, markets and alerts as the service does, in a database of its own. */
 export interface AlertDesk {
   db: Database;
   accountId: bigint;
   /** Processes all marks in claims of this size; returns the result of each claim. */
   evaluate(limits?: EvaluationLimits, claimed?: number): Promise<Evaluation[]>;
-  /** Polled prices, each in a transaction and a moment of its own. */
+  /** Polled prices, each in its own transaction with a later timestamp. */
   see(mint: string, ...prices: string[]): Promise<void>;
   seeIn(tx: Tx, mint: string, price: string): Promise<void>;
-  /** A trade print; `ageMs` is how late it comes. */
+  /** A trade print; `ageMs` is its delay. */
   print(mint: string, price: string, ageMs?: number): Promise<void>;
   create(
     mint: string,
@@ -47,11 +47,11 @@ export interface AlertDesk {
     target: string,
     over?: Partial<AlertFields>,
   ): Promise<{ id: string; pk: bigint }>;
-  told(alert: { pk: bigint }): Promise<Told>;
-  /** An open market with two outcomes, not stored yet. */
+  stateOf(alert: { pk: bigint }): Promise<StoredAlert>;
+  /** An open market with two outcomes that is not stored yet. */
   market(): { market: MarketRecord; mint: string; other: string };
   list(market: MarketRecord, currency?: string): Promise<void>;
-  /** The market has its outcome: the first of its two won. */
+  /** Writes the final outcome of the market: its first outcome won. */
   resolve(market: MarketRecord): Promise<void>;
   drop(): Promise<void>;
 }
@@ -91,14 +91,14 @@ export async function alertDesk(): Promise<AlertDesk> {
     async print(mint, price, ageMs = 0) {
       const trade = aTrade({ tsMs: Date.now() - ageMs, tradeId: newId('req'), outcomeId: mint, price: decimal(price) });
       await db.transaction((tx) => writeTrades(tx, [trade], 'USD'));
-      // Moments are stored to the millisecond, so the next write must come later.
+      // Timestamps have millisecond precision, so the next write must be a millisecond later.
       await db.query(NEXT_MILLISECOND);
     },
     create(mint, condition, target, over = {}) {
       return db.transaction((tx) => anAlert(tx, { accountId, mint, condition, target, ...over }));
     },
-    async told(alert) {
-      const [row] = await db.query<Told>(TOLD, [alert.pk]);
+    async stateOf(alert) {
+      const [row] = await db.query<StoredAlert>(ALERT_STATE, [alert.pk]);
       if (!row) throw new Error('no such alert');
       return row;
     },

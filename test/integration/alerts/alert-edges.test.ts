@@ -18,30 +18,30 @@ beforeAll(async () => {
 });
 afterAll(() => desk.drop());
 
-const FIRED = (price: string) => ({ status: 'triggered', triggered_price: price, events: 1 });
-const ACTIVE = { status: 'active', triggered_price: null, events: 0 };
-const EXPIRED = { status: 'expired', triggered_price: null, events: 0 };
+const FIRED = (price: string) => ({ status: 'triggered', triggeredPrice: price, events: 1 });
+const ACTIVE = { status: 'active', triggeredPrice: null, events: 0 };
+const EXPIRED = { status: 'expired', triggeredPrice: null, events: 0 };
 
-describe('the price in effect when an alert was made', () => {
-  it('fires it, however soon it moved on before anybody looked', async () => {
+describe('an alert evaluation with a price in effect at the creation of the alert', () => {
+  it('fires on that price when the price changed before the evaluation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5', '0.7');
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.see(mint, '0.5');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 
-  it('is the newest one then, not any older one', async () => {
+  it('ignores prices before the one in effect', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.7', '0.5');
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.see(mint, '0.4');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
   });
 
-  it('counts when it was written before the alert, committed after, and moved on before anybody looked', async () => {
+  it('fires on a price that was written before the alert, committed after it, and changed before the evaluation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.evaluate();
@@ -53,19 +53,19 @@ describe('the price in effect when an alert was made', () => {
     });
     await desk.see(mint, '0.5');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 
-  it('is not a trade print', async () => {
+  it('ignores a trade print from before the creation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.print(mint, '0.7');
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
   });
 
-  it('is the latest price when its history is past retention', async () => {
+  it('uses the latest price when its history is past retention', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.7');
     const forget = sql(
@@ -75,12 +75,12 @@ describe('the price in effect when an alert was made', () => {
     await desk.db.query(forget, [mint]);
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 });
 
-describe('a token that nothing prices', () => {
-  it('keeps its alert active and untracked, and fires it once it is priced', async () => {
+describe('an alert on a token without a price', () => {
+  it('stays active and untracked, and fires at the first price that meets it', async () => {
     const mint = newId('req');
     const { id, pk } = await desk.create(mint, 'below', '0.4');
     await desk.evaluate();
@@ -88,10 +88,10 @@ describe('a token that nothing prices', () => {
     await desk.see(mint, '0.39');
     await desk.evaluate();
     expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ status: 'triggered', isTracked: true });
-    expect(await desk.told({ pk })).toMatchObject(FIRED('0.39'));
+    expect(await desk.stateOf({ pk })).toMatchObject(FIRED('0.39'));
   });
 
-  it('is tracked from the day a market names it, in the currency of its venue', async () => {
+  it('becomes tracked when a market lists the token, in the currency of its venue', async () => {
     const { market, mint } = desk.market();
     const { id } = await desk.create(mint, 'above', '0.6');
     expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ isTracked: false, currency: 'USD' });
@@ -102,17 +102,17 @@ describe('a token that nothing prices', () => {
     expect(await findAlert(desk.db, desk.accountId, id)).toMatchObject({ status: 'triggered', currency: 'MANA' });
   });
 
-  it('expires when the market that names it has long been over', async () => {
+  it('expires when the market of the token is already resolved', async () => {
     const { market, mint } = desk.market();
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.resolve(market);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 });
 
-describe('a market with its final outcome', () => {
-  it('expires alerts on both sides with any payouts', async () => {
+describe('an alert evaluation of a market with a final outcome', () => {
+  it('expires alerts on both outcomes regardless of their payouts', async () => {
     const { market, mint, other } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.5');
@@ -123,10 +123,10 @@ describe('a market with its final outcome', () => {
     ];
     await desk.resolve(market);
     await desk.evaluate();
-    for (const alert of alerts) expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    for (const alert of alerts) expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 
-  it('does not fire an alert that is made afterwards, on no payout, price or print', async () => {
+  it('expires an alert created after the final outcome, despite later prices and prints', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.9');
@@ -135,29 +135,29 @@ describe('a market with its final outcome', () => {
     await desk.see(mint, '0.95');
     await desk.print(mint, '0.95');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 
-  it('known as final only does not fire either', async () => {
+  it('expires an alert on a market that was stored as settled from the start', async () => {
     const { outcomes } = await aStoredMarket(desk.db, { status: 'settled' });
     const mint = outcomes[0]?.outcomeId ?? '';
     await desk.see(mint, '0.9');
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(EXPIRED);
+    expect(await desk.stateOf(alert)).toMatchObject(EXPIRED);
   });
 
-  it('leaves alerts of other markets alone', async () => {
+  it('keeps alerts of other markets active', async () => {
     const [over, open] = [desk.market(), desk.market()];
     await desk.list(over.market);
     await desk.list(open.market);
     const alert = await desk.create(open.mint, 'above', '0.6');
     await desk.resolve(over.market);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
   });
 
-  it('fires an alert that a price met before, even when the final outcome is evaluated first', async () => {
+  it('fires an alert that an earlier price met, even when the mark of the final outcome is claimed first', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     const alert = await desk.create(mint, 'above', '0.6');
@@ -172,10 +172,10 @@ describe('a market with its final outcome', () => {
     await desk.db.query(moveBehind);
     const [first] = await desk.evaluate(undefined, 1);
     expect(first).toMatchObject({ fired: [{ alertId: alert.id }], expired: [] });
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 
-  it('that becomes final while its alerts are looked at, after a price met one, does not close that one', async () => {
+  it('does not expire a met alert when the final outcome commits during the evaluation', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     const alert = await desk.create(mint, 'above', '0.6');
@@ -194,13 +194,13 @@ describe('a market with its final outcome', () => {
       };
       return evaluateAlerts(interrupted, marks);
     });
-    expect(await desk.told(alert)).toMatchObject(ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(FIRED('0.7'));
+    expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
   });
 });
 
-describe('exact decimals', () => {
+describe('an alert evaluation with exact decimals', () => {
   it.each([
     ['above', '0', '0', true],
     ['below', '0', '0', true],
@@ -212,20 +212,20 @@ describe('exact decimals', () => {
     ['above', `1${'0'.repeat(308)}`, `9${'9'.repeat(307)}`, false],
     ['below', `0.${'0'.repeat(323)}5`, `0.${'0'.repeat(323)}5`, true],
     ['below', `0.${'0'.repeat(323)}5`, `0.${'0'.repeat(322)}5`, false],
-  ] as const)('%s %s at %s fires: %s', async (condition, target, price, fires) => {
+  ] as const)('evaluates %s %s at price %s as fired: %s', async (condition, target, price, fires) => {
     const mint = newId('req');
     const alert = await desk.create(mint, condition, target);
     await desk.see(mint, price);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject(fires ? FIRED(price) : ACTIVE);
+    expect(await desk.stateOf(alert)).toMatchObject(fires ? FIRED(price) : ACTIVE);
     if (fires) {
-      const { body } = await desk.told(alert);
+      const { body } = await desk.stateOf(alert);
       expect(body).toContain(`"targetPrice":${target},"currentPrice":${price}`);
     }
   });
 });
 
-it('a spike inside one page, between an older and a newer poll of another token, fires', async () => {
+it('an alert fires on a spike within one page that also holds another token', async () => {
   const [mint, other] = [newId('req'), newId('req')];
   await desk.see(mint, '0.5');
   const alert = await desk.create(mint, 'above', '0.8');
@@ -236,10 +236,10 @@ it('a spike inside one page, between an older and a newer poll of another token,
     await desk.seeIn(tx, mint, '0.5');
   });
   await desk.evaluate();
-  expect(await desk.told(alert)).toMatchObject(FIRED('0.85'));
+  expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.85'));
 });
 
-it('a price that is older than the one we have fires nothing', async () => {
+it('an alert ignores a price with an older venue time than the latest price', async () => {
   const mint = newId('req');
   await desk.see(mint, '0.5');
   const alert = await desk.create(mint, 'above', '0.8');
@@ -248,10 +248,10 @@ it('a price that is older than the one we have fires nothing', async () => {
     await writePrices(tx, [{ tokenId, asOfMs: Date.now() - 86_400_000, price: decimal('0.9') }]);
   });
   await desk.evaluate();
-  expect(await desk.told(alert)).toMatchObject(ACTIVE);
+  expect(await desk.stateOf(alert)).toMatchObject(ACTIVE);
 });
 
-it('alerts of several accounts on one token each tell their own account', async () => {
+it('alerts of several accounts on one token emit events to their own accounts', async () => {
   const mint = newId('req');
   const accounts = [await anAccount(desk.db), await anAccount(desk.db)];
   const alerts = await Promise.all(accounts.map((accountId) => desk.create(mint, 'above', '0.6', { accountId })));
@@ -261,16 +261,16 @@ it('alerts of several accounts on one token each tell their own account', async 
     'test_event_owners',
     `SELECT e.account_id, a.id FROM alert a JOIN event e ON e.id = a.event_id WHERE a.pk = ANY ($1::bigint[]) ORDER BY a.pk`,
   );
-  const told = await desk.db.query(owners, [alerts.map(({ pk }) => pk)]);
-  expect(told).toEqual(
+  const ownersOfEvents = await desk.db.query(owners, [alerts.map(({ pk }) => pk)]);
+  expect(ownersOfEvents).toEqual(
     alerts
-      .map(({ id, pk }, index) => ({ pk, row: { account_id: String(accounts[index]), id } }))
+      .map(({ id, pk }, index) => ({ pk, row: { accountId: accounts[index], id } }))
       .sort((a, b) => (a.pk < b.pk ? -1 : 1))
       .map(({ row }) => row),
   );
 });
 
-it('an alert that was deleted before anybody looked fires nothing', async () => {
+it('an alert that was deleted before the evaluation emits no event', async () => {
   const mint = newId('req');
   const { id, pk } = await desk.create(mint, 'above', '0.6');
   await desk.see(mint, '0.7');

@@ -4,7 +4,7 @@ import { Partitions } from '../../../src/store/db/partitions.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { AlertWorld, type Manner, TOKENS } from './alert-world.ts';
 
-/** ODDSWIRE_RUNS=500 for a longer run over other histories; the suite's own are always the same. */
+/** ODDSWIRE_RUNS=500 runs 500 random histories; the default histories are fixed. */
 const RUNS = process.env['ODDSWIRE_RUNS'];
 
 let test: TestDatabase;
@@ -35,7 +35,7 @@ const manner: fc.Arbitrary<Manner> = fc.record({
   isBehind: fc.boolean(),
 });
 
-/** Prints itself when a history fails. */
+/** A step with a printable form for failure reports. */
 function step<T>(name: string, values: fc.Arbitrary<T>, run: (world: AlertWorld, value: T) => Promise<void>) {
   return values.map((value): Step & { toString(): string } =>
     Object.assign((world: AlertWorld) => run(world, value), { toString: () => `${name} ${fc.stringify(value)}` }),
@@ -76,7 +76,7 @@ const steps = fc.oneof(
 );
 
 it(
-  'whatever happens in whichever order, the alerts that the law says fire, once, on a price that met them',
+  'evaluateAlerts fires the alerts of the reference model, once each and on an allowed price, for random histories',
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40, size: 'max' }), manner, async (history, last) => {

@@ -16,13 +16,13 @@ beforeEach(async () => {
   accountId = await anAccount(desk.db);
 });
 
-const TOLD_TO = sql(
-  'test_told_to',
+const RECIPIENTS = sql(
+  'test_recipients',
   `SELECT w.id FROM alert a JOIN event e ON e.id = a.event_id JOIN delivery d ON d.event_pk = e.pk
    JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE a.pk = $1`,
 );
 
-/** Names the subscription by the id it is given. */
+/** Inserts a subscription and returns its public id. */
 async function aWebhook(
   fields: { events?: string[]; status?: 'active' | 'paused' } = {},
 ): Promise<{ id: string; pk: bigint }> {
@@ -30,22 +30,22 @@ async function aWebhook(
   return { id, pk: await aSubscription(desk.db, { id, accountId, ...fields }) };
 }
 
-/** An alert that is met while `meanwhile` has happened: the subscriptions that get its event. */
-async function toldTo(webhookPk?: bigint, meanwhile: () => Promise<unknown> = async () => undefined) {
+/** Creates an alert, runs `meanwhile`, meets the alert: returns the subscriptions that get its event. */
+async function recipientsOf(webhookPk?: bigint, meanwhile: () => Promise<unknown> = async () => undefined) {
   const mint = newId('req');
   const alert = await desk.create(mint, 'above', '0.6', { accountId, ...(webhookPk !== undefined && { webhookPk }) });
   await desk.evaluate();
   await meanwhile();
   await desk.see(mint, '0.7');
   const woken = (await desk.evaluate()).flatMap(({ subscriptionPks }) => subscriptionPks);
-  expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1 });
-  const rows = await desk.db.query<{ id: string }>(TOLD_TO, [alert.pk]);
+  expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1 });
+  const rows = await desk.db.query<{ id: string }>(RECIPIENTS, [alert.pk]);
   expect(woken).toHaveLength(rows.length);
   return { alert, webhooks: rows.map(({ id }) => id) };
 }
 
-describe('an alert that names no webhook', () => {
-  it('goes to the oldest active one that lists price alerts, of the same account', async () => {
+describe('the event of an alert without a webhook', () => {
+  it('goes to the oldest active webhook of the account that lists price alerts', async () => {
     await aSubscription(desk.db, { accountId: await anAccount(desk.db) });
     await aWebhook({ events: ['transaction', 'balance_change'] });
     await aWebhook({ status: 'paused' });
@@ -53,27 +53,27 @@ describe('an alert that names no webhook', () => {
     await deleteSubscription(desk.db, accountId, deleted.id);
     const oldest = await aWebhook({ events: ['transaction', 'price_alert'] });
     await aWebhook();
-    expect((await toldTo()).webhooks).toEqual([oldest.id]);
+    expect((await recipientsOf()).webhooks).toEqual([oldest.id]);
   });
 
-  it('goes to the one that is the oldest when it fires, not when it was made', async () => {
+  it('goes to the oldest webhook at the time of firing, not at the creation of the alert', async () => {
     const first = await aWebhook();
     const second = await aWebhook();
-    const { webhooks } = await toldTo(undefined, () => deleteSubscription(desk.db, accountId, first.id));
+    const { webhooks } = await recipientsOf(undefined, () => deleteSubscription(desk.db, accountId, first.id));
     expect(webhooks).toEqual([second.id]);
   });
 
-  it('goes to a webhook that came after it', async () => {
+  it('goes to a webhook that is newer than the alert', async () => {
     let late = { id: '' };
-    const { webhooks } = await toldTo(undefined, async () => {
+    const { webhooks } = await recipientsOf(undefined, async () => {
       late = await aWebhook();
     });
     expect(webhooks).toEqual([late.id]);
   });
 
-  it('with none at all keeps its event, which a later webhook recovers', async () => {
+  it('is stored without a webhook, and a later webhook recovers it', async () => {
     const since = new Date(Date.now() - 60_000);
-    const { alert, webhooks } = await toldTo();
+    const { alert, webhooks } = await recipientsOf();
     expect(webhooks).toEqual([]);
     const later = await aWebhook();
     const recovered = await recoverDeliveries({
@@ -84,15 +84,15 @@ describe('an alert that names no webhook', () => {
       onCommit: () => undefined,
     });
     expect(recovered).toMatchObject({ outcome: 'recovered', recovered: 1 });
-    expect(await desk.db.query(TOLD_TO, [alert.pk])).toEqual([{ id: later.id }]);
+    expect(await desk.db.query(RECIPIENTS, [alert.pk])).toEqual([{ id: later.id }]);
   });
 });
 
-describe('an alert that names a webhook', () => {
-  it('goes there, not to the oldest', async () => {
+describe('the event of an alert with a webhook', () => {
+  it('goes to that webhook, not to the oldest', async () => {
     await aWebhook();
     const named = await aWebhook();
-    expect((await toldTo(named.pk)).webhooks).toEqual([named.id]);
+    expect((await recipientsOf(named.pk)).webhooks).toEqual([named.id]);
   });
 
   it.each([
@@ -102,15 +102,15 @@ describe('an alert that names a webhook', () => {
       'no longer lists price alerts',
       (id: string) => updateSubscription(desk.db, accountId, id, { events: ['transaction'] }),
     ],
-  ] as const)('that %s keeps its event and tells nobody else', async (_why, change) => {
+  ] as const)('is stored without a delivery when the webhook %s', async (_why, change) => {
     await aWebhook();
     const named = await aWebhook();
-    expect((await toldTo(named.pk, () => change(named.id))).webhooks).toEqual([]);
+    expect((await recipientsOf(named.pk, () => change(named.id))).webhooks).toEqual([]);
   });
 
-  it('that was paused and is active again goes there', async () => {
+  it('goes to that webhook when it was paused and is active again', async () => {
     const named = await aWebhook({ status: 'paused' });
-    const { webhooks } = await toldTo(named.pk, () =>
+    const { webhooks } = await recipientsOf(named.pk, () =>
       updateSubscription(desk.db, accountId, named.id, { status: 'active' }),
     );
     expect(webhooks).toEqual([named.id]);

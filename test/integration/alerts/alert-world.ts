@@ -10,14 +10,13 @@ import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
-import { writeBookPage } from '../../../workers/polling/book-page.ts';
+import { writeBookPage } from '../../../workers/polling/price-page.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
-import { wakeRecorder } from '../workers/worker-harness.ts';
 import { judge, type MadeAlert, type SeenPrice } from './alert-law.ts';
 
 const STAGE = 'evaluate-alerts' as const;
-/** Tokens 0 and 1 are the outcomes of a market, 2 belongs to none. */
+/** Tokens 0 and 1 are the outcomes of a market; token 2 belongs to no market. */
 const MARKET_TOKENS = [0, 1];
 export const TOKENS = 3;
 
@@ -35,21 +34,21 @@ interface Outcome {
   id: string;
   status: string | null;
   price: string | null;
-  is_linked: boolean | null;
+  isLinked: boolean | null;
   body: string | null;
   events: number;
   deliveries: number;
 }
 
-/** How evaluators go about their work. */
+/** The concurrency and the limits of evaluators. */
 export interface Manner {
   evaluators: number;
   /** Marks per claim. */
   claimed: number;
   limits: EvaluationLimits;
-  /** Whether each dies in its first claim, before the commit. */
+  /** Whether each evaluator dies in its first claim, before the commit. */
   dies: boolean;
-  /** Whether the test goes on meanwhile. */
+  /** Whether the test continues without waiting for them. */
   isBehind: boolean;
 }
 
@@ -69,13 +68,13 @@ function gateway(): Gateway {
   return { promise, resolve, reject };
 }
 
-/** A transaction that did its work and waits to be told to commit. */
+/** A transaction that finished its statements and commits on request. */
 interface Held {
   tokens: readonly number[];
   commit(): Promise<void>;
 }
 
-/** Writes prices, alerts and outcomes as the service does, and records its writes for `verdicts`. */
+/** Writes prices, alerts and final outcomes as the service does, and records the writes for `verdicts`. */
 export class AlertWorld {
   readonly #db: Database;
   readonly #accountId: bigint;
@@ -119,7 +118,7 @@ export class AlertWorld {
     return new AlertWorld(db, accountId, mints, tokenIds, market);
   }
 
-  /** The next moment: no stamp of the database is shared between two of them. */
+  /** Advances the clock, so that no two ticks share a database timestamp. */
   async #next(): Promise<number> {
     const ms = Date.now();
     while (Date.now() <= ms) await delay(1);
@@ -127,7 +126,7 @@ export class AlertWorld {
     return this.#tick;
   }
 
-  /** Polls write one price per token. A late one has an older venue time than all others and must stay invisible. */
+  /** Writes one polled price per token. A late poll has an older venue time than all others, so it must have no effect. */
   async poll(
     kind: 'prices' | 'books',
     prices: ReadonlyMap<number, number>,
@@ -161,12 +160,12 @@ export class AlertWorld {
           bids: level((price * 100 - 1) / 1000),
           asks: level((price * 100 + 1) / 1000),
         }));
-        await writeBookPage(tx, books, new Map(polled.map((item) => [item.outcomeId, item])), {
-          producer: wakeRecorder(),
+        await writeBookPage(tx, books, {
+          tokenIdOf: new Map(polled.map(({ outcomeId, tokenId }) => [outcomeId, tokenId])),
         });
       },
       (committedAt) => {
-        // A first price has none that it could be late for.
+        // A first price cannot be late.
         for (const item of seen) {
           const isFirst = !this.#seen.some(({ token, isPolled }) => token === item.token && isPolled);
           if (!how.late || isFirst) this.#record({ ...item, committedAt });
@@ -175,7 +174,7 @@ export class AlertWorld {
     );
   }
 
-  /** Trade prints, several of a token at one moment perhaps. Stale ones are not to be seen. */
+  /** Writes trade prints, possibly several of a token at one moment. Late prints must have no effect. */
   async print(
     prints: readonly (readonly [token: number, price: number])[],
     how: { late: boolean; held: boolean },
@@ -222,7 +221,7 @@ export class AlertWorld {
     alert.drainedAt = this.#drainedAt;
   }
 
-  /** The market has its outcome: token 0 won. A second time it is settled, which changes nothing for alerts. */
+  /** Resolves the market: token 0 won. A second call settles it, which changes nothing for alerts. */
   async resolve(): Promise<void> {
     await this.#release(MARKET_TOKENS);
     const at = await this.#next();
@@ -242,7 +241,7 @@ export class AlertWorld {
     if (held) await this.#end(held);
   }
 
-  /** Evaluates what is there, as the service does: claims of shards until none has marks. It sends no wake-ups. */
+  /** Evaluates all pending marks, as the service does: claims shards until no mark is left. It sends no wake-ups. */
   async evaluate(manner: Manner): Promise<void> {
     const work = Promise.all(Array.from({ length: manner.evaluators }, () => this.#evaluator(manner))).then(
       () => undefined,
@@ -255,7 +254,7 @@ export class AlertWorld {
     if (!manner.dies) this.#drainedAt = await this.#next();
   }
 
-  /** Waits for all work; returns the state of each alert beside the reference model. */
+  /** Waits for all work; returns the state of each alert with its deviation from the reference model. */
   async verdicts(manner: Manner): Promise<{ alert: MadeAlert; outcome: Outcome; problem: string | null }[]> {
     await this.#release();
     await Promise.all(this.#behind.splice(0));
@@ -270,21 +269,21 @@ export class AlertWorld {
     });
   }
 
-  #problem(alert: MadeAlert, { status, price, is_linked, body, events, deliveries }: Outcome): string | null {
+  #problem(alert: MadeAlert, { status, price, isLinked, body, events, deliveries }: Outcome): string | null {
     const finalAt = MARKET_TOKENS.includes(alert.token) ? this.#finalAt : Number.POSITIVE_INFINITY;
     const { must, may } = judge(alert, this.#seen, finalAt);
     const isDeleted = alert.deletedAt !== Number.POSITIVE_INFINITY;
-    if (isDeleted !== (status === null)) return 'the alert should be there exactly when nobody deleted it';
+    if (isDeleted !== (status === null)) return 'the alert should exist exactly when no step deleted it';
     if (events === 0) {
       if (must) return `should have fired on ${[...may]}`;
       const expected = isDeleted ? null : finalAt === Number.POSITIVE_INFINITY ? 'active' : 'expired';
       return status === expected ? null : `should be ${expected}`;
     }
     const { currentPrice } = (JSON.parse(body ?? '{}') as { data: { currentPrice: number } }).data;
-    if (events !== 1 || deliveries !== 1) return 'one event and one delivery are right';
-    if (!may.has(Math.round(currentPrice * 10))) return `may have fired on ${[...may]}, not on ${currentPrice}`;
-    const isRecorded = status === 'triggered' && is_linked === true && Number(price) === currentPrice;
-    return isDeleted || isRecorded ? null : 'the alert does not say what its event says';
+    if (events !== 1 || deliveries !== 1) return 'should have one event and one delivery';
+    if (!may.has(Math.round(currentPrice * 10))) return `may fire on ${[...may]}, not on ${currentPrice}`;
+    const isRecorded = status === 'triggered' && isLinked === true && Number(price) === currentPrice;
+    return isDeleted || isRecorded ? null : 'the alert differs from its event';
   }
 
   async #evaluator({ claimed, limits, dies }: Manner): Promise<void> {
@@ -296,7 +295,7 @@ export class AlertWorld {
           if (dies) await tx.query(DIE);
           return result;
         });
-        if (done.parked.length > 0) throw new Error(`parked: ${done.parked[0]?.error.message}`);
+        if (done.parked.length > 0) throw new Error(`dead-lettered: ${done.parked[0]?.error.message}`);
         if (done.claimed === 0) return;
       } catch (error) {
         if (!dies || !isDatabaseUnavailable(error)) throw error;
@@ -305,7 +304,7 @@ export class AlertWorld {
     }
   }
 
-  /** In the order of their stamps, which is not that of their commits. */
+  /** Keeps the order of stamps, which differs from the order of commits. */
   #record(price: SeenPrice): void {
     this.#seen.push(price);
     this.#seen.sort((a, b) => a.stampedAt - b.stampedAt);
@@ -343,7 +342,7 @@ export class AlertWorld {
     await held.commit();
   }
 
-  /** Ends the transactions that hold these tokens' prices, or all. */
+  /** Commits the transactions that hold prices of these tokens, or all held transactions. */
   async #release(tokens?: readonly number[]): Promise<void> {
     for (const held of [...this.#held]) {
       if (tokens === undefined || held.tokens.some((token) => tokens.includes(token))) await this.#end(held);

@@ -26,7 +26,7 @@ import { ApiContract, type Exchange, observed } from '../../support/api-contract
 import { createTestDatabase } from '../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from './server/tcp-proxy.ts';
 
-/** An answer with its body read. `body` is the parsed JSON, `text` the bytes. */
+/** An answer with its body: `body` is the parsed JSON, `text` the raw text. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -39,7 +39,7 @@ export interface Answer {
   };
 }
 
-/** An account and ways to call with its key. */
+/** An account and calls with its key. */
 export interface Client {
   accountId: bigint;
   key: string;
@@ -55,17 +55,17 @@ export interface TestApi {
   db: Database;
   secretBox: SecretBox;
   keys: KeyDirectory;
-  /** Wake-ups that routes asked for, in order. */
+  /** Wake-ups of the routes, in order. */
   wakes: { job: string; targets: readonly (bigint | number)[]; data?: unknown }[];
-  /** Knows which markets were read; writes them when told. */
+  /** Records the read markets; writes them at `flush`. */
   reads: ReadTracker;
   /** The app's clock, epoch milliseconds. */
   clock: { nowMs: number };
   /** The dependencies of the app. */
   deps: ApiDeps;
-  /** The contract that every answer is checked against. */
+  /** The contract; `call` checks every answer against it. */
   contract: ApiContract;
-  /** Throws when an answer since the last call was not as the contract says: `call` does it itself. */
+  /** Throws when an answer since the last check violates the contract. `call` includes this check. */
   checkAnswers(): void;
   /** Between the app and its database, with `behindProxy`. */
   proxy?: TcpProxy;
@@ -77,8 +77,8 @@ export interface TestApi {
 export const TEST_KEY = { kid: 'k1', key: Buffer.alloc(32, 7) };
 
 /**
- * The app on a free port, on a database of its own, with queues in that database; or `beside` another one, on its database: a
- * second process, which must be closed first.
+ * Starts the app on a free port with its own database, which also holds the queues. With `beside` it uses the database of another
+ * app, as a second process, and must be closed first.
  */
 export async function startTestApi(
   overrides: Partial<ApiDeps> = {},
@@ -97,7 +97,7 @@ export async function startTestApi(
   const wakes: TestApi['wakes'] = [];
   const clock = { nowMs: Date.now() };
   const limits = createAccountLimits({
-    // A pool of its own, so that tests that count statements see the statements of routes only.
+    // Without SQL, so that tests that count statements see only the statements of routes.
     addUsage: async (entries) => entries.map(({ used }) => used),
     defaults: { requests: 1_000_000, cold_reads: 1_000_000 },
     log,
@@ -130,7 +130,7 @@ export async function startTestApi(
     corsOrigins: [],
     secretBox,
     cursors: createCursorCodec(Buffer.alloc(32, 1)),
-    // Tests write and read at once: only latest-cache.test.ts keeps answers.
+    // Tests read directly after writes. Only latest-cache.test.ts caches answers.
     latest: createLatestCache({ ttlMs: 0 }),
     venues: enabledVenues(['polymarket'], pollMs),
     decimalFormat: 'number',
@@ -143,13 +143,13 @@ export async function startTestApi(
     ...overrides,
   };
   const contract = contractOf(deps);
-  // Of answers that are not as the document says: they fail the call that got them, else the closing.
+  // Violations of the contract. They fail their call, or otherwise `close`.
   const broken: string[] = [];
   const listener = observed(createApi(deps), (exchange) => broken.push(...explain(contract, exchange)));
   const server: Server = createHttpServer(listener, log);
   const url = await listen(server, '127.0.0.1', 0);
   const checkAnswers = () => {
-    if (broken.length > 0) throw new TypeError(`not as the contract says:\n${broken.splice(0).join('\n')}`);
+    if (broken.length > 0) throw new TypeError(`violation of the contract:\n${broken.splice(0).join('\n')}`);
   };
   const call = async (path: string, init: RequestInit = {}) => {
     const answer = await read(fetch(`${url}${path}`, init));
@@ -209,7 +209,7 @@ async function connectBeside(databaseUrl: string, log: Logger) {
 
 const contracts = new Map<string, ApiContract>();
 
-/** The contract of an api that is configured so: reading one takes a while, and most tests configure the same. */
+/** The contract of an API with this configuration. Cached, because parsing is slow and most tests share a configuration. */
 function contractOf(deps: ApiDeps): ApiContract {
   const key = JSON.stringify([deps.decimalFormat, deps.venues]);
   const known = contracts.get(key) ?? new ApiContract(openApiText(deps, routeTable(deps)));

@@ -4,11 +4,11 @@ import { type Client, startTestApi, type TestApi } from './api-harness.ts';
 interface Started {
   api: TestApi;
   client: Client;
-  /** Another account, to which nothing of the first belongs. */
+  /** Another account, without the resources of the first. */
   stranger: Client;
 }
 
-/** An api for the tests of a file, with two accounts: `keep` is given it before hooks that come later; closed after the last test. */
+/** Starts an API with two accounts for the tests of a file, passes it to `keep` before later hooks, and closes it at the end. */
 export function withApi(keep: (started: Started) => void): void {
   let api: TestApi;
   beforeAll(async () => {

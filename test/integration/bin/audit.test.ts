@@ -30,7 +30,7 @@ interface Outcome {
   err: string;
 }
 
-/** `npm run audit -- …`, as the build has it. */
+/** `npm run audit -- …` from the build. */
 function audit(args: readonly string[], environment: Record<string, string> = {}): Promise<Outcome> {
   const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: test.url, ...environment };
   return new Promise((resolve) => {
@@ -57,7 +57,7 @@ const SWEPT = sql(
    WHERE by_id <> by_sweep GROUP BY 1 ORDER BY count(*) DESC LIMIT 5`,
 );
 
-/** Markets with minutes that would open or close elsewhere if ids ordered the fills of one order. */
+/** Markets with minutes that would open or close at other prices if ids ordered the fills of one order. */
 async function sweptTickers(): Promise<string[]> {
   return (await test.db.query<{ ticker: string }>(SWEPT)).map(({ ticker }) => ticker);
 }
@@ -74,7 +74,7 @@ async function allPages<R>(next: (position: unknown) => Promise<Page<R>>): Promi
 }
 
 describe('npm run audit', () => {
-  it('ends with 2 and its usage when called wrongly, 1 when there is no database', async () => {
+  it('ends with 2 and its usage on wrong arguments, with 1 without a database', async () => {
     const wrong = await audit(['books', '--venue', 'nasdaq']);
     expect(wrong).toMatchObject({ code: 2, out: '' });
     expect(wrong.err).toContain('--venue must be one of polymarket, kalshi, manifold');
@@ -87,7 +87,7 @@ describe('npm run audit', () => {
     expect(away.err).not.toContain('geheim');
   });
 
-  it('finds our candles of a simulated Kalshi equal to its own candlesticks when orders sweep several prices, and a broken one in both ways', async () => {
+  it('finds candles of a simulated Kalshi equal to its candlesticks when orders sweep several prices, and a broken candle in both ways', async () => {
     const venue = await startSimulatedKalshi();
     const adapter = venue.createAdapter();
     try {

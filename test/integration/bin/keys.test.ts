@@ -29,12 +29,12 @@ function keys(place: Place, ...argv: string[]): Promise<{ code: unknown; stdout:
   });
 }
 
-it('npm run keys makes, lists, limits and ends keys', async () => {
+it('npm run keys creates, lists, limits and revokes keys', async () => {
   const place = { DATABASE_URL: test.url };
   const made = await keys(place, 'create', '--account', 'acme', '--name', 'laptop', '--scopes', 'alerts');
   expect(made).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^key \w+ of acme: alerts; never expires\n.*this once/),
+    stderr: expect.stringMatching(/^key \w+ of acme: alerts; never expires\n.*only once/),
   });
   expect(made.stdout).toMatch(/^ow_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{36}\n$/);
   const key = made.stdout.trim();
@@ -61,15 +61,15 @@ it('npm run keys makes, lists, limits and ends keys', async () => {
   expect(JSON.parse(accounts.stdout)).toMatchObject([{ name: 'acme', keys: 1, webhooks: 0, alerts: 0, wallets: 0 }]);
 });
 
-it('npm run keys says who is meant that is not there', async () => {
+it('npm run keys names a missing key or account', async () => {
   expect(await keys({ DATABASE_URL: test.url }, 'quota', '--account', 'nobody')).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: 'oddswire keys: no account is called nobody\n',
+    stderr: 'oddswire keys: no account has the name nobody\n',
   });
 });
 
-it('npm run keys works on the embedded database, running or not, and leaves it as it found it', async () => {
+it('npm run keys works on the embedded database, running or not, and leaves it in the same state', async () => {
   const folder = await openFolder('oddswire-keys-');
   const dataDir = join(folder, 'data');
   try {
@@ -78,7 +78,7 @@ it('npm run keys works on the embedded database, running or not, and leaves it a
     const place = { DATA_DIR: dataDir };
     const unmigrated = await keys(place, 'list');
     expect(unmigrated.stderr).toBe(
-      'oddswire keys: the database is not of this version: start oddswire once, which migrates it\n',
+      'oddswire keys: the database has another version: start oddswire once to migrate it\n',
     );
     const dataSource = createDataSource({ databaseUrl: server.url, poolSize: 1, applicationName: 'test', log });
     await dataSource.initialize();

@@ -19,7 +19,7 @@ function rejected(databaseUrl: string, ...argv: string[]): Promise<{ code: unkno
   });
 }
 
-it('npm run rejected shows what was refused, filtered, as text and as JSON', async () => {
+it('npm run rejected shows rejected records, filtered, as text and as JSON', async () => {
   await quarantine(test.db, 'kalshi', [
     { kind: 'trades', reason: 'price_out_of_range', recordId: 't-1', detail: 'price: 2', sample: '{"price":2}' },
     { kind: 'books', reason: 'crossed_book', recordId: 'b-1', detail: 'bid above ask', sample: '{"bids":[]}' },
@@ -38,7 +38,7 @@ it('npm run rejected shows what was refused, filtered, as text and as JSON', asy
   expect(records).toMatchObject([{ venue: 'manifold', reason: 'missing_field', record_id: null }]);
 });
 
-it('npm run rejected says what is wrong: the call, or the database', async () => {
+it('npm run rejected reports wrong arguments and a missing database', async () => {
   const closed = 'postgres://nobody:hunter2@127.0.0.1:1/none';
   const [call, down, none] = await Promise.all([
     rejected(test.url, '--venue', 'nowhere', '--limit', 'x'),

@@ -42,9 +42,9 @@ let client: OddswireClient;
 let accountId: bigint;
 let apiKey: string;
 let market: TestMarket;
-let asked: string[] = [];
+let requested: string[] = [];
 
-/** Which operation a request was. */
+/** The operation of a request. */
 function operationOf({ method, url }: Request): string {
   const { pathname } = new URL(url);
   const paths = Object.keys(KEY_OF_PATH).sort((a, b) => a.split('{').length - b.split('{').length);
@@ -53,7 +53,7 @@ function operationOf({ method, url }: Request): string {
 }
 
 const counted = (request: Request) => {
-  asked.push(operationOf(request));
+  requested.push(operationOf(request));
   return fetch(request);
 };
 
@@ -85,18 +85,18 @@ afterAll(async () => {
   await api.close();
 });
 
-/** A webhook of the receiver, with its secret and its key in the database. */
+/** Creates a webhook of the receiver. Returns its secret and its database key. */
 async function aWebhook(secret?: string) {
   const made = await client.webhooks.create({
     url: `${receiver.url}/hook`,
     events: ['price_alert'],
     ...(secret !== undefined && { secret }),
   });
-  const [row] = await api.db.query<{ pk: string }>(PK, [made.id]);
-  return { ...made, pk: BigInt(row?.pk ?? 0) };
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [made.id]);
+  return { ...made, pk: row?.pk ?? 0n };
 }
 
-/** Does what a worker would: sends what is due, and gives what came of this event. */
+/** Sends due deliveries as a worker does. Returns the received request of this event. */
 async function delivered(pk: bigint, eventId: string): Promise<ReceivedRequest> {
   const { db, databaseUrl, secretBox } = api;
   const context = jobContext({ db, config: testConfig(databaseUrl), sender, secretBox });
@@ -106,7 +106,7 @@ async function delivered(pk: bigint, eventId: string): Promise<ReceivedRequest> 
 
 async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   return call.then(
-    () => expect.unreachable('it was answered'),
+    () => expect.unreachable('the call returned'),
     (error: unknown) => error,
   );
 }
@@ -117,8 +117,8 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return seen;
 }
 
-it('has a method for every operation', async () => {
-  asked = [];
+it('the client has a method for every operation', async () => {
+  requested = [];
   const market_id = market.marketId;
   const one = { venue: 'polymarket', market_id };
   const range = { start: HOUR, end: new Date((HOUR + 3_600) * 1_000) };
@@ -173,18 +173,21 @@ it('has a method for every operation', async () => {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  expect([...new Set([...asked, ...NOT_FOR_PROGRAMS])].sort()).toEqual(operations.sort());
+  expect([...new Set([...requested, ...NOT_FOR_PROGRAMS])].sort()).toEqual(operations.sort());
 });
 
-describe('walking a list', () => {
-  it.each([1, 5, MARKETS, 1_000])('gives each market once and stops at the end, %i at a time', async (pageSize) => {
-    const whole = (await client.markets.list({ limit: 1_000 })).data.map(({ market_id }) => market_id);
-    expect(whole.length).toBe(MARKETS);
-    asked = [];
-    const walked = await all(client.markets.iterate({}, { pageSize }));
-    expect(walked.map(({ market_id }) => market_id)).toEqual(whole);
-    expect(asked.length).toBe(Math.ceil(MARKETS / pageSize));
-  });
+describe('an iterator', () => {
+  it.each([1, 5, MARKETS, 1_000])(
+    'returns each market once and stops at the end with pages of %i',
+    async (pageSize) => {
+      const whole = (await client.markets.list({ limit: 1_000 })).data.map(({ market_id }) => market_id);
+      expect(whole.length).toBe(MARKETS);
+      requested = [];
+      const walked = await all(client.markets.iterate({}, { pageSize }));
+      expect(walked.map(({ market_id }) => market_id)).toEqual(whole);
+      expect(requested.length).toBe(Math.ceil(MARKETS / pageSize));
+    },
+  );
 
   it('keeps the filters of the first page', async () => {
     const walked = await all(
@@ -197,7 +200,7 @@ describe('walking a list', () => {
     expect(new Set(found.map(({ market_id }) => market_id)).size).toBe(MARKETS - 1);
   });
 
-  it.each([1, 3, 1_000])('gives each event and each market of an event once, %i at a time', async (pageSize) => {
+  it.each([1, 3, 1_000])('returns each event and each market of an event once with pages of %i', async (pageSize) => {
     const { data } = await client.events.list({ limit: 1_000 });
     expect(data.length).toBe(MARKETS - 15);
     const walked = await all(client.events.iterate({ status: 'open' }, { pageSize }));
@@ -206,7 +209,7 @@ describe('walking a list', () => {
     expect(markets.map(({ market_id }) => market_id)).toEqual([market.marketId]);
   });
 
-  it('walks what an account owns', async () => {
+  it('returns all resources of an account', async () => {
     const mints = Array.from({ length: 5 }, (_, index) => `walked-${index}`);
     for (const tokenMint of mints) await client.alerts.create({ tokenMint, condition: 'below', price: 0.1 });
     const alerts = await all(client.alerts.iterate({ pageSize: 2 }));
@@ -219,13 +222,13 @@ describe('walking a list', () => {
     expect(await all(client.wallets.iterate())).toEqual([]);
   });
 
-  it('asks for no page that nobody wants, and ends with the signal', async () => {
-    asked = [];
+  it('fetches only the needed pages, and ends with the signal', async () => {
+    requested = [];
     for await (const first of client.markets.iterate({}, { pageSize: 5 })) {
       expect(first.venue).toBe('polymarket');
       break;
     }
-    expect(asked.length).toBe(1);
+    expect(requested.length).toBe(1);
     const controller = new AbortController();
     const reason = new Error('enough');
     let seen = 0;
@@ -237,12 +240,12 @@ describe('walking a list', () => {
       }
     };
     expect(await thrownBy(walk())).toBe(reason);
-    expect([seen, asked.length]).toEqual([7, 3]);
+    expect([seen, requested.length]).toEqual([7, 3]);
   });
 });
 
-describe('errors', () => {
-  it('have what the service said', async () => {
+describe('an error', () => {
+  it('has the status, code, message and details of the answer', async () => {
     const missing = await thrownBy(client.markets.get({ market_id: 'no-such' }, { requestId: 'mine-1' }));
     expect(missing).toBeInstanceOf(OddswireApiError);
     expect(missing).toMatchObject({ status: 404, code: 'market_not_found', requestId: 'mine-1', retryable: false });
@@ -254,7 +257,7 @@ describe('errors', () => {
     expect(await thrownBy(stranger.alerts.list())).toMatchObject({ status: 401, code: 'unauthorized' });
   });
 
-  it('are none where only the answer was lost: the creation is done once', async () => {
+  it('is not thrown when only the answer is lost, and the creation runs once', async () => {
     let isLost = false;
     const flaky = createClient({
       baseUrl: api.url,
@@ -272,13 +275,13 @@ describe('errors', () => {
     expect(alerts.filter(({ tokenMint }) => tokenMint === 'lost-answer')).toEqual([made]);
   });
 
-  it('tell a connection that nobody takes', async () => {
+  it('is a connection error when no server listens', async () => {
     const nowhere = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey, retry: false });
     expect(await thrownBy(nowhere.health.live())).toMatchObject({ code: 'connection_failed' });
   });
 });
 
-it('gives every digit when asked for strings', async () => {
+it('the client returns every digit with decimals: string', async () => {
   const exact = createClient({ baseUrl: api.url, apiKey, decimals: 'string' });
   const { data } = await exact.markets.get({ market_id: market.marketId });
   expect([data.volume, data.volume_24h, typeof data.updated_at]).toEqual([EXACT, '0.1', 'number']);
@@ -286,11 +289,11 @@ it('gives every digit when asked for strings', async () => {
   expect(book.asks).toEqual([{ price: '0.63', size: '5', count: 2 }]);
 });
 
-describe('what a webhook sends', () => {
+describe('a webhook request', () => {
   it.each([
     ['a generated secret', undefined],
     ['a secret of the client', 'correct horse battery staple'],
-  ])('is verified with %s, and with either while it is rotated', async (_what, given) => {
+  ])('is verified with %s, and with either secret during a rotation', async (_name, given) => {
     const { id, pk, secret } = await aWebhook(given);
     const sent = await client.webhooks.test(id, { eventType: 'price_alert' });
     const { body: payload, headers } = await delivered(pk, sent.eventId);

@@ -53,7 +53,7 @@ async function connect(url: string): Promise<pg.Client> {
 }
 
 describe('the database process', () => {
-  it('ends the server on SIGTERM, however often it is told', async () => {
+  it('ends the server on SIGTERM, also on repeated signals', async () => {
     const { child, ready } = await startDb();
     const gone = once(child, 'exit');
     child.kill('SIGINT');
@@ -63,7 +63,7 @@ describe('the database process', () => {
     expect(await untilGone(ready.serverPid, 0)).toBe(true);
   });
 
-  it('is replaced after kill -9 by one that takes the living server over', async () => {
+  it('is replaced after kill -9 by a process that takes over the running server', async () => {
     const first = await startDb();
     const client = await connect(first.ready.url);
     const gone = once(first.child, 'exit');
@@ -79,7 +79,7 @@ describe('the database process', () => {
     expect(await untilGone(first.ready.serverPid, 0)).toBe(true);
   });
 
-  it('lets clients finish when its runner is gone, then ends the server', async () => {
+  it('lets clients finish after the end of its runner, then ends the server', async () => {
     const { child, ready } = await startDb();
     const client = await connect(ready.url);
     const gone = once(child, 'exit');
@@ -90,7 +90,7 @@ describe('the database process', () => {
     expect(await untilGone(ready.serverPid, 0)).toBe(true);
   });
 
-  it('hands the server to the next runner while clients of the last one finish', async () => {
+  it('passes the server to the next runner while clients of the last one finish', async () => {
     const first = await startDb();
     const client = await connect(first.ready.url);
     first.child.disconnect();
@@ -102,7 +102,7 @@ describe('the database process', () => {
     await client.end();
   });
 
-  it('ends, to be started again, when the server dies', async () => {
+  it('ends, to be restarted, when the server dies', async () => {
     const { child, ready } = await startDb();
     const gone = once(child, 'exit');
     process.kill(ready.serverPid, 'SIGKILL');

@@ -41,7 +41,7 @@ async function start(more: Partial<EmbeddedPostgresOptions> = {}): Promise<Embed
   return server;
 }
 
-/** Starts on a cluster that was made before, for tests of what comes later. */
+/** Starts on an existing cluster, for tests of later behaviour. */
 async function startMade(): Promise<EmbeddedPostgres> {
   await copyCluster(inject('madeCluster'), dataDir);
   return start();
@@ -58,7 +58,7 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
 }
 
 describe('startEmbeddedPostgres', () => {
-  it('makes a cluster that listens on loopback only, with UTF-8 and a password', async () => {
+  it('creates a cluster that listens on loopback only, with UTF-8 and a password', async () => {
     const server = await start();
     expect(server).toMatchObject({ adopted: false, location: join(dataDir, 'postgres') });
     const [row] = await query(
@@ -83,7 +83,7 @@ describe('startEmbeddedPostgres', () => {
     expect(lines.join()).not.toContain(new URL(server.url).password);
   });
 
-  it('writes for good unless told not to', async () => {
+  it('syncs to disk by default', async () => {
     const server = await start({ durable: true });
     expect(await query(server.url, 'SHOW fsync')).toEqual([{ fsync: 'on' }]);
   });
@@ -101,7 +101,7 @@ describe('startEmbeddedPostgres', () => {
     expect((await readdir(second.location)).sort()).toEqual(['connection.json', 'data', 'postgres.log']);
   });
 
-  it('moves to another port when somebody else has taken its own', async () => {
+  it('moves to another port when another program has taken its own', async () => {
     const first = await startMade();
     await query(first.url, 'CREATE TABLE kept ()');
     await first.stop();
@@ -113,7 +113,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
   });
 
-  it('tells when the server is gone, and starts again after a crash', async () => {
+  it('reports the end of the server, and starts again after a crash', async () => {
     const first = await startMade();
     await query(first.url, 'CREATE TABLE kept ()');
     process.kill(first.pid, 'SIGKILL');
@@ -123,7 +123,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
   });
 
-  it('is not fooled by a pid file whose pid now is another program', async () => {
+  it('ignores a pid file whose pid belongs to another program', async () => {
     const first = await startMade();
     await first.stop();
     const pidFile = [process.pid, join(first.location, 'data'), 1, first.port, '', '127.0.0.1', '', 'ready   ', ''];
@@ -133,13 +133,13 @@ describe('startEmbeddedPostgres', () => {
     expect(second.pid).not.toBe(process.pid);
   });
 
-  it('leaves a server alone that another process answers for', async () => {
+  it('does not touch a server that another process controls', async () => {
     const first = await startMade();
     await expect(start({ takeOverMs: 200 })).rejects.toThrow(/in use by another running oddswire/);
     expect(await query(first.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('logs what the server says, but no statement of a client', async () => {
+  it('logs messages of the server, but no statement of a client', async () => {
     const server = await startMade();
     await expect(query(server.url, "SELECT 'confidential' FROM nowhere")).rejects.toThrow();
     const text = await readFile(join(server.location, 'postgres.log'), 'utf8');
@@ -147,25 +147,25 @@ describe('startEmbeddedPostgres', () => {
     expect(text).not.toContain('nowhere');
   });
 
-  it('says what is wrong when the binaries do not run', async () => {
+  it('reports the reason when the binaries do not run', async () => {
     const broken = start({ nativeDir: join(folder, 'nothing'), sharedDir: join(folder, 'shared') });
     await expect(broken).rejects.toThrow(EmbeddedPostgresError);
     await expect(broken).rejects.toThrow(/do not run here.*DATABASE_URL/);
   });
 });
 
-describe.skipIf(!isRoot)('as root', () => {
+describe.skipIf(!isRoot)('startEmbeddedPostgres as root', () => {
   it('runs the server as another user', async () => {
     const server = await startMade();
     const status = await readFile(`/proc/${server.pid}/status`, 'utf8');
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe('0');
   });
 
-  it('works from a folder only root can enter, and says where it went instead', async () => {
+  it('works from a folder that only root can enter, and logs the folder that it uses instead', async () => {
     const closed = join(folder, 'closed');
     const platformPackage = dirname(nativeFolder());
     await cp(platformPackage, join(closed, 'package'), { recursive: true, verbatimSymlinks: true });
-    // As `npm ci` under a strict umask, without its install script, would leave it.
+    // The state after `npm ci` under a strict umask without the package's install script.
     await rm(join(closed, 'package', 'native', 'lib', 'libicuuc.so.60'), { force: true });
     await chmod(closed, 0o700);
     const options = {
@@ -183,14 +183,14 @@ describe.skipIf(!isRoot)('as root', () => {
     expect(await readFile(join(options.dataDir, 'postgres-location'), 'utf8')).toBe(`${first.location}\n`);
     await first.stop();
 
-    // Opened later, the folder must not make the data seem lost.
+    // When the folder becomes accessible later, the data must not seem lost.
     await chmod(closed, 0o711);
     const second = await start(options);
     expect(second.location).toBe(first.location);
     expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
     await second.stop();
 
-    // Removing the data folder is how one starts afresh, with new keys: old sealed data must not come back.
+    // Removing the data folder is a fresh start with new keys: old sealed data must not return.
     await rm(options.dataDir, { recursive: true });
     await chmod(closed, 0o700);
     const third = await start(options);

@@ -1,12 +1,12 @@
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 
-/** Something that was logged or printed. */
+/** A logged or printed line. */
 interface Recorded {
   /** The child that printed it, or `log`. */
   readonly from: string;
   /** The line of a child, or the message of a log record. */
   readonly text: string;
-  /** Of a log record. */
+  /** Log records only. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -35,7 +35,7 @@ export function createRecorder() {
     all,
     log,
     onLine: (name: string, line: string) => add({ from: name, text: line, fields: {} }),
-    /** The first `count` records that match, as soon as there are so many. The test's own timeout bounds the wait. */
+    /** The first `count` matching records, once they exist. The test's own timeout limits the wait. */
     until(count: number, matches: (recorded: Recorded) => boolean): Promise<Recorded[]> {
       return new Promise((resolve) => {
         const check = () => {

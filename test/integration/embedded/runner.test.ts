@@ -30,7 +30,7 @@ beforeEach(async () => {
   dataDir = await mkdtemp(join(root, 'data-'));
 });
 
-/** An environment without the variables of whoever runs the tests. */
+/** An environment without the caller's variables. */
 const environment = { PATH: process.env['PATH'], PORT: '0', METRICS_PORT: '0' };
 
 function options(signal: AbortSignal, more: Partial<RunnerOptions> = {}): RunnerOptions {
@@ -73,7 +73,7 @@ describe('runProcesses', () => {
     expect(place('sim', 'ending: SIGTERM')).toBeLessThan(place('db', 'ending'));
   });
 
-  it('starts no database when it is given one', async () => {
+  it('starts no database with a DATABASE_URL', async () => {
     const stopping = new AbortController();
     const given = { DATABASE_URL: 'postgres://elsewhere/x', SECRETS_KEYS: `a:${Buffer.alloc(32).toString('base64')}` };
     const running = runProcesses(options(stopping.signal, { environment: { ...environment, ...given } }));
@@ -83,7 +83,7 @@ describe('runProcesses', () => {
     expect(recorder.all.some(({ from }) => from === 'db')).toBe(false);
   });
 
-  it('says that the API port is taken before it starts anything', async () => {
+  it('reports a taken API port before it starts any process', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -93,7 +93,7 @@ describe('runProcesses', () => {
     expect(recorder.all).toEqual([]);
   });
 
-  it('names every problem of the configuration before it starts anything', async () => {
+  it('reports every problem of the configuration before it starts any process', async () => {
     const bad = { ...environment, DATABASE_URL: 'postgres://elsewhere/x', VENUES: 'nowhere' };
     const failed = runProcesses(options(AbortSignal.abort(), { environment: bad }));
     await expect(failed).rejects.toThrow(ConfigError);
@@ -111,11 +111,11 @@ describe('runProcesses', () => {
   });
 });
 
-describe('a runner that is killed', () => {
+describe('a killed runner', () => {
   let runner: ChildProcess | undefined;
   afterAll(() => runner?.kill('SIGKILL'));
 
-  it('takes its processes with it', async () => {
+  it('ends its processes', async () => {
     const script = join(root, 'runner.mjs');
     const module = pathToFileURL(resolve('dist/src/runtime/runner.js'));
     const logger = pathToFileURL(resolve('dist/src/observe/logger.js'));

@@ -2,9 +2,9 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Small programs that behave like processes of ours, well or badly. Each prints `up <pid>` once it listens to signals. */
+/** Small programs that behave like our processes, correctly or not. Each prints `up <pid>` once it listens to signals. */
 const STUBS = {
-  /** Ends when told to, or when its runner is gone. */
+  /** Ends on a signal or at the end of its runner. */
   good: `
     const end = (why) => { console.log('ending: ' + why); process.exit(0); };
     process.on('SIGTERM', () => end('SIGTERM'));
@@ -12,21 +12,21 @@ const STUBS = {
     console.log('env ' + JSON.stringify({ DATABASE_URL: process.env.DATABASE_URL, PORT: process.env.PORT,
       METRICS_PORT: process.env.METRICS_PORT, SECRETS_KEYS: process.env.SECRETS_KEYS }));
   `,
-  /** Takes a moment to end. */
+  /** Ends after a delay. */
   slow: `
     process.on('SIGTERM', () => setTimeout(() => { console.log('done'); process.exit(0); }, 300));
     process.on('disconnect', () => process.exit(0));
   `,
-  /** Does not care for SIGTERM. */
+  /** Ignores SIGTERM. */
   stubborn: `
     process.on('SIGTERM', () => console.log('ignored'));
     process.on('disconnect', () => process.exit(0));
   `,
-  /** Ends by itself. */
+  /** Ends unexpectedly. */
   crashing: `process.exit(3);`,
-  /** Cannot run. */
+  /** Reports a permanent fault. */
   refusing: `process.stderr.write('oddswire stub: PORT is taken\\n'); process.exit(78);`,
-  /** Plays the embedded database. */
+  /** Replaces the embedded database. */
   db: `
     const end = () => { console.log('ending'); process.exit(0); };
     process.on('SIGTERM', end);

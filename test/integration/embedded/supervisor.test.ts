@@ -24,7 +24,7 @@ function stub(name: string, kind: string, more: Partial<ProcessSpec> = {}): Proc
   return { name, command: ['node', `${kind}.mjs`], environment: process.env, ...more };
 }
 
-/** The pid the process printed once it was up. */
+/** The pid that the process printed once it was ready. */
 async function pidOf(name: string): Promise<number> {
   const [line] = await recorder.until(1, ({ from, text }) => from === name && text.startsWith('up '));
   return Number(line?.text.slice(3));
@@ -34,10 +34,10 @@ function placeOf(from: string, text: string): number {
   return recorder.all.findIndex((recorded) => recorded.from === from && recorded.text === text);
 }
 
-const ENDED = 'process ended by itself; starting it again';
+const ENDED = 'process ended by itself; restarting it';
 
 describe('supervisor', () => {
-  it('starts a process again with growing delays, one line for each exit', async () => {
+  it('restarts a process with growing delays, with one log line for each exit', async () => {
     const running = supervisor({ backoffMinMs: 10, backoffMaxMs: 40 });
     running.start(stub('poller', 'crashing'));
     const exits = await recorder.until(4, ({ text }) => text === ENDED);
@@ -49,7 +49,7 @@ describe('supervisor', () => {
     expect(await running.finished).toEqual({});
   });
 
-  it('forgets the delay of a process that was up for long', async () => {
+  it('resets the delay of a process with a long uptime', async () => {
     const running = supervisor({ backoffMinMs: 10, backoffMaxMs: 40, stableAfterMs: 0 });
     running.start(stub('poller', 'crashing'));
     const exits = await recorder.until(3, ({ text }) => text === ENDED);
@@ -57,7 +57,7 @@ describe('supervisor', () => {
     expect(exits.map(({ fields }) => fields['restartInMs'])).toEqual([10, 10, 10]);
   });
 
-  it('starts a killed process again', async () => {
+  it('restarts a killed process', async () => {
     const running = supervisor({ backoffMinMs: 10 });
     running.start(stub('api', 'good'));
     process.kill(await pidOf('api'), 'SIGKILL');
@@ -67,7 +67,7 @@ describe('supervisor', () => {
     expect(recorder.all.find(({ text }) => text === ENDED)?.fields).toMatchObject({ code: null, signal: 'SIGKILL' });
   });
 
-  it('keeps trying a program that is not there', async () => {
+  it('keeps retrying a missing program', async () => {
     const running = supervisor({ backoffMinMs: 10 });
     running.start({ name: 'odd', command: ['no-such-program-here'], environment: process.env });
     const [first] = await recorder.until(2, ({ text }) => text === ENDED);
@@ -90,7 +90,7 @@ describe('supervisor', () => {
     for (const pid of pids) expect(await untilGone(pid, 0)).toBe(true);
   });
 
-  it('kills what does not stop in time, and says so', async () => {
+  it('kills a process that does not stop in time, and logs it', async () => {
     const running = supervisor({ stopMs: 150 });
     running.start(stub('api', 'stubborn'));
     const pid = await pidOf('api');
@@ -101,7 +101,7 @@ describe('supervisor', () => {
     expect(placeOf('api', 'ignored')).toBeGreaterThan(0);
   });
 
-  it('stops everything when a process cannot run', async () => {
+  it('stops everything when a process reports a permanent fault', async () => {
     const running = supervisor({});
     running.start(stub('poller', 'good'));
     const pid = await pidOf('poller');
@@ -112,7 +112,7 @@ describe('supervisor', () => {
     expect(recorder.all.some(({ text }) => text === ENDED)).toBe(false);
   });
 
-  it('starts nothing once it is stopping', async () => {
+  it('starts no process while it is stopping', async () => {
     const running = supervisor({});
     await running.stop();
     running.start(stub('api', 'good'));

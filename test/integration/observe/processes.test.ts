@@ -26,7 +26,7 @@ function idOf({ status, text }: { status: number; text: string }): string {
   return (JSON.parse(text) as { data: { id: string } }).data.id;
 }
 
-/** An alert that is met; the lines that name it once `isOver` says that it has an end. */
+/** Makes an alert that is met; returns the lines that name it once `isOver` finds its end. */
 async function firedStory(requestId: string, isOver: (msgs: string[]) => boolean) {
   const mint = `story ${requestId}`.replaceAll(' ', '-');
   await system.see(mint, 0.5);
@@ -43,8 +43,8 @@ async function firedStory(requestId: string, isOver: (msgs: string[]) => boolean
   return { alertId, mint, tell };
 }
 
-describe('one grep', () => {
-  it('for an alert tells its story: who made it, what met it, each attempt and how it ended; for its event too', async () => {
+describe('the log lines of one id', () => {
+  it('show the whole history of an alert: its creator, the price that met it, each attempt and the outcome; of its event too', async () => {
     let asked = 0;
     system.receiver.replyWith(() => ({ status: ++asked === 1 ? 503 : 200 }));
     const { alertId, mint, tell } = await firedStory(
@@ -101,7 +101,7 @@ describe('one grep', () => {
     expect(system.grep(eventId)).toEqual(story.slice(1));
   });
 
-  it('tells also of a delivery that was cancelled, and why', async () => {
+  it('show a cancelled delivery and the reason', async () => {
     system.receiver.replyWith({ status: 500 });
     const { alertId, tell } = await firedStory(
       'req-of-another',
@@ -121,7 +121,7 @@ describe('one grep', () => {
       eventId: story.find(({ msg }) => msg === 'alert fired')?.['eventId'],
       deliveryId: story.find(({ msg }) => msg === 'alert fired')?.['deliveryId'],
     });
-    // Who did that is one grep for its request away.
+    // A search for the request's id finds the account.
     expect(system.grep(String(end?.['requestId']))).toContainEqual(
       expect.objectContaining({ operation: 'updateWebhook', webhookId, status: 'paused', keyId: expect.any(String) }),
     );
@@ -131,7 +131,7 @@ describe('one grep', () => {
 const JOBS = sql('test_all_jobs', 'SELECT to_jsonb(j)::text AS job FROM bullmq.job j');
 
 describe('a secret', () => {
-  it('is in no log line, no error answer, no job and no metric, whatever is done with it', async () => {
+  it('is in no log line, error answer, job or metric after any use', async () => {
     const { call } = system;
     const answers: string[] = [];
     const fails = async (...request: Parameters<typeof call>) => {
@@ -141,7 +141,7 @@ describe('a secret', () => {
     };
     const url = `${system.receiver.url}/hook?token=${SECRETS.urlToken}`;
     const secret = SECRETS.webhookSecret;
-    // What an account does: these answers may show the secret, once.
+    // Account calls: these answers may show the secret, once.
     const other = idOf(await call('POST', '/v1/webhooks', { url, events: ['price_alert'], secret }));
     await call('POST', `/v1/webhooks/${other}/rotate-secret`, { secret: SECRETS.rotatedSecret });
     await call('POST', `/v1/webhooks/${other}/test`, {});
@@ -149,7 +149,7 @@ describe('a secret', () => {
     idOf(await call('POST', '/v1/alerts', { tokenMint: mint, condition: 'above', price: 1e6 }));
     const address = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
     idOf(await call('POST', '/v1/wallets', { venue: 'solana', address }));
-    // What goes wrong.
+    // Failures.
     await fails('GET', '/v1/alerts', undefined, { 'X-API-Key': SECRETS.wrongKey });
     await fails('GET', '/v1/alerts', undefined, { Authorization: `Bearer ${SECRETS.apiKey}` });
     await fails('GET', '/v1/venues', undefined, { Authorization: `Basic ${SECRETS.apiKey}` });
@@ -165,7 +165,7 @@ describe('a secret', () => {
       await call('GET', '/ops', undefined, { Authorization: basic(password) });
       await call('POST', '/ops/login', undefined, { Cookie: password, Origin: system.api.address });
     }
-    // Both venues were asked with their keys and have repeated them; a delivery went to the address with the token.
+    // Both venues received their keys and repeated them; a delivery went to the address with the token.
     const isDone = () =>
       system.grep('"venue":"solana"').some(({ msg }) => msg === 'poll failed') &&
       system.lines.some((line) => line.includes('wallet not read')) &&
@@ -191,7 +191,7 @@ async function scrape(name: 'api' | Role): Promise<ReadonlyMap<string, Family>> 
   return readExposition(await response.text());
 }
 
-/** A request line as no browser would send it; resolves when it was answered. */
+/** A request line that no browser would send; resolves after the answer. */
 function send(method: string, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     request(
@@ -255,7 +255,7 @@ describe('a scrape', () => {
         queue_paused: { queue: 'deliveries' },
       },
     ],
-  ])('of the %s has every promised name in its right type, and the figures it owns', async (name, owned) => {
+  ])('of the %s has every documented name with its type, and the figures that it owns', async (name, owned) => {
     if (name === 'api') await send('GET', '/v1/polymarket/markets');
     const families = await scrape(name);
     for (const metric of exposedMetrics()) {
@@ -283,7 +283,7 @@ describe('a scrape', () => {
     for (const sample of families.get('dependency_up')?.samples ?? []) expect(sample.value).toBe(1);
   });
 
-  it('keeps its size, whatever paths and methods are sent', async () => {
+  it('keeps its size for any paths and methods', async () => {
     const seriesOf = async () => {
       const families = await scrape('api');
       return families.get('http_request_duration_seconds')?.samples.filter(({ name }) => name.endsWith('_count')) ?? [];
@@ -309,7 +309,7 @@ describe('a scrape', () => {
     }
   });
 
-  it('succeeds while the database is away, says so, and shows no old figure for a present one', async () => {
+  it('succeeds during an outage of the database, shows it, and omits stale figures', async () => {
     const db = new LosableDatabase(system.database.db.dataSource);
     db.loseStatements = ['oldest_overdue_delivery'];
     const lost = jobContext({ db, config: testConfig(system.database.url) });

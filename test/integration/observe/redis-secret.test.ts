@@ -5,7 +5,7 @@ import { closedPort } from '../../support/tls.ts';
 
 const PASSWORD = 'redis-pw-1f2e3d';
 
-/** What an operator sees of a Redis that cannot be logged in to, or reached. */
+/** The log lines of a Redis that rejects the login, or does not answer. */
 async function seen(address: string): Promise<string> {
   const lines: string[] = [];
   const log = createLogger({
@@ -29,13 +29,13 @@ async function seen(address: string): Promise<string> {
   return lines.join('\n');
 }
 
-it('the password of a Redis that does not answer is not shown', async () => {
+it('the log hides the password of a Redis that does not answer', async () => {
   const text = await seen(`127.0.0.1:${await closedPort()}`);
   expect(text).toContain('ECONNREFUSED');
   expect(text).not.toContain(PASSWORD);
 });
 
-it.skipIf(inject('redisUrl') === null)('nor is that of a Redis that refuses it', async () => {
+it.skipIf(inject('redisUrl') === null)('the log hides the password that a Redis rejects', async () => {
   const { host } = new URL(inject('redisUrl') ?? '');
   expect(await seen(host)).not.toContain(PASSWORD);
 });

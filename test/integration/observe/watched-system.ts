@@ -18,7 +18,7 @@ import { writePrices } from '../../../src/store/prices/prices.ts';
 import { type RunningWorker, startWorker } from '../../../workers/start-worker.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
-/** Recognisable, each in the form its place allows, and none that the logger would know by its form. */
+/** Recognisable secrets, each in a valid form for its place, and none in a form that the logger recognises. */
 export const SECRETS = {
   databasePassword: 'dbpass-5b1c7e',
   keyRing: Buffer.alloc(32, 0x5a).toString('base64'),
@@ -42,18 +42,18 @@ interface LogLine {
   [field: string]: unknown;
 }
 
-/** All five processes in this one, with everything they log, a receiver, and venues that repeat whatever they are sent. */
+/** All five processes in this one, with all of their log lines, a receiver, and venues that repeat every request. */
 export interface WatchedSystem {
   database: TestDatabase;
-  /** SECRETS, with the password that the database really has. */
+  /** SECRETS, with the real password of the database. */
   secrets: Readonly<Record<keyof typeof SECRETS, string>>;
   api: RunningApi;
   receiver: Receiver;
-  /** Where /metrics answers, by process. */
+  /** The addresses of /metrics, by process. */
   probes: ReadonlyMap<'api' | Role, string>;
   /** Raw lines of all processes, in order. */
   lines: string[];
-  /** The lines that hold this text, read. */
+  /** The parsed lines that contain this text. */
   grep(text: string): LogLine[];
   call(
     method: string,
@@ -61,18 +61,18 @@ export interface WatchedSystem {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<{ status: number; text: string }>;
-  /** A price is seen, as by a poll, and the alerts are woken. */
+  /** Stores a price, as a poll does, and wakes the alerts. */
   see(mint: string, price: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Answers everything with what it was asked: the worst a venue can do with a key. */
+/** Answers every request with its own contents: the worst that a venue can do with a key. */
 async function startEcho(): Promise<{ url: string; close(): Promise<void> }> {
   const server: Server = createServer((request, response) => {
-    const told = `you sent ${request.method} ${request.url} ${JSON.stringify(request.headers)}`;
+    const echo = `you sent ${request.method} ${request.url} ${JSON.stringify(request.headers)}`;
     request.resume();
     const isRpc = request.method === 'POST';
-    response.end(isRpc ? JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32_000, message: told } }) : told);
+    response.end(isRpc ? JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32_000, message: echo } }) : echo);
   });
   const url = await listen(server, '127.0.0.1', 0);
   return {
@@ -93,7 +93,7 @@ export async function startWatchedSystem(): Promise<WatchedSystem> {
   const caFile = join(dir, 'ca.pem');
   await writeFile(caFile, receiver.caPem);
   const databaseUrl = new URL(database.url);
-  // A server that asks for no password takes any.
+  // A server without a password accepts any.
   if (databaseUrl.password === '') databaseUrl.password = SECRETS.databasePassword;
   const secrets = { ...SECRETS, databasePassword: decodeURIComponent(databaseUrl.password) };
   const config = loadConfig({
@@ -117,7 +117,7 @@ export async function startWatchedSystem(): Promise<WatchedSystem> {
     WEBHOOK_RETRY_SCHEDULE: '1,3600',
   });
   const lines: string[] = [];
-  // Without the process's own secrets: what is tested is that nobody logs any.
+  // Without the process's own secrets, because the test is about callers that log secrets.
   const logOf = (process: string): Logger =>
     createLogger({ process, level: 'trace', destination: { write: (line) => void lines.push(line) } });
   const { signal } = new AbortController();

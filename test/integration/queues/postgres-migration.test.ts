@@ -18,11 +18,11 @@ afterAll(async () => {
   await test.drop();
 });
 
-it('a queue schema that is dropped while it is made is made again', async () => {
+it('migrate re-creates a queue schema that is dropped during its creation', async () => {
   const backend = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 0, log });
   try {
     await admin.query('DROP SCHEMA bullmq CASCADE');
-    // Drops the schema the moment it is there, once: where an operator's DROP, or a restored backup, may strike.
+    // Drops the schema once, right after its creation: an operator's DROP or a restored backup can do this at any time.
     await admin.query(`
       CREATE SEQUENCE makings;
       CREATE FUNCTION drop_once() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -18,7 +18,7 @@ describe('the CLOB routes', () => {
       .markets.filter((market) => market.phase === 'open')
       .flatMap((market) => market.outcomes);
 
-  it('agrees with Gamma and the engine about every price', async () => {
+  it('agree with Gamma and the engine on every price', async () => {
     const markets = await http.walk('limit=100');
     const state = new Map(exchange.state().markets.map((market) => [market.conditionId, market]));
     for (const market of markets.slice(0, 40)) {
@@ -49,7 +49,7 @@ describe('the CLOB routes', () => {
     }
   });
 
-  it('has the last trade of a token from the tape', async () => {
+  it('have the last trade of a token from the tape', async () => {
     const newest = new Map<string, LedgerRow>();
     for (const row of exchange.ledger().trades) newest.set(row.tokenId, row);
     const ids = tokens().map((outcome) => outcome.tokenId);
@@ -66,7 +66,7 @@ describe('the CLOB routes', () => {
     expect(await http.get(http.clob(`/last-trade-price?token_id=${never}`))).toEqual({ price: '0.5', side: '' });
   });
 
-  it('omits unknown and closed tokens from a batch, and takes at most 500', async () => {
+  it('omit unknown and closed tokens from a batch, and accept at most 500', async () => {
     const known = tokens()[0]?.tokenId ?? '';
     const closed = exchange.state().markets.find((market) => market.phase === 'resolved')?.outcomes[0].tokenId;
     const books = await http.post<{ asset_id: string }[]>(http.clob('/books'), [
@@ -84,7 +84,7 @@ describe('the CLOB routes', () => {
     expect(await http.post(http.clob('/books'), { token_id: known }, 400)).toEqual({ error: 'Invalid payload' });
   });
 
-  it('answers for one token, and in the venue’s words when there is none', async () => {
+  it('answer for one token, and with the venue’s error for an unknown one', async () => {
     const id = tokens()[0]?.tokenId ?? '';
     const book = await http.get<{ asset_id: string; market: string }>(http.clob(`/book?token_id=${id}`));
     expect(book.asset_id).toBe(id);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => exchange.close());
 
 describe('the control routes', () => {
-  it('forces a price that all three hosts then show', async () => {
+  it('force a price, which all three hosts then show', async () => {
     const market = exchange.state().markets.find((each) => each.phase === 'open' && each.hasTraders && !each.negRisk);
     const tokenId = market?.outcomes[1].tokenId ?? '';
     const before = exchange.ledger().nextIndex;
@@ -33,7 +33,7 @@ describe('the control routes', () => {
     expect(printed[0]).toMatchObject({ token_id: tokenId, price: 0.91 });
   });
 
-  it('lets a forced price go before its time', () => {
+  it('release a forced price early', () => {
     const market = exchange
       .state()
       .markets.findLast((each) => each.phase === 'open' && each.hasTraders && !each.negRisk);
@@ -49,7 +49,7 @@ describe('the control routes', () => {
     expect(() => exchange.releasePrice('1')).toThrow('no token 1');
   });
 
-  it('refuses a price off the grid, an unknown token and a closed market', async () => {
+  it('reject a price off the grid, an unknown token and a closed market', async () => {
     const open = exchange.state().markets.find((each) => each.phase === 'open' && each.hasTraders);
     const closed = exchange.state().markets.find((each) => each.phase === 'resolved');
     const price = `${exchange.url}/_sim/price`;
@@ -60,7 +60,7 @@ describe('the control routes', () => {
     await http.post(price, 'nothing', 400);
   });
 
-  it('steps and idles by hand, and says how it is', async () => {
+  it('step and idle, and report the state', async () => {
     const before = await http.get<{ second: number }>(`${exchange.url}/_sim/state`);
     expect(await http.post(`${exchange.url}/_sim/step`, { steps: 4 })).toMatchObject({ second: before.second + 4 });
     const { total } = exchange.state().trades;

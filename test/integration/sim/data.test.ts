@@ -32,7 +32,7 @@ describe('the Data API routes', () => {
       row.transactionHash,
     ].join();
 
-  it('pages through a market newest first, and prints what the engine did and nothing else', async () => {
+  it('page through a market newest first, with exactly the prints of the engine', async () => {
     const market = busiest();
     const rows: DataTrade[] = [];
     let next: string | null = null;
@@ -48,7 +48,7 @@ describe('the Data API routes', () => {
     expect(rows.map(key)).toEqual(ledger.map(keyOfRow).toReversed());
   });
 
-  it('shows the trades of all markets, and combinations among them', async () => {
+  it('show the trades of all markets, and combinations among them', async () => {
     const rows = await http.trades('taker_only=true');
     const isCombo = ({ condition_id, slug }: DataTrade) => /^0x03[0-9a-f]{60}$/.test(condition_id) && slug === '';
     expect(rows.filter((row) => !isCombo(row)).map(key)).toEqual(exchange.ledger().trades.map(keyOfRow).toReversed());
@@ -57,7 +57,7 @@ describe('the Data API routes', () => {
     expect(share).toBeLessThan(0.01);
   });
 
-  it('names events and outcomes only some time after the trade', async () => {
+  it('name events and outcomes only some time after the trade', async () => {
     const rows = await http.trades(`condition=${busiest()}`);
     const isFresh = ({ timestamp }: DataTrade) => exchange.second() - timestamp < 30;
     const isNamed = ({ event_slug, outcome_index }: DataTrade) => event_slug !== '' && outcome_index !== 999;
@@ -65,7 +65,7 @@ describe('the Data API routes', () => {
     expect(rows.map(isNamed)).toEqual(rows.map((row) => !isFresh(row)));
   });
 
-  it('adds the makers’ rows with taker_only=false, under the same hashes', async () => {
+  it('add the makers’ rows with taker_only=false, under the same hashes', async () => {
     const takers = await http.trades(`condition=${busiest()}`);
     const both = await http.trades(`condition=${busiest()}&taker_only=false`);
     expect(both).toHaveLength(2 * takers.length);
@@ -75,7 +75,7 @@ describe('the Data API routes', () => {
     );
   });
 
-  it('filters by side, wallet, several markets, and size', async () => {
+  it('filter by side, wallet, several markets, and size', async () => {
     const [first, second] = exchange.state().markets.toSorted((a, b) => b.trades - a.trades);
     const rows = await http.trades(`condition=${first?.conditionId},${second?.conditionId}&side=SELL`);
     expect(new Set(rows.map((row) => row.condition_id))).toEqual(new Set([first?.conditionId, second?.conditionId]));
@@ -104,12 +104,12 @@ describe('the Data API routes', () => {
     'side=LONG',
     'condition=0xunknown',
     `condition=0x${'1'.repeat(64)}&event_id=1`,
-  ])('refuses %s', async (query) => {
+  ])('reject %s', async (query) => {
     const refusal = await http.get(http.data(`/v2/trades?${query}`), 400);
     expect(refusal).toMatchObject({ code: 'invalid_request', retryable: false, trace_id: expect.any(String) });
   });
 
-  it('takes a cursor with its own filters only, whatever the page size says', async () => {
+  it('accept a cursor with its own filters only, for any page size', async () => {
     const page = await http.get<DataPage>(http.data('/v2/trades?limit=7&side=BUY'));
     const cursor = page.pagination.next_cursor;
     const next = await http.get<DataPage>(http.data(`/v2/trades?limit=900&side=BUY&cursor=${cursor}`));
@@ -118,7 +118,7 @@ describe('the Data API routes', () => {
     await http.get(http.data(`/v2/activity?user=0x${'1'.repeat(40)}&cursor=${cursor}`), 400);
   });
 
-  it('repeats a page of the same address for 300 s, and answers another address at once', async () => {
+  it('repeat a page of the same address for 300 s, and answer another address at once', async () => {
     const ask = async (limit: number) => {
       const response = await fetch(http.data(`/v2/trades?limit=${limit}`));
       const { data } = (await response.json()) as DataPage;
@@ -132,7 +132,7 @@ describe('the Data API routes', () => {
     expect(await ask(501)).toMatchObject({ age: null });
   });
 
-  it.each(['/trades', '/activity', '/positions'])('has no %s of version 1', async (path) => {
+  it.each(['/trades', '/activity', '/positions'])('have no %s of version 1', async (path) => {
     await http.get(http.data(path), 410);
   });
 });

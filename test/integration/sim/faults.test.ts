@@ -13,7 +13,7 @@ afterEach(() => {
 });
 afterAll(() => exchange.close());
 
-describe('faults', () => {
+describe('an injected fault', () => {
   const url = () => http.data('/v2/trades?limit=50');
   const inject = (fault: object) => http.post<{ id: number }>(`${exchange.url}/_sim/faults`, fault, 201);
 
@@ -26,7 +26,7 @@ describe('faults', () => {
     expect(exchange.requests().at(-1)).toMatchObject({ host: 'data', path: '/v2/trades', faults: ['latency'] });
   });
 
-  it('answers 429 with Retry-After, then is itself again', async () => {
+  it('answers 429 with Retry-After, then ends', async () => {
     await inject({ host: '*', path: '/v2/trades', kind: 'status429', retryAfterSeconds: 7, count: 1 });
     const refused = await fetch(url());
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '7']);
@@ -45,7 +45,7 @@ describe('faults', () => {
     await http.get(http.gamma('/markets'));
   });
 
-  it('cuts a body short under a matching length, or breaks off in the middle of the announced one', async () => {
+  it('cuts a body under a matching length, or breaks off in the middle of the announced length', async () => {
     const whole = await (await fetch(url())).text();
     await inject({ host: 'data', kind: 'truncate', count: 1 });
     const cut = await fetch(url());
@@ -65,7 +65,7 @@ describe('faults', () => {
     expect(data.every((row) => 'px' in row && !('price' in row))).toBe(true);
   });
 
-  it('cdn_cache repeats an answer with its age for its lifetime, by exact address', async () => {
+  it('repeats an answer with its age for its lifetime, by exact address (cdn_cache)', async () => {
     await inject({ host: 'kalshi', path: '/trade-api/v2/markets', kind: 'cdn_cache', maxAgeSeconds: 300 });
     const markets = http.kalshi('/markets?limit=5&mve_filter=exclude');
     const ask = async (target: string) => {
@@ -90,7 +90,7 @@ describe('faults', () => {
     expect(await ask(markets)).toMatchObject({ age: null, cache: 'Miss from cloudfront' });
   });
 
-  it('cdn_cache keeps neither an error nor a POST', async () => {
+  it('keeps neither an error nor a POST (cdn_cache)', async () => {
     await inject({ host: '*', kind: 'cdn_cache', maxAgeSeconds: 300 });
     const refused = await fetch(http.gamma('/markets?limit=0'));
     const posted = await fetch(http.clob('/books'), { method: 'POST', body: '[]' });
@@ -108,7 +108,7 @@ describe('faults', () => {
     await http.get(url());
   });
 
-  it('drips an answer out, whole in the end', async () => {
+  it('sends an answer slowly, but completely', async () => {
     const whole = await (await fetch(url())).text();
     await inject({ host: 'polymarket', kind: 'drip', latencyMs: 100, count: 1 });
     const startedAt = performance.now();
@@ -118,7 +118,7 @@ describe('faults', () => {
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(80);
   });
 
-  it('never answers, and forgets about it when the client gives up', async () => {
+  it('never answers, and ends when the client disconnects', async () => {
     await inject({ host: 'data', kind: 'hang', count: 1 });
     await expect(fetch(url(), { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ name: 'TimeoutError' });
     await http.get(url());
@@ -131,25 +131,25 @@ describe('faults', () => {
     expect(await page.text()).toMatch(/^<!DOCTYPE html>/);
   });
 
-  it('puts a wrong value under a name', async () => {
+  it('sets a wrong value of a field', async () => {
     await inject({ host: 'data', kind: 'set_field', set: { field: 'price', value: { was: null } }, count: 1 });
     const { data } = await http.get<{ data: Record<string, unknown>[] }>(url());
     expect(data.length).toBeGreaterThan(0);
     for (const row of data) expect(row['price']).toEqual({ was: null });
   });
 
-  it('answers another server error when told so', async () => {
+  it('answers another server error on request', async () => {
     await inject({ host: 'data', kind: 'status500', status: 503, count: 1 });
     await http.get(url(), 503);
   });
 
-  it('takes the three hosts of Polymarket under one name', async () => {
+  it('affects the three hosts of Polymarket under one name', async () => {
     await inject({ host: 'polymarket', kind: 'status500' });
     for (const broken of [url(), http.gamma('/markets'), http.clob('/book')]) await http.get(broken, 500);
     await http.get(http.kalshi('/markets'));
   });
 
-  it('refuses a fault that makes no sense', async () => {
+  it('is rejected when the request is invalid', async () => {
     await http.post(`${exchange.url}/_sim/faults`, { host: '*', kind: 'fire' }, 400);
   });
 });

@@ -12,7 +12,7 @@ afterAll(() => exchange.close());
 
 describe('the Gamma routes', () => {
   it.each(['limit=7', 'limit=7&order=volume24hr&ascending=false', 'limit=100&order=updatedAt', 'limit=70&order=id'])(
-    'visits every open market exactly once with %s',
+    'visit every open market exactly once with %s',
     async (query) => {
       const ids = (await http.walk(query)).map((market) => market.conditionId);
       const open = exchange.state().markets.filter((market) => market.phase !== 'resolved');
@@ -21,7 +21,7 @@ describe('the Gamma routes', () => {
     },
   );
 
-  it('sorts as asked', async () => {
+  it('sort by the requested field', async () => {
     const volumes = (await http.walk('limit=50&order=volume24hr&ascending=false')).map(
       (market) => market.volume24hr ?? 0,
     );
@@ -29,7 +29,7 @@ describe('the Gamma routes', () => {
     expect(volumes[0]).toBeGreaterThan(0);
   });
 
-  it('shows closed markets only when asked, also for a look-up by id', async () => {
+  it('show closed markets only on request, also for a look-up by id', async () => {
     const closed = await http.walk('closed=true');
     expect(closed.length).toBeGreaterThan(0);
     expect(closed.every((market) => market.closed)).toBe(true);
@@ -38,7 +38,7 @@ describe('the Gamma routes', () => {
     expect(await http.get<GammaMarket[]>(http.gamma(`/markets?condition_ids=${id}&closed=true`))).toHaveLength(1);
   });
 
-  it('finds markets by repeated condition ids and token ids', async () => {
+  it('find markets by repeated condition ids and token ids', async () => {
     const [first, second] = await http.walk('limit=100');
     const token = (JSON.parse(second?.clobTokenIds ?? '[]') as string[])[1];
     const both = `condition_ids=${first?.conditionId}&condition_ids=${second?.conditionId}`;
@@ -48,7 +48,7 @@ describe('the Gamma routes', () => {
     expect(byToken.map((market) => market.id)).toEqual([second?.id]);
   });
 
-  it('ignores the wrong parameter `cursor`, and refuses offset and a foreign cursor', async () => {
+  it('ignore the wrong parameter `cursor`, and reject offset and a foreign cursor', async () => {
     const first = await http.get<GammaPage>(http.gamma('/markets/keyset?limit=5'));
     const wrong = await http.get<GammaPage>(http.gamma(`/markets/keyset?limit=5&cursor=${first.next_cursor}`));
     expect(wrong.markets.map((market) => market.id)).toEqual(first.markets.map((market) => market.id));
@@ -57,7 +57,7 @@ describe('the Gamma routes', () => {
     await http.get(http.gamma(`/markets/keyset?order=volume24hr&after_cursor=${first.next_cursor}`), 400);
   });
 
-  it('caps a keyset page at 100 and pages the legacy list by offset', async () => {
+  it('limit a keyset page to 100 and page the legacy list by offset', async () => {
     expect((await http.get<GammaPage>(http.gamma('/markets/keyset?limit=500'))).markets).toHaveLength(100);
     const all = await http.get<GammaMarket[]>(http.gamma('/markets?limit=500'));
     const parts = await Promise.all(
@@ -67,7 +67,7 @@ describe('the Gamma routes', () => {
     expect(await http.get(http.gamma('/markets?offset=3000'), 422)).toMatchObject({ type: 'validation error' });
   });
 
-  it('sends tags only when the request includes them, and with an event always', async () => {
+  it('send tags only on request, and always with an event', async () => {
     type Tagged = GammaMarket & { tags?: { slug: string }[]; events: { id: string; tags?: unknown }[] };
     const pages = async (query: string) => [
       (await http.get<{ markets: Tagged[] }>(http.gamma(`/markets/keyset?limit=100${query}`))).markets,
@@ -82,7 +82,7 @@ describe('the Gamma routes', () => {
     expect(event.tags?.map((tag) => tag.slug)).toContain('economy');
   });
 
-  it('says on the legacy list that it is deprecated', async () => {
+  it('mark the legacy list as deprecated', async () => {
     const legacy = await fetch(http.gamma('/markets?limit=1'));
     expect(Object.fromEntries(legacy.headers)).toMatchObject({
       deprecation: 'true',
@@ -94,7 +94,7 @@ describe('the Gamma routes', () => {
     await http.get(http.gamma('/markets?offset=2001'), 422);
   });
 
-  it('serves one market and its event', async () => {
+  it('serve one market and its event', async () => {
     const [market] = await http.get<(GammaMarket & { events: { id: string }[] })[]>(http.gamma('/markets?limit=1'));
     expect(await http.get<GammaMarket>(http.gamma(`/markets/${market?.id}`))).toEqual(market);
     const event = await http.get<{ id: string; markets: GammaMarket[] }>(

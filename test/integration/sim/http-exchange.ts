@@ -39,12 +39,12 @@ export interface DataPage<R = DataTrade> {
   pagination: { limit: number; has_more: boolean; next_cursor: string | null };
 }
 
-/** An exchange with calls that check what they get. */
+/** An exchange with calls that check their answers. */
 export interface HttpExchange {
   readonly exchange: Exchange;
   get<T>(url: string, status?: number): Promise<T>;
   post<T>(url: string, body: unknown, status?: number): Promise<T>;
-  /** All pages of the Data API's `/v2/trades`, newest first, around its CDN. */
+  /** All pages of the Data API's `/v2/trades`, newest first, past its CDN. */
   trades(query: string): Promise<DataTrade[]>;
   /** Addresses of the hosts. */
   gamma(path: string): string;
@@ -56,7 +56,7 @@ export interface HttpExchange {
   walk(query: string): Promise<GammaMarket[]>;
 }
 
-/** A small exchange on a clock that only moves when told to. */
+/** A small exchange on a clock that only tests advance. */
 export async function startHttpExchange(options: ExchangeOptions = {}): Promise<HttpExchange> {
   const exchange = await startExchange({
     seed: 11,

@@ -107,7 +107,7 @@ it('Kalshi siblings share a title and differ in their label', async () => {
 });
 
 describe('Kalshi trades of one market', () => {
-  it('are parted by the cutoff between the live and the historical route, and complete together', async () => {
+  it('are split by the cutoff into the live and the historical route, and complete together', async () => {
     const { conditionId, ticker } = deepest();
     const live = await all(`/markets/trades?ticker=${ticker}&limit=70`, 'trades');
     const old = await all(`/historical/trades?ticker=${ticker}&limit=70`, 'trades');
@@ -124,7 +124,7 @@ describe('Kalshi trades of one market', () => {
     expect(new Set([...live, ...old].map((trade) => trade.trade_id)).size).toBe(seconds.length);
   });
 
-  it('of one order share a microsecond and are listed by falling id; the order of a sweep gives back how they happened', async () => {
+  it('of one order share a microsecond and have descending ids; the order of a sweep reproduces their sequence', async () => {
     const ties = { orders: 0, listedOtherwise: 0 };
     for (const market of exchange.state().markets.slice(0, 6)) {
       const path = `trades?ticker=${tickerOf(market)}&limit=41`;
@@ -146,7 +146,7 @@ describe('Kalshi trades of one market', () => {
     expect(ties.listedOtherwise).toBeGreaterThan(0);
   });
 
-  it('are kept to a window of seconds, both taken in', async () => {
+  it('are filtered by a window of seconds, both ends included', async () => {
     const { conditionId, ticker } = deepest();
     const times = ledgerOf(conditionId).map((row) => row.timestamp);
     const [from, to] = [times[50] ?? 0, times[150] ?? 0];
@@ -154,11 +154,11 @@ describe('Kalshi trades of one market', () => {
     expect(found.map(second)).toEqual(times.filter((time) => time >= from && time <= to).toReversed());
   });
 
-  it('are none for a ticker that nobody has', async () => {
+  it('are empty for an unknown ticker', async () => {
     expect(await http.get(http.kalshi('/markets/trades?ticker=KXNONE-1'))).toEqual({ cursor: '', trades: [] });
   });
 
-  it('says where the cutoff is', async () => {
+  it('have a cutoff route', async () => {
     const { trades_created_ts, market_settled_ts } = await http.get<Record<string, string>>(
       http.kalshi('/historical/cutoff'),
     );
@@ -168,7 +168,7 @@ describe('Kalshi trades of one market', () => {
 });
 
 describe('Kalshi markets', () => {
-  it('settled before the cutoff are on the historical route only', async () => {
+  it('are on the historical route only when settled before the cutoff', async () => {
     const live = await all('/markets?limit=7&mve_filter=exclude', 'markets');
     const old = await all('/historical/markets?limit=2', 'markets');
     expect(old.length).toBeGreaterThan(0);
@@ -187,7 +187,7 @@ describe('Kalshi markets', () => {
     );
   });
 
-  it('are found by their tickers, unknown ones left out', async () => {
+  it('are found by their tickers, without unknown ones', async () => {
     const [first, second] = await all('/markets?status=open', 'markets');
     const path = `/markets?tickers=${second?.ticker},KX-NONE,${first?.ticker}`;
     const { markets } = await http.get<Page>(http.kalshi(path));
@@ -200,7 +200,7 @@ describe('Kalshi markets', () => {
     ['paused', ['inactive']],
     ['closed', ['determined', 'disputed']],
     ['settled', ['finalized']],
-  ])('pass the filter %s by what their field says', async (filter, statuses) => {
+  ])('pass the filter %s with the field values %j', async (filter, statuses) => {
     const halted = exchange.state().markets.find((market) => market.phase === 'open' && !market.negRisk);
     if (filter === 'paused') exchange.steer({ conditionId: halted?.conditionId ?? '', action: 'halt' });
     const closing = exchange.state().markets.find((market) => market.phase === 'open' && !market.halted);
@@ -210,7 +210,7 @@ describe('Kalshi markets', () => {
     for (const market of found) expect(statuses).toContain(market.status);
   });
 
-  it('refuse words of the field as a filter', async () => {
+  it('reject field values as filters', async () => {
     await http.get(http.kalshi('/markets?status=finalized'), 400);
     await http.get(http.kalshi('/events?status=paused'), 400);
   });
@@ -229,7 +229,7 @@ describe('Kalshi markets', () => {
     '/historical/trades?status=open',
     '/series?limit=1',
     '/events/KXSIMEVENT-1?status=open',
-  ])('refuse filters that do not go together and parameters that are not documented: %s', async (path) => {
+  ])('reject incompatible filters and undocumented parameters: %s', async (path) => {
     await http.get(http.kalshi(path), 400);
   });
 });
@@ -259,7 +259,7 @@ describe('Kalshi combinations', () => {
     });
   });
 
-  it('are printed on the tape of all markets, whatever the size of a page, and on their own', async () => {
+  it('are printed on the tape of all markets, for any page size, and on their own', async () => {
     const tape = await all('/markets/trades?limit=211', 'trades');
     expect(await all('/markets/trades?limit=1000', 'trades')).toEqual(tape);
     expect(new Set(tape.map((trade) => trade.trade_id)).size).toBe(tape.length);
@@ -279,7 +279,7 @@ describe('Kalshi events and series', () => {
     expect(b).toBeDefined();
   });
 
-  it('an event has each status that one of its markets has', async () => {
+  it('give an event each status of its markets', async () => {
     const statuses = ['unopened', 'open', 'closed', 'settled'];
     const words: Record<string, string> = {
       initialized: 'unopened',
@@ -303,7 +303,7 @@ describe('Kalshi events and series', () => {
     }
   });
 
-  it('a series has a category and tags, null when it has none', async () => {
+  it('give a series a category and tags, or null', async () => {
     const { series } = await http.get<{ series: { ticker: string; category: string; tags: string[] | null }[] }>(
       http.kalshi('/series'),
     );
@@ -369,7 +369,7 @@ describe('Kalshi candlesticks', () => {
     expect(new Set(ends.map((end) => hour.format(end * 1000)))).toEqual(new Set(['12:00 AM']));
   });
 
-  it('of an archived market have other names, and null where there was no print', async () => {
+  it('of an archived market have other names, and null without a print', async () => {
     const [old] = await all('/historical/markets', 'markets');
     const window = `period_interval=1&start_ts=${NOW - 3600}&end_ts=${NOW}`;
     await http.get(http.kalshi(`/series/KXSIM/markets/${old?.ticker}/candlesticks?${window}`), 404);
@@ -380,7 +380,7 @@ describe('Kalshi candlesticks', () => {
     expect(candles.find((candle) => candle.price['open'] === null)).toMatchObject({ volume: '0.00' });
   });
 
-  it('refuse another period, another series and a window the wrong way round', async () => {
+  it('reject another period, another series and a reversed window', async () => {
     const { ticker } = deepest();
     await http.get(http.kalshi(path(ticker, 5, NOW - 60, NOW)), 400);
     await http.get(http.kalshi(path(ticker, 1, NOW, NOW - 60)), 400);

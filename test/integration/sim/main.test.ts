@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startExchange } from '../../../sim/exchange.ts';
 
-/** From the build, as every process under test. */
+/** From the build, like every tested process. */
 const MAIN = resolve('dist/sim/main.js');
 const SMALL = ['--markets', '9', '--history-hours', '0.1'];
 
@@ -35,7 +35,7 @@ describe('sim/main', () => {
     return /http:\/\/\S+/.exec(output.out)?.[0] ?? '';
   }
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('prints one line with its address, and ends at %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('prints one line with its address, and ends on %s', async (signal) => {
     const started = start(SMALL, { SIM_PORT: '0' });
     const url = await ready(started);
     expect(await (await fetch(`${url}/_sim/health`)).json()).toEqual({ status: 'ok' });
@@ -45,16 +45,16 @@ describe('sim/main', () => {
     expect(started.output.err).toBe('');
   });
 
-  it('ends when its parent is gone', async () => {
+  it('ends at the end of its parent', async () => {
     const started = start(SMALL);
     await ready(started);
-    // Not `close`: that never comes once this side has left the channel.
+    // Not `close`, which never fires after this side has disconnected from the channel.
     const exited = once(started.child, 'exit');
     started.child.disconnect();
     expect(await exited).toEqual([0, null]);
   });
 
-  it('says in one line that its port is taken', async () => {
+  it('reports a taken port in one line', async () => {
     const exchange = await startExchange({ historyHours: 0.01, markets: 4, paused: true });
     const started = start([...SMALL, '--port', String(exchange.port)]);
     expect(await started.closed).toEqual([1, null]);
@@ -62,7 +62,7 @@ describe('sim/main', () => {
     await exchange.close();
   });
 
-  it.each([[['--port', 'x']], [['--recorded', '/nowhere/at/all']]])('ends with a clear line on %j', async (args) => {
+  it.each([[['--port', 'x']], [['--recorded', '/nowhere/at/all']]])('ends with one clear line on %j', async (args) => {
     const started = start(args);
     expect(await started.closed).toEqual([1, null]);
     expect(started.output.err).toMatch(/^sim: /);

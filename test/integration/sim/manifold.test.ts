@@ -32,7 +32,7 @@ const bets = (query: string) => http.get<Bet[]>(http.manifold(`/bets?${query}`))
 const busiest = () => contracts.filter((each) => each.outcomeType === 'BINARY').toSorted((a, b) => b.volume - a.volume);
 
 describe('Manifold bets of one contract', () => {
-  it('walk back to its first, each once, when pages overlap by the moment they end in', async () => {
+  it('page back to the first bet, each once, when pages overlap by their last millisecond', async () => {
     const contract = busiest()[3];
     const seen = new Map<string, Bet>();
     for (let bound = ''; ; ) {
@@ -40,7 +40,7 @@ describe('Manifold bets of one contract', () => {
       const known = seen.size;
       for (const bet of page) seen.set(bet.id, bet);
       if (seen.size === known) break;
-      // Exclusive, and a redemption shares the moment of its taker.
+      // Exclusive, and a redemption has the same time as its taker.
       bound = `&beforeTime=${(page.at(-1)?.createdTime ?? 0) + 1}`;
     }
     const whole = await bets(`contractSlug=${contract?.slug}&limit=1000`);
@@ -56,7 +56,7 @@ describe('Manifold bets of one contract', () => {
     expect(everything.filter((bet) => bet.contractId === contract?.id)).toEqual(share);
   });
 
-  it('before a bet are those before its moment', async () => {
+  it('before a bet are bets before its time', async () => {
     const [contract] = busiest();
     const bet = (await bets(`contractId=${contract?.id}&limit=20`)).at(-1);
     expect(await bets(`contractId=${contract?.id}&before=${bet?.id}`)).toEqual(
@@ -64,7 +64,7 @@ describe('Manifold bets of one contract', () => {
     );
   });
 
-  it('are bounded by `after` and `afterTime`, and take several contracts', async () => {
+  it('are limited by `after` and `afterTime`, and accept several contracts', async () => {
     const [first, second] = busiest();
     const both = await bets(`contractId=${first?.id}&contractId=${second?.id}&limit=1000`);
     expect(new Set(both.map((bet) => bet.contractId))).toEqual(new Set([first?.id, second?.id]));
@@ -76,7 +76,7 @@ describe('Manifold bets of one contract', () => {
     ).toEqual(later);
   });
 
-  it('of a multiple-choice contract are told apart by answer', async () => {
+  it('of a multiple-choice contract are distinguished by answer', async () => {
     const multiple = contracts.find((each) => each.outcomeType === 'MULTIPLE_CHOICE');
     const { answers = [] } = await http.get<Contract>(http.manifold(`/market/${multiple?.id}`));
     const own = await bets(`contractId=${multiple?.id}&answerId=${answers[1]?.id}&limit=1000`);
@@ -86,17 +86,17 @@ describe('Manifold bets of one contract', () => {
 
   it.each([
     ['an unknown parameter', 'marketId=1', 400],
-    ['a time that is none', 'beforeTime=yesterday', 400],
+    ['an invalid time', 'beforeTime=yesterday', 400],
     ['too large a page', 'limit=1001', 400],
-    ['an order that is none', 'order=random', 400],
+    ['an invalid order', 'order=random', 400],
     ['an unknown bet', 'before=nobody', 404],
-  ])('refuse %s', async (_what, query, status) => {
+  ])('reject %s', async (_label, query, status) => {
     expect(await http.get(http.manifold(`/bets?${query}`), status)).toHaveProperty('message');
   });
 });
 
 describe('Manifold markets', () => {
-  it('are served one by one, every one of the listing', async () => {
+  it('are served one by one, each as in the listing', async () => {
     for (const { id, outcomeType } of contracts) {
       expect(await http.get<Contract>(http.manifold(`/market/${id}`))).toMatchObject({ id, outcomeType });
     }
@@ -104,7 +104,7 @@ describe('Manifold markets', () => {
     expect(await http.get<Contract>(http.manifold(`/slug/${first?.slug}`))).toMatchObject({ id: first?.id });
   });
 
-  it('are a 404 when nobody has the id, and a 400 with an unknown parameter', async () => {
+  it('give 404 for an unknown id, and 400 for an unknown parameter', async () => {
     expect(await http.get(http.manifold('/market/nobody'), 404)).toEqual({ message: 'Contract not found' });
     await http.get(http.manifold(`/market/${contracts[0]?.id}?full=true`), 400);
     await http.get(http.manifold('/markets?cursor=1'), 400);

@@ -32,7 +32,7 @@ describe.runIf(folder !== undefined)('the exchange on recorded payloads', () => 
     }
   }
 
-  it('lists every recorded market once, each as it was recorded', async () => {
+  it('lists every recorded market once, with its recorded text', async () => {
     const all = [...(await walk(false)), ...(await walk(true))];
     const ids = all.map((market) => market.conditionId.toLowerCase());
     expect(new Set(ids).size).toBe(ids.length);
@@ -44,15 +44,15 @@ describe.runIf(folder !== undefined)('the exchange on recorded payloads', () => 
     const resolved = readRecordedJson(join(root, 'gamma_resolved_2024-25/markets.json.gz')) as {
       conditionId: string;
     }[];
-    // A few rows of that file lost their id.
+    // Some rows of that file lack their id.
     const named = resolved.filter((market) => market.conditionId !== '');
     expect(named.length).toBeGreaterThan(5600);
     expect(named.every((market) => byId.has(market.conditionId))).toBe(true);
     expect(all.length).toBe(exchange.state().marketCount);
   });
 
-  it('serves a market, an event and the books of the event verbatim', async () => {
-    // The same event is in two files; the later recording of the two is served.
+  it('serves a market, an event and the books of the event unchanged', async () => {
+    // Two files contain the same event; the later recording is served.
     const search = readRecordedJson(join(root, '2026-05_fed_event/gamma-search.json')) as { events: { id: string }[] };
     const event = search.events.find((each) => each.id === '101772');
     expect(await get(`${exchange.gammaUrl}/events/101772`)).toEqual(event);

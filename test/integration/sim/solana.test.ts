@@ -28,8 +28,8 @@ async function get(path: string): Promise<{ status: number; body: unknown }> {
   return { status: answer.status, body: await answer.json() };
 }
 
-describe('the node', () => {
-  it('tells its errors by answers of status 200, with the codes of the real one', async () => {
+describe('the simulated node', () => {
+  it('reports errors in answers of status 200, with the codes of the real node', async () => {
     const [me] = exchange.solana.people();
     expect((await rpc('getWhatever')).error?.code).toBe(-32601);
     expect((await rpc('getBalance', 'no key')).error?.code).toBe(-32602);
@@ -43,7 +43,7 @@ describe('the node', () => {
     expect((await rpc('getBalance', me)).error).toBeUndefined();
   });
 
-  it('refuses a versioned transaction to who does not ask for it, and knows none of others', async () => {
+  it('rejects a versioned transaction unless the request declares versions', async () => {
     const [from = '', to = ''] = exchange.solana.people();
     const { signature } = exchange.solana.transfer({ from, to, units: '1', version: 0 });
     expect((await rpc('getTransaction', signature, { encoding: 'jsonParsed' })).error?.code).toBe(-32015);
@@ -54,7 +54,7 @@ describe('the node', () => {
     expect((await rpc('getTransaction', to, config)).result).toBeNull();
   });
 
-  it('refuses a version above the one that a request declares, and names the version when one is declared', async () => {
+  it('rejects a version above the declared one, and names the version when one is declared', async () => {
     const [from = '', to = ''] = exchange.solana.people();
     const send = (version: 'legacy' | 0 | 1 | 2) =>
       exchange.solana.transfer({ from, to, units: '1', version, priorityFee: '3' }).signature;
@@ -78,7 +78,7 @@ describe('the node', () => {
     expect((await ask(legacy)).result).not.toHaveProperty('version');
   });
 
-  it('answers a failure by its own HTTP status, 403 for a client that it blocks', async () => {
+  it('answers a failure with its own HTTP status, 403 for a blocked client', async () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getSlot', params: [] });
     exchange.solana.failRpc({ method: 'getSlot', code: 403, message: 'blocked', status: 403 });
     const answer = await fetch(exchange.solanaUrl, { method: 'POST', body });
@@ -96,7 +96,7 @@ describe('the node', () => {
     expect(page).toEqual(all.slice(5, 8));
   });
 
-  it('takes batches of a few', async () => {
+  it('accepts batches of a few requests', async () => {
     const call = { jsonrpc: '2.0', id: 7, method: 'getSlot', params: [] };
     const post = async (body: unknown) =>
       (await fetch(exchange.solanaUrl, { method: 'POST', body: JSON.stringify(body) })).json();
@@ -105,7 +105,7 @@ describe('the node', () => {
   });
 });
 
-describe('the traffic', () => {
+describe('the simulated traffic', () => {
   async function shares(from: Exchange): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
     const signatures = new Set<string>();
@@ -134,7 +134,7 @@ describe('the traffic', () => {
     expect(counts['1']).toBeLessThan(0.5);
   });
 
-  it('has the share of version 1 that an option sets, and a later version when a control says so', async () => {
+  it('has the configured share of version 1, and a later version after a control request', async () => {
     const none = await startExchange({ ...QUIET, seed: 3, solanaV1Share: 0 });
     expect(Object.keys(await shares(none)).sort()).toEqual(['0', 'legacy']);
     const all = await startExchange({ ...QUIET, seed: 3, solanaV1Share: 1 });
@@ -150,7 +150,7 @@ describe('the traffic', () => {
   });
 });
 
-describe('the chain', () => {
+describe('the simulated chain', () => {
   it('is the same for the same seed', async () => {
     const again = await startExchange({ ...QUIET, seed: 3 });
     const other = await startExchange({ ...QUIET, seed: 4 });
@@ -161,7 +161,7 @@ describe('the chain', () => {
     for (const each of [again, other, untouched]) await each.close();
   });
 
-  it('never makes or loses a token, whatever happens on it', async () => {
+  it('preserves the supply of every token in all its traffic', async () => {
     const total = () => {
       const sums = new Map<string, bigint>();
       for (const person of exchange.solana.people()) {
@@ -180,8 +180,8 @@ describe('the chain', () => {
   });
 });
 
-describe('Jupiter', () => {
-  it('leaves out what has no reliable price, and refuses too many', async () => {
+describe('simulated Jupiter', () => {
+  it('omits tokens without a reliable price, and rejects too many', async () => {
     const mints = exchange.solana.tokens().map(({ mint }) => mint);
     const { body } = await get(`/jupiter/price/v3?ids=${mints.join(',')}`);
     expect(Object.keys(body as object)).toHaveLength(mints.length - 1);
@@ -196,13 +196,13 @@ describe('Jupiter', () => {
   });
 });
 
-describe('the control route', () => {
+describe('the control route of Solana', () => {
   const post = async (path: string, body: unknown) => {
     const answer = await fetch(`${exchange.url}/_sim/solana${path}`, { method: 'POST', body: JSON.stringify(body) });
     return { status: answer.status, body: (await answer.json()) as unknown };
   };
 
-  it('says who there is, moves tokens and sets prices', async () => {
+  it('lists wallets and mints, moves tokens and sets prices', async () => {
     const { body } = await get('/_sim/solana');
     const { people, tokens } = body as { people: string[]; tokens: { mint: string }[] };
     expect(await post('/transfer', { from: people[0], to: people[1], units: '5' })).toMatchObject({
@@ -235,11 +235,11 @@ describe('the control route', () => {
     ['/versions', { version: 2 }],
     ['/failure', { method: 'getSlot', code: '1', message: 'x' }],
     ['/failure', { method: 'getSlot', code: 1, message: 'x', status: 42 }],
-  ])('%s refuses %j', async (path, body) => {
+  ])('%s rejects %j', async (path, body) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
   });
 
-  it('leaves what is not its own to the others', async () => {
+  it('leaves other paths to the other routes', async () => {
     expect((await get('/_sim/solana/nothing')).status).toBe(404);
     const accounts = await rpc(
       'getTokenAccountsByOwner',

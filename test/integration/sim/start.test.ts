@@ -19,7 +19,7 @@ describe('startExchange', () => {
     }
   });
 
-  it('says that a port is taken, and closes while a delayed answer is on its way', async () => {
+  it('reports a taken port, and closes with a delayed answer in flight', async () => {
     const exchange = await startExchange({ historyHours: 0.01, markets: 4, paused: true });
     await expect(startExchange({ port: exchange.port, historyHours: 0.01, markets: 4 })).rejects.toBeInstanceOf(
       PortTakenError,

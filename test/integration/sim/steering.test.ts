@@ -34,7 +34,7 @@ function nextMarket(): MarketState {
   return market;
 }
 
-/** How each venue shows a market now: in its listing, and by id. */
+/** Each venue's view of a market: in its listing, and by id. */
 async function sightings({ conditionId, slug, id }: MarketState) {
   const ticker = tickerOf({ id });
   const gamma = async (closed: boolean) =>
@@ -57,8 +57,8 @@ async function sightings({ conditionId, slug, id }: MarketState) {
   };
 }
 
-describe('a market that vanishes', () => {
-  it('is nowhere, by no id, does not trade, and comes back as it was', async () => {
+describe('a vanished market', () => {
+  it('is in no listing and under no id, does not trade, and returns unchanged', async () => {
     const market = nextMarket();
     const [{ tokenId }] = market.outcomes;
     const ticker = tickerOf(market);
@@ -74,7 +74,7 @@ describe('a market that vanishes', () => {
     expect(await http.get(http.manifold(`/market-probs?ids=${before.contract?.id}`))).toEqual({});
     await http.get(http.clob(`/book?token_id=${tokenId}`), 404);
     expect(exchange.state().markets.map((each) => each.conditionId)).not.toContain(market.conditionId);
-    // What it printed stays, on every tape.
+    // Its prints remain on every tape.
     expect((await http.trades(`condition=${market.conditionId}`)).map(withoutNames)).toEqual(prints.map(withoutNames));
     const tape = await http.get<{ trades: unknown[] }>(http.kalshi(`/markets/trades?ticker=${ticker}&limit=1000`));
     expect(tape.trades).toHaveLength(prints.length);
@@ -84,7 +84,7 @@ describe('a market that vanishes', () => {
     await http.get(http.manifold(`/market/${before.contract?.id}`));
   });
 
-  it('can close and resolve unseen, and is never listed as open again', async () => {
+  it('can close and resolve while hidden, and is never listed as open again', async () => {
     const market = nextMarket();
     const { contract } = await sightings(market);
     await steer({ conditionId: market.conditionId, action: 'vanish' });
@@ -99,7 +99,7 @@ describe('a market that vanishes', () => {
   });
 });
 
-describe('a market that is closed by hand', () => {
+describe('a manually closed market', () => {
   it('waits for its resolution, and can be corrected', async () => {
     const market = nextMarket();
     await steer({ conditionId: market.conditionId, action: 'close', winner: 0 });
@@ -119,8 +119,8 @@ describe('a market that is closed by hand', () => {
   });
 });
 
-describe('a market that is halted', () => {
-  it('takes no orders until it is let go on', async () => {
+describe('a halted market', () => {
+  it('accepts no orders until trading resumes', async () => {
     const market = nextMarket();
     await steer({ conditionId: market.conditionId, action: 'halt' });
     const { total } = exchange.state().trades;
@@ -139,12 +139,12 @@ describe('a market that is halted', () => {
 it.each<[string, object, number]>([
   ['an unknown market', { conditionId: '0x1', action: 'halt' }, 404],
   ['an unknown action', { action: 'burn' }, 400],
-  ['a winner that is no outcome', { action: 'close', winner: 2 }, 400],
-])('refuses %s', async (_what, request, status) => {
+  ['an invalid winner', { action: 'close', winner: 2 }, 400],
+])('a control request with %s is rejected', async (_label, request, status) => {
   await http.post(`${exchange.url}/_sim/markets`, { conditionId: nextMarket().conditionId, ...request }, status);
 });
 
-it('refuses to halt what no longer trades', async () => {
+it('a control request to halt a market is rejected when it no longer trades', async () => {
   const resolved = exchange.state().markets.find((market) => market.phase === 'resolved');
   await steer({ conditionId: resolved?.conditionId ?? '', action: 'halt' }, 409);
 });

@@ -51,7 +51,7 @@ async function activityOf(user: string): Promise<Activity[]> {
 }
 
 describe('the wallets of the Data API', () => {
-  it('did what the tape says, with splits, redemptions and deposits around it', async () => {
+  it('have the actions of the tape, with splits, redemptions and deposits around them', async () => {
     const rows = await activityOf(regular);
     const sums = (of: (row: Activity) => string, only: Activity[]) => {
       const found = new Map<string, number>();
@@ -84,7 +84,7 @@ describe('the wallets of the Data API', () => {
     expect(others.every((row) => row.token_id === '' && row.side === '' && row.outcome_index === 999)).toBe(true);
   });
 
-  it('hold what they did, and nothing of a market that was redeemed', async () => {
+  it('hold the sum of their actions, without holdings in redeemed markets', async () => {
     const held = new Map<string, number>();
     const tokens = new Map(exchange.state().markets.map(({ conditionId, outcomes }) => [conditionId, outcomes]));
     const redeemed = new Set<string>();
@@ -103,7 +103,7 @@ describe('the wallets of the Data API', () => {
     }
   });
 
-  it('show deposits only when asked for, and repeat an address for 15 s', async () => {
+  it('show deposits only on request, and repeat an address for 15 s', async () => {
     const all = await activityOf(regular);
     const { data } = await http.get<V2<Activity>>(http.data(`/v2/activity?user=${regular}&limit=1000`));
     expect(data.length).toBe(all.filter(({ type }) => type !== 'DEPOSIT').length);
@@ -115,7 +115,7 @@ describe('the wallets of the Data API', () => {
     await again.text();
   });
 
-  it('refuse what the venue refuses', async () => {
+  it('reject requests that the venue rejects', async () => {
     const other = `/v2/positions?user=${maker}&limit=1`;
     const { pagination } = await http.get<V2<Position>>(http.data(other));
     for (const path of [

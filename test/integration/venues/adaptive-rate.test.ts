@@ -48,12 +48,12 @@ function open(options: Partial<VenueHttpOptions>) {
   return { http, seen };
 }
 
-describe('a host that allows less than is configured', () => {
+describe('a host with a limit below the configured rate', () => {
   const ALLOWED = 5;
   const SECONDS = 150;
   const STEP_MS = 20;
 
-  /** Lets four callers ask without end for some logical seconds; returns the requests that were served and refused, by second. */
+  /** Runs four endless callers for some logical seconds; returns the served and refused requests by second. */
   async function run(headers: Record<string, string>) {
     vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
     const { http, seen } = open({});
@@ -81,7 +81,7 @@ describe('a host that allows less than is configured', () => {
       }
     });
     for (let step = 0; step < (SECONDS * 1000) / STEP_MS; step += 1) {
-      // Time stands still while a request is on its way.
+      // Time does not pass during a request.
       do await nextTurn();
       while (seen.turns > seen.answers);
       vi.advanceTimersByTime(STEP_MS);
@@ -93,9 +93,9 @@ describe('a host that allows less than is configured', () => {
   }
 
   it.each([
-    ['says nothing of a pause', {}],
+    ['gives no pause', {}],
     ['asks for a pause by Retry-After', { 'retry-after': '1' }],
-  ])('is asked close to its limit with few refusals when it %s', async (_, headers) => {
+  ])('gets requests near its limit with few refusals when it %s', async (_, headers) => {
     const { served, refused } = await run(headers);
     expect(served / (SECONDS - 30)).toBeGreaterThan(0.8 * ALLOWED);
     expect(refused / (served + refused)).toBeLessThan(0.05);
@@ -167,14 +167,14 @@ describe('a Solana node', () => {
     [{ code: -32429, message: 'slow down' }],
     [{ code: -32005, message: 'request rate limit exceeded' }],
     [{ code: -32007, message: '50/second request limit reached' }],
-  ])('that refuses by %j in an answer of 200 is asked at half the rate', async (error) => {
+  ])('that refuses by %j in an answer of 200 halves the rate', async (error) => {
     expect(await rateAfter(error)).toBe(500);
   });
 
   it.each([
     [{ code: -32005, message: 'Node is behind by 42 slots' }],
     [{ code: -32016, message: 'Minimum context slot has not been reached' }],
-  ])('that is behind, by %j, is asked at the same rate after its pause', async (error) => {
+  ])('that is behind, by %j, keeps the rate after its pause', async (error) => {
     expect(await rateAfter(error)).toBe(1_000);
   });
 });

@@ -84,7 +84,7 @@ describe('createVenueHttp', () => {
     ]);
   });
 
-  it('reads gzip, and refuses a broken one', async () => {
+  it('reads gzip, and throws on a broken one', async () => {
     const body = gzipSync(JSON.stringify({ long: 'x'.repeat(10_000) }));
     server.script(raw(body, { 'content-encoding': 'gzip' }));
     expect(await get()).toEqual({ long: 'x'.repeat(10_000) });
@@ -92,13 +92,13 @@ describe('createVenueHttp', () => {
     expect(await errorOf(get())).toMatchObject({ code: 'invalid_payload', retryable: true });
   });
 
-  it.each([500, 502, 503, 408])('tries again after HTTP %i', async (status) => {
+  it.each([500, 502, 503, 408])('retries after HTTP %i', async (status) => {
     server.script(json(status, {}), json(status, {}), json(200, 'back'));
     expect(await get()).toBe('back');
     expect(requests.map((event) => event.outcome)).toEqual(['http_status', 'http_status', 'ok']);
   });
 
-  it('gives up after its attempts', async () => {
+  it('throws after its last attempt', async () => {
     server.script(json(500, {}));
     expect(await errorOf(get())).toMatchObject({
       code: 'http_status',
@@ -109,32 +109,32 @@ describe('createVenueHttp', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it.each([400, 401, 404, 302])('does not try again after HTTP %i', async (status) => {
+  it.each([400, 401, 404, 302])('does not retry after HTTP %i', async (status) => {
     server.script(json(status, { error: 'no' }, { location: '/elsewhere' }));
     expect(await errorOf(get())).toMatchObject({ code: 'http_status', statusCode: status, retryable: false });
     expect(server.requests).toHaveLength(1);
   });
 
-  it('tries again after a cut connection and after truncated JSON', async () => {
+  it('retries after a cut connection and after truncated JSON', async () => {
     server.script(hangUp, raw('{"a": [1, 2'), json(200, 'whole'));
     expect(await get()).toBe('whole');
     expect(requests.map((event) => event.outcome)).toEqual(['network', 'invalid_payload', 'ok']);
   });
 
-  it('names a network fault', async () => {
+  it('reports the code of a network fault', async () => {
     await http.close();
     http = open({ baseUrl: 'http://127.0.0.1:1', maxAttempts: 1 });
     expect(await errorOf(get())).toMatchObject({ code: 'network', retryable: true });
   });
 
-  it('waits as long as Retry-After asks, when there is time', async () => {
+  it('waits for Retry-After when the deadline allows it', async () => {
     server.script(json(429, {}, { 'retry-after': '1' }), json(200, 'after a second'));
     const started = performance.now();
     expect(await get()).toBe('after a second');
     expect(performance.now() - started).toBeGreaterThanOrEqual(990);
   });
 
-  it('does not wait for what outlasts the call, and lets nobody else ask meanwhile', async () => {
+  it('fails at once when Retry-After outlasts the call, and delays other calls until then', async () => {
     server.script(json(429, {}, { 'retry-after': new Date(Date.now() + 100_000).toUTCString() }));
     const error = await errorOf(get());
     expect(error).toMatchObject({ code: 'rate_limited', statusCode: 429, retryable: true });
@@ -151,7 +151,7 @@ describe('createVenueHttp', () => {
     let timer: NodeJS.Timeout | undefined;
     server.script((_, response) => {
       response.writeHead(200);
-      // A body that drips for ever keeps every idle timer quiet.
+      // A body that drips endlessly keeps every idle timer quiet.
       timer = setInterval(() => response.write(' '), 10);
       response.on('close', () => clearInterval(timer));
     });
@@ -166,7 +166,7 @@ describe('createVenueHttp', () => {
     expect(server.requests.length).toBeLessThanOrEqual(2);
   });
 
-  it('stops when the caller does', async () => {
+  it('stops when the caller aborts', async () => {
     const controller = new AbortController();
     server.answer = () => controller.abort();
     expect(await errorOf(get(controller.signal))).toMatchObject({ code: 'aborted', retryable: true });
@@ -174,7 +174,7 @@ describe('createVenueHttp', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('reads no more than it may', async () => {
+  it('reads no more than its limit of bytes', async () => {
     await http.close();
     http = open({ maxBodyBytes: 1_000 });
     server.script(raw(gzipSync(JSON.stringify('x'.repeat(100_000))), { 'content-encoding': 'gzip' }));
@@ -215,7 +215,7 @@ describe('createVenueHttp', () => {
     expect(breakers.map((event) => event.state)).toEqual(['open', 'half_open', 'closed']);
   });
 
-  it('does not blame the venue for a 404, a 429 or an aborted call', async () => {
+  it('keeps its breaker closed after a 404, a 429 or an aborted call', async () => {
     await http.close();
     http = open({ breakerFailures: 1, maxAttempts: 1 });
     server.script(json(404, {}));

@@ -59,7 +59,7 @@ describe('the Kalshi adapter', () => {
 
   const asked = () => server.requests.map(({ path, query }) => `${path.slice(BASE.length)}?${query}`);
 
-  /** A walk to its end. */
+  /** Walks to the end. */
   async function walk(from: unknown, at: CallContext) {
     const records: MarketRecord[] = [];
     let position = from;
@@ -71,7 +71,7 @@ describe('the Kalshi adapter', () => {
     }
   }
 
-  it('asks for quotes by one comma list and for books by a parameter for each, and answers only what was asked', async () => {
+  it('requests quotes by one comma list and books by repeated parameters, and returns requested outcomes only', async () => {
     routes['/markets'] = json(200, { markets: [market('A'), market('B')], cursor: '' });
     routes['/markets/orderbooks'] = json(200, {
       orderbooks: ['A', 'B'].map((ticker) => ({
@@ -89,7 +89,7 @@ describe('the Kalshi adapter', () => {
     expect(asked()).toEqual(['/markets?tickers=A%2CB&limit=2', '/markets/orderbooks?tickers=A&tickers=B']);
   });
 
-  it('reads books one by one where the batch route wants a key, and leaves out markets that are not known', async () => {
+  it('reads books individually when the batch route requires a key, and skips unknown markets', async () => {
     routes['/markets/orderbooks'] = json(401, { error: { code: 'unauthorized' } });
     routes['/markets/A/orderbook'] = json(200, { orderbook: { yes: [[40, 7]], no: null } });
     const books = await adapter.fetchBooks(['A:yes', 'B:yes'], context);
@@ -99,7 +99,7 @@ describe('the Kalshi adapter', () => {
     });
   });
 
-  it('fails, and says why, where no book route can be used without a key', async () => {
+  it('throws when no book route is usable without a key', async () => {
     for (const path of ['/markets/orderbooks', '/markets/A/orderbook']) routes[path] = json(401, {});
     await expect(adapter.fetchBooks(['A:yes'], context)).rejects.toMatchObject({
       code: 'http_status',
@@ -107,7 +107,7 @@ describe('the Kalshi adapter', () => {
     });
   });
 
-  it('gives markets from either listing the same event, asking for it once', async () => {
+  it('gives markets from both listings the same event, which it requests once', async () => {
     const facts = { event_ticker: 'KXE', series_ticker: 'KX', title: 'Event', category: 'World' };
     routes['/events'] = (request, response) => {
       const isOpen = request.query.get('status') === 'open';
@@ -131,7 +131,7 @@ describe('the Kalshi adapter', () => {
     expect(asked().filter((path) => path.startsWith('/events'))).toEqual(['/events/KXF?']);
   });
 
-  it('leaves combination markets out, whether or not the venue hears the filter', async () => {
+  it('skips combination markets with and without the filter of the venue', async () => {
     routes['/events'] = json(200, { events: [], cursor: '' });
     const combination = market('KXMVE-1', { mve_collection_ticker: 'KXMVE', status: 'finalized' });
     routes['/markets'] = json(200, { markets: [combination, market('A')], cursor: '' });
@@ -153,7 +153,7 @@ describe('the Kalshi adapter', () => {
       yes_price_dollars: '0.4000',
     }));
 
-    it('asked for by its id, live or archived, without a request for its event', async () => {
+    it('that is requested by its id, live or archived, without a request for its event', async () => {
       routes['/markets'] = json(200, { markets: [combination], cursor: null });
       routes['/historical/markets'] = json(200, { markets: [market(`${ticker}-OLD`, { status: 'finalized' })] });
       expect(await adapter.fetchMarkets([ticker, `${ticker}-OLD`], context)).toEqual({ records: [], rejected: [] });
@@ -175,7 +175,7 @@ describe('the Kalshi adapter', () => {
       expect(skips).toEqual([skip('prices'), { ...other, kind: 'prices' }, skip('books'), { ...other, kind: 'books' }]);
     });
 
-    it('on the tape, once however often the overlap brings it again', async () => {
+    it('on the tape, once when the overlap repeats it', async () => {
       routes['/markets/trades'] = json(200, { trades: tape, cursor: '' });
       const first = await adapter.pollTrades(null, context);
       expect(first.records.map(({ tradeId }) => tradeId)).toEqual(['t2']);
@@ -202,7 +202,7 @@ describe('the Kalshi adapter', () => {
     });
   });
 
-  describe('asked for books', () => {
+  describe('fetchBooks', () => {
     const orderbooks = ['A', 'B', 'C'].map((ticker) => ({
       ticker,
       orderbook_fp:
@@ -214,7 +214,7 @@ describe('the Kalshi adapter', () => {
       routes['/markets'] = json(200, { markets: [market('A')], cursor: '' });
     });
 
-    it('keeps an empty book of a listed market, skips one of an unknown market, and asks about each once', async () => {
+    it('keeps an empty book of a listed market, skips one of an unknown market, and checks each once', async () => {
       const ids = ['A:yes', 'B:yes', 'C:yes'];
       const { records, rejected } = await adapter.fetchBooks(ids, context);
       expect(rejected).toEqual([]);
@@ -233,19 +233,19 @@ describe('the Kalshi adapter', () => {
       ]);
     });
 
-    it('passes on that it could not tell an empty book from an unknown market', async () => {
+    it('throws when it cannot distinguish an empty book from an unknown market', async () => {
       routes['/markets'] = json(503, {});
       await expect(adapter.fetchBooks(['A:yes'], context)).rejects.toMatchObject({ statusCode: 503 });
     });
 
-    it('asks about no market that has orders', async () => {
+    it('checks no market with orders', async () => {
       routes['/markets/orderbooks'] = json(200, { orderbooks: orderbooks.slice(2) });
       await adapter.fetchBooks(['C:yes'], context);
       expect(asked()).toEqual(['/markets/orderbooks?tickers=C']);
     });
   });
 
-  it('takes the category and tags of a series, and goes on with summaries while series cannot be listed', async () => {
+  it('reads the category and tags of a series, and returns summaries while series cannot be listed', async () => {
     const facts = { event_ticker: 'KXE', series_ticker: 'KX', title: 'Event', product_metadata: { scope: 'Day' } };
     routes['/events'] = json(200, { events: [{ ...facts, markets: [market('A')] }], cursor: null });
     routes['/series'] = json(500, {});
@@ -259,7 +259,7 @@ describe('the Kalshi adapter', () => {
     expect(market1).not.toHaveProperty('isSummary');
   });
 
-  it('asks for several events at once', async () => {
+  it('requests several events at once', async () => {
     const markets = ['A', 'B'].map((each) => market(each, { event_ticker: `KX${each}` }));
     routes['/markets'] = json(200, { markets, cursor: '' });
     routes['/events'] = json(200, {
@@ -271,7 +271,7 @@ describe('the Kalshi adapter', () => {
     expect(asked()).toEqual(['/markets?tickers=A%2CB&limit=2', '/events?tickers=KXA%2CKXB&limit=2', '/series?']);
   });
 
-  it('counts an event that has no list of markets, and refuses a cursor that is no text', async () => {
+  it('rejects an event without a list of markets, and throws on a cursor that is not a text', async () => {
     routes['/events'] = json(200, { events: [{ event_ticker: 'KXE' }], cursor: '' });
     const page = await adapter.pollMarkets(null, context);
     expect(page).toMatchObject({ records: [], rejected: [{ kind: 'markets', reason: 'missing_field' }] });
@@ -279,7 +279,7 @@ describe('the Kalshi adapter', () => {
     await expect(adapter.pollMarkets(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 
-  it('goes on without a filter word that the venue refuses, and says so', async () => {
+  it('drops a filter that the venue refuses, and reports it', async () => {
     routes['/events'] = (request, response) => {
       const answer = request.query.get('status') === 'unopened' ? BAD_REQUEST : json(200, { events: [], cursor: '' });
       answer(request, response);
@@ -291,7 +291,7 @@ describe('the Kalshi adapter', () => {
     ]);
   });
 
-  it('reports words it does not know', async () => {
+  it('reports unknown values', async () => {
     const events = [{ event_ticker: 'KXE', markets: [market('A', { status: 'asleep' })] }];
     routes['/events'] = json(200, { events, cursor: '' });
     const page = await adapter.pollMarkets(null, context);
@@ -299,7 +299,7 @@ describe('the Kalshi adapter', () => {
     expect(unknowns).toEqual([{ venue: 'kalshi', field: 'status', value: 'asleep' }]);
   });
 
-  it('marks the pages that list what is not over, and names whom it has no record of', async () => {
+  it('marks the pages of a sweep, and names listed markets without a record', async () => {
     routes['/events'] = (request, response) => {
       const status = request.query.get('status');
       const broken = { ...market(`${status}-BROKEN`), settlement_value: {} };
@@ -325,7 +325,7 @@ describe('the Kalshi adapter', () => {
     ]);
   });
 
-  describe('asked for markets by their ids', () => {
+  describe('fetchMarkets', () => {
     const facts = { event_ticker: 'KXE', series_ticker: 'KX', title: 'Event', category: 'World' };
     const tickers = (request: { query: URLSearchParams }) => request.query.get('tickers')?.split(',') ?? [];
 
@@ -337,7 +337,7 @@ describe('the Kalshi adapter', () => {
       };
     });
 
-    it('completes them with their events as listings are, and looks for the others in the archive', async () => {
+    it('completes markets with their events, and looks up absent ones in the archive', async () => {
       routes['/historical/markets'] = (request, response) => {
         const known = tickers(request).filter((ticker) => ticker.startsWith('OLD'));
         json(200, { markets: known.map((ticker) => market(ticker, { status: 'finalized', result: 'yes' })) })(
@@ -361,7 +361,7 @@ describe('the Kalshi adapter', () => {
       ]);
     });
 
-    it('does without an archive, and asks for a hundred at a time', async () => {
+    it('works without an archive, and requests a hundred markets at a time', async () => {
       const ids = Array.from({ length: 150 }, (_, index) => `LIVE-${index}`);
       const { records } = await adapter.fetchMarkets([...ids, 'GONE'], context);
       expect(records.map((record) => record.marketId)).toEqual(ids);
@@ -369,7 +369,7 @@ describe('the Kalshi adapter', () => {
       expect(live.map((request) => tickers(request).length)).toEqual([100, 51]);
     });
 
-    it('passes on that the venue is down, and answers nothing for nothing', async () => {
+    it('throws when the venue is down, and returns an empty batch for no ids', async () => {
       routes['/historical/markets'] = json(503, {});
       await expect(adapter.fetchMarkets(['GONE'], context)).rejects.toMatchObject({ statusCode: 503 });
       server.requests.length = 0;
@@ -377,7 +377,7 @@ describe('the Kalshi adapter', () => {
       expect(server.requests).toEqual([]);
     });
 
-    it('leaves out what was not asked for, and counts what is no market', async () => {
+    it('drops markets that were not requested, and rejects rows without a market', async () => {
       routes['/markets'] = json(200, {
         markets: [market('LIVE-1'), market('OTHER'), { status: 'active' }],
         cursor: '',
@@ -388,7 +388,7 @@ describe('the Kalshi adapter', () => {
     });
   });
 
-  describe('walking back', () => {
+  describe('pollHistory', () => {
     const second = NOW / 1000 - 86_400;
     const print = (id: string, at: number, more: object = {}) => ({
       trade_id: id,
@@ -402,7 +402,7 @@ describe('the Kalshi adapter', () => {
     });
     const request = { marketId: 'A', outcomeIds: ['A:yes', 'A:no'], fromMs: (second - 500) * 1000, toMs: NOW };
 
-    it('reads the live route, asks for the cutoff once, and goes on in the archive', async () => {
+    it('reads the live route, requests the cutoff once, and continues in the archive', async () => {
       routes['/markets/trades'] = json(200, { trades: [print('t2', second + 5), print('t1', second)], cursor: '' });
       const cutoff = new Date(second * 1000).toISOString();
       routes['/historical/cutoff'] = json(200, { trades_created_ts: cutoff });
@@ -431,14 +431,14 @@ describe('the Kalshi adapter', () => {
       expect(truncations).toEqual([]);
     });
 
-    it('is done with the live route where the venue has no archive', async () => {
+    it('ends with the live route when the venue has no archive', async () => {
       routes['/markets/trades'] = json(200, { trades: [print('t1', second)], cursor: '' });
       const page = await adapter.pollHistory(request, null, context);
       expect(page).toMatchObject({ more: false, reachedMs: request.fromMs });
       expect(page.truncated).toBeUndefined();
     });
 
-    it('says what a closed archive keeps, of a market that is older than it', async () => {
+    it('reports the unread trades of an older market when the archive is closed', async () => {
       routes['/markets/trades'] = json(200, { trades: [], cursor: '' });
       routes['/historical/cutoff'] = json(200, { trades_created_ts: new Date(second * 1000).toISOString() });
       routes['/markets'] = json(200, { markets: [market('A', { open_time: '2026-01-01T00:00:00Z' })], cursor: '' });
@@ -454,7 +454,7 @@ describe('the Kalshi adapter', () => {
       expect(young.truncated).toBeUndefined();
     });
 
-    it('counts refused prints and keeps their neighbours', async () => {
+    it('rejects unreadable trades and keeps their neighbours', async () => {
       const trades = [print('t2', second + 5), print('bad', second + 3, { count_fp: '-1' }), print('t1', second)];
       routes['/markets/trades'] = json(200, { trades, cursor: '' });
       const page = await adapter.pollHistory(request, null, context);
@@ -463,13 +463,13 @@ describe('the Kalshi adapter', () => {
     });
   });
 
-  it('throws what a changed envelope is: an invalid payload', async () => {
+  it('throws invalid_payload when the envelope changes', async () => {
     routes['/markets/trades'] = json(200, { prints: [] });
     await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 });
 
-describe('the Kalshi adapter and an exchange of another age', () => {
+describe('the Kalshi adapter on older and newer exchanges', () => {
   const catalog = async (options: ExchangeOptions) => {
     const venue = await startSimulatedKalshi(options);
     const adapter = venue.createAdapter();
@@ -492,7 +492,7 @@ describe('the Kalshi adapter and an exchange of another age', () => {
 });
 
 describe('the Kalshi adapter between full walks', () => {
-  it('notices markets that open, stop and settle, with their winner', async () => {
+  it('reads markets that open, stop and settle, with their winner', async () => {
     const venue = await startSimulatedKalshi();
     const adapter = venue.createAdapter();
     const context: CallContext = { signal: new AbortController().signal, now: () => venue.now() };

@@ -6,7 +6,7 @@ import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exc
 
 const sum = (values: readonly Decimal[]) => values.reduce((total, value) => addDecimals(total, value), ZERO);
 
-it("a venue's own candles hold every print of its ledger, whatever the period", async () => {
+it('fetchCandlesticks returns candles that contain every trade of the ledger, for any period', async () => {
   const venue = await startSimulatedKalshi();
   const client = createKalshiClient({ url: venue.exchange.kalshiUrl, http: { requestsPerSecond: 10_000 } });
   const ledger = await venue.ledger();
@@ -15,7 +15,7 @@ it("a venue's own candles hold every print of its ledger, whatever the period", 
   const [busiest = ''] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? [];
   const own = ledger.filter((trade) => trade.outcomeId === busiest);
   const ticker = busiest.split(':')[0] ?? '';
-  // Whole days of New York around it all.
+  // Whole days of New York around all trades.
   const end = Math.ceil(venue.now() / 1000) + 2 * 86_400;
   const request = { ticker, seriesTicker: ticker.split('-')[0] ?? '', startSeconds: end - 5 * 86_400, endSeconds: end };
   for (const periodMinutes of [1, 60, 1440] as const) {

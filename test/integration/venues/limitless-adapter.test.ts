@@ -131,7 +131,7 @@ describe('the Limitless adapter', () => {
     expect(requests(/events/)).toHaveLength(read.length);
   });
 
-  it('stores what it priced when the listing fails midway, and goes on there', async () => {
+  it('stores its prices when the listing fails midway, and goes on there', async () => {
     const markets = await catalog();
     const ids = markets.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.outcomeId));
     const { records: all } = await adapter.fetchPrices(ids, context);

@@ -56,7 +56,7 @@ const answers = [
   { id: 'y', text: 'Y' },
 ];
 
-/** The listing with one page and then nothing below it. */
+/** A listing of one page. */
 function listOnce(...rows: object[]): Answer {
   return (request, response) => json(200, request.query.has('before') ? rows.slice(-1) : rows)(request, response);
 }
@@ -75,8 +75,8 @@ async function pollAll(position: unknown = null) {
   throw new Error('the walk did not end');
 }
 
-describe('the catalog', () => {
-  it('asks only for parameters that the venue knows, newest creation first', async () => {
+describe('pollMarkets', () => {
+  it('sends known parameters only, newest creation first', async () => {
     routes['/v0/markets'] = listOnce(binary('a', 1), binary('b', 2));
     await pollAll();
     expect(server.requests.map((request) => request.query.toString())).toEqual([
@@ -85,7 +85,7 @@ describe('the catalog', () => {
     ]);
   });
 
-  it('reads the pages of multiple-choice markets, a few a call, and carries on from a stored position', async () => {
+  it('reads the pages of multiple-choice markets, a few per call, and continues from a stored position', async () => {
     const names = ['m1', 'm2', 'm3', 'm4', 'm5'];
     routes['/v0/markets'] = listOnce(...names.map((id, index) => multiple(id, index)), binary('b', 10));
     for (const id of names) routes[`/v0/market/${id}`] = json(200, multiple(id, 1, { answers }));
@@ -94,7 +94,7 @@ describe('the catalog', () => {
     expect(records).toEqual(['b', ...names]);
   });
 
-  it('a page that cannot be had is refused and holds nobody up', async () => {
+  it('rejects a market whose page is unavailable, and continues', async () => {
     routes['/v0/markets'] = listOnce(multiple('gone', 1), multiple('broken', 2), multiple('fine', 3), binary('b', 4));
     routes['/v0/market/broken'] = json(500, {});
     routes['/v0/market/fine'] = json(200, multiple('fine', 3, { answers }));
@@ -103,7 +103,7 @@ describe('the catalog', () => {
     expect(rejected.sort()).toEqual(['broken page_unavailable', 'gone page_unavailable']);
   });
 
-  it('when no page can be had, the venue is down and nothing is skipped', async () => {
+  it('throws and skips nothing when no page is available', async () => {
     routes['/v0/markets'] = listOnce(multiple('m1', 1), binary('b', 2));
     routes['/v0/market/m1'] = json(503, {});
     const page = await adapter.pollMarkets(null, context);
@@ -112,7 +112,7 @@ describe('the catalog', () => {
     expect((await pollAll(page.position)).records).toEqual(['m1']);
   });
 
-  it('kinds that are not read are named to the observer and not refused', async () => {
+  it('skips and reports markets of other kinds', async () => {
     routes['/v0/markets'] = listOnce(binary('p', 1, { outcomeType: 'POLL', mechanism: 'none' }), binary('b', 2));
     const { records, rejected } = await pollAll();
     expect(records).toEqual(['b']);
@@ -133,7 +133,7 @@ describe('the catalog', () => {
 });
 
 describe('sweeps of the catalog', () => {
-  it('name whom they have no record of, and end with the last page that is read', async () => {
+  it('name listed markets without a record, and end with the last page that is read', async () => {
     routes['/v0/markets'] = listOnce(multiple('m1', 1), binary('bad', 2, { isResolved: 'no' }), binary('b', 3));
     routes['/v0/market/m1'] = json(200, multiple('m1', 1, { answers }));
     const sweeps: unknown[] = [];
@@ -172,7 +172,7 @@ describe('sweeps of the catalog', () => {
 });
 
 describe('markets by their ids', () => {
-  it('are their own pages; unknown ones are absent, broken ones refused', async () => {
+  it('come from their own pages; unknown ones are absent, unreadable ones rejected', async () => {
     routes['/v0/market/a'] = json(200, binary('a', 1, { textDescription: 'How.' }));
     routes['/v0/market/m'] = json(200, multiple('m', 1, { answers }));
     routes['/v0/market/broken'] = json(500, {});
@@ -184,7 +184,7 @@ describe('markets by their ids', () => {
     );
   });
 
-  it('that are all unknown are an empty answer, and a venue that is down is not', async () => {
+  it('are an empty batch when all are unknown, and an error when the venue is down', async () => {
     expect(await adapter.fetchMarkets(['gone', 'too'], context)).toEqual({ records: [], rejected: [] });
     routes['/v0/market/gone'] = json(503, {});
     await expect(adapter.fetchMarkets(['gone', 'too'], context)).rejects.toMatchObject({ statusCode: 503 });
@@ -192,7 +192,7 @@ describe('markets by their ids', () => {
 });
 
 describe('prices and books', () => {
-  it('asks for each contract once, a hundred at a time', async () => {
+  it('are read from each contract once, a hundred at a time', async () => {
     routes['/v0/market-probs'] = (request, response) =>
       json(200, Object.fromEntries(request.query.getAll('ids').map((id) => [id, { prob: 0.25 }])))(request, response);
     const ids = Array.from({ length: 150 }, (_, index) => [`c${index}:YES`, `c${index}:NO`]).flat();
@@ -207,7 +207,7 @@ describe('prices and books', () => {
     });
   });
 
-  it('has no books and says so', async () => {
+  it('have no books, which the adapter declares', async () => {
     expect(adapter.capabilities).toMatchObject({
       markets: true,
       prices: true,
@@ -219,7 +219,7 @@ describe('prices and books', () => {
     expect(server.requests).toEqual([]);
   });
 
-  it('is in play money', () => {
+  it('are in play money', () => {
     expect([adapter.venue, adapter.title, adapter.currency]).toEqual(['manifold', 'Manifold', 'MANA']);
   });
 });
@@ -235,7 +235,7 @@ describe('trades', () => {
     ...more,
   });
 
-  it('asks oldest first after the watermark, less an overlap', async () => {
+  it('are requested oldest first after the watermark, less an overlap', async () => {
     routes['/v0/bets'] = json(200, [bet('a', 5_000), bet('b', 4_000, { isRedemption: true })]);
     const first = await adapter.pollTrades(null, context);
     expect(first.records.map((record) => record.tradeId)).toEqual(['a']);
@@ -246,7 +246,7 @@ describe('trades', () => {
     ]);
   });
 
-  it('reports a refused bet once, though it is read again', async () => {
+  it('report a rejected bet once when it is read again', async () => {
     routes['/v0/bets'] = json(200, [bet('bad', 6_000, { amount: 5 }), bet('a', 5_000)]);
     const first = await adapter.pollTrades(null, context);
     expect(first.rejected.map((each) => each.recordId)).toEqual(['bad']);
@@ -255,7 +255,7 @@ describe('trades', () => {
     expect(second.records.map((record) => record.tradeId)).toEqual(['a']);
   });
 
-  it('a format of which nothing is readable is an outage, not so many bad bets', async () => {
+  it('throw when no bet of a page is readable', async () => {
     const rows = Array.from({ length: 20 }, (_, index) => ({ ...bet(`b${index}`, 1_000), shares: 'many' }));
     routes['/v0/bets'] = json(200, rows);
     await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
@@ -287,7 +287,7 @@ describe('trades', () => {
     ]);
   });
 
-  it('of one market that nobody can read are an outage too', async () => {
+  it('of one market throw when no bet of a page is readable', async () => {
     vi.useRealTimers();
     routes['/v0/bets'] = json(
       200,

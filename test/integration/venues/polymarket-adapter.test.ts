@@ -6,7 +6,7 @@ import type { VenueAdapter } from '../../../src/venues/port.ts';
 import { type Answer, json, ScriptedServer } from './scripted-server.ts';
 
 const NOW = 1_786_275_600_000;
-/** Of the second `NOW`. */
+/** The page size in the second `NOW`. */
 const PAGE_SIZE = 1_000 - ((NOW / 1000) % 400);
 const HTTP = { requestsPerSecond: 10_000, maxAttempts: 1 };
 const server = new ScriptedServer();
@@ -71,7 +71,7 @@ function book(tokenId: string, bid: string, ask: string): object {
 const paths = () => server.requests.map((request) => `${request.method} ${request.path}`);
 
 describe('the Polymarket adapter', () => {
-  it('falls back to the older listing where the keyset one is gone, and stays there', async () => {
+  it('uses the older listing when the keyset one is gone, and stays there', async () => {
     routes['GET /gamma/markets'] = (request, response) => {
       const isFirst = request.query.get('offset') === null && request.query.get('closed') === 'false';
       json(200, isFirst ? [market(1), market(2)] : [])(request, response);
@@ -91,7 +91,7 @@ describe('the Polymarket adapter', () => {
     ]);
   });
 
-  it('follows the cursor under the one name that is heard', async () => {
+  it('sends the cursor as after_cursor', async () => {
     routes['GET /gamma/markets/keyset'] = (request, response) => {
       const cursor = request.query.get('after_cursor');
       json(200, cursor === null ? { markets: [market(1)], next_cursor: 'c=2' } : { markets: [market(2)] })(
@@ -106,7 +106,7 @@ describe('the Polymarket adapter', () => {
     expect(server.requests.map((request) => request.query.has('offset'))).toEqual([false, false]);
   });
 
-  it('goes on without an order that the venue refuses', async () => {
+  it('drops an order that the venue refuses', async () => {
     routes['GET /gamma/markets/keyset'] = (request, response) =>
       request.query.has('order')
         ? json(422, {})(request, response)
@@ -117,7 +117,7 @@ describe('the Polymarket adapter', () => {
     expect(truncations).toMatchObject([{ venue: 'polymarket', kind: 'markets' }]);
   });
 
-  it('counts unknown states, refuses a payload of another shape, and keeps bad records apart', async () => {
+  it('reports unknown states, throws on a payload of another shape, and rejects bad records individually', async () => {
     routes['GET /gamma/markets/keyset'] = json(200, {
       markets: [market(1, { umaResolutionStatus: 'pondering' }), market(2, { conditionId: undefined })],
     });
@@ -129,7 +129,7 @@ describe('the Polymarket adapter', () => {
     await expect(adapter.pollMarkets(null, context)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 
-  it('prices wide books by their own last trade, never by the one written in the book', async () => {
+  it('prices wide books by their own last trade, never by the last_trade_price of the book', async () => {
     routes['POST /clob/books'] = json(200, [
       book('10', '0.30', '0.32'),
       book('11', '0.2', '0.8'),
@@ -145,7 +145,7 @@ describe('the Polymarket adapter', () => {
     expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toEqual([{ token_id: '11' }, { token_id: '12' }]);
   });
 
-  it('asks for books in batches, each token once, and never for made-up ids', async () => {
+  it('requests books in batches, each token once, and no made-up ids', async () => {
     routes['POST /clob/books'] = (request, response) => {
       const asked = JSON.parse(request.body) as { token_id: string }[];
       json(
@@ -159,7 +159,7 @@ describe('the Polymarket adapter', () => {
     expect(server.requests.map((request) => (JSON.parse(request.body) as unknown[]).length)).toEqual([500, 250]);
   });
 
-  it.each([400, 404, 405])('asks for one book after the other where the batch answers %i', async (status) => {
+  it.each([400, 404, 405])('requests single books when the batch answers %i', async (status) => {
     routes['POST /clob/books'] = json(status, { error: 'no' });
     routes['GET /clob/book'] = (request, response) => {
       const tokenId = request.query.get('token_id') ?? '';
@@ -173,14 +173,14 @@ describe('the Polymarket adapter', () => {
     expect(rejected).toEqual([]);
   });
 
-  it('lets a failing venue be seen instead of giving half an answer', async () => {
+  it('throws when the venue fails instead of returning a part', async () => {
     routes['POST /clob/books'] = json(404, {});
     routes['GET /clob/book'] = (request, response) =>
       json(request.query.get('token_id') === '5' ? 500 : 404, {})(request, response);
     await expect(adapter.fetchBooks(['1', '5', '9'], context)).rejects.toMatchObject({ statusCode: 500 });
   });
 
-  it('asks the trade feed of all markets for takers only, with the smallest fills', async () => {
+  it('requests takers only from the trade feed of all markets, with the smallest fills', async () => {
     routes['GET /data/v2/trades'] = dataPage([]);
     expect(await adapter.pollTrades(null, context)).toMatchObject({ records: [], more: false });
     expect(Object.fromEntries(server.requests[0]?.query ?? [])).toEqual({
@@ -215,13 +215,13 @@ describe('the Polymarket adapter', () => {
     expect(skips).toEqual([{ venue: 'polymarket', kind: 'trades', reason: 'combination', count: 1 }]);
   });
 
-  it.each([404, 410])('takes a %i of the trade feed as final, and asks no other version', async (status) => {
+  it.each([404, 410])('throws on a %i of the trade feed, and requests no other version', async (status) => {
     routes['GET /data/v2/trades'] = json(status, { error: 'gone', code: 'not_found', retryable: false, trace_id: 't' });
     await expect(adapter.pollTrades(null, context)).rejects.toMatchObject({ statusCode: status, retryable: false });
     expect(paths()).toEqual(['GET /data/v2/trades']);
   });
 
-  it('reads the age of a page: what the CDN repeats completes no second', async () => {
+  it('completes no second from a page that the CDN repeats', async () => {
     const row = (age: number) => ({
       proxy_wallet: '0xw',
       side: 'BUY',
@@ -239,7 +239,7 @@ describe('the Polymarket adapter', () => {
     }
   });
 
-  it('asks for tags on every Gamma route', async () => {
+  it('requests tags on every Gamma route', async () => {
     routes['GET /gamma/markets'] = json(200, []);
     await adapter.pollMarkets(null, context);
     await adapter.fetchMarkets([conditionId(1)], context);
@@ -254,7 +254,7 @@ describe('the Polymarket adapter', () => {
     expect(page.sweep).toEqual({ startedAtMs: NOW, ended: true, madeSinceMs: NOW - 219_000, alsoListed: [] });
   });
 
-  it('tells which markets a sweep lists beside its records', async () => {
+  it('names listed markets without a record in a sweep', async () => {
     routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(1), market(2, { closed: 'no' }), 7] });
     const open = await adapter.pollMarkets(null, context);
     expect(open.sweep).toEqual({ startedAtMs: NOW, ended: true, alsoListed: ['0x2'] });
@@ -262,7 +262,7 @@ describe('the Polymarket adapter', () => {
     expect(closed.sweep).toBeUndefined();
   });
 
-  describe('asked for markets by their ids', () => {
+  describe('asked for markets by id', () => {
     const gammaOf =
       (closedIds: ReadonlySet<string>, openIds: ReadonlySet<string>): Answer =>
       (request, response) => {
@@ -275,7 +275,7 @@ describe('the Polymarket adapter', () => {
         json(200, request.path.endsWith('/keyset') ? { markets: page } : page)(request, response);
       };
 
-    it('finds open and closed ones, in addresses below 8 KB, and leaves out the others', async () => {
+    it('finds open and closed ones, in addresses below 8 KB, and no others', async () => {
       const ids = Array.from({ length: 250 }, (_, index) => conditionId(index));
       routes['GET /gamma/markets/keyset'] = gammaOf(new Set(ids.slice(0, 100)), new Set(ids.slice(100, 240)));
       const { records, rejected } = await adapter.fetchMarkets([...ids, '0x12', 'no id', ids[0] ?? ''], context);
@@ -300,7 +300,7 @@ describe('the Polymarket adapter', () => {
       ]);
     });
 
-    it.each([400, 404, 405, 410, 422])('fetchMarkets asks the older listing when keyset answers %i', async (status) => {
+    it.each([400, 404, 405, 410, 422])('uses the older listing when keyset answers %i', async (status) => {
       routes['GET /gamma/markets/keyset'] = json(status, {});
       routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(1) })]);
       const { records } = await adapter.fetchMarkets([conditionId(1)], context);
@@ -308,20 +308,20 @@ describe('the Polymarket adapter', () => {
       expect(paths()).toEqual(['GET /gamma/markets/keyset', 'GET /gamma/markets']);
     });
 
-    it('fetchMarkets asks the older listing when keyset ignores the ids', async () => {
+    it('uses the older listing when keyset ignores the ids', async () => {
       routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(7)], next_cursor: 'more' });
       routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(1) })]);
       const { records } = await adapter.fetchMarkets([conditionId(1)], context);
       expect(records.map((record) => record.marketId)).toEqual([conditionId(1)]);
     });
 
-    it('fetchMarkets reports the refusal of keyset when the older listing is gone', async () => {
+    it('throws the error of keyset when the older listing is gone', async () => {
       routes['GET /gamma/markets/keyset'] = json(422, {});
       routes['GET /gamma/markets'] = json(410, {});
       await expect(adapter.fetchMarkets([conditionId(1)], context)).rejects.toMatchObject({ statusCode: 422 });
     });
 
-    it('fetchMarkets reads every page when keyset clamps the limit', async () => {
+    it('reads every page when keyset clamps the limit', async () => {
       const ids = Array.from({ length: 7 }, (_, index) => conditionId(index));
       routes['GET /gamma/markets/keyset'] = (request, response) => {
         const rows = request.query.get('closed') === 'true' ? [] : ids.map((id, at) => market(at, { conditionId: id }));
@@ -334,7 +334,7 @@ describe('the Polymarket adapter', () => {
       expect(server.requests).toHaveLength(3);
     });
 
-    it('fetchMarkets asks under another address when the answer comes from a cache', async () => {
+    it('sends another limit when the answer comes from a cache', async () => {
       const cached = new Set<string>();
       routes['GET /gamma/markets/keyset'] = (request, response) => {
         const isCached = cached.size === 0;
@@ -348,7 +348,7 @@ describe('the Polymarket adapter', () => {
       expect(cached.size).toBe(2);
     });
 
-    it('fetchMarkets takes nothing as absent when every answer comes from a cache', async () => {
+    it('throws when every answer comes from a cache and lacks a market', async () => {
       const row = market(1, { conditionId: conditionId(1) });
       routes['GET /gamma/markets/keyset'] = json(200, { markets: [row] }, { age: '12' });
       const found = await adapter.fetchMarkets([conditionId(1)], context);
@@ -360,12 +360,12 @@ describe('the Polymarket adapter', () => {
       });
     });
 
-    it('asks nothing about ids that no market can have', async () => {
+    it('sends no request for ids of another form', async () => {
       expect(await adapter.fetchMarkets(['0x12', 'TICKER'], context)).toEqual({ records: [], rejected: [] });
       expect(server.requests).toEqual([]);
     });
 
-    it('keeps a market that it cannot read apart, and does not look for it elsewhere', async () => {
+    it('rejects an unreadable market, and does not look it up elsewhere', async () => {
       const row = market(1, { conditionId: conditionId(1), outcomes: 7 });
       routes['GET /gamma/markets/keyset'] = json(200, { markets: [row] });
       const { records, rejected } = await adapter.fetchMarkets([conditionId(1)], context);
@@ -374,7 +374,7 @@ describe('the Polymarket adapter', () => {
       expect(server.requests).toHaveLength(1);
     });
 
-    it('takes nothing as absent from an answer about other markets', async () => {
+    it('throws when an answer is about other markets', async () => {
       routes['GET /gamma/markets'] = json(200, [market(1, { conditionId: conditionId(8) })]);
       await expect(adapter.fetchMarkets([conditionId(1)], context)).rejects.toMatchObject({ code: 'invalid_payload' });
     });
@@ -402,7 +402,7 @@ describe('the Polymarket adapter', () => {
       );
     };
 
-    it('walks it back by cursors, under the ids and the order of the live feed', async () => {
+    it('walks back by cursors, with the ids and the order of the live feed', async () => {
       adapter = createPolymarketAdapter({ urls, http: HTTP, trades: { pagesPerCall: 2 } });
       routes['GET /data/v2/trades'] = tape;
       const live = await adapter.pollTrades(null, context);
@@ -430,7 +430,7 @@ describe('the Polymarket adapter', () => {
       expect(truncations).toEqual([]);
     });
 
-    it('fails where the venue refuses the market', async () => {
+    it('throws when the venue refuses the market', async () => {
       routes['GET /data/v2/trades'] = json(400, {});
       await expect(adapter.pollHistory(request, null, context)).rejects.toMatchObject({
         statusCode: 400,
@@ -438,9 +438,9 @@ describe('the Polymarket adapter', () => {
       });
     });
 
-    it('has a budget of its own, which leaves live polls alone', async () => {
+    it('has a budget of its own, which does not delay live polls', async () => {
       await adapter.close();
-      // A turn of the history comes every 40 s, longer than it would wait.
+      // A turn of the history comes every 40 s, which is longer than the walk would wait.
       adapter = createPolymarketAdapter({ urls, http: { requestsPerSecond: 0.1, burst: 1_000, maxAttempts: 1 } });
       routes['GET /data/v2/trades'] = tape;
       await expect(adapter.pollHistory(request, null, context)).rejects.toMatchObject({ code: 'rate_limited' });
@@ -459,7 +459,7 @@ function dataPage(data: unknown[], next_cursor: string | null = null, headers: R
   };
 }
 
-/** A condition id in the venue's form; they sort as their numbers do. */
+/** A condition id in the venue's form; ids sort like their numbers. */
 function conditionId(number: number): string {
   return `0x${String(number).padStart(64, '0')}`;
 }

@@ -21,7 +21,7 @@ afterEach(async () => {
   await exchange.close();
 });
 
-/** One walk over the catalog: the last record of each market, and where the walk ended. */
+/** One walk over the catalog: the last record of each market, and the final position. */
 async function walk(from: unknown): Promise<{ markets: Map<string, MarketRecord>; position: unknown }> {
   const markets = new Map<string, MarketRecord>();
   let position = from;
@@ -77,7 +77,7 @@ describe('the Polymarket catalog', () => {
     expect(new Set(paths)).toEqual(new Set(['/markets/keyset']));
   });
 
-  it('sees a change within a minute when the venue caches every list for five', async () => {
+  it('shows a change within a minute when the venue caches every list for five minutes', async () => {
     exchange.addFault({ host: 'gamma', kind: 'cdn_cache', maxAgeSeconds: 300 });
     let { position } = await walk(null);
     for (let minute = 0; minute < 4; minute += 1) {

@@ -50,7 +50,7 @@ const asked = ({ path, query }: SeenRequest) => `${path}?${query}`;
 const page = (data: unknown[], next_cursor: string | null = null) =>
   json(200, { data, pagination: { limit: 1000, offset: 0, has_more: next_cursor !== null, next_cursor } });
 
-/** Serves rows oldest first, `limit` at a time, as v2 does. */
+/** Serves rows oldest first, `limit` at a time, like version 2. */
 function serve(all: readonly Row[], limit: number, order: 'ASC' | 'DESC' = 'ASC'): void {
   server.answer = ({ query }, response) => {
     const start = Number(query.get('start'));
@@ -75,7 +75,7 @@ async function walkAll(from: unknown = null): Promise<{ ids: string[]; position:
 }
 
 describe('activity', () => {
-  it('is asked for with deposits, oldest first, from a little before the watch', async () => {
+  it('is requested with deposits, oldest first, from a little before the watch', async () => {
     server.script(page([aRow(NOW - 10)]));
     const { records } = await adapter.pollActivity(WALLET, null, context);
     expect(records).toHaveLength(1);
@@ -84,16 +84,16 @@ describe('activity', () => {
     ]);
   });
 
-  it('goes on from the newest second it saw, less an overlap, and not from a future one', async () => {
+  it('continues from the newest second less an overlap, and not from a future one', async () => {
     serve([aRow(NOW - 1_000), aRow(NOW + 200)], 100);
     const { position } = await walkAll();
     await walkAll(position);
     expect(server.requests.at(-1)?.query.get('start')).toBe(String(NOW - 301));
   });
 
-  it('of many pages gives every row one identity, wherever pages end', async () => {
+  it('of many pages gives every row one identity at any page cuts', async () => {
     const all = Array.from({ length: 60 }, (_, i) => aRow(NOW - 200 + Math.floor(i / 3)));
-    // Exact duplicates, three of a second.
+    // Exact duplicates, three in one second.
     const same = aRow(NOW - 150);
     all.push(same, { ...same }, { ...same });
     serve(all, 1_000);
@@ -107,7 +107,7 @@ describe('activity', () => {
     }
   });
 
-  it('reads a second longer than a page as one', async () => {
+  it('reads a second longer than a page as a whole', async () => {
     const same = aRow(NOW - 5);
     const all = [aRow(NOW - 9), ...Array.from({ length: 12 }, () => ({ ...same })), aRow(NOW - 2)];
     serve(all, 4);
@@ -115,7 +115,7 @@ describe('activity', () => {
     expect(new Set(ids).size).toBe(all.length);
   });
 
-  it('copes with a server that puts the newest first all the same, as long as it is not too long', async () => {
+  it('is complete from a server that sorts newest first, and throws when it does not fit in one read', async () => {
     const all = Array.from({ length: 30 }, (_, i) => aRow(NOW - 100 + i));
     serve(all, 7, 'DESC');
     expect(new Set((await walkAll()).ids).size).toBe(30);
@@ -123,7 +123,7 @@ describe('activity', () => {
     await expect(walkAll()).rejects.toThrow('order');
   });
 
-  it('refuses one row and keeps its neighbours', async () => {
+  it('rejects one row and keeps its neighbours', async () => {
     server.script(page([aRow(NOW), { ...aRow(NOW), price: 7 }, 'row', aRow(NOW)]));
     const { records, rejected } = await adapter.pollActivity(WALLET, null, context);
     expect(records).toHaveLength(2);
@@ -135,7 +135,7 @@ describe('activity', () => {
 });
 
 describe('the host', () => {
-  it.each([404, 410])('that answers %d is not asked in version 1', async (status) => {
+  it.each([404, 410])('that answers %d gets no request of version 1', async (status) => {
     server.answer = json(status, { error: 'no', code: 'not_found', retryable: false, trace_id: 't' });
     const failure = { code: 'http_status', statusCode: status };
     await expect(adapter.pollBalances(ADDRESS, null, context)).rejects.toMatchObject(failure);
@@ -143,7 +143,7 @@ describe('the host', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/v2/positions', '/v2/activity']);
   });
 
-  it('that is down or sends another shape throws, so that no walk ends early', async () => {
+  it('that is down or sends another shape makes the walk throw instead of ending early', async () => {
     server.script(json(503, {}));
     await expect(adapter.pollBalances(ADDRESS, null, context)).rejects.toMatchObject({ code: 'http_status' });
     const shapes = [
@@ -159,7 +159,7 @@ describe('the host', () => {
     }
   });
 
-  it('gets another address each second, for its CDN keeps answers', async () => {
+  it('gets another address each second, because its CDN keeps answers', async () => {
     server.answer = page([]);
     for (let second = 0; second < 20; second += 1) {
       const call = { ...context, now: () => (NOW + second) * 1000 };
@@ -169,7 +169,7 @@ describe('the host', () => {
     expect(new Set(server.requests.map(asked)).size).toBe(40);
   });
 
-  it('starts balances anew from a page that an older release stored of version 1', async () => {
+  it('serves balances from the start when an older release stored a page of version 1', async () => {
     server.script(page([{ token_id: 'a', current_size: 1 }]));
     const read = await adapter.pollBalances(ADDRESS, { version: 'v1', offset: 500 }, context);
     expect(read).toMatchObject({ records: [{ tokenMint: 'a' }], more: false });
@@ -178,7 +178,7 @@ describe('the host', () => {
 });
 
 describe('positions', () => {
-  it('end where there is no cursor, and not at a short page', async () => {
+  it('end without a cursor, and not at a short page', async () => {
     server.script(
       page([{ token_id: 'a', current_size: 1 }], 'c/1='),
       page([], 'c2'),
@@ -196,7 +196,7 @@ describe('positions', () => {
 });
 
 describe('the simulated exchange', () => {
-  it('serves wallets whose activity adds up to what they hold', async () => {
+  it('serves wallets with activity that adds up to their positions', async () => {
     const http = await startHttpExchange({ markets: 24 });
     const { exchange } = http;
     exchange.step(300);
@@ -230,7 +230,7 @@ describe('the simulated exchange', () => {
     expect(held.records.length).toBeGreaterThan(0);
     for (const { tokenMint, amount } of held.records) {
       expect(tokenMint).not.toBe(CASH);
-      // Splits name no token, so what is held is at least what was traded.
+      // Splits name no token, so a position is at least the sum of the trades.
       expect(Number(amount)).toBeGreaterThanOrEqual(Number(sums.get(tokenMint) ?? 0));
     }
     await v2.close();

@@ -8,7 +8,7 @@ import { type Answer, json, ScriptedServer } from './scripted-server.ts';
 
 const NOW = 1_790_000_000_000;
 const SOL = 'So11111111111111111111111111111111111111112';
-/** How long each request of these tests takes. */
+/** The duration of each request of these tests. */
 const TOOK_MS = 3_000;
 const context = { signal: new AbortController().signal, now: () => NOW };
 const http = { requestsPerSecond: 10_000, burst: 100, maxAttempts: 1 };
@@ -122,18 +122,18 @@ describe.each(READS)('$name', ({ answers, read }) => {
   });
 });
 
-it('a Polymarket book keeps its own timestamp, whatever the age of the answer', async () => {
+it('a Polymarket book keeps its own timestamp at any age of the answer', async () => {
   routes['/books'] = json(200, [tokenBook({ timestamp: String(NOW - 400_000) })], { age: '219' });
   const { records } = await polymarket().fetchBooks(['1'], context);
   expect(records.map((record) => record.asOfMs)).toEqual([NOW - 400_000]);
 });
 
-it('single Kalshi books have the start of their own request, however long the others take', async () => {
+it('single Kalshi books have the start of their own request when others take longer', async () => {
   for (const ticker of ['A', 'B']) {
     routes[`/markets/${ticker}/orderbook`] = json(200, { orderbook_fp: { yes_dollars: [['0.4', '1']] } });
   }
   const turns: Record<string, Answer> = { ...routes };
-  // The answer of A is old by the time that the one of B arrives.
+  // The answer of A is old when the one of B arrives.
   routes['/markets/B/orderbook'] = (request, response) => {
     setImmediate(() => {
       vi.advanceTimersByTime(10_000);

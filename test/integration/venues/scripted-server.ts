@@ -11,7 +11,7 @@ export interface SeenRequest {
 
 export type Answer = (request: SeenRequest, response: ServerResponse) => void;
 
-/** An HTTP server whose every answer the test decides, and that remembers what it was asked. */
+/** An HTTP server with answers from the test; it records its requests. */
 export class ScriptedServer {
   readonly requests: SeenRequest[] = [];
   answer: Answer = json(200, {});
@@ -37,7 +37,7 @@ export class ScriptedServer {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Answers in this order; the last one for ever. */
+  /** Sets the answers in order; the last one repeats. */
   script(...answers: Answer[]): void {
     const waiting = [...answers];
     this.answer = (request, response) => {
@@ -64,7 +64,7 @@ export function raw(body: string | Buffer, headers: Record<string, string> = {})
   };
 }
 
-/** Takes the request and never answers. */
+/** Accepts the request and never answers. */
 export const silence: Answer = () => undefined;
 
 /** Cuts the connection. */

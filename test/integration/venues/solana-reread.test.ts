@@ -18,9 +18,9 @@ interface Chain {
   me: string;
   send(version: 'legacy' | 0 | 1 | 2): string;
   adapter(version: number, http?: SolanaHttpSettings): WalletAdapter;
-  /** The position when the live walk is over. */
+  /** The position after the live walk. */
   walk(adapter: WalletAdapter, position: unknown): Promise<Record<string, unknown>>;
-  /** One page of the re-read; `stored` are the signatures that the store has. */
+  /** One page of the re-read; `stored` are the signatures in the store. */
   reread(adapter: WalletAdapter, position: unknown, stored?: readonly string[]): ReturnType<Reread>;
 }
 type Reread = NonNullable<WalletAdapter['rereadActivity']>;
@@ -74,7 +74,7 @@ function requestsOf({ exchange }: Chain): number {
 }
 
 describe('the re-read of a wallet', () => {
-  it('is not due, and asks the node nothing, when the position was read with the version of today', async () => {
+  it('is not due, and sends no request, when the position has the present version', async () => {
     const on = await chain();
     const adapter = on.adapter(1);
     const position = await on.walk(adapter, null);
@@ -92,11 +92,11 @@ describe('the re-read of a wallet', () => {
     expect(await on.reread(adapter, position)).toBeDefined();
   });
 
-  it('takes no more than its share of the rate: the next page waits, and no request goes out', async () => {
+  it('takes no more than its share of the rate, and then sends no request', async () => {
     const on = await chain();
     const position = withoutVersion(await on.walk(on.adapter(0), null));
     for (let no = 0; no < 3 * PAGE_SIZE; no += 1) on.send(1);
-    // A share that does not fill up again while the test runs.
+    // A share that does not fill up again during the test.
     const adapter = on.adapter(1, { ...QUICK, requestsPerSecond: 0.001 });
     const first = await on.reread(adapter, position);
     expect(first).toMatchObject({ more: true });
@@ -122,7 +122,7 @@ describe('the re-read of a wallet', () => {
     expect([...new Set(found)].sort()).toEqual([...made].sort());
   });
 
-  it('leaves a transaction that the node does not serve now to the live walk, unless it is stored', async () => {
+  it('leaves a transaction to the live walk when the node does not serve it now, unless it is stored', async () => {
     const on = await chain();
     const position = withoutVersion(await on.walk(on.adapter(0), null));
     const stored = on.send(0);
@@ -150,7 +150,7 @@ describe('the re-read of a wallet', () => {
 });
 
 describe('a node that answers 403', () => {
-  it('gets no request for a while: the calls fail at once, without a wait and without a charge to the breaker', async () => {
+  it('gets no request for a while: the calls fail at once, without a wait and without effect on the breaker', async () => {
     const on = await chain();
     const adapter = on.adapter(1);
     const call = { signal: new AbortController().signal, now: Date.now };
@@ -164,7 +164,7 @@ describe('a node that answers 403', () => {
     expect(requestsOf(on)).toBe(asked);
   });
 
-  it('is asked again after the pause', async () => {
+  it('gets requests again after the pause', async () => {
     const on = await chain();
     const adapter = createSolanaWallets({ url: on.exchange.solanaUrl, http: QUICK, blockedPauseMs: 1 });
     closing.unshift(() => adapter.close());

@@ -35,7 +35,7 @@ function tokens(jupiterKey?: string): TokenAdapter {
 }
 
 describe('token prices', () => {
-  it('are asked for by mint with the key, and are of the moment they were fetched', async () => {
+  it('are requested by mint with the key, and have the time of the request', async () => {
     server.answer = json(200, { [SOL]: { usdPrice: 147.48, blockId: 1, decimals: 9 } });
     expect(await adapter.fetchTokenPrices([SOL, USDC, SOL, 'no mint'], context)).toEqual({
       records: [{ outcomeId: SOL, asOfMs: NOW, price: '147.48' }],
@@ -47,12 +47,12 @@ describe('token prices', () => {
     expect(request?.headers['x-api-key']).toBe(KEY);
   });
 
-  it('are not asked for when nothing is a mint', async () => {
+  it('are not requested when no id is a mint', async () => {
     expect(await adapter.fetchTokenPrices(['1234'], context)).toEqual({ records: [], rejected: [] });
     expect(server.requests).toEqual([]);
   });
 
-  it('without a configured key carry no header', async () => {
+  it('are requested without a header when no key is configured', async () => {
     const keyless = tokens();
     server.answer = json(200, {});
     await keyless.fetchTokenPrices([SOL], context);
@@ -64,14 +64,14 @@ describe('token prices', () => {
     ['half a request per second without a key', {}, 0.5],
     ['one request per second with a key', { jupiterKey: KEY }, 1],
     ['the configured requests of a paid key', { jupiterKey: KEY, jupiterPerSecond: 10 }, 10],
-  ])('are asked for at %s', async (_, options, perSecond) => {
+  ])('are requested at %s', async (_, options, perSecond) => {
     const rates: number[] = [];
     const observer = { onRate: (event: { perSecond: number }) => rates.push(event.perSecond) };
     await createSolanaTokens({ jupiter: url, ...options, observer }).close();
     expect(rates).toEqual([perSecond]);
   });
 
-  it('without a key are asked for once in two seconds, without a burst', async () => {
+  it('without a key are requested once in two seconds, without a burst', async () => {
     // The second turn, after 2,000 ms, comes too late for such a call.
     const keyless = createSolanaTokens({ jupiter: url, http: { maxAttempts: 1, callTimeoutMs: 1_900 } });
     server.answer = json(200, {});
@@ -85,7 +85,7 @@ describe('token prices', () => {
   it.each([
     [undefined, 'HTTP 401: Jupiter requires a key: set JUPITER_API_KEY'],
     [KEY, 'HTTP 401: Jupiter refuses the key of JUPITER_API_KEY'],
-  ])('with the key %s fail on 401 with the variable to set', async (key, message) => {
+  ])('with the key %s fail on 401 and name the variable to set', async (key, message) => {
     const priced = tokens(key);
     server.answer = json(401, { code: 401, message: 'Unauthorized' });
     const expected = { code: 'http_status', statusCode: 401, retryable: false, message };
@@ -103,7 +103,7 @@ describe('token prices', () => {
     ['too many requests', json(429, {}, { 'retry-after': '7' }), { code: 'rate_limited', retryAfterMs: 7_000 }],
     ['a web page', raw('<html>'), { code: 'invalid_payload' }],
     ['a list', json(200, []), { code: 'invalid_payload' }],
-  ])('fail on %s without telling the key', async (_, answer, expected) => {
+  ])('fail on %s without showing the key', async (_, answer, expected) => {
     server.answer = answer;
     const error = await adapter.fetchTokenPrices([SOL], context).then(
       () => undefined,
@@ -114,7 +114,7 @@ describe('token prices', () => {
     expect(JSON.stringify([error, (error as Error).message, (error as Error).stack])).not.toContain(KEY);
   });
 
-  it('that are all unreadable are a changed format, not bad records', async () => {
+  it('throw when all entries are unreadable', async () => {
     const mints = Array.from(
       { length: 20 },
       (_, no) => `${SOL.slice(0, 40)}${String.fromCharCode(65 + (no % 8))}${2 + Math.floor(no / 8)}1`,
@@ -128,7 +128,7 @@ describe('token prices', () => {
 });
 
 describe('token symbols', () => {
-  it('are asked for a hundred at a time', async () => {
+  it('are requested a hundred at a time', async () => {
     server.answer = (request, response) => {
       const ids = (request.query.get('query') ?? '').split(',');
       json(
@@ -146,7 +146,7 @@ describe('token symbols', () => {
     expect(symbols.size).toBe(120);
   });
 
-  it('of an answer that is no list fail', async () => {
+  it('fail when the answer is not a list', async () => {
     server.answer = json(200, {});
     await expect(adapter.fetchTokenSymbols([SOL], context)).rejects.toMatchObject({ code: 'invalid_payload' });
   });

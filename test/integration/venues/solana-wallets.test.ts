@@ -25,9 +25,7 @@ interface Chain {
   me: string;
   friend: string;
   second(): number;
-  /**
-   * The transactions since the position, and where the walk then stands; it is stored after each page, as a poll does.
-   */
+  /** The transactions since the position, and the final position of the walk; it is stored after each page, as in a poll. */
   walk(position: unknown, sinceSecond?: number): Promise<Walked>;
 }
 
@@ -91,7 +89,7 @@ function holdings({ exchange }: Chain, owner: string): Map<string, Decimal> {
 const ids = (records: readonly WalletTransaction[]) => records.map(({ transactionId }) => transactionId);
 
 describe('transactions of a wallet', () => {
-  it('add up to its balances, poll after poll, of everything that happens on a chain', async () => {
+  it('add up to its balances, poll after poll, for all kinds of transactions', async () => {
     const on = await chain({ solanaTraffic: true, seed: 5 }, { pageSize: 7 });
     const told = new Set<string>();
     let { position } = await on.walk(null);
@@ -114,7 +112,7 @@ describe('transactions of a wallet', () => {
     expect(told.size).toBeGreaterThan(50);
   });
 
-  it('before it was watched are not told', async () => {
+  it('from before the watch are not reported', async () => {
     const on = await chain();
     on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
     on.exchange.idle(3_600);
@@ -123,7 +121,7 @@ describe('transactions of a wallet', () => {
     expect(ids(records)).toEqual([signature]);
   });
 
-  it('since it was watched are told by the first walk, those that do not name it too', async () => {
+  it('since the start of the watch are in the first walk, even when they do not name it', async () => {
     const on = await chain();
     const mint = on.exchange.solana.tokens()[1]?.mint;
     on.exchange.solana.transfer({ from: on.friend, to: on.me, mint, units: '1' });
@@ -132,7 +130,7 @@ describe('transactions of a wallet', () => {
     expect(ids((await on.walk(null, on.second())).records)).toEqual([signature]);
   });
 
-  it('into a token account, which do not name it, are told with what came', async () => {
+  it('into a token account, which do not name it, are reported with their amount', async () => {
     const on = await chain();
     const [, token] = on.exchange.solana.tokens();
     const { position } = await on.walk(null);
@@ -147,7 +145,7 @@ describe('transactions of a wallet', () => {
     expect(records[0]?.transfers).toEqual([{ tokenMint: token?.mint, change: '1.25' }]);
   });
 
-  it('that leave an amount as it was are told too: what came unnamed and went on', async () => {
+  it('that leave an amount unchanged are reported, when an unnamed transfer in is followed by one out', async () => {
     const on = await chain();
     const mint = on.exchange.solana.tokens()[1]?.mint;
     const { position } = await on.walk(null);
@@ -157,7 +155,7 @@ describe('transactions of a wallet', () => {
     expect(ids(records).sort()).toEqual([into.signature, out.signature].sort());
   });
 
-  it('that failed are told with the fee alone', async () => {
+  it('that failed are reported with the fee only', async () => {
     const on = await chain();
     const { position } = await on.walk(null);
     on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '5000000000', fails: true, version: 0 });
@@ -165,7 +163,7 @@ describe('transactions of a wallet', () => {
     expect(records).toMatchObject([{ status: 'failed', transfers: [{ tokenMint: SOL, change: '-0.000005' }] }]);
   });
 
-  it('are told when they are final, not before', async () => {
+  it('are reported when they are final, not before', async () => {
     const on = await chain();
     on.exchange.solana.delayFinality(13);
     const { position } = await on.walk(null);
@@ -177,7 +175,7 @@ describe('transactions of a wallet', () => {
     expect(ids((await on.walk(early.position)).records)).toEqual([signature]);
   });
 
-  it('of many pages are all told once, though each page is read by another process', async () => {
+  it('of many pages are all reported once when each page is read by another process', async () => {
     const on = await chain({}, { pageSize: 5 });
     const { position } = await on.walk(null);
     const made = Array.from({ length: 23 }, (_, no) => {
@@ -189,7 +187,7 @@ describe('transactions of a wallet', () => {
     expect((await on.walk(walked.position)).records).toEqual([]);
   });
 
-  it('that the node lists and does not serve yet come with a later poll', async () => {
+  it('are reported by a later poll when the node lists them before it serves them', async () => {
     const on = await chain();
     const { position } = await on.walk(null);
     const made = [1, 2, 3].map((no) => on.exchange.solana.transfer({ from: on.me, to: on.friend, units: String(no) }));
@@ -202,7 +200,7 @@ describe('transactions of a wallet', () => {
     expect((await on.walk(second.position)).records).toEqual([]);
   });
 
-  it('that are never served are given up in the end, and said to be', async () => {
+  it('that are never served are rejected in the end', async () => {
     const on = await chain({}, { waitForMs: 60_000 });
     const { position } = await on.walk(null);
     const { signature } = on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
@@ -214,7 +212,7 @@ describe('transactions of a wallet', () => {
     expect(after).toMatchObject({ waiting: [] });
   });
 
-  it('of a version that is not known hold nobody up', async () => {
+  it('of an unknown version do not delay others', async () => {
     const on = await chain();
     const { position } = await on.walk(null);
     for (const units of ['1', '2']) on.exchange.solana.transfer({ from: on.me, to: on.friend, units });
@@ -228,7 +226,7 @@ describe('transactions of a wallet', () => {
     expect(rejected).toMatchObject([{ reason: 'unsupported_version' }]);
   });
 
-  it('of a wallet with more token accounts than are looked at are those that name it, and that is said', async () => {
+  it('of a wallet with too many token accounts are only those that name it, which is reported', async () => {
     const on = await chain({}, { maxTokenAccounts: 2 });
     const { position } = await on.walk(null);
     const { signature } = on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
@@ -240,7 +238,7 @@ describe('transactions of a wallet', () => {
 });
 
 describe('balances of a wallet', () => {
-  it('are everything it holds, native and wrapped SOL as one', async () => {
+  it('are complete, with native and wrapped SOL as one', async () => {
     const on = await chain({ solanaTraffic: true, seed: 9 });
     for (const person of on.exchange.solana.people()) {
       const call = { signal: new AbortController().signal, now: Date.now };
@@ -256,7 +254,7 @@ describe('a node', () => {
   const me = 'Ejk4dcJEvFiaGUU5oALKqAqvo2uFpyPVGWDYYwQEE5fj';
   const atSlot = (value: unknown) => ({ result: { context: { slot: 1_000 }, value } });
 
-  /** Answers by method; the n-th call of a method gets the n-th answer, and the last for ever. */
+  /** Answers by method; the n-th call of a method gets the n-th answer, later calls the last one. */
   async function node(
     answers: Record<string, unknown[]>,
     path = '',
@@ -294,7 +292,7 @@ describe('a node', () => {
     blockTime: NOW,
   });
 
-  it('that does not know the page before is not at the end of the history', async () => {
+  it('that does not know the previous page does not end the history', async () => {
     const { adapter } = await node({
       getTokenAccountsByOwner: [atSlot([])],
       getSignaturesForAddress: [{ result: [row(9), row(8)] }, { result: [] }],
@@ -306,7 +304,7 @@ describe('a node', () => {
     expect(error).toMatchObject({ retryable: true, message: expect.stringContaining('does not know') });
   });
 
-  it('is asked at finalized, for what it has reached, with the key of its address', async () => {
+  it('gets requests at finalized, for reached slots, with the key of its address', async () => {
     const answers = {
       getTokenAccountsByOwner: [atSlot([])],
       getSignaturesForAddress: [{ result: [row(9)] }],
@@ -345,7 +343,7 @@ describe('a node', () => {
     [{}, { code: 'invalid_payload' }],
     [{ result: { value: [] } }, { code: 'invalid_payload' }],
     [{ result: { context: { slot: 5 }, value: 'x' } }, { code: 'invalid_payload' }],
-  ])('that answers %j fails the poll by its own error, without the key', async (answer, expected) => {
+  ])('that answers %j fails the poll with its own error, without the key', async (answer, expected) => {
     const { adapter } = await node({ getTokenAccountsByOwner: [answer] }, '/secret?api-key=secret');
     const error = await failure(adapter.pollActivity({ address: me, sinceMs: 0 }, null, call));
     expect(error).toMatchObject({ venue: 'solana', ...expected });
@@ -359,7 +357,7 @@ describe('a node', () => {
   const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
   const KEY = 'ESTHTnqRkQtLDYTbTrHzYyLpZxwMqJvXbRcTjWbfRdN';
 
-  it('whose balance moves while it is read is read again', async () => {
+  it('with a balance that moves during the read is read again', async () => {
     const tokens = account(KEY, USDC, { amount: '1500000', decimals: 6 });
     const { adapter, server } = await node({
       getBalance: [atSlot(10_000_000_000), atSlot(9_000_000_000)],
@@ -373,13 +371,13 @@ describe('a node', () => {
     expect(server.requests).toHaveLength(7);
   });
 
-  it('whose balance never holds still fails the read', async () => {
+  it('with a balance that moves during each read fails the read', async () => {
     const moving = Array.from({ length: 10 }, (_, no) => atSlot(no));
     const { adapter } = await node({ getBalance: moving, getTokenAccountsByOwner: [atSlot([])] });
     expect(await failure(adapter.pollBalances(me, null, call))).toMatchObject({ retryable: true });
   });
 
-  it('with an account that cannot be read leaves out its mint, and names it', async () => {
+  it('with an unreadable account yields no balance of its mint, and names the mint', async () => {
     const bent = account(KEY, USDC, { amount: 7, decimals: 6 });
     const fine = account(KEY, KEY, { amount: '7', decimals: 0 });
     const { adapter } = await node({
@@ -391,7 +389,7 @@ describe('a node', () => {
     expect(rejected).toMatchObject([{ kind: 'wallets', recordId: USDC, reason: 'invalid_field' }]);
   });
 
-  it('with an account of no mint gives no balances: any of them could be the one', async () => {
+  it('with an account without a mint yields no balances', async () => {
     const { adapter } = await node({ getBalance: [atSlot(1)], getTokenAccountsByOwner: [atSlot([{}]), atSlot([])] });
     expect(await failure(adapter.pollBalances(me, null, call))).toMatchObject({ code: 'invalid_payload' });
   });

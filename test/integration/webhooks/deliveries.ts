@@ -6,10 +6,10 @@ import { testAuthority } from '../../support/tls.ts';
 
 export const SECRET = 'correct horse battery staple';
 export const LOOPBACK = parseCidrs('127.0.0.0/8');
-/** Far beyond what any loopback answer takes: a test that meets it has failed. */
+/** Far longer than any loopback answer takes: a test that reaches it has failed. */
 const PATIENT_MS = 15_000;
 
-/** A delivery as the database would give it, to `url`. */
+/** A delivery as the database returns it, to `url`. */
 export function delivery(url: string, more: Partial<OutgoingDelivery> = {}): OutgoingDelivery {
   return {
     url,
@@ -30,7 +30,7 @@ export async function testSender(more: Partial<SenderOptions> = {}): Promise<Sen
   return createSender({ version: '1.2.3', deadlineMs: PATIENT_MS, allow: LOOPBACK, extraCaPem: caPem, ...more });
 }
 
-/** Names and their addresses; what is not listed has none. */
+/** Names and their addresses; other names have none. */
 export function fixedResolver(names: Readonly<Record<string, readonly string[]>>): NameResolver {
   return {
     async resolve(hostname) {

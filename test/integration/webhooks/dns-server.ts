@@ -6,16 +6,16 @@ const TYPE_AAAA = 28;
 const RESPONSE = 0x8180;
 const NAME_ERROR = 3;
 
-/** What a name answers: addresses, `missing` (NXDOMAIN) or `silent` (no answer at all, as from a black hole). */
+/** The answer for a name: addresses, `missing` (NXDOMAIN) or `silent` (no answer, as from an unreachable server). */
 export type DnsEntry = { readonly a?: string[]; readonly aaaa?: string[] } | 'missing' | 'silent';
 
-/** What is answered always, or asked for at every question. */
+/** A constant answer, or a function that is called for every question. */
 export type DnsRule = DnsEntry | (() => DnsEntry);
 
 export interface DnsServer {
-  /** As `ResolverOptions.servers` wants it. */
+  /** In the form of `ResolverOptions.servers`. */
   readonly address: string;
-  /** Names asked for so far, one entry per question of type A. */
+  /** The names requested so far, one entry per question of type A. */
   readonly asked: readonly string[];
   readonly close: () => Promise<void>;
 }
@@ -68,7 +68,7 @@ function recordsOf(entry: { readonly a?: string[]; readonly aaaa?: string[] }, t
   return (entry.aaaa ?? []).map((address) => record(type, Buffer.from(address.replaceAll(':', ''), 'hex')));
 }
 
-/** `C00C` points back at the name in the question; one minute to live. */
+/** `C00C` points back at the name in the question; a TTL of one minute. */
 function record(type: number, data: Buffer): Buffer {
   const head = Buffer.from('c00c000000010000003c0000', 'hex');
   head.writeUInt16BE(type, 2);

@@ -4,6 +4,7 @@ import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
+import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
 import {
   GENERATED_SECRET_BYTES,
   MAX_SECRET_LENGTH,
@@ -17,7 +18,7 @@ import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { AUTO_PAUSE_AFTER_DAYS, AUTO_PAUSE_AFTER_EXHAUSTED } from '../../../src/store/deliveries/outcomes.ts';
 import { SECRET_OVERLAP_HOURS } from '../../../src/store/deliveries/subscriptions.ts';
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from '../../../src/webhooks/attempt.ts';
-import { EXCERPT_BYTES, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
+import { MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
 import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
 import { DEFAULT_CACHE_MS } from '../../../src/webhooks/resolver.ts';
 import { decide, JITTER, MAX_BLOCKED_ATTEMPTS, RETRY_AFTER_CAP_SECONDS } from '../../../src/webhooks/retry-policy.ts';
@@ -32,7 +33,7 @@ const SCHEDULE_SECONDS = loadConfig({
 }).webhooks.retryScheduleSeconds;
 const DEADLINE_SECONDS = Number(VARIABLES.WEBHOOK_TIMEOUT_MS.default) / 1000;
 
-/** As a person writes it: `30 s`, `2 min`, `5 h`. */
+/** The usual notation: `30 s`, `2 min`, `5 h`. */
 function spoken(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
   return seconds < 3600 ? `${seconds / 60} min` : `${seconds / 3600} h`;
@@ -46,7 +47,7 @@ function list(items: readonly string[]): string {
   return `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
 }
 
-/** How many attempts a delivery gets when each fails with this code, or with none in particular. */
+/** The number of attempts of a delivery when each fails with this code, or without a code. */
 function attemptsOf(errorCode: AttemptErrorCode): number {
   for (let attemptNumber = 1; ; attemptNumber += 1) {
     const outcome = { kind: 'failed', errorCode, durationMs: 1 } as const;
@@ -55,7 +56,7 @@ function attemptsOf(errorCode: AttemptErrorCode): number {
   }
 }
 
-describe('the numbers on the page are those of the code', () => {
+describe('docs/webhooks.md', () => {
   const total = SCHEDULE_SECONDS.reduce((sum, seconds) => sum + seconds, 0);
   it.each([
     `any 2xx status within ${DEADLINE_SECONDS} seconds`,
@@ -76,27 +77,27 @@ describe('the numbers on the page are those of the code', () => {
     `Up to ${JITTER * 100} % is added`,
     `twice the planned delay or ${RETRY_AFTER_CAP_SECONDS / 3600} hour`,
     `\`blocked_address\` ends after ${MAX_BLOCKED_ATTEMPTS} attempts, \`invalid_url\` after one`,
-    `At most ${MAX_IN_FLIGHT} attempts of a subscription are under way at once`,
+    `At most ${MAX_IN_FLIGHT} attempts of a subscription are in flight at once`,
     `after ${AUTO_PAUSE_AFTER_DAYS} days without a success and ${AUTO_PAUSE_AFTER_EXHAUSTED} deliveries that used up`,
     `port 443 or ${FIRST_UNPRIVILEGED_PORT} and up`,
     `at most ${MAX_URL_LENGTH} characters`,
     `after at most ${DEFAULT_CACHE_MS / 1000} seconds`,
     `The error codes of an attempt: ${ATTEMPT_ERROR_CODES.map((code) => `\`${code}\``).join(', ')}.`,
-  ])('%s', (sentence) => expect(TEXT).toContain(sentence));
+  ])('states: %s', (sentence) => expect(TEXT).toContain(sentence));
 
-  it('and the attempts are counted right', () => {
+  it('states the right number of attempts', () => {
     expect(attemptsOf('blocked_address')).toBe(MAX_BLOCKED_ATTEMPTS);
     expect(attemptsOf('invalid_url')).toBe(1);
   });
 
-  it('it names no variable that does not exist', () => {
+  it('names only existing variables', () => {
     const named = PAGE.match(/\bWEBHOOK_[A-Z_]+/g) ?? [];
     expect(named.length).toBeGreaterThan(0);
     for (const name of named) expect(VARIABLES).toHaveProperty(name);
   });
 });
 
-describe('the request on the page is the one that is sent', () => {
+describe('the documented request', () => {
   let receiver: Receiver;
   let sender: Sender;
   beforeAll(async () => {
@@ -108,7 +109,7 @@ describe('the request on the page is the one that is sent', () => {
     await receiver.close();
   });
 
-  it('header by header', async () => {
+  it('has the headers that the sender sends', async () => {
     await sender.send(delivery(receiver.url));
     const transport = ['host', 'connection', 'content-length'];
     const sent = Object.keys(receiver.requests[0]?.headers ?? {}).filter((name) => !transport.includes(name));
@@ -117,7 +118,7 @@ describe('the request on the page is the one that is sent', () => {
     expect(documented.sort()).toEqual(sent.sort());
   });
 
-  it.each(EVENT_TYPES)('the body of a %s event', (type) => {
+  it.each(EVENT_TYPES)('has the body of a %s event', (type) => {
     const shown = JSON.parse(codeBlock(`json ${type}`)) as { id: string; timestamp: string };
     const made = testEventBody({
       eventId: shown.id,

@@ -6,17 +6,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 
-/** docs/webhooks.md as it is. */
+/** The unchanged text of docs/webhooks.md. */
 export const PAGE = readFileSync(new URL('../../../docs/webhooks.md', import.meta.url), 'utf8');
 
-/** The code between the fences that open with exactly this, such as `js` or `json test`. Throws when there is none. */
+/** The code between the fences with exactly this info string, such as `js` or `json test`. Throws when the page has none. */
 export function codeBlock(info: string): string {
   const found = PAGE.split(`\n\`\`\`${info}\n`)[1]?.split('\n```')[0];
   if (found === undefined) throw new Error(`docs/webhooks.md has no block ${info}`);
   return `${found}\n`;
 }
 
-/** What a snippet is asked: are the signatures of this request good? */
+/** A question to a snippet: are the signatures of this request valid? */
 export interface SnippetQuestion {
   readonly secret: string;
   /** Lower-case names. */
@@ -33,7 +33,7 @@ export interface SnippetAnswer {
 interface Language {
   readonly program: string;
   readonly args: readonly string[];
-  /** The snippet's own file and what drives it: questions on standard input, answers on standard output. */
+  /** The snippet's own file and its driver: questions on standard input, answers on standard output. */
   readonly files: () => Record<string, string>;
 }
 
@@ -97,7 +97,7 @@ func main() {
   },
 };
 
-/** Asks the documented snippet of a language, run by its own interpreter. Null when that is not on PATH. */
+/** Runs the documented snippet of a language with its interpreter. Null when that is not on PATH. */
 export async function askSnippet(
   { program, args, files }: Language,
   questions: readonly SnippetQuestion[],

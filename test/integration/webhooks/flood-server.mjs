@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:tls';
 
 /**
- * A receiver that never stops sending, in a process of its own so that the sender's memory can be measured apart. Its parent
- * sends the certificate, is told the port, and then each path names a flood. It ends with the channel.
+ * A receiver that never stops sending, in a process of its own so that the sender's memory can be measured separately. Its parent
+ * sends the certificate and receives the port; then each path names a flood. It ends with the channel.
  */
 const FLOODS = {
   '/body': ['HTTP/1.1 200 OK\r\n\r\n', 'x'.repeat(65_536)],
@@ -33,7 +33,7 @@ const server = createServer(certificate, (socket) => {
     open -= 1;
     process.send({ open });
   });
-  // The sender hangs up in the middle of every answer.
+  // The sender disconnects in the middle of every answer.
   socket.on('error', () => socket.destroy());
   socket.once('data', (chunk) => {
     const path = chunk.toString('latin1').split(' ')[1];

@@ -5,15 +5,15 @@ import { createGuardedAgent, MAX_ANSWER_BYTES } from '../../../src/webhooks/guar
 import { startTlsServer, testAuthority } from '../../support/tls.ts';
 import { fixedResolver } from './deliveries.ts';
 
-/** Where nothing listens on the server's port. */
+/** An address without a listener on the server's port. */
 const NOBODY = Array.from({ length: 8 }, (_, index) => `127.0.1.${index + 1}`);
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 const PROVISIONAL = 'HTTP/1.1 102 Processing\r\n\r\n';
-/** Just short of what an answer may take. */
+/** Just below the limit of an answer. */
 const MUCH = PROVISIONAL.repeat(Math.floor((MAX_ANSWER_BYTES - OK.length) / PROVISIONAL.length));
 
-/** The agent on its own: the sender's check of the URL text would hide a hole in it. */
+/** The agent alone, because the sender's check of the URL text would hide its errors. */
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
@@ -45,7 +45,7 @@ async function setUp(allow?: string, caPem?: string, answer = OK) {
 
 describe('guarded agent', () => {
   it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '[::7f00:1]', '0x7f.1', 'hooks.test'])(
-    'connects nothing to %s, encrypted or not',
+    'opens no connection to %s, encrypted or not',
     async (host) => {
       const { server, request } = await setUp();
       await expect(request(host)).rejects.toMatchObject({ code: 'blocked_address', retryable: false });
@@ -54,19 +54,19 @@ describe('guarded agent', () => {
     },
   );
 
-  it('tells nobody which address a name resolved to', async () => {
+  it('does not reveal the address of a name', async () => {
     const { request } = await setUp();
     const error: unknown = await request('hooks.test').catch((reason: unknown) => reason);
     expect(String(error)).not.toMatch(/127|hooks/);
   });
 
-  it('says that a name could not be resolved, and why', async () => {
+  it('reports a name that could not be resolved, with the cause', async () => {
     const { request } = await setUp('127.0.0.0/8');
     const cause = expect.objectContaining({ message: 'queryA ENOTFOUND' });
     await expect(request('nowhere.test')).rejects.toMatchObject({ code: 'dns_error', retryable: true, cause });
   });
 
-  it('ends an answer that does not end, and counts each answer on its own', async () => {
+  it('ends an endless answer, and counts each answer separately', async () => {
     const endless = await setUp('127.0.0.0/8', undefined, MUCH + MUCH);
     await expect(endless.request('127.0.0.1')).rejects.toMatchObject({ code: 'answer_too_long', retryable: true });
     const long = await setUp('127.0.0.0/8', undefined, MUCH + OK);
@@ -78,13 +78,13 @@ describe('guarded agent', () => {
   });
 
   it.each([
-    ['words only', /holds no PEM certificate/],
-    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /certificate that cannot be read/],
-  ])('refuses the extra text %j', async (caPem, message) => {
+    ['words only', /contains no PEM certificate/],
+    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /unreadable certificate/],
+  ])('rejects the extra text %j', async (caPem, message) => {
     await expect(setUp('127.0.0.0/8', caPem)).rejects.toThrow(message);
   });
 
-  it('takes a name without any address for a forbidden one', async () => {
+  it('treats a name without an address as forbidden', async () => {
     const { request } = await setUp('127.0.0.0/8');
     await expect(request('empty.test')).rejects.toMatchObject({ code: 'blocked_address' });
   });
@@ -98,7 +98,7 @@ describe('guarded agent', () => {
     expect(server.connections()).toBe(1);
   });
 
-  it('trusts every certificate of the extra text, beside the usual roots', async () => {
+  it('trusts every certificate of the extra text, beside the default roots', async () => {
     const stranger = await createAuthority();
     const { request } = await setUp('127.0.0.0/8', `${stranger.caPem}\nsome words\n${(await testAuthority()).caPem}`);
     expect((await request('127.0.0.1')).statusCode).toBe(200);
@@ -106,7 +106,7 @@ describe('guarded agent', () => {
     await expect(untrusting('127.0.0.1')).rejects.toThrow(/certificate|issuer/);
   });
 
-  it('connects to what the operator allows', async () => {
+  it('connects to ranges that the operator allows', async () => {
     const { server, request } = await setUp('127.0.0.0/8');
     for (const host of ['127.0.0.1', 'hooks.test']) {
       const response = await request(host);

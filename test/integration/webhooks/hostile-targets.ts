@@ -1,15 +1,15 @@
 /**
- * Destinations a hostile client would try (DESIGN section 8). `{port}` stands for the port of a receiver that listens on
- * every address of this machine, so that any hole shows as a connection.
+ * Destinations that a hostile client would try. `{port}` stands for the port of a receiver that listens on
+ * every address of this machine, so that a missed check results in a connection.
  */
 interface HostileUrl {
   readonly kind: string;
   readonly url: string;
-  /** `invalid_url` when the text itself is refused, whatever it points to. */
+  /** `invalid_url` when the text itself is rejected, independent of its target. */
   readonly errorCode: 'blocked_address' | 'invalid_url';
 }
 
-/** Hosts of URLs, by the trick they play. Each is refused when it is registered and again when it is called. */
+/** Hosts of URLs, by kind of trick. Each is rejected at registration and again at a delivery. */
 const BLOCKED_HOSTS: Readonly<Record<string, readonly string[]>> = {
   'loopback, dotted': ['127.0.0.1', '127.0.0.2', '127.0.1.1', '127.1.2.3', '127.255.255.254', '127.000.000.001'],
   'loopback, decimal': ['2130706433', '2130706434', '3232235777', '167772161', '2852039166'],
@@ -99,7 +99,7 @@ const BLOCKED_HOSTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Whole URLs whose text is refused. */
+/** Whole URLs whose text is rejected. */
 const INVALID_URLS: Readonly<Record<string, readonly string[]>> = {
   'not https': [
     'http://127.0.0.1:{port}/',
@@ -160,7 +160,7 @@ const INVALID_URLS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Everything that the URL alone gives away. */
+/** Every target that is recognisable from the URL alone. */
 export const HOSTILE_URLS: readonly HostileUrl[] = [
   ...Object.entries(BLOCKED_HOSTS).flatMap(([kind, hosts]) =>
     hosts.map((host) => ({ kind, url: `https://${host}:{port}/`, errorCode: 'blocked_address' as const })),
@@ -170,7 +170,7 @@ export const HOSTILE_URLS: readonly HostileUrl[] = [
   ),
 ];
 
-/** What a hostile name server answers for a harmless looking name. The first address of a mixed answer is a public one. */
+/** Answers of a hostile name server for a harmless looking name. The first address of a mixed answer is a public one. */
 export const HOSTILE_ANSWERS: readonly { readonly kind: string; readonly a: string[]; readonly aaaa: string[] }[] = [
   ...[
     '127.0.0.1',

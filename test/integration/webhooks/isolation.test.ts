@@ -46,7 +46,7 @@ const STATES = sql(
    FROM delivery d JOIN webhook_subscription w ON w.pk = d.subscription_pk GROUP BY w.url, d.status`,
 );
 
-it('one dead and one slow receiver among 100 hold up none of the other 98', async () => {
+it('the deliverer delays none of 98 receivers when one is dead and one is slow', async () => {
   const accountId = await anAccount(test.db);
   const box = createSecretBox(parseSecretsKeys(RING));
   async function subscribe(url: string, deliveries: number): Promise<bigint> {
@@ -77,7 +77,7 @@ it('one dead and one slow receiver among 100 hold up none of the other 98', asyn
   worker.on('error', () => undefined);
   worker.run().catch(() => undefined);
 
-  // The bad ones first: they have every chance to take what the others need.
+  // The bad ones first, so that they can take all shared resources.
   producer.wakeDeliveries(bad);
   await producer.idle();
   await until(
@@ -91,7 +91,7 @@ it('one dead and one slow receiver among 100 hold up none of the other 98', asyn
     () => test.db.query<{ url: string; status: string; rows: number; locked: number }>(STATES),
     (rows) => rows.some(({ status, rows: count }) => status === 'delivered' && count === HEALTHY * EACH),
   );
-  // All the while the two had what they may have in flight, and no more.
+  // Throughout the test, each of the two had as many attempts in flight as allowed, and no more.
   expect(states.filter(({ status }) => status !== 'delivered')).toEqual(
     expect.arrayContaining([
       { url: dead.url, status: 'pending', rows: 50, locked: MAX_IN_FLIGHT },

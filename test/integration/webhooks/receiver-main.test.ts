@@ -36,14 +36,14 @@ async function ready(child: ChildProcess): Promise<{ url: string; caFile: string
   return message;
 }
 
-/** The exit code, once all output has come. The child's own `close` event stays away after a `disconnect`. */
+/** The exit code, after all output. The child's own `close` event does not fire after a `disconnect`. */
 async function ended({ child, streams }: ReturnType<typeof start>): Promise<number | null> {
   const exited = child.exitCode === null ? once(child, 'exit') : Promise.resolve();
   await Promise.all([exited, streams]);
   return child.exitCode;
 }
 
-/** Sends one event to a started receiver and gives the line it prints. */
+/** Sends one event to a started receiver and returns the line that it prints. */
 async function printed(started: ReturnType<typeof start>, more: Parameters<typeof delivery>[1] = {}): Promise<string> {
   const { url, caFile } = await ready(started.child);
   const sender = await testSender({ extraCaPem: await readFile(caFile, 'utf8') });
@@ -75,7 +75,7 @@ describe('receiver-main', () => {
     expect(await ended(started)).toBe(0);
   });
 
-  it('reads secrets from a file written later, says BAD, and ends with its parent', async () => {
+  it('reads secrets from a file that is written later, prints BAD, and ends with its parent', async () => {
     const secretFile = join(directory, 'secrets');
     const started = start(['--secret-file', secretFile]);
     expect(await printed(started)).toContain('X-Webhook-Signature unchecked');
@@ -89,7 +89,7 @@ describe('receiver-main', () => {
     expect(await ended(again)).toBe(0);
   });
 
-  it('a taken port is one line and exit code 1', async () => {
+  it('prints one line and exits with 1 on a taken port', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const address = other.address();
@@ -103,7 +103,7 @@ describe('receiver-main', () => {
   it.each([
     [['--port', 'http'], '"http" is not a port'],
     [['--nonsense'], 'nonsense'],
-  ])('%j is one line and exit code 1', async (args, why) => {
+  ])('prints one line and exits with 1 on %j', async (args, why) => {
     const started = start(args);
     expect(await ended(started)).toBe(1);
     expect(started.output.errors).toContain(why);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 describe('local receiver', () => {
-  it('tells good signatures from bad, missing and unknown ones, and marks repeats', async () => {
+  it('distinguishes good signatures from bad, missing and unknown ones, and marks repeats', async () => {
     const receiver = await startReceiver();
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const verdicts = async () => {
@@ -32,7 +32,7 @@ describe('local receiver', () => {
     await receiver.close();
   });
 
-  it('waits for requests past and coming, and gives up loudly', async () => {
+  it('waits for past and future requests, and rejects after the timeout', async () => {
     const receiver = await startReceiver();
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const second = receiver.waitFor(({ path }) => path === '/second', WAIT_MS);
@@ -50,7 +50,7 @@ describe('local receiver', () => {
     await sender.close();
   });
 
-  it('answers as told: fixed, by function, late, broken', async () => {
+  it('answers by its reply: fixed, by function, late, broken', async () => {
     const receiver = await startReceiver({ reply: { status: 418, headers: { 'x-tea': 'yes' }, body: 'short' } });
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const send = () => sender.send(delivery(receiver.url));
@@ -86,13 +86,13 @@ describe('local receiver', () => {
     await second.close();
   });
 
-  it('says which file is broken', async () => {
+  it('names a broken file', async () => {
     const storePath = join(directory, 'ca-key.pem');
     await writeFile(storePath, 'nonsense');
     await expect(openAuthority(directory)).rejects.toThrow(storePath);
   });
 
-  it('refuses a taken port, and closes with a connection hanging', async () => {
+  it('rejects a taken port, and closes with an open connection', async () => {
     const receiver = await startReceiver({ reply: () => new Promise<undefined>(() => undefined) });
     await expect(startReceiver({ port: receiver.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     const sender = await testSender({ extraCaPem: receiver.caPem });
@@ -103,7 +103,7 @@ describe('local receiver', () => {
     await sender.close();
   });
 
-  it('forgets the oldest beyond its limit', async () => {
+  it('drops the oldest requests beyond its limit', async () => {
     const receiver = await startReceiver({ maxRecorded: 2 });
     const sender = await testSender({ extraCaPem: receiver.caPem });
     for (const eventId of ['evt_a', 'evt_b', 'evt_c', 'evt_a']) await sender.send(delivery(receiver.url, { eventId }));

@@ -17,7 +17,7 @@ async function serve(names: Record<string, DnsEntry>): Promise<{ dns: DnsServer;
   return { dns, resolver };
 }
 
-describe('names from a real name server', () => {
+describe('the resolver with a real name server', () => {
   it('resolves A and AAAA, and asks once', async () => {
     const v6 = '2001:0db8:0000:0000:0000:0000:0000:0001';
     const { dns, resolver } = await serve({ 'both.test': { a: ['192.0.2.1', '192.0.2.2'], aaaa: [v6] } });
@@ -28,14 +28,14 @@ describe('names from a real name server', () => {
     expect(dns.asked).toEqual(['both.test']);
   });
 
-  it('rejects a name that does not exist, has no address, or is never answered for', async () => {
+  it('rejects a name that does not exist, has no address, or gets no answer', async () => {
     const { resolver } = await serve({ 'none.test': {}, 'hole.test': 'silent' });
     await expect(resolver.resolve('missing.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
     await expect(resolver.resolve('none.test')).rejects.toMatchObject({ code: 'ENODATA' });
     await expect(resolver.resolve('hole.test')).rejects.toMatchObject({ code: 'ETIMEOUT' });
   });
 
-  it('a black-holed name is a DNS error and holds up nobody else', async () => {
+  it('reports an unresponsive name server as a DNS error and delays no other name', async () => {
     const { resolver } = await serve({ 'hole.test': 'silent', 'hooks.test': { a: ['127.0.0.1'] } });
     const server = await startTlsServer({
       hosts: ['hooks.test'],
@@ -58,7 +58,7 @@ describe('names from a real name server', () => {
     }
   });
 
-  it('a name that rebinds to loopback is blocked, with no connection made', async () => {
+  it('blocks a name that rebinds to loopback, without a connection', async () => {
     const { resolver } = await serve({ 'rebind.test': { a: ['127.0.0.1'] } });
     const server = await startTlsServer({ hosts: ['rebind.test'], onRequest: (socket) => socket.destroy() });
     const { caPem } = await testAuthority();

@@ -1,4 +1,4 @@
-// The certificate library keeps its registry with reflect metadata, which has to be there before it loads.
+// The certificate library uses reflect metadata, which must be loaded first.
 import 'reflect-metadata';
 
 import { webcrypto } from 'node:crypto';
@@ -39,7 +39,7 @@ async function sender(more: Partial<SenderOptions> = {}): Promise<Sender> {
   return track(await testSender(more));
 }
 
-/** One attempt against a server that answers with whatever `answer` writes. */
+/** One attempt against a server that answers with the output of `answer`. */
 async function attempt(
   answer: TlsServerOptions['onRequest'],
   more: Partial<SenderOptions> = {},
@@ -53,21 +53,21 @@ function answerOk(socket: TLSSocket): void {
   socket.write(`${OK_HEAD}content-length: 0\r\n\r\n`);
 }
 
-/** Writes `chunk` every 20 ms until the other side hangs up. */
+/** Writes `chunk` every 20 ms until the other side disconnects. */
 function drip(socket: TLSSocket, chunk: string): void {
   const timer = setInterval(() => socket.write(chunk), 20);
   socket.once('close', () => clearInterval(timer));
 }
 
-describe('receivers that are slow', () => {
-  it('silence after the request is a timeout', async () => {
+describe('an attempt at a slow receiver', () => {
+  it('times out without an answer', async () => {
     const { outcome, server } = await attempt(() => undefined, { deadlineMs: SHORT_MS });
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
     expect(outcome).not.toHaveProperty('statusCode');
     await server.idle();
   });
 
-  it('dripping headers are a timeout', async () => {
+  it('times out on dripping headers', async () => {
     const { outcome, server } = await attempt(
       (socket) => {
         socket.write(OK_HEAD);
@@ -79,14 +79,14 @@ describe('receivers that are slow', () => {
     await server.idle();
   });
 
-  it('endless 1xx answers are a timeout', async () => {
+  it('times out on endless 1xx answers', async () => {
     const { outcome } = await attempt((socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'), {
       deadlineMs: SHORT_MS,
     });
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
   });
 
-  it('a few 1xx answers before the real one change nothing', async () => {
+  it('ignores a few 1xx answers before the final one', async () => {
     const { outcome } = await attempt((socket) => {
       socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(5));
       answerOk(socket);
@@ -94,7 +94,7 @@ describe('receivers that are slow', () => {
     expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
   });
 
-  it('a dripping body after 200 is delivered, and the connection is let go', async () => {
+  it('succeeds on a dripping body after 200, and closes the connection', async () => {
     const { outcome, server } = await attempt(
       (socket) => {
         socket.write(`${OK_HEAD}content-length: 100000\r\n\r\n`);
@@ -107,27 +107,27 @@ describe('receivers that are slow', () => {
     await server.idle();
   });
 
-  it('a stalled body after 500 is that status, not a timeout', async () => {
+  it('has the status 500 when the body stalls after it, and does not time out', async () => {
     const { outcome } = await attempt((socket) => socket.write('HTTP/1.1 500 Oops\r\ncontent-length: 50\r\n\r\nhalf'), {
       deadlineMs: SHORT_MS,
     });
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'http_status', statusCode: 500 });
   });
 
-  it('a handshake that never ends is a timeout', async () => {
+  it('times out on a handshake that never ends', async () => {
     const server = track(await startTcpServer(() => undefined));
     const sending = await sender({ deadlineMs: SHORT_MS });
     expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
   });
 
-  it('or a connect timeout, when that is the shorter', async () => {
+  it('has a connect timeout when that is shorter', async () => {
     const server = track(await startTcpServer(() => undefined));
     const sending = await sender({ connectTimeoutMs: 300 });
     expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'connect_timeout' });
     await server.idle();
   });
 
-  it('a request given up while it waited for its connection is never sent later', async () => {
+  it('that was aborted while it waited for its connection is never sent later', async () => {
     const server = track(await startTlsServer({ hosts: ['slow.test'], onRequest: answerOk }));
     const names = fixedResolver({ 'slow.test': ['127.0.0.1'] });
     let nameIsKnown = (): void => undefined;
@@ -139,15 +139,15 @@ describe('receivers that are slow', () => {
     const url = `https://slow.test:${server.port}/`;
     expect(await sending.send(delivery(url))).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
     nameIsKnown();
-    // The connection is made now, for a request nobody waits for; the next one shows that it would have been usable.
+    // The connection is established now, for an aborted request; the next request proves that it is usable.
     await expect.poll(() => server.connections()).toBe(1);
     expect(await sending.send(delivery(url))).toMatchObject({ kind: 'delivered' });
     expect(server.requests()).toBe(1);
   });
 });
 
-describe('receivers that send too much', () => {
-  it('an endless body is cut early and delivered', async () => {
+describe('an attempt at a receiver that sends too much', () => {
+  it('succeeds and ends early on an endless body', async () => {
     let writtenBytes = 0;
     const { outcome, server } = await attempt((socket) => {
       socket.write(`${OK_HEAD}\r\n`);
@@ -163,11 +163,11 @@ describe('receivers that send too much', () => {
     expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
     expect(outcome.responseExcerpt).toHaveLength(4096);
     await server.idle();
-    // The rest sat in socket buffers of the two ends of a loopback connection.
+    // The rest was in socket buffers of the two ends of a loopback connection.
     expect(writtenBytes).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it('of a long body that stalls no more than its beginning is waited for', async () => {
+  it('waits only for the start of a long body that stalls', async () => {
     const { outcome, server } = await attempt(
       (socket) => {
         socket.write(`${OK_HEAD}content-length: 100000\r\n\r\n${'x'.repeat(40_000)}`);
@@ -178,7 +178,7 @@ describe('receivers that send too much', () => {
     await server.idle();
   }, 10_000);
 
-  it('a gzip bomb is not inflated', async () => {
+  it('does not inflate a gzip bomb', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));
     const { outcome } = await attempt((socket) => {
       socket.write(`${OK_HEAD}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`);
@@ -188,7 +188,7 @@ describe('receivers that send too much', () => {
     expect(Buffer.from(outcome.responseExcerpt ?? []).equals(bomb.subarray(0, 4096))).toBe(true);
   });
 
-  it('a flood of headers is an overflow', async () => {
+  it('fails with an overflow on too many headers', async () => {
     const { outcome, server } = await attempt((socket) => {
       socket.write(OK_HEAD);
       socket.write(`x-flood: ${'x'.repeat(1000)}\r\n`.repeat(40));
@@ -198,21 +198,21 @@ describe('receivers that send too much', () => {
   });
 });
 
-describe('receivers that are broken', () => {
-  it('a closed port is refused', async () => {
+describe('an attempt at a broken receiver', () => {
+  it('is refused by a closed port', async () => {
     const sending = await sender();
     const outcome = await sending.send(delivery(`https://127.0.0.1:${await closedPort()}/`));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connection_refused' });
   });
 
-  it('a closed port behind several addresses is refused', async () => {
+  it('is refused by a closed port behind several addresses', async () => {
     const resolver = fixedResolver({ 'hooks.test': ['127.0.0.1', '127.0.0.2'] });
     const sending = await sender({ resolver });
     const outcome = await sending.send(delivery(`https://hooks.test:${await closedPort()}/`));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connection_refused' });
   });
 
-  it('a dead first address does not hide a living second one', async () => {
+  it('reaches a live second address after a dead first one', async () => {
     const server = track(
       await startTlsServer({
         hosts: ['hooks.test'],
@@ -227,23 +227,23 @@ describe('receivers that are broken', () => {
   it.each<[string, TlsServerOptions['onRequest']]>([
     ['a reset', (_socket, reset) => reset()],
     ['a hang-up', (socket) => socket.destroy()],
-    ['a 100 nobody asked for', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
+    ['an unsolicited 100', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
     [
-      'an upgrade nobody asked for',
+      'an unsolicited upgrade',
       (socket) => socket.write('HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
     ],
-  ])('%s instead of an answer is connection_reset', async (_name, onRequest) => {
+  ])('is connection_reset on %s instead of an answer', async (_name, onRequest) => {
     const { outcome } = await attempt(onRequest);
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connection_reset' });
   });
 
-  it('a reset in the handshake is connection_reset', async () => {
+  it('is connection_reset on a reset in the handshake', async () => {
     const server = track(await startTcpServer((socket) => socket.resetAndDestroy()));
     const sending = await sender();
     expect(await sending.send(delivery(server.url))).toMatchObject({ errorCode: 'connection_reset' });
   });
 
-  it('a reset in the middle of a body changes nothing about a 200', async () => {
+  it('keeps the status 200 on a reset in the middle of the body', async () => {
     const { outcome } = await attempt((socket) =>
       socket.write(`${OK_HEAD}content-length: 10\r\n\r\nhal`, () => socket.destroy()),
     );
@@ -258,17 +258,17 @@ describe('receivers that are broken', () => {
     ['another protocol', '220 mail.test ESMTP\r\n'],
     ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
     ['a bad chunk', `${OK_HEAD.replace('200', '9')}\r\n\r\n`],
-  ])('%s is a protocol error', async (_name, answer) => {
+  ])('is a protocol error on %s', async (_name, answer) => {
     const { outcome } = await attempt((socket) => socket.write(answer));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'protocol_error' });
   });
 
-  it('a name without an address is a DNS error', async () => {
+  it('is a DNS error for a name without an address', async () => {
     const sending = await sender({ resolver: fixedResolver({}) });
     expect(await sending.send(delivery('https://nowhere.test/'))).toMatchObject({ errorCode: 'dns_error' });
   });
 
-  it('one dead receiver does not hold up another', async () => {
+  it('does not delay attempts at other receivers when one is dead', async () => {
     const dead = track(await startTlsServer({ onRequest: () => undefined }));
     const alive = track(await startTlsServer({ onRequest: answerOk }));
     const sending = await sender();
@@ -287,7 +287,7 @@ describe('receivers that are broken', () => {
   });
 });
 
-describe('receivers whose TLS is not in order', () => {
+describe('an attempt at a receiver with invalid TLS is a tls_error', () => {
   async function outcomeOf(options: Partial<TlsServerOptions>, more: Partial<SenderOptions> = {}) {
     const server = track(await startTlsServer({ onRequest: answerOk, ...options }));
     const sending = await sender(more);
@@ -296,12 +296,12 @@ describe('receivers whose TLS is not in order', () => {
     return outcome;
   }
 
-  it('an unknown authority', async () => {
+  it('with an unknown authority', async () => {
     const stranger = await (await createAuthority()).issue(['127.0.0.1']);
     expect(await outcomeOf(stranger)).toMatchObject({ kind: 'failed', errorCode: 'tls_error' });
   });
 
-  it('a certificate that signs itself', async () => {
+  it('with a self-signed certificate', async () => {
     const keys = await webcrypto.subtle.generateKey(ECDSA, true, ['sign', 'verify']);
     const extensions = [new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])];
     const name = 'CN=127.0.0.1';
@@ -315,31 +315,31 @@ describe('receivers whose TLS is not in order', () => {
     expect(await outcomeOf({ cert: certificate.toString('pem'), key })).toMatchObject({ errorCode: 'tls_error' });
   });
 
-  it('our own authority when it was not given', async () => {
+  it('with our own authority when it is not configured', async () => {
     const server = track(await startTlsServer({ onRequest: answerOk }));
     const sending = track(createSender({ version: '1', allow: LOOPBACK }));
     expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'tls_error' });
     expect(server.requests()).toBe(0);
   });
 
-  it('the wrong name', async () =>
+  it('with the wrong name', async () =>
     expect(await outcomeOf({ hosts: ['elsewhere.test', '127.0.0.2'] })).toMatchObject({ errorCode: 'tls_error' }));
 
   it.each([
     ['expired', '2020-01-01', '2020-02-01'],
     ['not yet valid', '2190-01-01', '2190-02-01'],
-  ])('a certificate that is %s', async (_what, notBefore, notAfter) => {
+  ])('with a certificate that is %s', async (_label, notBefore, notAfter) => {
     const ca = await testAuthority();
     const validity = { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
     expect(await outcomeOf(await ca.issue(['127.0.0.1'], validity))).toMatchObject({ errorCode: 'tls_error' });
   });
 
-  it('TLS older than 1.2', async () =>
+  it('with TLS older than 1.2', async () =>
     expect(
       await outcomeOf({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT:@SECLEVEL=0' }),
     ).toMatchObject({ errorCode: 'tls_error' }));
 
-  it('no TLS at all: nothing is said in the clear', async () => {
+  it('without TLS: nothing is sent in clear text', async () => {
     let heard = '';
     const server = track(
       await startTcpServer((socket) => {

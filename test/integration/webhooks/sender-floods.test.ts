@@ -10,7 +10,7 @@ import { delivery, testSender } from './deliveries.ts';
 
 const AT_ONCE = 4;
 const MIB = 1024 * 1024;
-/** Unhindered, a flood is hundreds of MiB a second. Most of this is garbage that was not collected yet. */
+/** An unlimited flood is hundreds of MiB a second. Most of this is garbage that was not collected yet. */
 const PEAK_BYTES = 64 * MIB;
 const KEPT_BYTES = 8 * MIB;
 
@@ -63,10 +63,10 @@ const FLOODS: readonly [string, object][] = [
   ['/zeros', { kind: 'failed', errorCode: 'protocol_error' }],
 ];
 
-it('every flood is tried', () => expect(FLOODS.map(([path]) => path)).toEqual(paths));
+it('the test covers every flood of the server', () => expect(FLOODS.map(([path]) => path)).toEqual(paths));
 
 it.each(FLOODS)(
-  'an endless %s ends by itself as %o, in bounded memory, with the connection let go',
+  'the sender ends an endless %s as %o, in bounded memory, with the connection closed',
   async (path, expected) => {
     collectGarbage();
     const beforeBytes = usedBytes();

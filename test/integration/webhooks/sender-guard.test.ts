@@ -4,7 +4,7 @@ import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { type RawServer, startTlsServer, testAuthority } from '../../support/tls.ts';
 import { delivery, fixedResolver } from './deliveries.ts';
 
-/** A receiver on loopback that must never be reached, with a certificate that would satisfy every name used here. */
+/** A receiver on loopback that must never be reached, with a valid certificate for every name used here. */
 let server: RawServer;
 let caPem: string;
 const senders: Sender[] = [];
@@ -34,7 +34,7 @@ function guarded(names: Record<string, string[]>, allow?: string): Sender {
   return sender;
 }
 
-describe('the guard, with the receiver on loopback never reached', () => {
+describe('the guard, with a receiver on loopback,', () => {
   it.each([
     'https://127.0.0.1',
     'https://127.1',
@@ -53,7 +53,7 @@ describe('the guard, with the receiver on loopback never reached', () => {
     'https://169.254.169.254',
     'https://168.63.129.16',
     'https://[fd00:ec2::254]',
-  ])('%s is blocked', async (origin) => {
+  ])('blocks %s', async (origin) => {
     const before = server.connections();
     const outcome = await guarded({}).send(delivery(`${origin}:${server.port}/`));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'blocked_address' });
@@ -69,14 +69,14 @@ describe('the guard, with the receiver on loopback never reached', () => {
     ['an IPv4-compatible answer', 'mapped.test', ['::7f00:1']],
     ['a metadata answer', 'hooks.test', ['169.254.169.254']],
     ['an empty answer', 'hooks.test', []],
-  ])('%s is blocked', async (_what, name, addresses) => {
+  ])('blocks %s', async (_label, name, addresses) => {
     const before = server.connections();
     const outcome = await guarded({ [name]: addresses }).send(delivery(`https://${name}:${server.port}/`));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'blocked_address' });
     expect(server.connections()).toBe(before);
   });
 
-  it('a name is judged anew for each connection', async () => {
+  it('checks a name again for each connection', async () => {
     const names: Record<string, string[]> = { 'flips.test': ['127.0.0.1'] };
     const sender = guarded(names, '127.0.0.1/32');
     const url = `https://flips.test:${server.port}/`;
@@ -102,7 +102,7 @@ describe('the guard, with the receiver on loopback never reached', () => {
   });
 });
 
-describe('the guard, where the operator allows loopback', () => {
+describe('the guard, with loopback allowed,', () => {
   it('reaches it by name, with that name in SNI and certificate check', async () => {
     const before = server.requests();
     const sender = guarded({ 'hooks.test': ['127.0.0.1'], 'unlisted.test': ['127.0.0.1'] }, '127.0.0.0/8');
@@ -113,7 +113,7 @@ describe('the guard, where the operator allows loopback', () => {
     expect(server.requests()).toBe(before + 1);
   });
 
-  it('still blocks everything else private', async () => {
+  it('still blocks all other private addresses', async () => {
     const sender = guarded({ 'hooks.test': ['127.0.0.1', '10.0.0.1'] }, '127.0.0.0/8');
     expect(await sender.send(delivery('https://hooks.test:8443/'))).toMatchObject({ errorCode: 'blocked_address' });
     expect(await sender.send(delivery('https://10.0.0.1:8443/'))).toMatchObject({ errorCode: 'blocked_address' });

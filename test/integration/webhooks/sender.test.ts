@@ -50,7 +50,7 @@ describe('one attempt against a well-behaved receiver', () => {
     expect(request?.headers).not.toHaveProperty('traceparent');
   });
 
-  it('sends the very bytes it signs, whatever the text holds', async () => {
+  it('sends exactly the bytes that it signs, for any text', async () => {
     const body = '{"z":1,"a":12345678901234567890.5,"s":"Żółć 選挙 🗳️ \\u0000 \u2028","z2":1e400}';
     await sender.send(delivery(receiver.url, { body }));
     const request = newRequests()[0];
@@ -73,7 +73,7 @@ describe('one attempt against a well-behaved receiver', () => {
     expect(headers['x-webhook-signature']).toBe(`sha256=${current}`);
   });
 
-  it('stamps each attempt with its own time', async () => {
+  it('has its own time in each attempt', async () => {
     const { caPem } = receiver;
     const early = createSender({ version: '1', allow: LOOPBACK, extraCaPem: caPem, now: () => 1_700_000_000_999 });
     await early.send(delivery(receiver.url));
@@ -91,11 +91,11 @@ describe('one attempt against a well-behaved receiver', () => {
     });
     for (let index = 0; index < 20; index += 1) await fresh.send(delivery(receiver.url));
     await fresh.close();
-    // Two, because undici rests a connection for one turn of the event loop after each answer.
+    // Two, because undici pauses a connection for one turn of the event loop after each answer.
     expect(ports.size).toBeLessThanOrEqual(2);
   });
 
-  it('counts what an answer may take for each answer anew, however many come over one connection', async () => {
+  it('counts the size of each answer separately, for many answers over one connection', async () => {
     const fresh = await testSender({ extraCaPem: receiver.caPem });
     const ports = new Set<number | undefined>();
     receiver.replyWith((_request, response) => {
@@ -110,12 +110,12 @@ describe('one attempt against a well-behaved receiver', () => {
     expect(ports.size).toBeLessThanOrEqual(2);
   });
 
-  it.each([200, 201, 202, 204, 299])('%i is delivered', async (status) => {
+  it.each([200, 201, 202, 204, 299])('is delivered on %i', async (status) => {
     receiver.replyWith({ status, ...(status === 204 ? { body: '' } : {}) });
     expect(await sender.send(delivery(receiver.url))).toMatchObject({ kind: 'delivered', statusCode: status });
   });
 
-  it.each([400, 404, 410, 429, 500, 502, 503])('%i is a failure with its status', async (status) => {
+  it.each([400, 404, 410, 429, 500, 502, 503])('is a failure with its status on %i', async (status) => {
     receiver.replyWith({ status, body: 'no thanks' });
     const outcome = await sender.send(delivery(receiver.url));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'http_status', statusCode: status });
@@ -123,7 +123,7 @@ describe('one attempt against a well-behaved receiver', () => {
     expect(outcome).not.toHaveProperty('retryAfterSeconds');
   });
 
-  it.each([300, 301, 302, 303, 307, 308, 304])('%i is a failure and is never followed', async (status) => {
+  it.each([300, 301, 302, 303, 307, 308, 304])('is a failure and follows no redirect on %i', async (status) => {
     const target = await startReceiver();
     receiver.replyWith({
       status,
@@ -137,21 +137,24 @@ describe('one attempt against a well-behaved receiver', () => {
     await target.close();
   });
 
-  it.each([429, 503])('%i: reads Retry-After as seconds and as a date, and ignores nonsense', async (status) => {
-    const atMs = Date.parse('2026-01-02T03:04:05Z');
-    const timed = await testSender({ extraCaPem: receiver.caPem, now: () => atMs });
-    const asked = async (value: string) => {
-      receiver.replyWith({ status, headers: { 'retry-after': value } });
-      const outcome = await timed.send(delivery(receiver.url));
-      return outcome.kind === 'failed' ? outcome.retryAfterSeconds : outcome.kind;
-    };
-    expect(await asked('17')).toBe(17);
-    expect(await asked('1.5')).toBe(1.5);
-    expect(await asked('Fri, 02 Jan 2026 03:05:05 GMT')).toBe(60);
-    expect(await asked('Thu, 01 Jan 2026 03:05:05 GMT')).toBe(0);
-    expect(await asked('soon')).toBeUndefined();
-    await timed.close();
-  });
+  it.each([429, 503])(
+    'parses Retry-After on %i as seconds and as a date, and ignores invalid values',
+    async (status) => {
+      const atMs = Date.parse('2026-01-02T03:04:05Z');
+      const timed = await testSender({ extraCaPem: receiver.caPem, now: () => atMs });
+      const asked = async (value: string) => {
+        receiver.replyWith({ status, headers: { 'retry-after': value } });
+        const outcome = await timed.send(delivery(receiver.url));
+        return outcome.kind === 'failed' ? outcome.retryAfterSeconds : outcome.kind;
+      };
+      expect(await asked('17')).toBe(17);
+      expect(await asked('1.5')).toBe(1.5);
+      expect(await asked('Fri, 02 Jan 2026 03:05:05 GMT')).toBe(60);
+      expect(await asked('Thu, 01 Jan 2026 03:05:05 GMT')).toBe(0);
+      expect(await asked('soon')).toBeUndefined();
+      await timed.close();
+    },
+  );
 
   it('keeps the first 4 KiB of the answer, as bytes', async () => {
     const body = Buffer.from(Array.from({ length: 10_000 }, (_, index) => index % 256));
@@ -166,7 +169,7 @@ describe('one attempt against a well-behaved receiver', () => {
     expect(newRequests()[0]?.headers.host).toBe(`localhost:${receiver.port}`);
   });
 
-  it('many at once all arrive, each once', async () => {
+  it('arrives once when there are many at the same time', async () => {
     const ids = Array.from({ length: 300 }, (_, index) => `evt_many_${index}`);
     const outcomes = await Promise.all(ids.map((eventId) => sender.send(delivery(receiver.url, { eventId }))));
     expect(outcomes.every(({ kind }) => kind === 'delivered')).toBe(true);
@@ -178,8 +181,8 @@ describe('one attempt against a well-behaved receiver', () => {
   });
 });
 
-describe('life cycle', () => {
-  it('close waits for what is in flight, then refuses more without blaming the receiver', async () => {
+describe('the sender', () => {
+  it('waits on close for attempts in flight, then rejects more as a fault of this machine', async () => {
     const receiver = await startReceiver({ reply: { delayMs: 100 } });
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const sending = sender.send(delivery(receiver.url));
@@ -192,7 +195,7 @@ describe('life cycle', () => {
     await receiver.close();
   });
 
-  it('closes the resolver it was given, once nothing is in flight any more', async () => {
+  it('closes a resolver that was passed in, after the last attempt', async () => {
     const steps: string[] = [];
     const names = fixedResolver({});
     const resolver: NameResolver = {
@@ -206,7 +209,7 @@ describe('life cycle', () => {
     expect(steps).toEqual(['resolved', 'closed']);
   });
 
-  it('says how long an attempt took, refused or not', async () => {
+  it('measures the duration of an attempt, also of a refused one', async () => {
     const receiver = await startReceiver({ reply: { delayMs: 50 } });
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const startedMs = performance.now();
@@ -220,7 +223,7 @@ describe('life cycle', () => {
     await receiver.close();
   });
 
-  it('throws for what only a programming error can cause', async () => {
+  it('throws for errors that only a programming error can cause', async () => {
     const receiver = await startReceiver();
     const sender = await testSender({ extraCaPem: receiver.caPem });
     await expect(sender.send(delivery(receiver.url, { webhookId: 'wh_1\r\nX-Evil: 1' }))).rejects.toMatchObject({
@@ -235,7 +238,7 @@ describe('life cycle', () => {
   });
 
   it.each(['', 'not a certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'])(
-    'refuses the extra CA %j at the start',
+    'rejects the extra CA %j at the start',
     (extraCaPem) => expect(() => createSender({ version: '1', extraCaPem })).toThrow(TypeError),
   );
 });

@@ -12,7 +12,7 @@ import { delivery, testSender } from './deliveries.ts';
 import { type DnsRule, type DnsServer, startDnsServer } from './dns-server.ts';
 import { HOSTILE_ANSWERS, HOSTILE_URLS } from './hostile-targets.ts';
 
-/** Reached by nobody: it listens on every address of this machine and counts TCP connections, before any byte. */
+/** The victim, which no test may reach: it listens on every address of this machine and counts TCP connections. */
 let victim: Server;
 let connections = 0;
 let port = 0;
@@ -22,7 +22,7 @@ beforeAll(async () => {
     connections += 1;
     socket.destroy();
   });
-  // Both families where the machine has both.
+  // Both families if the machine has both.
   victim.listen(0, '::').once('error', () => victim.listen(0, '0.0.0.0'));
   await once(victim, 'listening');
   const address = victim.address();
@@ -36,12 +36,12 @@ afterAll(async () => {
 
 const aimed = (url: string) => url.replace('{port}', String(port));
 
-it('has at least 150 hostile targets', () => {
+it('the list has at least 150 hostile targets', () => {
   expect(HOSTILE_URLS.length).toBeGreaterThanOrEqual(150);
   expect(new Set(HOSTILE_URLS.map(({ url }) => url)).size).toBe(HOSTILE_URLS.length);
 });
 
-describe('a URL that gives itself away', () => {
+describe('a recognisable hostile URL', () => {
   let sender: Sender;
   let dns: DnsServer;
   let api: TestApi;
@@ -60,7 +60,7 @@ describe('a URL that gives itself away', () => {
 
   const rows = HOSTILE_URLS.map(({ kind, url, errorCode }) => [kind, url, errorCode] as const);
 
-  it.each(rows)('%s: %j is not called: %s', async (_kind, url, errorCode) => {
+  it.each(rows)('is not called (%s): %j, %s', async (_kind, url, errorCode) => {
     const outcome = await sender.send(delivery(aimed(url)));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode });
     expect(Object.keys(outcome).sort()).toEqual(['durationMs', 'errorCode', 'kind']);
@@ -68,7 +68,7 @@ describe('a URL that gives itself away', () => {
     expect(connections).toBe(0);
   });
 
-  it('is a 400 with field and reason when it is registered, and again when it is changed to', async () => {
+  it('gives 400 with field and reason at registration and at a change', async () => {
     const made = await client.account('POST', '/v1/webhooks', { url: 'https://example.com/', events: ['price_alert'] });
     const { id } = made.body.data as { id: string };
     for (const { url, errorCode } of HOSTILE_URLS) {
@@ -91,12 +91,12 @@ describe('a URL that gives itself away', () => {
   });
 });
 
-describe('a name', () => {
+describe('a hostile name', () => {
   const named = HOSTILE_ANSWERS.map((answer, index) => ({ ...answer, name: `hooks-${index}.test` }));
   let sender: Sender;
   let dns: DnsServer;
   beforeAll(async () => {
-    // As the name server wants them: every digit written out.
+    // In the form of the name server: every digit written out.
     const fixed = (addresses: string[]) =>
       addresses.map((address) =>
         ipaddr.IPv6.parse(address)
@@ -113,7 +113,7 @@ describe('a name', () => {
     await dns.close();
   });
 
-  it.each(named.map(({ kind, name }) => [kind, name] as const))('with %s is blocked', async (_kind, name) => {
+  it.each(named.map(({ kind, name }) => [kind, name] as const))('is blocked with %s', async (_kind, name) => {
     const outcome = await sender.send(delivery(aimed(`https://${name}:{port}/`)));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'blocked_address' });
     expect(Object.keys(outcome).sort()).toEqual(['durationMs', 'errorCode', 'kind']);
@@ -122,12 +122,12 @@ describe('a name', () => {
   });
 });
 
-describe('rebinding', () => {
-  it('the addresses that were checked are the ones that are called: a name is asked for once per look-up', async () => {
+describe('the guard against rebinding', () => {
+  it('connects to the checked addresses only: a name is requested once per look-up', async () => {
     const server = await startTlsServer({ hosts: ['rebind.test'], onRequest: (socket) => socket.destroy() });
     let questions = 0;
     const dns = await startDnsServer({
-      // Two questions, A and AAAA, make one look-up. Nobody listens on 127.0.0.2.
+      // Two questions, A and AAAA, make one look-up. No process listens on 127.0.0.2.
       'rebind.test': () => {
         questions += 1;
         return { a: [questions <= 2 ? '127.0.0.2' : '127.0.0.1'] };
@@ -149,7 +149,7 @@ describe('rebinding', () => {
     await server.close();
   });
 
-  it('an address that changes after it was checked meets the check of the connected socket: nothing is sent', async () => {
+  it('checks the connected socket when an address changes after its check, and sends nothing', async () => {
     const server = await startTlsServer({ hosts: ['liar.test'], onRequest: (socket) => socket.destroy() });
     let reads = 0;
     const answer: ResolvedAddress = {
@@ -164,7 +164,7 @@ describe('rebinding', () => {
     const sender = createSender({ version: '1', extraCaPem: caPem, resolver });
     const outcome = await sender.send(delivery(`https://liar.test:${server.port}/`));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'blocked_address' });
-    // The connection shows that the first check was passed; the second is what this is about.
+    // The connection proves that the first check passed; this test is about the second.
     expect(server.connections()).toBe(1);
     expect(server.requests()).toBe(0);
     await sender.close();
@@ -172,7 +172,7 @@ describe('rebinding', () => {
   });
 });
 
-describe('an answer that points inside', () => {
+describe('a redirect to an internal address', () => {
   const inside = [
     'https://127.0.0.1:{port}/',
     '//127.0.0.1:{port}/',
@@ -185,7 +185,7 @@ describe('an answer that points inside', () => {
     ),
     ['as a choice', 300, { location: 'https://127.0.0.1:{port}/' }],
     ['through a proxy', 305, { location: 'https://127.0.0.1:{port}/' }],
-    ['of a created thing', 201, { location: 'https://127.0.0.1:{port}/' }],
+    ['of a created resource', 201, { location: 'https://127.0.0.1:{port}/' }],
     ['by Refresh', 200, { refresh: '0; url=https://127.0.0.1:{port}/' }],
     ['by Alt-Svc', 200, { 'alt-svc': 'h2="127.0.0.1:{port}", h3=":{port}"' }],
     ['by Link', 200, { link: '<https://127.0.0.1:{port}/>; rel=preload' }],
@@ -198,7 +198,7 @@ describe('an answer that points inside', () => {
     ],
   ];
 
-  it('is never followed, even where the target would be allowed', async () => {
+  it('is never followed, even to an allowed target', async () => {
     const receiver = await startReceiver();
     const sender = await testSender({ extraCaPem: receiver.caPem, allow: parseCidrs('127.0.0.0/8,::1') });
     for (const [what, status, headers, body] of replies) {
@@ -217,7 +217,7 @@ describe('an answer that points inside', () => {
   });
 });
 
-/** Last, for it ends the count: without it, a victim that nobody can reach would make every test above pass. */
+/** Last, because it ends the count: without it, an unreachable victim would make every test above pass. */
 describe('the victim', () => {
   it.each([
     '127.0.0.1',
@@ -230,7 +230,7 @@ describe('the victim', () => {
     '0.0.0.0',
     '[::ffff:7f00:1]',
     'localhost',
-  ])('is reached at https://%s by a sender that may', async (host) => {
+  ])('is reached at https://%s by a sender without the guard', async (host) => {
     const before = connections;
     const sender = await testSender({ allow: parseCidrs('0.0.0.0/0,::/0') });
     const outcome = await sender.send(delivery(aimed(`https://${host}:{port}/`)));

@@ -11,7 +11,7 @@ import { askSnippet, codeBlock, LANGUAGES, type SnippetAnswer, type SnippetQuest
 const BODY = '{"id":"evt_1","type":"price_alert","data":{"price":0.10,"title":"Żółć 選挙 🗳️ \\u0000"}}';
 const OTHER_SECRET = 'quite another secret';
 
-/** The kinds of secret a client can have (DESIGN section 8), and two at once. */
+/** The kinds of secret that a client can have, and two at once. */
 const SECRETS: readonly [string, readonly [string, ...string[]]][] = [
   ['a generated secret', [generateSecret()]],
   ['a whsec_ secret of the client', ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw']],
@@ -20,7 +20,7 @@ const SECRETS: readonly [string, readonly [string, ...string[]]][] = [
   ['a free-text and a generated secret, one being rotated out', ['correct horse battery staple', generateSecret()]],
 ];
 
-describe('what the sender really sends', () => {
+describe('a delivery of the sender', () => {
   let receiver: Receiver;
   let sender: Sender;
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe('what the sender really sends', () => {
     SECRETS.map(([what, secrets]) => [library, what, Webhook, secrets] as const),
   );
 
-  it.each(rows)('%s accepts %s, and nothing else', async (_library, _what, Webhook, secrets) => {
+  it.each(rows)('is accepted by %s with %s, and only unchanged', async (_library, _label, Webhook, secrets) => {
     const { headers, body } = await received(secrets);
     const given = headers as Record<string, string>;
     for (const secret of secrets) {
@@ -57,7 +57,7 @@ describe('what the sender really sends', () => {
   });
 
   it.for(Object.entries(LANGUAGES))(
-    'the %s snippet of the documentation agrees',
+    'is judged the same by the %s snippet of the documentation',
     async ([language, program], { skip }) => {
       const sent: SnippetQuestion[] = [];
       const expected: SnippetAnswer[] = [];
@@ -85,7 +85,7 @@ describe('what the sender really sends', () => {
   );
 });
 
-/** A vector as it is, and all that must not pass. */
+/** A valid vector, and all of its invalid variants. */
 function variants(vector: SignatureVector): [SnippetQuestion, SnippetAnswer][] {
   const [secret] = vector.secrets;
   const headers: Record<string, string> = {

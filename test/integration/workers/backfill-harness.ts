@@ -12,7 +12,7 @@ import { type ContextFields, jobContext, testConfig } from './worker-harness.ts'
 
 export const MINUTE_MS = 60_000;
 export const NOW = Date.UTC(2026, 5, 15, 12);
-/** The tape is followed since then. */
+/** The start of live polling. */
 export const LIVE = NOW - 60 * MINUTE_MS;
 export const BEGAN = NOW - 3_000 * MINUTE_MS;
 
@@ -36,7 +36,7 @@ export function historyOf(tape: readonly TradeRecord[], pageSize: number): NonNu
   };
 }
 
-/** A trade a minute before the live moment, then one a minute further back each. */
+/** One trade per minute, backwards from a minute before the live moment. */
 export function tapeOf(market: TestMarket, trades: number): TradeRecord[] {
   return Array.from({ length: trades }, (_, i) =>
     aTrade({ tradeId: `t${i}`, outcomeId: market.outcomes[i % 2]?.outcomeId ?? '', tsMs: LIVE - (i + 1) * MINUTE_MS }),
@@ -48,17 +48,17 @@ export function idsOf(tape: readonly TradeRecord[]): string[] {
   return tape.map(({ outcomeId, tradeId }) => `${outcomeId}/${tradeId}`).sort();
 }
 
-/** A venue of the tests with markets whose history is asked for. */
+/** A venue of the tests with requested histories. */
 export interface Backfill {
   readonly venue: string;
   readonly partitions: Partitions;
-  /** A market, asked for from BEGAN to LIVE. */
+  /** A market with a requested history from BEGAN to LIVE. */
   aRequest(fields?: { fromMs?: number }): Promise<TestMarket>;
-  /** Runs the job as a process of its own would. */
+  /** Runs the job as a separate process does. */
   run(adapter: ScriptedAdapter, fields?: Partial<ContextFields>, job?: DefinedJob): Promise<JobReport>;
   walkOf(market: TestMarket): Promise<TradeHistory | null>;
   storedIds(...markets: TestMarket[]): Promise<string[]>;
-  /** The lease of a process that died, a quarter of a minute later. */
+  /** Lets the lease of a dead process end. */
   endLease(): Promise<void>;
 }
 

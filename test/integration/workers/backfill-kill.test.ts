@@ -43,7 +43,7 @@ async function candlesOf(outcomeId: string, interval: number): Promise<Candle[]>
   }));
 }
 
-describe('a backfill killed at every page, among live polls of the same trades', () => {
+describe('a backfill that is killed at every page during live polls', () => {
   const entry = fc.record({
     minutesAgo: fc.integer({ min: 0, max: 300 }),
     offsetMs: fc.constantFrom(0, 1, 59_999),
@@ -51,7 +51,7 @@ describe('a backfill killed at every page, among live polls of the same trades',
     ticks: fc.integer({ min: 1, max: 999 }),
   });
 
-  it('it ends with exactly the trades of the venue, and candles that are their fold', async () => {
+  it('stores exactly the trades of the venue, and candles that equal their fold', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(entry, { minLength: 1, maxLength: 30 }),
@@ -70,7 +70,7 @@ describe('a backfill killed at every page, among live polls of the same trades',
               price: decimal(`0.${String(ticks).padStart(3, '0')}`),
             }),
           );
-          // The tape is followed from an hour before the live moment on.
+          // The live poll starts an hour before the live moment.
           const recent = tape.filter(({ tsMs }) => tsMs >= LIVE - 60 * MINUTE_MS);
           const pages = Array.from({ length: Math.ceil(recent.length / 3) + 1 }, (_, i) =>
             recent.slice(3 * i, 3 * i + 3),

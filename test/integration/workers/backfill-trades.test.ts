@@ -69,22 +69,22 @@ describe('a backfill', () => {
       });
     }
     expect(new Set(producer.woken)).toEqual(new Set(['fold-candles']));
-    const told = lines
+    const logged = lines
       .filter((line) => line.includes('trade history stored'))
       .map((line) => JSON.parse(line) as object);
-    // The first yielded to the second after its first page.
-    expect(told).toEqual(
+    // The first market yields to the second one after its first page.
+    expect(logged).toEqual(
       [...markets]
         .reverse()
         .map(({ marketId }) =>
           expect.objectContaining({ venue: on.venue, marketId, trades: 5, pages: 3, seconds: expect.any(Number) }),
         ),
     );
-    expect(await lease()).toMatchObject({ is_leased: false, last_error: null });
+    expect(await lease()).toMatchObject({ isLeased: false, lastError: null });
     expect(await on.run(adapter)).toMatchObject({ records: 0 });
   });
 
-  it('gives a second market its first page before the first market ends, and one that comes meanwhile at once', async () => {
+  it('gives a second market its first page before the first market ends, and a new market its page at once', async () => {
     const [long, short] = [await on.aRequest(), await on.aRequest()];
     const tapes = [tapeOf(long, 15), tapeOf(short, 1)];
     const served: string[] = [];
@@ -112,7 +112,7 @@ describe('a backfill', () => {
       served.push(request.marketId);
       return serve(request, position, call);
     });
-    // On a clock that stands still it is the pages that end a turn.
+    // The clock stands still, so the pages end a turn.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
     await on.run(adapter);
     clock.mockRestore();
@@ -181,7 +181,7 @@ describe('a backfill', () => {
     expect(asked).toMatchObject([{ fromMs: NOW - 30 * dayMs, toMs: LIVE }]);
     expect(await on.walkOf(market)).toMatchObject({ status: 'done', trades: 1, lastError: null });
     expect(await test.db.query(QUARANTINED, [on.venue])).toEqual([
-      { kind: 'trades', reason: 'before_retention_floor', record_id: 'old' },
+      { kind: 'trades', reason: 'before_retention_floor', recordId: 'old' },
     ]);
   });
 
@@ -200,7 +200,7 @@ describe('a backfill', () => {
     expect(await on.walkOf(market)).toMatchObject({ status: 'done', reachedMs, lastError: 'too deep' });
   });
 
-  it('keeps the records that are not storable apart from their neighbours, and goes on', async () => {
+  it('quarantines unstorable records, stores their neighbours and continues', async () => {
     const market = await on.aRequest();
     const tape = tapeOf(market, 5);
     const bad = aTrade({ ...tape[0], tradeId: randomBytes(6_000).toString('hex'), tsMs: LIVE - 1 });
@@ -222,14 +222,14 @@ describe('a backfill', () => {
   });
 });
 
-describe('a market that the venue refuses', () => {
+describe('a backfill of a rejected market', () => {
   const refused = () =>
     new VenueError(on.venue, 'http_status', 'the venue answered 404', { retryable: false, statusCode: 404 });
 
   it.each([
-    ['by an error', () => Promise.reject(refused())],
-    ['by a fault of ours', () => Promise.reject(new TypeError('the venue answered 404'))],
-  ])('%s does not hold up the others, and is given up after five tries', async (_name, refuse) => {
+    ['an error of the venue', () => Promise.reject(refused())],
+    ['a fault of ours', () => Promise.reject(new TypeError('the venue answered 404'))],
+  ])('continues with other markets after %s, and gives up after five tries', async (_name, refuse) => {
     const [bad, good] = [await on.aRequest(), await on.aRequest()];
     const tape = tapeOf(good, 3);
     const serve = historyOf(tape, 1);
@@ -248,10 +248,10 @@ describe('a market that the venue refuses', () => {
     }
     expect(await on.walkOf(bad)).toMatchObject({ status: 'failed', failures: 5, lastError: 'the venue answered 404' });
     expect(lines.filter((line) => line.includes('given up'))).toHaveLength(1);
-    expect(await lease()).toMatchObject({ consecutive_failures: 0, last_error: null });
+    expect(await lease()).toMatchObject({ consecutiveFailures: 0, lastError: null });
   });
 
-  it('by ending its walk too early, without a word, is tried again; a page that came further counts', async () => {
+  it('retries when the walk ends too early, and resets the failures after a page that reaches further', async () => {
     const market = await on.aRequest();
     let reachedMs = LIVE - MINUTE_MS;
     const adapter = adapterOf(async () => ({ records: [], rejected: [], position: null, more: false, reachedMs }));
@@ -265,8 +265,8 @@ describe('a market that the venue refuses', () => {
   });
 });
 
-describe('a venue that is down', () => {
-  it('ends the run, is counted on the lease, and charges no market; the next run begins with another', async () => {
+describe('a backfill of a venue that is down', () => {
+  it('counts a failure of the lease and of no market, and the next run starts with another market', async () => {
     const [first, second] = [await on.aRequest(), await on.aRequest()];
     const asked: string[] = [];
     const adapter = adapterOf(({ marketId }) => {
@@ -279,12 +279,12 @@ describe('a venue that is down', () => {
     expect(asked).toEqual([first.marketId, second.marketId]);
     expect(producer.woken).toEqual([]);
     expect(await on.walkOf(first)).toMatchObject({ status: 'queued', failures: 0, pages: 0 });
-    expect(await lease()).toEqual({ consecutive_failures: 2, last_error: 'too slow', is_leased: false });
+    expect(await lease()).toEqual({ consecutiveFailures: 2, lastError: 'too slow', isLeased: false });
   });
 });
 
-describe('two workers', () => {
-  it('at once: one walks, the other has nothing to do', async () => {
+describe('two backfills of one venue', () => {
+  it('walk each page once when they run at the same time', async () => {
     const market = await on.aRequest();
     const tape = tapeOf(market, 4);
     const serve = historyOf(tape, 2);
@@ -297,13 +297,13 @@ describe('two workers', () => {
     });
     const first = on.run(adapter);
     await started.opened;
-    expect(await on.run(adapter)).toEqual({ skipped: 'under way' });
+    expect(await on.run(adapter)).toEqual({ skipped: 'already running' });
     mayGoOn.open();
     expect(await first).toMatchObject({ written: 4 });
     expect(await on.walkOf(market)).toMatchObject({ pages: 2, trades: 4 });
   });
 
-  it('one of them frozen while the other took over: it writes nothing, twice or at all', async () => {
+  it('write each trade once when one freezes and the other takes over', async () => {
     const market = await on.aRequest();
     const tape = tapeOf(market, 4);
     const serve = historyOf(tape, 2);
@@ -329,9 +329,9 @@ describe('two workers', () => {
 describe('the restoring timer of the poller', () => {
   const backend = { restore: async () => false } as unknown as QueueBackend;
 
-  it('wakes venues with walks that are due, and measures them all', async () => {
+  it('wakes venues with due walks, and measures all walks', async () => {
     const config = testConfig(test.url);
-    // An aggregator has nothing to do with it; the schedules of the poller need queues, so they fail here, and alone.
+    // An aggregator wakes none. The schedules of the poller need queues, so only that step fails here.
     const round = async () => {
       const producer = wakeRecorder();
       const deps = jobContext({ db: test.db, config, producer });

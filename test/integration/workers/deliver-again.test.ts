@@ -70,46 +70,49 @@ const run = (subscriptionPk: bigint, fields: Partial<ContextFields> = {}) =>
     jobContext({ db: test.db, config: testConfig(test.url, SCHEDULE), sender, ...fields }),
   );
 
-describe('while a secret is rotated', () => {
+describe('a delivery during the rotation of a secret', () => {
   const rotate = (id: string, secret: string) =>
     test.db.transaction((tx) => rotateSecret(tx, accountId, id, box.seal(secret, id), () => false));
 
   it.each([
     ['generated secrets', generateSecret(), generateSecret()],
     ['secrets of the client', 'correct horse battery staple', 'another one, quite as good'],
-  ])('both %s verify, the new one first; after a day the new one alone', async (_what, before, after) => {
-    const { id, pk } = await subscribed(before);
-    await rotate(id, after);
-    await due(pk);
-    await run(pk);
-    await test.db.query(END_OVERLAP, [pk]);
-    await due(pk);
-    await run(pk);
-    const [both, alone] = newRequests();
-    const format = (secret: string) => (secret.startsWith('whsec_') ? undefined : ({ format: 'raw' } as const));
-    const verify = (request: typeof both, secret: string) => () =>
-      new Webhook(secret, format(secret)).verify(
-        request?.body.toString('utf8') ?? '',
-        request?.headers as Record<string, string>,
-      );
-    const signatures = (request: typeof both) => String(request?.headers['webhook-signature']).split(' ');
-    expect(verify(both, before)).not.toThrow();
-    expect(verify(both, after)).not.toThrow();
-    expect(verify(alone, after)).not.toThrow();
-    expect(verify(alone, before)).toThrow();
-    expect([signatures(both).length, signatures(alone).length]).toEqual([2, 1]);
-    for (const request of [both, alone]) {
-      const header = String(request?.headers['x-webhook-signature']);
-      expect(verifyBody(after, request?.body ?? '', header)).toBe(true);
-      expect(verifyBody(before, request?.body ?? '', header)).toBe(false);
-    }
-    // The first part is of the new one: receivers that read no list go by it.
-    const headers = { ...(both?.headers as Record<string, string>), 'webhook-signature': signatures(both)[0] ?? '' };
-    const first = () => new Webhook(after, format(after)).verify(both?.body.toString('utf8') ?? '', headers);
-    expect(first).not.toThrow();
-  });
+  ])(
+    'verifies with both %s, the new one first, and after a day with the new one only',
+    async (_name, before, after) => {
+      const { id, pk } = await subscribed(before);
+      await rotate(id, after);
+      await due(pk);
+      await run(pk);
+      await test.db.query(END_OVERLAP, [pk]);
+      await due(pk);
+      await run(pk);
+      const [both, alone] = newRequests();
+      const format = (secret: string) => (secret.startsWith('whsec_') ? undefined : ({ format: 'raw' } as const));
+      const verify = (request: typeof both, secret: string) => () =>
+        new Webhook(secret, format(secret)).verify(
+          request?.body.toString('utf8') ?? '',
+          request?.headers as Record<string, string>,
+        );
+      const signatures = (request: typeof both) => String(request?.headers['webhook-signature']).split(' ');
+      expect(verify(both, before)).not.toThrow();
+      expect(verify(both, after)).not.toThrow();
+      expect(verify(alone, after)).not.toThrow();
+      expect(verify(alone, before)).toThrow();
+      expect([signatures(both).length, signatures(alone).length]).toEqual([2, 1]);
+      for (const request of [both, alone]) {
+        const header = String(request?.headers['x-webhook-signature']);
+        expect(verifyBody(after, request?.body ?? '', header)).toBe(true);
+        expect(verifyBody(before, request?.body ?? '', header)).toBe(false);
+      }
+      // Receivers that do not read a list use the first part, so it belongs to the new secret.
+      const headers = { ...(both?.headers as Record<string, string>), 'webhook-signature': signatures(both)[0] ?? '' };
+      const first = () => new Webhook(after, format(after)).verify(both?.body.toString('utf8') ?? '', headers);
+      expect(first).not.toThrow();
+    },
+  );
 
-  it('a second rotation drops the oldest', async () => {
+  it('drops the oldest secret at a second rotation', async () => {
     const { id, pk, secret } = await subscribed();
     const [second, third] = [generateSecret(), generateSecret()];
     await rotate(id, second);
@@ -124,7 +127,7 @@ describe('while a secret is rotated', () => {
     expect(verify(secret)).toThrow();
   });
 
-  it('a previous one that is spoiled keeps nothing up; one whose key is missing waits', async () => {
+  it('skips a corrupt previous secret, and waits when its key is missing', async () => {
     const { id, pk } = await subscribed();
     await rotate(id, generateSecret());
     await test.db.query(SPOIL_PREVIOUS, [pk, 'garbage']);
@@ -138,12 +141,12 @@ describe('while a secret is rotated', () => {
     await test.db.query(SPOIL_PREVIOUS, [pk, otherBox.seal(generateSecret(), id)]);
     const waiting = await due(pk);
     await run(pk);
-    expect(await storedDelivery(test.db, waiting.pk)).toMatchObject({ status: 'pending', attempt_count: 0 });
+    expect(await storedDelivery(test.db, waiting.pk)).toMatchObject({ status: 'pending', attemptCount: 0 });
   });
 });
 
-describe('sending again', () => {
-  /** A delivery whose schedule is used up. */
+describe('a repeated delivery', () => {
+  /** A delivery with an exhausted schedule. */
   async function exhausted() {
     const { id, pk } = await subscribed();
     const delivery = await due(pk);
@@ -152,60 +155,60 @@ describe('sending again', () => {
       await test.db.query(MAKE_DUE, [pk]);
       await run(pk);
     }
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 3 });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 3 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 1 });
     return { id, pk, delivery };
   }
 
   const retry = (id: string, deliveryId: string) =>
     test.db.transaction((tx) => retryDelivery(tx, accountId, id, deliveryId));
 
-  it('a retry of an exhausted delivery is one attempt, numbered on, and exhausts nothing a second time', async () => {
+  it('makes one attempt with the next number when it was exhausted, and is not exhausted a second time', async () => {
     const { id, pk, delivery } = await exhausted();
     expect(await retry(id, delivery.id)).toMatchObject({ outcome: 'retried' });
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 4 });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 4 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 1 });
     receiver.replyWith({});
     await retry(id, delivery.id);
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 5 });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 0, failing_since: null });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 5 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 0, failingSince: null });
     expect(newRequests().map(({ headers }) => headers['x-webhook-attempt'])).toEqual(['1', '2', '3', '4', '5']);
     expect(new Set(newRequests().map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
 
-  it('a retry of a cancelled delivery continues with the rest of its schedule', async () => {
+  it('continues with the rest of its schedule when it was cancelled', async () => {
     const { id, pk } = await subscribed();
     const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk, status: 'cancelled', attemptCount: 1 });
     receiver.replyWith({ status: 500 });
     await retry(id, delivery.id);
     await run(pk);
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 2 });
-    expect(due_in).toBeGreaterThan(400);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 2 });
+    expect(dueIn).toBeGreaterThan(400);
   });
 
-  it('a recovered delivery has its whole schedule again', async () => {
+  it('starts its whole schedule again when it is recovered', async () => {
     const { id, pk, delivery } = await exhausted();
     const since = new Date(Date.now() - 3_600_000);
     const recover = () =>
       recoverDeliveries({ db: test.db, accountId, subscriptionId: id, since, onCommit: () => undefined });
     expect(await recover()).toEqual({ outcome: 'recovered', recovered: 1 });
     await run(pk);
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 4 });
-    expect(due_in).toBeLessThan(100);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 4 });
+    expect(dueIn).toBeLessThan(100);
     for (let attempt = 5; attempt <= 6; attempt++) {
       await test.db.query(MAKE_DUE, [pk]);
       await run(pk);
     }
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 6 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 6 });
     expect(await storedAttempts(test.db, delivery.pk)).toHaveLength(6);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 2 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 2 });
   });
 
-  it('a secret that cannot be opened does not count as a failure of the receiver', async () => {
+  it('counts no failure of the receiver when its secret cannot be opened', async () => {
     const { pk } = await subscribed();
     await test.db.query(sql('test_spoil', `UPDATE webhook_subscription SET sealed_secret = 'garbage' WHERE pk = $1`), [
       pk,
@@ -213,6 +216,6 @@ describe('sending again', () => {
     const delivery = await due(pk);
     await run(pk);
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed' });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 0, failing_since: null });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 0, failingSince: null });
   });
 });

@@ -46,13 +46,13 @@ afterAll(async () => {
   await test.drop();
 });
 beforeEach(async () => {
-  // A lane's job takes all due deliveries.
+  // The job of a lane claims all due deliveries, also those of earlier tests.
   await test.db.query(CANCEL_LEFT);
   receiver.replyWith({});
   seen = receiver.requests.length;
 });
 
-/** A process of its own: its jobs share state through its database. */
+/** A separate process: its jobs share state through its database object. */
 const aProcess = (signal?: AbortSignal) =>
   jobContext({
     db: new Database(test.db.dataSource),
@@ -76,8 +76,8 @@ async function subscribed(count: number, deliveriesEach: number, path: string, a
   return pks;
 }
 
-describe('due deliveries of many subscriptions', () => {
-  it('goes out once each, by two processes over the lanes', async () => {
+describe('deliver-due', () => {
+  it('sends each due delivery once when two processes run all lanes', async () => {
     const pks = await subscribed(24, 2, 'crowd');
     const runs = [aProcess(), aProcess()].flatMap((context) =>
       ALL_LANES.map((lane) => deliverDue.run({ lane }, context)),
@@ -90,13 +90,13 @@ describe('due deliveries of many subscriptions', () => {
     expect(await statesOf(pks)).toEqual([{ status: 'delivered', rows: 48, locked: 0 }]);
   });
 
-  it('passes by receivers that hang', async () => {
+  it('sends to healthy receivers while others hang', async () => {
     const mayAnswer = gate();
     receiver.replyWith(async ({ path }) => {
       if (path.startsWith('/hangs')) await mayAnswer.opened;
       return {};
     });
-    // Another origin, as other receivers are: connections are kept per origin.
+    // Connections are kept per origin, so the other receivers have another origin.
     const hanging = await subscribed(20, 5, 'hangs', receiver.url.replace('127.0.0.1', 'localhost'));
     await test.db.query(SET_FAILING, [hanging.map(String)]);
     const healthy = await subscribed(20, 3, 'healthy');
@@ -116,7 +116,7 @@ describe('due deliveries of many subscriptions', () => {
     expect((await statesOf(hanging)).find(({ status }) => status === 'pending')?.locked).toBe(0);
   });
 
-  it('that others are at is left to them', async () => {
+  it('skips deliveries that another process claimed', async () => {
     const pks = await subscribed(12, 9, 'taken');
     await claimDueOfMany(
       test.db,
@@ -128,7 +128,7 @@ describe('due deliveries of many subscriptions', () => {
   });
 });
 
-it('jobs for receivers that fail leave places for the others', async () => {
+it('deliver-webhook leaves places for healthy receivers when many receivers fail', async () => {
   const mayAnswer = gate();
   receiver.replyWith(async ({ path }) => {
     if (path.startsWith('/failing')) await mayAnswer.opened;
@@ -149,7 +149,7 @@ it('jobs for receivers that fail leave places for the others', async () => {
   expect(await run(failing.at(-1) ?? 0n)).toEqual({ attempts: 1 });
 });
 
-it('a crowd is woken by lane, a few one by one, each by its own retry', async () => {
+it('wakeDeliveries wakes lanes for many subscriptions, and one job each for a few or for a retry', async () => {
   const queues = await createTestBackend('postgres', 0);
   const producer = createProducer({ backend: queues.backend, log: keptLog().log });
   const jobs = async () =>

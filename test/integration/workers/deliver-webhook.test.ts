@@ -67,7 +67,7 @@ beforeEach(() => {
 
 const newRequests = () => receiver.requests.slice(seen);
 
-/** A subscription of the receiver, its secret sealed as the API does. */
+/** A subscription of the receiver with a secret that is sealed as by the API. */
 async function subscribed(secret: string, fields: Partial<SubscriptionFields> & { sealedFor?: string } = {}) {
   const id = `wh_${crypto.randomUUID()}`;
   const { sealedFor = id, ...rest } = fields;
@@ -92,7 +92,7 @@ describe('a delivery', () => {
   it.each([
     ['a generated secret', generateSecret(), undefined],
     ['a secret of the client', 'correct horse battery staple', { format: 'raw' } as const],
-  ])('with %s arrives once, its stored bytes signed both ways', async (_what, secret, format) => {
+  ])('with %s arrives once, with both signatures over the stored bytes', async (_name, secret, format) => {
     const { id, pk } = await subscribed(secret);
     const body = '{"id":"evt","type":"price_alert","data":{"price":0.10,"title":"Ż 🎲 \\u0000"}}';
     const delivery = await due(pk, { body });
@@ -111,63 +111,63 @@ describe('a delivery', () => {
       'x-webhook-attempt': '1',
       'x-webhook-signature': expect.stringMatching(/^sha256=[0-9a-f]{64}$/),
     });
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
     expect(await storedAttempts(test.db, delivery.pk)).toMatchObject([
-      { attempt_number: 1, outcome: 'delivered', status_code: 200, response_excerpt: Buffer.from('{"received":true}') },
+      { attemptNumber: 1, outcome: 'delivered', statusCode: 200, responseExcerpt: Buffer.from('{"received":true}') },
     ]);
   });
 
-  it('that is refused is put off by the schedule, and its wake-up asked for', async () => {
+  it('is postponed by the schedule when the receiver rejects it, with a wake-up for its retry', async () => {
     const { pk } = await subscribed('a secret of some length');
     const delivery = await due(pk);
     receiver.replyWith({ status: 503, headers: { 'retry-after': '20' }, body: 'busy' });
     const producer = wakeRecorder();
     await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1, last_status_code: 503, is_locked: false });
-    expect(due_in).toBeGreaterThan(19);
-    expect(due_in).toBeLessThanOrEqual(24);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 1, lastStatusCode: 503, isLocked: false });
+    expect(dueIn).toBeGreaterThan(19);
+    expect(dueIn).toBeLessThanOrEqual(24);
     expect(producer.woken).toEqual([expect.stringMatching(new RegExp(`^deliver-webhook ${pk} in 2[0-4]\\d{3}$`))]);
 
     await test.db.query(MAKE_DUE, [pk]);
     await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
     expect(producer.woken).toHaveLength(1);
-    expect((await storedDelivery(test.db, delivery.pk)).due_in).toBeGreaterThan(2_800);
+    expect((await storedDelivery(test.db, delivery.pk)).dueIn).toBeGreaterThan(2_800);
 
     await test.db.query(MAKE_DUE, [pk]);
     await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attempt_count: 3 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 3 });
     expect(newRequests().map(({ headers }) => headers['x-webhook-attempt'])).toEqual(['1', '2', '3']);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhausted_count: 1, status: 'active' });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 1, status: 'active' });
     expect(await run(pk)).toEqual({ attempts: 0 });
   });
 
-  it('to a receiver that is gone pauses the subscription and cancels the rest', async () => {
+  it('pauses the subscription and cancels the rest when the receiver is gone', async () => {
     const { pk } = await subscribed('a secret of some length');
     for (let count = 0; count < 20; count++) await due(pk, { dueInSeconds: -count });
     receiver.replyWith({ status: 410 });
     const { log, lines } = keptLog();
     await run(pk, context({ log }));
     expect(newRequests().length).toBeLessThanOrEqual(MAX_IN_FLIGHT);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ status: 'paused', pause_reason: 'gone' });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ status: 'paused', pauseReason: 'gone' });
     const rows = await test.db.query<{ status: string; rows: number }>(COUNT, [pk]);
     expect(rows.map((row) => row.status)).toEqual(['cancelled', 'failed']);
     expect(lines.filter((line) => line.includes('subscription paused'))).toHaveLength(1);
   });
 
-  it('of a test event goes out while paused and has one attempt', async () => {
+  it('of a test event is sent during a pause, in one attempt', async () => {
     const { pk } = await subscribed('a secret of some length', { status: 'paused' });
     const real = await due(pk);
     const sample = await due(pk, { isTest: true });
     receiver.replyWith({ status: 500 });
     await run(pk);
     expect(newRequests().map(({ headers }) => headers['x-webhook-event'])).toEqual(['test']);
-    expect(await storedDelivery(test.db, sample.pk)).toMatchObject({ status: 'failed', attempt_count: 1 });
+    expect(await storedDelivery(test.db, sample.pk)).toMatchObject({ status: 'failed', attemptCount: 1 });
     expect(await storedDelivery(test.db, real.pk)).toMatchObject({ status: 'cancelled' });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ failing_since: null, exhausted_count: 0 });
+    expect(await storedSubscription(test.db, pk)).toMatchObject({ failingSince: null, exhaustedCount: 0 });
   });
 
-  it('shows neither secret nor signature nor body in the log', async () => {
+  it('writes no secret, signature or body to the log', async () => {
     const secret = generateSecret();
     const { pk } = await subscribed(secret);
     await due(pk, { body: '{"marker":"body-text"}' });
@@ -181,39 +181,39 @@ describe('a delivery', () => {
   });
 });
 
-describe('a fault on our side', () => {
-  it('a missing key uses up no attempt: the delivery waits', async () => {
+describe('a delivery with a fault on our side', () => {
+  it('waits without using up an attempt when a key is missing', async () => {
     const { pk } = await subscribed('a secret of some length');
     const delivery = await due(pk);
     const otherRing = createSecretBox(parseSecretsKeys(`k2:${Buffer.alloc(32, 2).toString('base64')}`));
     await run(pk, context({ secretBox: otherRing }));
-    const { due_in, ...stored } = await storedDelivery(test.db, delivery.pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 0, last_error: 'internal_error' });
-    expect(due_in).toBeGreaterThan(20);
+    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 0, lastError: 'internal_error' });
+    expect(dueIn).toBeGreaterThan(20);
     expect(await storedAttempts(test.db, delivery.pk)).toEqual([]);
     expect(newRequests()).toEqual([]);
     await test.db.query(MAKE_DUE, [pk]);
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
   });
 
   it.each([
-    ['of another row', 'a secret of some length', { sealedFor: 'wh_other' }],
-    ['that was overwritten', 'a secret of some length', { sealedSecret: 'garbage' }],
-    ['that cannot sign', 'whsec_***', {}],
-  ])('a secret %s ends the delivery without a request', async (_what, secret, fields) => {
+    ['belongs to another row', 'a secret of some length', { sealedFor: 'wh_other' }],
+    ['was overwritten', 'a secret of some length', { sealedSecret: 'garbage' }],
+    ['cannot sign', 'whsec_***', {}],
+  ])('ends without a request when its secret %s', async (_name, secret, fields) => {
     const { pk } = await subscribed(secret, fields);
     const delivery = await due(pk);
     await run(pk);
     expect(newRequests()).toEqual([]);
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({
       status: 'failed',
-      attempt_count: 1,
-      last_error: 'protocol_error',
+      attemptCount: 1,
+      lastError: 'protocol_error',
     });
   });
 
-  it('a lost database leaves the row as it was, and the job waits for attempts in flight before it fails', async () => {
+  it('keeps its row when the database is lost, and the job waits for attempts in flight before it fails', async () => {
     const { pk } = await subscribed('a secret of some length');
     const quick = await due(pk, { dueInSeconds: -2 });
     const slow = await due(pk, { dueInSeconds: -1 });
@@ -223,7 +223,7 @@ describe('a fault on our side', () => {
       return {};
     });
     const db = new LosableDatabase(test.db.dataSource);
-    // The first claims both, the second finishes the quick one, the third would claim deliveries that came due meanwhile.
+    // The first transaction claims both, the second finishes the quick one, the third would claim new due deliveries.
     const claimLost = gate();
     db.loseBefore = (transaction) => {
       if (transaction === 3) claimLost.open();
@@ -246,7 +246,7 @@ describe('a fault on our side', () => {
     expect(await storedDelivery(test.db, slow.pk)).toMatchObject({ status: 'delivered' });
   });
 
-  it('dying before the commit repeats the attempt when the lease has ended', async () => {
+  it('repeats the attempt after the end of the lease when the process dies before the commit', async () => {
     const { pk } = await subscribed('a secret of some length');
     const delivery = await due(pk);
     const db = new LosableDatabase(test.db.dataSource);
@@ -254,8 +254,8 @@ describe('a fault on our side', () => {
     await expect(run(pk, context({ db }))).rejects.toThrow('terminating connection');
     expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({
       status: 'pending',
-      attempt_count: 0,
-      is_locked: true,
+      attemptCount: 0,
+      isLocked: true,
     });
     expect(await run(pk)).toEqual({ attempts: 0 });
     await test.db.query(sql('test_end_leases', 'UPDATE delivery SET locked_until = now() WHERE subscription_pk = $1'), [
@@ -268,8 +268,8 @@ describe('a fault on our side', () => {
   });
 });
 
-describe('many deliveries', () => {
-  it('two workers on one subscription never exceed eight in flight and send each once', async () => {
+describe('deliver-webhook', () => {
+  it('sends each delivery once, with at most eight in flight, when two workers share a subscription', async () => {
     const { pk } = await subscribed('a secret of some length');
     const rows = await Promise.all(Array.from({ length: 60 }, () => due(pk)));
     let flying = 0;
@@ -290,7 +290,7 @@ describe('many deliveries', () => {
     expect(await test.db.query(COUNT, [pk])).toEqual([{ status: 'delivered', rows: 60, locked: 0 }]);
   });
 
-  it('a stopping worker ends its attempts in flight and claims no more', async () => {
+  it('finishes its attempts in flight and claims no more when the worker stops', async () => {
     const { pk } = await subscribed('a secret of some length');
     for (let count = 0; count < 12; count++) await due(pk);
     const mayAnswer = gate();
@@ -313,10 +313,10 @@ describe('many deliveries', () => {
     expect((await claimDue(test.db, pk, 8))?.deliveries).toHaveLength(4);
   });
 
-  it('slots that become free during a claim are used: no job ends while rows are due and unclaimed', async () => {
+  it('does not end with due and unclaimed rows when slots become free during a claim', async () => {
     const { pk } = await subscribed('a secret of some length');
     for (let count = 0; count < MAX_IN_FLIGHT + 3; count++) await due(pk);
-    // Another worker holds a slot, so the job's first claim takes fewer rows than are due.
+    // Another worker holds a slot, so the first claim of the job takes fewer rows than are due.
     expect((await claimDue(test.db, pk, 1))?.deliveries).toHaveLength(1);
     const [mayAnswer, mayReturn] = [gate(), gate()];
     receiver.replyWith(async () => {
@@ -330,7 +330,7 @@ describe('many deliveries', () => {
         const isSecondClaim = this.#transactions === 2;
         const result = await super.transaction(work);
         if (isSecondClaim) {
-          // It found every slot taken. Its answer comes when all of the job's own are free.
+          // The claim found every slot taken. Its answer arrives after all slots of the job are free.
           mayAnswer.open();
           await mayReturn.opened;
         }
@@ -345,7 +345,7 @@ describe('many deliveries', () => {
     expect(await job).toEqual({ attempts: MAX_IN_FLIGHT + 2 });
   });
 
-  it('a slot that is free is used while a slow one is still in flight', async () => {
+  it('uses free slots while a slow attempt is in flight', async () => {
     const { pk } = await subscribed('a secret of some length');
     const slow = await due(pk, { dueInSeconds: -5 });
     for (let count = 0; count < 20; count++) await due(pk);
@@ -388,8 +388,8 @@ describe.each(BACKENDS)('woken over %s', (kind) => {
       () => storedDelivery(test.db, delivery.pk),
       (row) => row.status === 'delivered',
     );
-    expect(stored).toMatchObject({ attempt_count: 2, last_status_code: 200, last_error: null });
-    expect((await storedAttempts(test.db, delivery.pk)).map((row) => [row.outcome, row.status_code])).toEqual([
+    expect(stored).toMatchObject({ attemptCount: 2, lastStatusCode: 200, lastError: null });
+    expect((await storedAttempts(test.db, delivery.pk)).map((row) => [row.outcome, row.statusCode])).toEqual([
       ['failed', 500],
       ['delivered', 200],
     ]);

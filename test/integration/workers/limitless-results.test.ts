@@ -47,5 +47,5 @@ it('the catalog poll stores the result of a market that leaves the listing after
   // The sweep that covers closed markets ends in the first poll, and the second one asks for them.
   await poll(301);
   await poll(31);
-  expect(await stored()).toMatchObject({ status: 'resolved', winner: expect.any(String), is_gone: false });
+  expect(await stored()).toMatchObject({ status: 'resolved', winner: expect.any(String), isGone: false });
 });

@@ -32,7 +32,7 @@ afterAll(() => test.drop());
 const ages = async (table: (typeof TABLES)[number]) =>
   (await listPartitions(test.db, table)).map(({ fromMs }) => Math.floor((Date.now() - fromMs) / DAY_MS));
 
-it('makes future partitions, drops partitions past their retention, and reports both', async () => {
+it('maintain-storage makes future partitions, drops partitions past their retention, and reports both', async () => {
   const config = testConfig(test.url, {
     RETENTION_TRADES_DAYS: '100',
     RETENTION_PRICE_HISTORY_DAYS: '60',
@@ -69,16 +69,16 @@ it('makes future partitions, drops partitions past their retention, and reports 
   expect(report).toMatchObject({ postponed: 0, quarantinePruned: 1, readsPruned: 1, idempotencyKeysPruned: 1 });
   expect(report).toMatchObject({ actionsPruned: 1_001 });
   expect((await listActions(test.db, 10)).actions.map(({ pk }) => pk)).toEqual(kept.reverse());
-  // The book went from day to day, through the partitions made for it, to where reads still reach.
+  // Retention carried the book from partition to partition, so that reads still find it.
   expect(report['carried']).toBeGreaterThan(0);
-  const [book] = await test.db.query<{ received_at: Date }>(sql('test_book', 'SELECT received_at FROM book_history'));
-  const bookAgeMs = Date.now() - (book?.received_at.getTime() ?? 0);
+  const [book] = await test.db.query<{ receivedAt: Date }>(sql('test_book', 'SELECT received_at FROM book_history'));
+  const bookAgeMs = Date.now() - (book?.receivedAt.getTime() ?? 0);
   expect(bookAgeMs).toBeGreaterThanOrEqual(3 * DAY_MS);
   expect(bookAgeMs).toBeLessThan(4 * DAY_MS + 60_000);
 
   expect(Math.max(...(await ages('observation')))).toBeLessThanOrEqual(2);
   expect(Math.max(...(await ages('book_history')))).toBeLessThanOrEqual(3);
-  // A month is kept until its last day is too old.
+  // The partition of a month stays until its last day is too old.
   expect(Math.max(...(await ages('price_history')))).toBeLessThanOrEqual(60 + 31);
   expect(Math.max(...(await ages('trade')))).toBeLessThanOrEqual(100 + 31);
   for (const table of TABLES) {

@@ -53,7 +53,7 @@ const market = (marketId: string, volume24h = '0') =>
   aStoredMarket(test.db, { venue: 'v', marketId, labels: ['Yes'], stats: [null, volume24h, null] });
 
 describe('the book poll', () => {
-  it('asks for read markets first, as many as are configured, and keeps history', async () => {
+  it('requests recently read markets first, up to the configured number, and keeps history', async () => {
     await market('busy', '100');
     await market('calm', '1');
     const { pk } = await market('read');
@@ -69,7 +69,7 @@ describe('the book poll', () => {
     ]);
   });
 
-  it('ranks by volume once a minute, and again while the catalog has too few', async () => {
+  it('ranks by volume once a minute, and at each tick while the catalog has too few markets', async () => {
     await market('first', '1');
     const adapter = scriptedAdapter({ books });
     const tick = async (nowMs: number) => {
@@ -87,7 +87,7 @@ describe('the book poll', () => {
     expect(await tick(NOW + 60_001)).toEqual(['second:yes']);
   });
 
-  it('begins no request after its tick is over: the least wanted go without', async () => {
+  it('starts no request after the end of its tick, and skips the coldest markets', async () => {
     for (const name of ['a', 'b', 'c']) await market(name);
     const context = contextOf(scriptedAdapter({ books, maxOutcomesPerFetch: 1 }));
     const { config } = context;
@@ -97,7 +97,7 @@ describe('the book poll', () => {
 });
 
 describe('the price poll of a venue without books', () => {
-  it('begins each tick with recently read markets, and continues its round', async () => {
+  it('starts each tick with recently read markets, and continues its round', async () => {
     const [a] = [await market('a'), await market('b'), await market('c')];
     const { pk } = await market('d');
     await noteMarketReads(test.db, new Map([[pk, 0]]));
@@ -128,10 +128,10 @@ describe('the price poll of a venue without books', () => {
   });
 });
 
-describe('fetching the books of one market', () => {
+describe('fetch-book', () => {
   const jobFor = (pk: bigint) => ({ venue: 'v', marketPk: String(pk) });
 
-  it('writes the rows of a poll, announces them, and needs no lease', async () => {
+  it('writes the same rows as a poll, announces them, and needs no lease', async () => {
     const { pk } = await aStoredMarket(test.db, { venue: 'v', marketId: 'm', labels: ['Yes', 'No', 'Maybe'] });
     await market('other');
     const arrivals = createArrivals(test.url, createLogger({ process: 'test', level: 'silent' }));
@@ -167,7 +167,7 @@ describe('fetching the books of one market', () => {
     }
   });
 
-  it('announces also when there is nothing to fetch, but not when the venue is down', async () => {
+  it('announces its end when the market has no book, but not when the venue is down', async () => {
     const over = await aStoredMarket(test.db, { venue: 'v', status: 'resolved' });
     const open = await market('open');
     const arrivals = createArrivals(test.url, createLogger({ process: 'test', level: 'silent' }));
@@ -177,11 +177,11 @@ describe('fetching the books of one market', () => {
         books: () => Promise.reject(new VenueError('v', 'timeout', 'too slow', { retryable: true })),
       });
       const context = contextOf(adapter);
-      const told = arrivals.waitFor(`book:${over.pk}`, 20_000);
+      const announced = arrivals.waitFor(`book:${over.pk}`, 20_000);
       const untold = arrivals.waitFor(`book:${open.pk}`, 20_000);
       await expect(fetchBook.run(jobFor(open.pk), context)).rejects.toThrow('too slow');
       expect(await fetchBook.run(jobFor(over.pk), context)).toMatchObject({ outcomes: 0 });
-      expect(await told).toBe(true);
+      expect(await announced).toBe(true);
       const silence = new Promise((resolve) => setImmediate(resolve, 'nothing'));
       expect(await Promise.race([untold, silence])).toBe('nothing');
     } finally {
@@ -189,7 +189,7 @@ describe('fetching the books of one market', () => {
     }
   });
 
-  it('of a venue that does not run here is skipped', async () => {
+  it('skips a venue that is not enabled', async () => {
     const context = { ...contextOf(scriptedAdapter({})), adapters: new Map() };
     expect(await fetchBook.run(jobFor(1n), context)).toEqual({ skipped: 'venue not enabled' });
   });

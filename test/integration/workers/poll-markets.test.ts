@@ -50,7 +50,7 @@ beforeEach(() => {
 const market = (name: string, over: Partial<MarketRecord> = {}) =>
   aMarketRecord({ marketId: name, outcomes: [{ outcomeId: `${venue}:${name}`, label: 'Yes' }], ...over });
 
-/** A sweep of these pages that starts at `startedAtMs`; the walk waits for the next tick when it is over. */
+/** A sweep of these pages that starts at `startedAtMs`. After its end the walk waits for the next tick. */
 function sweepOf(startedAtMs: number, ...pages: MarketRecord[][]) {
   return async (position: unknown): Promise<MarketPage> => {
     const page = (position as { page: number } | null)?.page ?? 0;
@@ -83,9 +83,9 @@ const catalog = async () => {
   );
 };
 const versions = async () => (await test.db.query<{ versions: number }>(VERSIONS, [venue]))[0]?.versions;
-const state = async () => (await test.db.query<{ position: string; last_error: string | null }>(POSITION, [venue]))[0];
+const state = async () => (await test.db.query<{ position: string; lastError: string | null }>(POSITION, [venue]))[0];
 
-/** Stores these markets an hour ago, and then a sweep that names only some of them. */
+/** Stores these markets an hour ago, then runs a sweep that names only some of them. */
 async function missAfter(names: string[], listed: MarketRecord[] = []): Promise<void> {
   const earlier = NOW - HOUR_MS;
   const first = adapterOf(
@@ -97,11 +97,11 @@ async function missAfter(names: string[], listed: MarketRecord[] = []): Promise<
   await poll(first, { now: () => earlier });
   await poll(adapterOf(async () => sweepOf(NOW, listed)(null)));
 }
-/** The venue has nothing more to list. */
+/** A walk with no more markets. */
 const quiet = async (): Promise<MarketPage> => ({ records: [], rejected: [], position: { page: 1 }, more: false });
 
 describe('a market that the sweep did not name', () => {
-  it('is asked for by its id: known ones are written, unknown ones are gone', async () => {
+  it('is requested by its id, and is gone when the venue does not know it', async () => {
     await missAfter(['a', 'b', 'c', 'd'], [market('a')]);
     expect(await catalog()).toEqual({ a: 'open', b: 'open missing', c: 'open missing', d: 'open missing' });
     const producer = wakeRecorder();
@@ -118,8 +118,8 @@ describe('a market that the sweep did not name', () => {
     expect(await catalog()).toEqual({ a: 'open', b: 'closed', c: 'resolved', d: 'closed gone' });
     expect(await versions()).toBe(3);
     expect(producer.woken).toEqual(['evaluate-alerts']);
-    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(told.filter((line) => line['msg'] === 'missing markets verified')).toMatchObject([
+    const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(logged.filter((line) => line['msg'] === 'missing markets verified')).toMatchObject([
       { venue, asked: 2, known: 2, written: 2, gone: 0 },
       { venue, asked: 1, known: 0, written: 0, gone: 1 },
     ]);
@@ -128,7 +128,7 @@ describe('a market that the sweep did not name', () => {
     expect(metrics).toMatch(/ingest_rows_total\{.*kind="markets".*\} 2/);
   });
 
-  it('is asked for before the walk goes on, and the walk keeps its place', async () => {
+  it('is requested before the walk continues, and the walk keeps its position', async () => {
     await missAfter(['a']);
     const order: string[] = [];
     const adapter = adapterOf(
@@ -147,7 +147,7 @@ describe('a market that the sweep did not name', () => {
     expect(order).toEqual(['ask a', 'page after {"page":1}', 'page after {"page":1}']);
   });
 
-  it('is asked for at the next page when the walk goes on behind the sweep', async () => {
+  it('is requested before the next page when the walk continues after the sweep', async () => {
     const earlier = NOW - HOUR_MS;
     await poll(adapterOf(sweepOf(earlier, [market('a')])), { now: () => earlier });
     const walk = async (position: unknown): Promise<MarketPage> =>
@@ -161,7 +161,7 @@ describe('a market that the sweep did not name', () => {
     expect(await state()).toMatchObject({ position: '{"page":3}' });
   });
 
-  it('still open at the venue stays, and is asked for once a sweep', async () => {
+  it('stays when it is still open at the venue, and is requested once per sweep', async () => {
     await missAfter(['a']);
     const adapter = adapterOf(quiet, knows(market('a')));
     await poll(adapter);
@@ -171,7 +171,7 @@ describe('a market that the sweep did not name', () => {
     expect(await versions()).toBe(0);
   });
 
-  it('listed again after it was gone comes back', async () => {
+  it('returns from gone when the venue lists it again', async () => {
     await missAfter(['a']);
     await poll(adapterOf(quiet));
     expect(await catalog()).toEqual({ a: 'closed gone' });
@@ -180,8 +180,8 @@ describe('a market that the sweep did not name', () => {
   });
 });
 
-describe('nothing is called gone wrongly', () => {
-  it('when a page of the sweep lists it without a record: unchanged, or refused', async () => {
+describe('a market is not gone', () => {
+  it('when a page of the sweep lists it without a record, unchanged or rejected', async () => {
     await missAfter(['a', 'b', 'c'], [market('a')]);
     const startedAtMs = NOW + HOUR_MS;
     const page: MarketPage = {
@@ -197,7 +197,7 @@ describe('nothing is called gone wrongly', () => {
     expect(await catalog()).toEqual({ a: 'open', b: 'open', c: 'open missing' });
   });
 
-  it('when the venue fails: that is logged, the walk goes on, and it is asked again', async () => {
+  it('when the venue fails, which is logged before the walk continues, and it is requested again', async () => {
     await missAfter(['a']);
     const { log, lines } = keptLog();
     const down = () => Promise.reject(new VenueError(venue, 'timeout', 'too slow', { retryable: true }));
@@ -208,23 +208,23 @@ describe('nothing is called gone wrongly', () => {
     expect(report).toMatchObject({ pages: 1, written: 1 });
     expect(lines.join()).toContain('missing markets not verified');
     expect(await catalog()).toEqual({ a: 'open missing', b: 'open' });
-    expect((await state())?.last_error).toBeNull();
+    expect((await state())?.lastError).toBeNull();
     await poll(adapterOf(quiet, knows(market('a'))));
     expect(await catalog()).toEqual({ a: 'open', b: 'open' });
   });
 
-  it('when the venue knows it but its record is not readable', async () => {
+  it('when the venue knows it, but its record is not readable', async () => {
     await missAfter(['a', 'b']);
     const rejected = [{ kind: 'markets' as const, recordId: 'a', reason: 'missing_field', detail: '', sample: '{}' }];
     await poll(adapterOf(quiet, async () => ({ records: [], rejected })));
     expect(await catalog()).toEqual({ a: 'open', b: 'closed gone' });
-    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'missing_field', record_id: 'a' }]);
+    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'missing_field', recordId: 'a' }]);
   });
 
   it.each([
-    ['names others than were asked for', (): Batch<MarketRecord> => ({ records: [market('z')], rejected: [] })],
+    ['names other markets than the request', (): Batch<MarketRecord> => ({ records: [market('z')], rejected: [] })],
     [
-      'holds a record that cannot be told',
+      'has a record without an id',
       (): Batch<MarketRecord> => ({
         records: [],
         rejected: [{ kind: 'markets', reason: 'not_an_object', detail: '', sample: '7' }],
@@ -239,16 +239,16 @@ describe('nothing is called gone wrongly', () => {
     expect((await catalog())['a']).toBe('open');
   });
 
-  it('when Postgres rejects its record; its neighbour is judged all the same', async () => {
+  it('when Postgres rejects its record, while its neighbour is verified', async () => {
     await missAfter(['a', 'b']);
     const huge = randomBytes(6_000).toString('hex');
     const refused = market('a', { outcomes: [{ outcomeId: huge, label: 'Yes' }] });
     await poll(adapterOf(quiet, knows(refused)));
     expect(await catalog()).toEqual({ a: 'open', b: 'closed gone' });
-    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'refused_by_store', record_id: 'a' }]);
+    expect(await test.db.query(QUARANTINE, [venue])).toEqual([{ reason: 'refused_by_store', recordId: 'a' }]);
   });
 
-  it('when a page of the sweep was partly rejected: markets of other pages are not missing', async () => {
+  it('when it is on another page of a sweep with rejected records', async () => {
     const earlier = NOW - HOUR_MS;
     const names = ['a', 'b', 'c', 'd', 'e'];
     await poll(
@@ -268,7 +268,7 @@ describe('nothing is called gone wrongly', () => {
     expect(await catalog()).toMatchObject({ c: 'open' });
   });
 
-  it('when another process goes on with the sweep', async () => {
+  it('when another process continues the sweep', async () => {
     const earlier = NOW - HOUR_MS;
     await poll(adapterOf(sweepOf(earlier, [market('a'), market('b')])), { now: () => earlier });
     const started = NOW - 1_000;
@@ -315,7 +315,7 @@ describe('nothing is called gone wrongly', () => {
     expect(await catalog()).toEqual({ new: 'open', old: 'open missing' });
   });
 
-  it('when the process dies before the commit: it is missing still, and asked for again', async () => {
+  it('when the process dies before the commit, and it is requested again', async () => {
     await missAfter(['a']);
     const db = new LosableDatabase(test.db.dataSource);
     let hasAsked = false;
@@ -332,7 +332,7 @@ describe('nothing is called gone wrongly', () => {
     expect(await catalog()).toEqual({ a: 'open' });
   });
 
-  it('when the process that ends the sweep dies before the commit: nothing is missing', async () => {
+  it('when the process that ends the sweep dies before the commit, and nothing is missing', async () => {
     const earlier = NOW - HOUR_MS;
     await poll(adapterOf(sweepOf(earlier, [market('a')])), { now: () => earlier });
     const db = new LosableDatabase(test.db.dataSource);
@@ -346,7 +346,7 @@ describe('nothing is called gone wrongly', () => {
     expect(await catalog()).toEqual({ a: 'open' });
   });
 
-  it('when the lease was lost while the venue was asked, and another found it listed', async () => {
+  it('when the lease was lost during the request, and another poll found it listed', async () => {
     await missAfter(['a']);
     const asked = gate();
     const mayGoOn = gate();

@@ -31,7 +31,7 @@ beforeEach(async () => {
   await aStoredMarket(test.db, { venue: 'kalshi', marketId: 'A' });
 });
 
-/** One poll that gets these quotes. */
+/** One poll with these quotes. */
 async function poll(bid: string, ask: string, headers: Record<string, string> = {}) {
   server.answer = json(
     200,
@@ -41,14 +41,14 @@ async function poll(bid: string, ask: string, headers: Record<string, string> = 
   const producer = wakeRecorder();
   const used = jobContext({ db: test.db, config: testConfig(test.url), adapter, producer, now: Date.now });
   const result = await pollPrices.run({ venue: 'kalshi' }, used);
-  const rows = await test.db.query<{ mint: string; price: string; as_of: Date }>(STORED);
+  const rows = await test.db.query<{ mint: string; price: string; asOf: Date }>(STORED);
   const [history] = await test.db.query<{ rows: number }>(HISTORY);
   const [observed] = await test.db.query<{ rows: number }>(OBSERVED);
   const [no, yes] = rows;
   return { result, no, yes, written: [history?.rows, observed?.rows], woken: producer.woken };
 }
 
-it('an answer that lay in a cache never moves a stored price back, and a new one moves it on', async () => {
+it('poll-prices keeps a stored price when a cached answer is older, and moves it with a new answer', async () => {
   const first = await poll('0.40', '0.44');
   expect([first.yes?.price, first.no?.price]).toEqual(['0.42', '0.58']);
   const cached = await poll('0.20', '0.24', { age: '300', 'x-cache': 'Hit from cloudfront' });
@@ -56,5 +56,5 @@ it('an answer that lay in a cache never moves a stored price back, and a new one
   expect(cached).toMatchObject({ yes: first.yes, no: first.no, written: first.written, woken: [] });
   const next = await poll('0.41', '0.45');
   expect([next.yes?.price, next.no?.price]).toEqual(['0.43', '0.57']);
-  expect(Number(next.yes?.as_of)).toBeGreaterThan(Number(first.yes?.as_of));
+  expect(Number(next.yes?.asOf)).toBeGreaterThan(Number(first.yes?.asOf));
 });

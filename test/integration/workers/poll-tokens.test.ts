@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import { addressOf } from '../../../sim/solana/tokens.ts';
 import { deleteAlert, findAlert } from '../../../src/store/alerts/alerts.ts';
-import { acquirePollLease, releasePollLease } from '../../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../src/venues/token-port.ts';
@@ -94,7 +94,7 @@ async function evaluate(): Promise<void> {
 
 const alert = (mint: string, condition: 'above' | 'below', target: string) =>
   test.db.transaction((tx) => anAlert(tx, { accountId: owner, mint, condition, target }));
-const told = async () =>
+const emitted = async () =>
   (await test.db.query<{ body: string }>(EVENTS, [owner])).map(({ body }) => JSON.parse(body) as { data: object });
 const priceOf = async (mint: string) => (await test.db.query<{ price: string }>(PRICES, [mint]))[0]?.price;
 
@@ -109,7 +109,7 @@ describe('an alert on a mint', () => {
     expect({ prices, symbols }).toEqual({ prices: [[mint]], symbols: [[mint]] });
     expect(producer.woken).toEqual(['evaluate-alerts']);
     await evaluate();
-    expect(await told()).toMatchObject([
+    expect(await emitted()).toMatchObject([
       {
         type: 'price_alert',
         data: {
@@ -124,21 +124,21 @@ describe('an alert on a mint', () => {
     ]);
   });
 
-  it('that nothing prices stays active and untracked', async () => {
+  it('stays active and untracked when no venue prices the mint', async () => {
     const made = await alert(mintOf('CARD'), 'above', '1');
     expect((await tick()).report).toMatchObject({ records: 0, written: 0 });
     await evaluate();
     expect(await findAlert(test.db, owner, made.id)).toMatchObject({ status: 'active', isTracked: false });
   });
 
-  it('that is tiny is exact', async () => {
+  it('fires exactly at a tiny price', async () => {
     const mint = mintOf('WOOF');
     exchange.solana.setPrice({ mint, usd: 1.2345e-9 });
     await alert(mint, 'below', '0.0000000012345');
     await tick();
     await evaluate();
     expect(await priceOf(mint)).toBe('0.0000000012345');
-    expect(await told()).toHaveLength(1);
+    expect(await emitted()).toHaveLength(1);
   });
 
   it('is not requested after it fired, and its last price fires no later alert', async () => {
@@ -162,8 +162,8 @@ describe('an alert on a mint', () => {
   });
 });
 
-describe('the requested mints', () => {
-  it('is just the mints that have active alerts and that no outcome is', async () => {
+describe('the token poll', () => {
+  it('requests only mints with active alerts, without outcomes of markets', async () => {
     const mint = mintOf('NEWT');
     const outcome = addressOf(1, 99, 1);
     await aStoredMarket(test.db);
@@ -178,16 +178,16 @@ describe('the requested mints', () => {
     expect((await tick()).prices).toEqual([[mint]]);
   });
 
-  it('is nothing without alerts, and the poll is a success all the same', async () => {
+  it('succeeds without a request when no alert is active', async () => {
     expect(await tick()).toEqual({
       report: { pages: 1, records: 0, written: 0, rejected: 0 },
       prices: [],
       symbols: [],
     });
-    expect((await test.db.query(STATE))[0]).toMatchObject({ has_succeeded: true, last_error: null, lease_token: null });
+    expect((await test.db.query(STATE))[0]).toMatchObject({ hasSucceeded: true, lastError: null, leaseToken: null });
   });
 
-  it('goes in batches of fifty, a new alert first', async () => {
+  it('requests batches of fifty, with the mints of new alerts first', async () => {
     for (let no = 0; no < 70; no += 1) await alert(addressOf(1, 50, no), 'above', '1');
     const first = await tick();
     expect(first.prices.map((mints) => mints.length)).toEqual([50, 20]);
@@ -200,8 +200,8 @@ describe('the requested mints', () => {
   });
 });
 
-describe('symbols', () => {
-  it('unknown ones are requested once a day, known ones never', async () => {
+describe('symbols of tokens', () => {
+  it('are requested once a day while unknown, and never after that', async () => {
     const unknown = addressOf(1, 60, 1);
     const known = mintOf('NEWT');
     await test.db.query(FORGET_SYMBOL, [known]);
@@ -213,7 +213,7 @@ describe('symbols', () => {
     expect((await tick()).symbols).toEqual([[unknown]]);
   });
 
-  it('that cannot be had hold no price back, and are asked for again', async () => {
+  it('are requested again after a failure, and prices are stored without them', async () => {
     const mint = mintOf('NEWT');
     await test.db.query(FORGET_SYMBOL, [mint]);
     exchange.addFault({ host: 'jupiter', path: '/tokens', kind: 'status500', count: 1 });
@@ -227,8 +227,8 @@ describe('symbols', () => {
   });
 });
 
-describe('prices', () => {
-  it('of a slot behind the last one are not written', async () => {
+describe('prices of tokens', () => {
+  it('are not written when their slot is behind the last one', async () => {
     const mint = mintOf('NEWT');
     await alert(mint, 'above', '1000000');
     exchange.solana.setPrice({ mint, usd: 8, blockId: 1_000 });
@@ -238,7 +238,7 @@ describe('prices', () => {
     expect(await priceOf(mint)).toBe('8');
   });
 
-  it('that make no sense are quarantined; their neighbours are written', async () => {
+  it('are quarantined when they are invalid, and their neighbours are written', async () => {
     const [bad, good] = [mintOf('NEWT'), mintOf('WOOF')];
     exchange.solana.setPrice({ mint: bad, usd: -1 });
     exchange.solana.setPrice({ mint: good, usd: 2 });
@@ -247,28 +247,28 @@ describe('prices', () => {
     expect((await tick()).report).toMatchObject({ records: 1, rejected: 1 });
     expect(await priceOf(good)).toBe('2');
     await evaluate();
-    expect(await told()).toEqual([]);
+    expect(await emitted()).toEqual([]);
   });
 
-  it('of a Jupiter that is down fail the poll, which says so; the alert waits', async () => {
+  it('fail the poll when Jupiter is down, and the alert stays active', async () => {
     const mint = mintOf('NEWT');
     exchange.solana.setPrice({ mint, usd: 5 });
     const made = await alert(mint, 'above', '4');
     exchange.addFault({ host: 'jupiter', path: '/price', kind: 'status500', count: 1 });
     expect((await tick()).report).toEqual({ failed: 'HTTP 500' });
-    expect((await test.db.query(STATE))[0]).toMatchObject({ last_error: 'HTTP 500', consecutive_failures: 1 });
+    expect((await test.db.query(STATE))[0]).toMatchObject({ lastError: 'HTTP 500', consecutiveFailures: 1 });
     await tick();
     await evaluate();
     expect(await findAlert(test.db, owner, made.id)).toMatchObject({ status: 'triggered' });
   });
 
-  it('are asked for by one poll at a time', async () => {
+  it('are requested by one poll at a time', async () => {
     await alert(mintOf('NEWT'), 'above', '1000000');
     const other = await acquirePollLease(test.db, 'solana', 'tokens', 'another process');
     if (!other) throw new Error('the lease is taken');
     const { report, prices } = await tick();
-    expect([report, prices]).toEqual([{ skipped: 'under way' }, []]);
-    await releasePollLease(test.db, other, null);
+    expect([report, prices]).toEqual([{ skipped: 'already running' }, []]);
+    await POLL_LEASES.release(test.db, other, null);
     expect((await tick()).report).toMatchObject({ records: 1 });
   });
 });

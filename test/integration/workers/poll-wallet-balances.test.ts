@@ -7,13 +7,13 @@ import { ago, walletDesk } from './wallet-desk.ts';
 
 const desk = walletDesk();
 
-describe('balances', () => {
-  it('begin with a baseline, then tell every change once', async () => {
+describe('balances of a wallet', () => {
+  it('start with a baseline, then emit every change once', async () => {
     const { address } = await desk.watch();
     const adapter = desk.world({ balances: [aBalance('a', '100'), aBalance('b', '0.1')] });
     await desk.run(adapter);
-    expect(await desk.told()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ balances: 2, baseline_at: expect.any(Date) });
+    expect(await desk.emitted()).toEqual([]);
+    expect(await desk.left(address)).toMatchObject({ balances: 2, baselineAt: expect.any(Date) });
     adapter.balances = [aBalance('a', '125'), aBalance('c', '3')];
     await desk.again(adapter);
     const [event] = await storedEvents(desk.db, desk.owner);
@@ -33,13 +33,13 @@ describe('balances', () => {
     });
     await desk.again(adapter);
     await desk.again(adapter);
-    expect(await desk.told()).toEqual(['a 100>125', 'c 0>3', 'b 0.1>0']);
+    expect(await desk.emitted()).toEqual(['a 100>125', 'c 0>3', 'b 0.1>0']);
     adapter.balances = [aBalance('a', '100'), aBalance('b', '0.1'), aBalance('c', '3')];
     await desk.again(adapter);
-    expect((await desk.told()).slice(3)).toEqual(['a 125>100', 'b 0>0.1']);
+    expect((await desk.emitted()).slice(3)).toEqual(['a 125>100', 'b 0>0.1']);
   });
 
-  it('are told to an account that comes later from its own baseline on', async () => {
+  it('emit changes to a later account from its own baseline on', async () => {
     const { address } = await desk.watch();
     const adapter = desk.world({ balances: [aBalance('a', '1')] });
     await desk.run(adapter);
@@ -49,18 +49,18 @@ describe('balances', () => {
     await desk.again(adapter);
     adapter.balances = [aBalance('a', '3')];
     await desk.again(adapter);
-    expect(await desk.told(desk.owner)).toEqual(['a 1>2', 'a 2>3']);
-    expect(await desk.told(second)).toEqual(['a 2>3']);
+    expect(await desk.emitted(desk.owner)).toEqual(['a 1>2', 'a 2>3']);
+    expect(await desk.emitted(second)).toEqual(['a 2>3']);
   });
 
-  it('that are read while an account begins to watch do not become its baseline', async () => {
+  it('do not become the baseline of an account that starts to watch during the read', async () => {
     const { address } = await desk.watch();
     const adapter = desk.world({ balances: [aBalance('a', '1')] });
     await desk.run(adapter);
     const second = await anAccount(desk.db);
-    // The account begins to watch during the poll: the poll's pages may be older than the watch.
-    adapter.before = async (what) => {
-      if (what === 'activity') await desk.watch(second, address);
+    // The account starts to watch during the poll, so the pages of the poll may be older than the watch.
+    adapter.before = async (kind) => {
+      if (kind === 'activity') await desk.watch(second, address);
     };
     await desk.again(adapter);
     adapter.before = () => undefined;
@@ -68,53 +68,53 @@ describe('balances', () => {
     await desk.again(adapter);
     adapter.balances = [aBalance('a', '3')];
     await desk.again(adapter);
-    expect(await desk.told(desk.owner)).toEqual(['a 1>2', 'a 2>3']);
-    expect(await desk.told(second)).toEqual(['a 2>3']);
+    expect(await desk.emitted(desk.owner)).toEqual(['a 1>2', 'a 2>3']);
+    expect(await desk.emitted(second)).toEqual(['a 2>3']);
   });
 
-  it('that move from page to page while they are read invent nothing', async () => {
+  it('emit no change when positions move between pages during the read', async () => {
     const { address } = await desk.watch();
     const sorted = ['a', 'b', 'c', 'd', 'e'].map((mint) => aBalance(mint, '1'));
     const adapter = desk.world({ balances: sorted, pageSize: 2 });
     let answers = 0;
-    // After each first page the last position jumps to the front: the position at the edge of the page slides past it.
-    adapter.before = (what) => {
-      if (what !== 'balances') return;
+    // After each first page the last position jumps to the front, so the read misses a position at the edge of the page.
+    adapter.before = (kind) => {
+      if (kind !== 'balances') return;
       answers += 1;
       const moved = adapter.balances.at(-1);
       if (answers % 3 === 2 && moved) adapter.balances = [moved, ...adapter.balances.slice(0, -1)];
     };
     for (let tick = 0; tick < 3; tick += 1) await desk.again(adapter);
-    expect(await desk.left(address)).toMatchObject({ balances: 0, baseline_at: null });
-    // The wallet holds still: a baseline, and then real changes only.
+    expect(await desk.left(address)).toMatchObject({ balances: 0, baselineAt: null });
+    // Without moves the read makes a baseline, and then emits only real changes.
     adapter.before = () => undefined;
     await desk.again(adapter);
     expect(await desk.left(address)).toMatchObject({ balances: 5, failures: 0 });
-    adapter.before = (what) => {
+    adapter.before = (kind) => {
       answers += 1;
-      if (what === 'balances' && answers % 2 === 0)
+      if (kind === 'balances' && answers % 2 === 0)
         adapter.balances = [...adapter.balances.slice(1), ...adapter.balances.slice(0, 1)];
     };
     for (let tick = 0; tick < 4; tick += 1) await desk.again(adapter);
-    expect(await desk.told()).toEqual([]);
+    expect(await desk.emitted()).toEqual([]);
   });
 
-  it('of a walk that fails half-way are not compared', async () => {
+  it('are not compared when the walk fails half-way', async () => {
     const { address } = await desk.watch();
     const adapter = desk.world({ balances: [aBalance('a', '1'), aBalance('b', '1')], pageSize: 1 });
     await desk.run(adapter);
     let answers = 0;
-    adapter.before = (what) => {
+    adapter.before = (kind) => {
       answers += 1;
-      if (what === 'balances' && answers > 2) throw new VenueError(desk.venue, 'network', 'gone', { retryable: true });
+      if (kind === 'balances' && answers > 2) throw new VenueError(desk.venue, 'network', 'gone', { retryable: true });
     };
     adapter.balances = [aBalance('b', '2'), aBalance('a', '2')];
     for (let tick = 0; tick < 3; tick += 1) {
       answers = 0;
       await desk.again(adapter);
     }
-    expect(await desk.told()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ failures: 3, last_error: 'gone' });
+    expect(await desk.emitted()).toEqual([]);
+    expect(await desk.left(address)).toMatchObject({ failures: 3, lastError: 'gone' });
   });
 });
 
@@ -134,35 +134,35 @@ describe('the end of a watch', () => {
     expect(await desk.left(wallet.address)).toMatchObject({
       balances: 0,
       transactions: 0,
-      baseline_at: null,
-      polled_at: null,
+      baselineAt: null,
+      polledAt: null,
     });
     expect(await desk.again(adapter)).toMatchObject({ wallets: 0 });
     adapter.balances = [aBalance('a', '2')];
     adapter.transactions = [aTransaction({ transactionId: 't1', atMs: ago(100) })];
     await desk.watch(desk.owner, wallet.address);
     await desk.run(adapter);
-    expect(await desk.told(desk.owner)).toEqual(['t1']);
+    expect(await desk.emitted(desk.owner)).toEqual(['t1']);
     adapter.balances = [aBalance('a', '3')];
     await desk.again(adapter);
-    expect(await desk.told(desk.owner)).toEqual(['t1', 'a 2>3']);
+    expect(await desk.emitted(desk.owner)).toEqual(['t1', 'a 2>3']);
   });
 
-  it('during a poll makes the poll write nothing, also for a new watcher', async () => {
+  it('makes a running poll write nothing, also for a new watcher', async () => {
     const wallet = await desk.watch();
     const adapter = desk.world({ balances: [aBalance('a', '1')] });
     let reads = 0;
-    adapter.before = async (what) => {
-      if (what !== 'balances') return;
+    adapter.before = async (kind) => {
+      if (kind !== 'balances') return;
       reads += 1;
       adapter.balances = [aBalance('a', String(reads))];
       await deleteWallet(desk.db, desk.owner, wallet.id);
       const again = { venue: desk.venue, address: wallet.address };
       await desk.db.transaction((tx) => createWallet(tx, desk.owner, again));
     };
-    // The second is that of the new watch, whose baseline it is.
+    // The second read belongs to the new watch and becomes its baseline.
     expect(await desk.run(adapter)).toMatchObject({ wallets: 2, failed: 1 });
-    expect([reads, await desk.told()]).toEqual([2, []]);
+    expect([reads, await desk.emitted()]).toEqual([2, []]);
     expect(await desk.left(wallet.address)).toMatchObject({ balances: 1, failures: 0 });
   });
 });

@@ -28,10 +28,10 @@ function process(venue: string, adapter: WalletAdapter, db: Database = test.db) 
   return pollWallets.run({ venue }, context);
 }
 
-/** Where a process dies: at a transaction of its poll, before it or at its commit, or at a single statement. */
+/** The point of a kill: before a transaction of the poll, at its commit, or at a single statement. */
 const death = fc.oneof(
   fc.record({ at: fc.integer({ min: 1, max: 5 }), line: fc.constantFrom('before' as const, 'commit' as const) }),
-  fc.record({ line: fc.constantFrom('release_wallet', 'claim_wallets') }),
+  fc.record({ line: fc.constantFrom('release_wallet_lease', 'claim_wallets') }),
 );
 type Death = { at?: number; line: string };
 
@@ -74,7 +74,7 @@ describe('wallet polls that die', () => {
             }
             wallets.balances = Object.entries(balances).map(([mint, amount]) => aBalance(mint, amount));
             const dying = deaths.map(mortal);
-            // Beside a living poller, or one after the other without help.
+            // The killed poller runs beside another one, or alone.
             for (const group of areTogether ? [[...dying, test.db]] : dying.map((db) => [db])) {
               await makeWalletsDue(test.db, venue, !areTogether);
               const ends = await Promise.allSettled(group.map((db) => process(venue, wallets, db)));
@@ -82,15 +82,17 @@ describe('wallet polls that die', () => {
                 if (end.status === 'rejected') expect(String(end.reason)).toContain('terminating');
             }
           }
-          // The leases of the dead run out; a disappearance takes two reads.
+          // The leases of killed polls end. A disappeared balance takes two reads.
           for (let i = 0; i < 3; i += 1) {
             await makeWalletsDue(test.db, venue, true);
             await process(venue, wallets);
           }
           for (const account of accounts) {
             const events = await storedEvents(test.db, account);
-            const told = events.filter(({ type }) => type === 'transaction').map(({ data }) => data['transactionId']);
-            expect(told.sort()).toEqual(wallets.transactions.map(({ transactionId }) => transactionId).sort());
+            const emitted = events
+              .filter(({ type }) => type === 'transaction')
+              .map(({ data }) => data['transactionId']);
+            expect(emitted.sort()).toEqual(wallets.transactions.map(({ transactionId }) => transactionId).sort());
             const held = new Map<unknown, unknown>();
             for (const { data } of events.filter(({ type }) => type === 'balance_change')) {
               expect(held.get(data['tokenMint']) ?? 0).toBe(data['previousBalance']);
@@ -127,7 +129,7 @@ describe('wallet polls that die', () => {
       await makeWalletsDue(test.db, venue, true);
       return process(venue, fresh);
     };
-    // The sleeper's other hands may still be reaching out.
+    // Other wallets of the frozen poll may still be in flight.
     const report = await until(takeOver, ({ wallets }) => wallets === 1);
     expect(report).toMatchObject({ events: 1, failed: 0 });
     asleep.open();

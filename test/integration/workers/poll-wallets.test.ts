@@ -15,8 +15,8 @@ import { wakeRecorder } from './worker-harness.ts';
 const desk = walletDesk();
 const QUARANTINED = sql('test_quarantined_wallets', `SELECT reason, record_id FROM quarantine WHERE venue = $1`);
 
-describe('transactions', () => {
-  it('become one event each, with a delivery to every subscription that lists them, and the wake-ups', async () => {
+describe('transactions of a wallet', () => {
+  it('become one event each, with a delivery and a wake-up for every subscription that lists them', async () => {
     const other = await aSubscription(desk.db, { accountId: desk.owner, events: ['transaction'] });
     await aSubscription(desk.db, { accountId: desk.owner, events: ['balance_change', 'price_alert'] });
     await aSubscription(desk.db, { accountId: desk.owner, events: BOTH, status: 'paused' });
@@ -47,22 +47,22 @@ describe('transactions', () => {
     });
     expect(producer.woken.sort()).toEqual([`deliver-webhook ${desk.hook}`, `deliver-webhook ${other}`].sort());
     await desk.again(adapter);
-    expect(await desk.told()).toEqual(['0xa:1']);
+    expect(await desk.emitted()).toEqual(['0xa:1']);
   });
 
-  it('from before the watch are known and never told', async () => {
+  it('emit no event when they are older than the watch', async () => {
     const adapter = desk.world({ transactions: [aTransaction({ transactionId: 'old', atMs: ago(100) })] });
     const { address } = await desk.watch();
     await desk.run(adapter);
-    expect(await desk.told()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ transactions: 1, failures: 0, lease_token: null });
+    expect(await desk.emitted()).toEqual([]);
+    expect(await desk.left(address)).toMatchObject({ transactions: 1, failures: 0, leaseToken: null });
     adapter.transactions.push(aTransaction({ transactionId: 'late', atMs: ago(50) }));
     adapter.transactions.push(aTransaction({ transactionId: 'new' }));
     await desk.again(adapter);
-    expect(await desk.told()).toEqual(['new']);
+    expect(await desk.emitted()).toEqual(['new']);
   });
 
-  it('are told to each account from its own watch on, by one poll for all', async () => {
+  it('emit events to each account from its own watch on, with one poll for all accounts', async () => {
     const { address } = await desk.watch();
     const adapter = desk.world({ transactions: [aTransaction({ transactionId: 'first', atMs: ago(-1) })] });
     await desk.run(adapter);
@@ -77,21 +77,21 @@ describe('transactions', () => {
     };
     await desk.again(adapter);
     expect(asked).toBe(2);
-    expect(await desk.told(desk.owner)).toEqual(['first', 'both']);
-    expect(await desk.told(second)).toEqual(['both']);
+    expect(await desk.emitted(desk.owner)).toEqual(['first', 'both']);
+    expect(await desk.emitted(second)).toEqual(['both']);
   });
 
-  it('of many pages are all told, from where a walk that was cut off stood', async () => {
+  it('of many pages all emit events, from the position of an interrupted walk on', async () => {
     await desk.watch();
     const transactions = Array.from({ length: 50 }, (_, i) => aTransaction({ transactionId: `t${i}` }));
     const adapter = desk.world({ transactions, pageSize: 2 });
     await desk.run(adapter);
-    expect((await desk.told()).length).toBe(40);
+    expect((await desk.emitted()).length).toBe(40);
     await desk.again(adapter);
-    expect((await desk.told()).sort()).toEqual(transactions.map(({ transactionId }) => transactionId).sort());
+    expect((await desk.emitted()).sort()).toEqual(transactions.map(({ transactionId }) => transactionId).sort());
   });
 
-  it('that Postgres refuses are quarantined, and their neighbours told', async () => {
+  it('are quarantined when Postgres refuses them, and their neighbours emit events', async () => {
     await desk.watch();
     const bad = aTransaction({ transactionId: `bad${'x'.repeat(3_000)}` });
     const unique = () => crypto.randomUUID();
@@ -100,14 +100,14 @@ describe('transactions', () => {
       transactions: [aTransaction({ transactionId: 'a' }), bad, aTransaction({ transactionId: 'b' })],
     });
     await desk.run(adapter);
-    expect(await desk.told()).toEqual(['a', 'b']);
+    expect(await desk.emitted()).toEqual(['a', 'b']);
     expect(await desk.db.query(QUARANTINED, [desk.venue])).toMatchObject([{ reason: 'refused_by_store' }]);
     await desk.again(adapter);
-    expect(await desk.told()).toEqual(['a', 'b']);
+    expect(await desk.emitted()).toEqual(['a', 'b']);
   });
 });
 
-describe('the job', () => {
+describe('the wallet poll', () => {
   it('polls a wallet once with several processes', async () => {
     const wallets = [];
     for (let i = 0; i < 6; i += 1) wallets.push(await desk.watch());
@@ -125,7 +125,7 @@ describe('the job', () => {
     expect(asked.sort()).toEqual(wallets.map(({ address }) => address).sort());
   });
 
-  it('passes over a wallet that fails, ever longer, and keeps the others going', async () => {
+  it('polls a failing wallet less and less often, and the others as before', async () => {
     const bad = await desk.watch();
     await desk.watch();
     const adapter = desk.world();
@@ -133,15 +133,15 @@ describe('the job', () => {
       if (address === bad.address) throw new VenueError(desk.venue, 'http_status', 'HTTP 500', { retryable: true });
     };
     expect(await desk.run(adapter)).toMatchObject({ wallets: 2, failed: 1 });
-    expect(await desk.left(bad.address)).toMatchObject({ failures: 1, last_error: 'HTTP 500', lease_token: null });
-    // A tick later the failed one has to wait for another.
+    expect(await desk.left(bad.address)).toMatchObject({ failures: 1, lastError: 'HTTP 500', leaseToken: null });
+    // After one failure the wallet waits for two ticks.
     await desk.db.query(
       sql('test_age_polls', `UPDATE watched_wallet SET polled_at = polled_at - interval '12 seconds'`),
     );
     expect(await desk.run(adapter)).toMatchObject({ wallets: 1, failed: 0 });
   });
 
-  it('stops requests to an absent venue, and counts no failure for a wallet', async () => {
+  it('ends when the venue is down, and counts no failure for a wallet', async () => {
     const addresses = [];
     for (let i = 0; i < 10; i += 1) addresses.push((await desk.watch()).address);
     const adapter = desk.world();
@@ -152,10 +152,10 @@ describe('the job', () => {
     };
     await desk.run(adapter);
     expect(asked).toBeLessThan(9);
-    for (const address of addresses) expect(await desk.left(address)).toMatchObject({ failures: 0, lease_token: null });
+    for (const address of addresses) expect(await desk.left(address)).toMatchObject({ failures: 0, leaseToken: null });
   });
 
-  it('leaves a venue alone that has no wallets, or does not run', async () => {
+  it('skips a venue that has no wallets or is not enabled', async () => {
     expect(await desk.run(desk.world(), { walletAdapters: new Map() })).toEqual({ skipped: 'venue not enabled' });
   });
 
@@ -163,7 +163,7 @@ describe('the job', () => {
     await desk.watch();
     const rejected = [{ kind: 'wallets' as const, recordId: 'r', reason: 'missing_field', detail: 'd', sample: '{}' }];
     await desk.run(desk.world({ rejected }));
-    expect(await desk.db.query(QUARANTINED, [desk.venue])).toEqual([{ reason: 'missing_field', record_id: 'r' }]);
+    expect(await desk.db.query(QUARANTINED, [desk.venue])).toEqual([{ reason: 'missing_field', recordId: 'r' }]);
   });
 
   it('writes every digit of an amount', async () => {
@@ -180,7 +180,7 @@ describe('the job', () => {
   });
 });
 
-describe('on the simulated exchange', () => {
+describe('the wallet poll on the simulated exchange', () => {
   it('emits each transaction since the watch once, and the final balances', async () => {
     const exchange = await startExchange({ seed: 5, markets: 12, historyHours: 1, paused: true, speed: 4 });
     const adapter = createPolymarketWallets({ url: exchange.dataUrl });

@@ -47,7 +47,7 @@ beforeEach(async () => {
   await test.db.query(sql('test_clear_trades', 'TRUNCATE trade, mark'));
 });
 
-/** Trade `n`, a minute after the one before. */
+/** Trade `n`, a minute after trade `n - 1`. */
 const trade = (n: number, over: Partial<TradeRecord> = {}): TradeRecord =>
   aTrade({ tradeId: `t${n}`, tsMs: NOW - 60 * MINUTE_MS + n * MINUTE_MS, ...over });
 const THREE_PAGES = [[trade(1), trade(2)], [trade(3)], [trade(4), trade(5)]];
@@ -61,32 +61,32 @@ const adapterOf = (trades: NonNullable<Parameters<typeof scriptedAdapter>[0]['tr
   scriptedAdapter({ venue, trades });
 
 const state = async () => (await test.db.query<Record<string, unknown>>(STATE, [venue]))[0];
-const tradeIds = async () => (await test.db.query<{ trade_id: string }>(TRADES)).map((row) => row.trade_id);
+const tradeIds = async () => (await test.db.query<{ tradeId: string }>(TRADES)).map((row) => row.tradeId);
 
 describe('a record that Postgres refuses', () => {
-  /** Longer than a btree takes, and random, so that compression cannot save it. */
+  /** Longer than the limit of a btree, and random, so that compression does not shorten it. */
   const hugeId = randomBytes(6_000).toString('hex');
 
-  it('is quarantined; its neighbours are stored and the position moves', async () => {
+  it('is quarantined, its neighbours are stored and the position moves', async () => {
     const page = [trade(1), trade(2, { tradeId: hugeId }), trade(3), trade(4), trade(5)];
     const adapter = adapterOf(pagesOf([page, [trade(6)]]));
     expect(await poll(adapter)).toEqual({ pages: 2, records: 6, written: 5, rejected: 1 });
     expect(await tradeIds()).toEqual(['t1', 't3', 't4', 't5', 't6']);
-    expect(await state()).toMatchObject({ position: '{"page":2}', last_error: null, consecutive_failures: 0 });
+    expect(await state()).toMatchObject({ position: '{"page":2}', lastError: null, consecutiveFailures: 0 });
     expect(await test.db.query(QUARANTINE, [venue])).toEqual([
-      { kind: 'trades', reason: 'refused_by_store', record_id: hugeId.slice(0, 200), times: 1 },
+      { kind: 'trades', reason: 'refused_by_store', recordId: hugeId.slice(0, 200), times: 1 },
     ]);
   });
 
-  it('alone on its page is quarantined too', async () => {
+  it('is quarantined when it is alone on its page', async () => {
     const adapter = adapterOf(pagesOf([[trade(1, { tradeId: hugeId })]]));
     expect(await poll(adapter)).toEqual({ pages: 1, records: 1, written: 0, rejected: 1 });
-    expect(await state()).toMatchObject({ position: '{"page":1}', last_error: null });
+    expect(await state()).toMatchObject({ position: '{"page":1}', lastError: null });
   });
 });
 
-describe('one poll', () => {
-  it('walks page after page, stores each, and keeps the position', async () => {
+describe('a poll', () => {
+  it('stores page after page, and keeps the position', async () => {
     const adapter = adapterOf(pagesOf(THREE_PAGES));
     const producer = wakeRecorder();
     expect(await poll(adapter, { producer })).toEqual({ pages: 3, records: 5, written: 5, rejected: 0 });
@@ -94,17 +94,17 @@ describe('one poll', () => {
     expect(await tradeIds()).toEqual(['t1', 't2', 't3', 't4', 't5']);
     expect(await state()).toEqual({
       position: '{"page":3}',
-      is_leased: false,
-      has_succeeded: true,
-      last_error: null,
-      consecutive_failures: 0,
+      isLeased: false,
+      hasSucceeded: true,
+      lastError: null,
+      consecutiveFailures: 0,
     });
     expect(new Set(producer.woken)).toEqual(new Set(['fold-candles', 'evaluate-alerts']));
     expect(await poll(adapter)).toMatchObject({ pages: 1, records: 0 });
     expect(adapter.positions.at(-1)).toEqual({ page: 3 });
   });
 
-  it('a stored record is not stored or marked again, and wakes no stage', async () => {
+  it('stores and marks no stored record again, and wakes no stage for it', async () => {
     await poll(adapterOf(async () => lastPage([trade(1)])));
     const before = await test.db.query(FOLD_MARKS);
     const producer = wakeRecorder();
@@ -117,20 +117,20 @@ describe('one poll', () => {
     expect(producer.woken).toEqual([]);
   });
 
-  it('of a venue that is not enabled does nothing', async () => {
+  it('does nothing when the venue is not enabled', async () => {
     expect(await pollTrades.run({ venue: 'nowhere' }, context(adapterOf(async () => lastPage())))).toEqual({
       skipped: 'venue not enabled',
     });
   });
 
-  it('makes room after many pages and goes on there at the next tick', async () => {
+  it('ends after 500 pages and continues there at the next tick', async () => {
     const adapter = adapterOf(pagesOf(Array.from({ length: 600 }, () => [])));
     expect(await poll(adapter)).toMatchObject({ pages: 500 });
-    expect(await state()).toMatchObject({ position: '{"page":500}', has_succeeded: true });
+    expect(await state()).toMatchObject({ position: '{"page":500}', hasSucceeded: true });
     expect(await poll(adapter)).toMatchObject({ pages: 100 });
   });
 
-  it('keeps rejected records with their reason, in the transaction of the page', async () => {
+  it('quarantines rejected records with their reason, in the transaction of the page', async () => {
     const rejected = [
       { kind: 'trades' as const, recordId: 'bad', reason: 'price_out_of_range', detail: 'price: 7', sample: '{}' },
     ];
@@ -139,14 +139,14 @@ describe('one poll', () => {
     const used = context(adapter, { db });
     expect(await pollTrades.run({ venue }, used)).toMatchObject({ written: 1, rejected: 1 });
     expect(await test.db.query(QUARANTINE, [venue])).toEqual([
-      { kind: 'trades', reason: 'price_out_of_range', record_id: 'bad', times: 1 },
+      { kind: 'trades', reason: 'price_out_of_range', recordId: 'bad', times: 1 },
     ]);
     const metrics = await used.metrics.registry.metrics();
     expect(metrics).toMatch(/ingest_rejected_total\{.*reason="price_out_of_range".*\} 1/);
     expect(metrics).toMatch(/ingest_rows_total\{.*kind="trades".*\} 1/);
   });
 
-  it('quarantines trades of the future and from before the retention floor; their neighbours go through', async () => {
+  it('quarantines trades of the future and from before the retention floor, and stores their neighbours', async () => {
     const dayMs = 86_400_000;
     const page = [
       trade(1, { tradeId: 'soon', tsMs: NOW + 5 * MINUTE_MS }),
@@ -161,21 +161,21 @@ describe('one poll', () => {
         adapterOf(async () => lastPage(page)),
         { config },
       ),
-    ).toMatchObject({ records: 5, written: 2 });
+    ).toMatchObject({ records: 2, written: 2, rejected: 3 });
     expect(await tradeIds()).toEqual(['old', 'soon']);
     expect(await test.db.query(QUARANTINE, [venue])).toMatchObject([
-      { reason: 'before_retention_floor', record_id: 'ancient' },
-      { reason: 'before_retention_floor', record_id: 'too-old' },
-      { reason: 'time_in_future', record_id: 'too-soon' },
+      { reason: 'before_retention_floor', recordId: 'ancient' },
+      { reason: 'before_retention_floor', recordId: 'too-old' },
+      { reason: 'time_in_future', recordId: 'too-soon' },
     ]);
   });
 });
 
 describe('a poll that dies', () => {
-  it('after the fetch, before the commit: the page is read again', async () => {
+  it('before the commit of a page reads the page again', async () => {
     const adapter = adapterOf(pagesOf(THREE_PAGES));
     const db = new LosableDatabase(test.db.dataSource);
-    // Partitions are made in transactions too; the page of trade 3 is lost with its trade written.
+    // The second page, with trade 3, is lost at its commit. Partitions are made in transactions too.
     let pages = 0;
     const lost = scriptedAdapter({
       venue,
@@ -187,20 +187,20 @@ describe('a poll that dies', () => {
     });
     await expect(poll(lost, { db })).rejects.toThrow('terminating connection');
     expect(await tradeIds()).toEqual(['t1', 't2']);
-    expect(await state()).toMatchObject({ position: '{"page":1}', is_leased: true });
-    expect(await poll(adapter)).toEqual({ skipped: 'under way' });
+    expect(await state()).toMatchObject({ position: '{"page":1}', isLeased: true });
+    expect(await poll(adapter)).toEqual({ skipped: 'already running' });
     await test.db.query(END_LEASE, [venue]);
     expect(await poll(adapter)).toMatchObject({ pages: 2, written: 3 });
     expect(await tradeIds()).toEqual(['t1', 't2', 't3', 't4', 't5']);
     expect(adapter.positions).toEqual([null, { page: 1 }, { page: 1 }, { page: 2 }]);
   });
 
-  it('after the commit, before the lease is given back: the next goes on behind the page', async () => {
+  it('after the commit and before the release of its lease is continued after the page', async () => {
     const adapter = adapterOf(pagesOf(THREE_PAGES));
     const db = new LosableDatabase(test.db.dataSource);
     db.loseStatements = ['release_poll_lease'];
     await expect(poll(adapter, { db })).rejects.toThrow('terminating connection');
-    expect(await state()).toMatchObject({ position: '{"page":3}', is_leased: true });
+    expect(await state()).toMatchObject({ position: '{"page":3}', isLeased: true });
     await test.db.query(END_LEASE, [venue]);
     expect(await poll(adapter)).toMatchObject({ pages: 1, records: 0 });
     expect(adapter.positions).toEqual([null, { page: 1 }, { page: 2 }, { page: 3 }]);
@@ -224,7 +224,7 @@ describe('a poll that dies', () => {
     expect(await report).toEqual({ failed: expect.stringContaining('taken over') });
     expect(producer.woken).toEqual([]);
     expect(await tradeIds()).toEqual(['t1', 't2', 't3', 't4', 't5']);
-    expect(await state()).toMatchObject({ position: '{"page":3}', last_error: null, consecutive_failures: 0 });
+    expect(await state()).toMatchObject({ position: '{"page":3}', lastError: null, consecutiveFailures: 0 });
   });
 
   it('writes nothing when its lease expired while it was frozen, even without a takeover', async () => {
@@ -239,7 +239,7 @@ describe('a poll that dies', () => {
 });
 
 describe('polls of one kind', () => {
-  it('at once: one works, the others skip', async () => {
+  it('run one at a time', async () => {
     const started = gate();
     const mayGoOn = gate();
     const adapter = adapterOf(async () => {
@@ -250,7 +250,7 @@ describe('polls of one kind', () => {
     const first = poll(adapter);
     await started.opened;
     const others = await Promise.all([poll(adapter), poll(adapter), poll(adapter)]);
-    expect(others).toEqual(Array.from({ length: 3 }, () => ({ skipped: 'under way' })));
+    expect(others).toEqual(Array.from({ length: 3 }, () => ({ skipped: 'already running' })));
     mayGoOn.open();
     expect(await first).toMatchObject({ written: 1 });
     expect(adapter.positions).toEqual([null]);
@@ -261,24 +261,24 @@ describe('a poll that fails', () => {
   const down = () =>
     new VenueError(venue, 'http_status', 'the venue answered 503', { retryable: true, statusCode: 503 });
 
-  it('for the venue: told by its state, not by a failed job, until it succeeds again', async () => {
+  it('for its venue keeps the failure in its state without a failed job, until it succeeds again', async () => {
     const { log, lines } = keptLog();
     const adapter = adapterOf(() => Promise.reject(down()));
     for (let turn = 1; turn <= 5; turn++) {
       expect(await poll(adapter, { log })).toEqual({ failed: 'the venue answered 503' });
       expect(await state()).toMatchObject({
-        is_leased: false,
-        has_succeeded: false,
-        last_error: 'the venue answered 503',
-        consecutive_failures: turn,
+        isLeased: false,
+        hasSucceeded: false,
+        lastError: 'the venue answered 503',
+        consecutiveFailures: turn,
       });
     }
     expect(lines.filter((line) => line.includes('poll failed'))).toHaveLength(3);
     expect(await poll(adapterOf(pagesOf(THREE_PAGES)))).toMatchObject({ written: 5 });
-    expect(await state()).toMatchObject({ has_succeeded: true, last_error: null, consecutive_failures: 0 });
+    expect(await state()).toMatchObject({ hasSucceeded: true, lastError: null, consecutiveFailures: 0 });
   });
 
-  it('half-way: the pages before are kept, and it goes on behind them', async () => {
+  it('half-way keeps the stored pages, and continues after them', async () => {
     const good = pagesOf(THREE_PAGES);
     let isDown = true;
     const adapter = adapterOf((position) => {
@@ -287,18 +287,18 @@ describe('a poll that fails', () => {
     });
     expect(await poll(adapter)).toHaveProperty('failed');
     expect(await tradeIds()).toEqual(['t1', 't2', 't3']);
-    expect(await state()).toMatchObject({ position: '{"page":2}', consecutive_failures: 1 });
+    expect(await state()).toMatchObject({ position: '{"page":2}', consecutiveFailures: 1 });
     isDown = false;
     expect(await poll(adapter)).toMatchObject({ pages: 1, written: 2 });
   });
 
-  it('for a fault of ours: the job fails, the state says why, the lease is free', async () => {
+  it('for a fault of ours fails the job, keeps the reason in its state and releases the lease', async () => {
     const adapter = adapterOf(() => Promise.reject(new TypeError('cannot read "x" of undefined')));
     await expect(poll(adapter)).rejects.toThrow(TypeError);
-    expect(await state()).toMatchObject({ is_leased: false, last_error: expect.stringContaining('cannot read') });
+    expect(await state()).toMatchObject({ isLeased: false, lastError: expect.stringContaining('cannot read') });
   });
 
-  it('for a partition that was dropped under it: the next poll makes it again', async () => {
+  it('for a dropped partition makes it again at the next poll', async () => {
     const { partitions } = context(adapterOf(async () => lastPage()));
     const adapter = adapterOf(async () => lastPage([trade(1)]));
     await poll(adapter, { partitions });
@@ -308,7 +308,7 @@ describe('a poll that fails', () => {
   });
 });
 
-describe('a process that stops', () => {
+describe('a poll of a stopping process', () => {
   const stuck = (started: () => void) =>
     adapterOf((_position, { signal }) => {
       started();
@@ -328,14 +328,14 @@ describe('a process that stops', () => {
     await report;
     expect(await state()).toEqual({
       position: null,
-      is_leased: false,
-      has_succeeded: false,
-      last_error: null,
-      consecutive_failures: 0,
+      isLeased: false,
+      hasSucceeded: false,
+      lastError: null,
+      consecutiveFailures: 0,
     });
   });
 
-  it('takes no further page', async () => {
+  it('fetches no further page', async () => {
     const stopping = new AbortController();
     const pages = pagesOf(THREE_PAGES);
     const adapter = adapterOf(async (position) => {
@@ -344,16 +344,16 @@ describe('a process that stops', () => {
     });
     await poll(adapter, { stopping: stopping.signal });
     expect(await tradeIds()).toEqual(['t1', 't2']);
-    expect(await state()).toMatchObject({ position: '{"page":1}', is_leased: false });
+    expect(await state()).toMatchObject({ position: '{"page":1}', isLeased: false });
   });
 
-  it('a poll past its deadline counts as failed: the venue is too slow', async () => {
+  it('counts as failed when its deadline passed before the stop', async () => {
     const started = gate();
     const deadline = new AbortController();
     const report = poll(stuck(started.open), { deadline: deadline.signal });
     await started.opened;
     deadline.abort();
     expect(await report).toEqual({ failed: 'aborted' });
-    expect(await state()).toMatchObject({ is_leased: false, consecutive_failures: 1 });
+    expect(await state()).toMatchObject({ isLeased: false, consecutiveFailures: 1 });
   });
 });

@@ -52,7 +52,7 @@ const mints = async (statement: typeof PRICES) =>
   (await test.db.query<{ mint: string }>(statement)).map((row) => row.mint);
 
 describe('the price poll', () => {
-  it('goes round all tradable outcomes with a book, a batch per page, and starts over', async () => {
+  it('goes round all tradable outcomes with a book, one batch per page, and starts over', async () => {
     for (const marketId of ['a', 'b', 'c']) await aStoredMarket(test.db, { venue: 'v', marketId });
     await aStoredMarket(test.db, { venue: 'v', marketId: 'halted', status: 'halted' });
     await aStoredMarket(test.db, { venue: 'v', marketId: 'closed', status: 'closed' });
@@ -71,13 +71,13 @@ describe('the price poll', () => {
     expect(adapter.batches.slice(3).flat()).toEqual(asked);
   });
 
-  it('with nothing to price asks nothing of the venue', async () => {
+  it('sends no request when the catalog is empty', async () => {
     const adapter = scriptedAdapter({ prices: priced('0.5') });
     expect(await run(pollPrices, adapter)).toMatchObject({ pages: 1, records: 0 });
     expect(adapter.batches).toEqual([]);
   });
 
-  it('goes on where it failed', async () => {
+  it('continues at the failed page after a failure', async () => {
     for (const marketId of ['a', 'b']) await aStoredMarket(test.db, { venue: 'v', marketId });
     let calls = 0;
     const adapter = scriptedAdapter({
@@ -93,7 +93,7 @@ describe('the price poll', () => {
     expect(adapter.batches[2]).toEqual(adapter.batches[1]);
   });
 
-  it('takes no price of an outcome it did not ask for, and misses none it did not get', async () => {
+  it('ignores prices of other outcomes than the request, and accepts missing ones', async () => {
     await aStoredMarket(test.db, { venue: 'v', marketId: 'a' });
     await aStoredMarket(test.db, { venue: 'other', marketId: 'foreign' });
     const adapter = scriptedAdapter({
@@ -103,7 +103,7 @@ describe('the price poll', () => {
     expect(await mints(PRICES)).toEqual(['a:yes']);
   });
 
-  it('an unchanged price wakes no stage', async () => {
+  it('wakes no stage when a price is unchanged', async () => {
     await aStoredMarket(test.db, { venue: 'v', marketId: 'a' });
     await run(pollPrices, scriptedAdapter({ prices: priced('0.5') }));
     const producer = wakeRecorder();
@@ -135,7 +135,7 @@ describe('the book poll', () => {
     expect(producer.woken).toEqual(['evaluate-alerts']);
   });
 
-  it('with no market asks nothing of the venue', async () => {
+  it('sends no request when the catalog is empty', async () => {
     const adapter = scriptedAdapter({ books });
     expect(await run(pollBooks, adapter)).toMatchObject({ pages: 1, records: 0 });
     expect(adapter.batches).toEqual([]);
@@ -143,7 +143,7 @@ describe('the book poll', () => {
 });
 
 describe('the catalog poll', () => {
-  it('stores markets, and tells the alerts when one is final', async () => {
+  it('stores markets, and wakes the alerts when one is final', async () => {
     const producer = wakeRecorder();
     const market = aMarketRecord({ marketId: 'm' });
     await run(pollMarkets, scriptedAdapter({ markets: async () => lastPage([market]) }), producer);

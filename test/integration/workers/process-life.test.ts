@@ -13,9 +13,9 @@ const MAIN = fileURLToPath(new URL('../../../dist/workers/main.js', import.meta.
 
 interface RunningProcess {
   child: ChildProcess;
-  /** Lines of both outputs so far. */
+  /** The lines of both outputs so far. */
   lines: string[];
-  /** The first line, past or coming, that holds this; throws when the process ends without it. */
+  /** The first line with this text, past or future. Throws when the process ends without it. */
   said(text: string): Promise<string>;
   exited: Promise<{ code: number | null; signal: string | null }>;
 }
@@ -49,7 +49,7 @@ function startProcess(role: string | undefined, environment: Record<string, stri
     });
     return once(reader, 'close');
   });
-  // Not the child's own 'close', which never comes after a disconnect.
+  // The event 'close' of the child never comes after a disconnect.
   const exited = once(child, 'exit').then(async ([code, signal]) => {
     await Promise.all(outputs);
     return { code, signal };
@@ -78,7 +78,7 @@ function startProcess(role: string | undefined, environment: Record<string, stri
 const needed = () => ({ DATABASE_URL: test.url, SECRETS_KEYS: RING });
 
 describe('a worker process', () => {
-  it('without its configuration names every problem, shows no value and reports that a restart does not help', async () => {
+  it('reports every problem of its configuration without values, and exits with the code of a useless restart', async () => {
     const { lines, exited } = startProcess('alerter', { PORT: 'hunter2', OPS_PASSWORD: 'hunter2', LOG_LEVEL: 'loud' });
     expect(await exited).toEqual({ code: 78, signal: null });
     const text = lines.join('\n');
@@ -89,7 +89,7 @@ describe('a worker process', () => {
     expect(text).not.toContain('    at ');
   });
 
-  it.each([undefined, 'api', 'deliverers'])('with the role %s says how it is called', async (role) => {
+  it.each([undefined, 'api', 'deliverers'])('prints its usage when its role is %s', async (role) => {
     const { lines, exited } = startProcess(role, needed());
     expect(await exited).toEqual({ code: 78, signal: null });
     expect(lines.some((line) => line.includes('usage') && line.includes('poller|aggregator|alerter|deliverer'))).toBe(
@@ -97,7 +97,7 @@ describe('a worker process', () => {
     );
   });
 
-  it('whose metrics port is taken says so in one line', async () => {
+  it('reports a taken metrics port in one line', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
     const address = squatter.address();
@@ -109,7 +109,7 @@ describe('a worker process', () => {
     await once(squatter, 'close');
   });
 
-  it('waits for a database that is away, and can be told to stop meanwhile', async () => {
+  it('waits for a database that is down, and stops during the wait when it is told to', async () => {
     const port = await closedPort();
     const away = startProcess('alerter', { ...needed(), DATABASE_URL: `postgres://postgres@127.0.0.1:${port}/x` });
     await away.said('waiting for the database');
@@ -118,15 +118,15 @@ describe('a worker process', () => {
     expect(away.lines.join('\n')).not.toContain('"level":"error"');
   });
 
-  it.each(ROLES)('%s starts, and ends cleanly however often it is told to', async (role) => {
-    // No server answers there, and the poller must run all the same.
+  it.each(ROLES)('%s starts, and exits cleanly after several stop signals', async (role) => {
+    // The venue has no server there, and the poller must run without it.
     const nowhere = `http://127.0.0.1:${await closedPort()}`;
     const urls = { POLYMARKET_GAMMA_URL: nowhere, POLYMARKET_CLOB_URL: nowhere, POLYMARKET_DATA_URL: nowhere };
     const running = startProcess(role, { ...needed(), ...urls });
     await running.said('"msg":"started"');
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) running.child.kill(signal);
     expect(await running.exited).toEqual({ code: 0, signal: null });
-    // Not in order: lines that the logger writes during the exit may overtake an earlier line.
+    // The order is not checked, because lines written during the exit may overtake earlier ones.
     for (const message of ['stopping', 'stopped']) {
       expect(
         running.lines.filter((line) => line.includes(`"process":"${role}"`) && line.includes(`"msg":"${message}"`)),
@@ -135,7 +135,7 @@ describe('a worker process', () => {
     expect(running.lines.join('\n')).not.toMatch(/"level":"(error|fatal)"/);
   });
 
-  it('ends when its runner is gone', async () => {
+  it('exits when its runner is gone', async () => {
     const running = startProcess('alerter', needed());
     await running.said('"msg":"started"');
     running.child.disconnect();

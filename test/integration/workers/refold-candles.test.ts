@@ -27,7 +27,7 @@ const PIECE = 37;
 
 const run = (name: string, text: string) => test.db.query(sql(name, text));
 const INTERVALS = Object.values(INTERVAL_SECONDS).map((seconds) => `(${seconds})`);
-/** The candles that the version before left: by `(ts, trade_id)`. */
+/** The candles of the previous version, folded in the order `(ts, trade_id)`. */
 const FOLD_BY_ID = `UPDATE candle c SET open = f.open, close = f.close FROM (
   SELECT token_id, i.seconds, floor(extract(epoch FROM ts) / i.seconds)::bigint * i.seconds AS bucket,
     (array_agg(price ORDER BY ts, trade_id))[1] AS open, (array_agg(price ORDER BY ts DESC, trade_id DESC))[1] AS close
@@ -45,7 +45,7 @@ beforeAll(async () => {
       const levels = minute % 3 === 0 ? ['0.3', '0.1', '0.2'] : ['0.4'];
       for (const [n, price] of levels.entries()) {
         const side = outcome % 2 === 0 ? 'buy' : 'sell';
-        // The ids order the levels 1, 0, 2: neither end is the end of the sweep.
+        // The ids order the levels 1, 0, 2, so neither end is the end of the sweep.
         const tradeId = `m${minute}-${[1, 0, 2][n]}`;
         trades.push({ tradeId, outcomeId: `o${outcome}`, tsMs, price: decimal(price), size: decimal('1'), side });
       }
@@ -81,7 +81,7 @@ async function marks(): Promise<string[]> {
   return (rows as { mark: string }[]).map(({ mark }) => mark);
 }
 
-/** Pieces until none is due; their trades. */
+/** Runs pieces until none is due. Returns their trades. */
 async function refoldAll(db = test.db): Promise<number> {
   let trades = 0;
   for (let piece = await refoldPiece(db, PIECE); piece !== null; piece = await refoldPiece(db, PIECE))
@@ -93,7 +93,7 @@ const makeDue = () => run('refold_test_due', 'UPDATE candle_refold SET due_at = 
 const context = () => jobContext({ db: test.db, config: testConfig(test.url) });
 
 describe('the refold of candles', () => {
-  it('marks each minute whose candle differs once, in pieces, and the fold corrects every interval', async () => {
+  it('marks each differing minute once, in pieces, and the fold corrects every interval', async () => {
     expect(await wrongCandles(test.db)).not.toEqual([]);
     expect(await refoldAll()).toBe(OUTCOMES * MINUTES + 2 * TIED_MINUTES);
     const marked = await marks();
@@ -123,7 +123,7 @@ describe('the refold of candles', () => {
     expect([marked.length, new Set(marked).size]).toEqual([TIED_MINUTES, TIED_MINUTES]);
   });
 
-  it('gives each piece to one of several processes that run at once', async () => {
+  it('gives each piece to one process when several run at the same time', async () => {
     const processes = Array.from({ length: 4 }, async () => {
       while (await isRefoldDue(test.db)) await refoldPiece(test.db, PIECE);
     });
@@ -134,7 +134,7 @@ describe('the refold of candles', () => {
     expect(first?.trades).toBe(OUTCOMES * MINUTES + 2 * TIED_MINUTES);
   });
 
-  it('corrects in the second pass the minutes that an old aggregator folded behind the first', async () => {
+  it('corrects in the second pass the minutes that an old aggregator folded after the first', async () => {
     await refoldAll();
     await fold();
     await run('refold_test_old_order', FOLD_BY_ID);
@@ -148,7 +148,7 @@ describe('the refold of candles', () => {
     expect(await refoldAll()).toBe(0);
   });
 
-  it('marks nothing in a second pass over candles that are right', async () => {
+  it('marks nothing in a second pass when all candles are correct', async () => {
     await refoldAll();
     await fold();
     await makeDue();
@@ -158,7 +158,7 @@ describe('the refold of candles', () => {
 });
 
 describe('the job refold-candles', () => {
-  it('works off a pass, wakes the stage and logs how far each pass is', async () => {
+  it('runs a pass, wakes the stage and logs the progress of each pass', async () => {
     const producer = wakeRecorder();
     const { log, lines } = keptLog();
     expect(await refoldCandlesJob.run({}, { ...context(), producer, log })).toMatchObject({ minutes: TIED_MINUTES });
@@ -171,7 +171,7 @@ describe('the job refold-candles', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('leaves the pass where it is while many minutes wait for their fold, and when it is told to stop', async () => {
+  it('pauses the pass while many minutes are pending, and when the process stops', async () => {
     const waiting = Array.from({ length: 20_000 }, (_, n) => ({ key: 1n, detail: BigInt(n * 60) }));
     await insertMarks(test.db, 'fold-candles', waiting);
     expect(await refoldCandlesJob.run({}, context())).toMatchObject({ pieces: 0 });
@@ -181,7 +181,7 @@ describe('the job refold-candles', () => {
     expect(await refoldCandlesJob.run({}, context())).toMatchObject({ pieces: 1 });
   });
 
-  it('is woken by the restoring timer of an aggregator while a pass is due, and measured', async () => {
+  it('is woken by the restoring timer of an aggregator while a pass is due, and its progress is measured', async () => {
     const backend = { restore: async () => false } as Parameters<typeof restore>[2];
     const woken = async () => {
       const producer = wakeRecorder();
@@ -199,7 +199,7 @@ describe('the job refold-candles', () => {
         Number(share),
       ]);
     };
-    // The first outcome and a part of the second.
+    // The piece ends within the second outcome.
     await refoldPiece(test.db, 150);
     expect(await woken()).toBe(true);
     const [[, first] = [], second] = await shares();
@@ -216,7 +216,7 @@ describe('the job refold-candles', () => {
 });
 
 describe('migration 0008', () => {
-  it('plans two passes, a day apart, on a database with candles, and none on one without', async () => {
+  it('plans two passes, a day apart, when the database has candles, and none when it has not', async () => {
     const migration = new TradeOrder0008();
     const migrated = async () => {
       const runner = test.db.dataSource.createQueryRunner();
@@ -229,7 +229,7 @@ describe('migration 0008', () => {
         await runner.query('INSERT INTO candle SELECT 1, 60, 0, 0.5, 0.5, 0.5, 0.5, 1, 0.5, 1');
         await migration.down(runner);
         await migration.up(runner);
-        // An insert of a process that does not know the column.
+        // A process of the previous version does not set the new column.
         await runner.query(
           `INSERT INTO trade (token_id, ts, trade_id, price, size, side) VALUES (1, $1, 'old', 0.5, 1, 1)`,
           [new Date(START_MS)],

@@ -50,7 +50,7 @@ async function dueRow(): Promise<bigint> {
 const depsOf = (producer: Producer, over: Partial<WorkerDeps> = {}): WorkerDeps =>
   jobContext({ db: test.db, config: testConfig(test.url), producer, ...over });
 
-/** The scraped metrics of such a process. */
+/** The scraped metrics of a process of this role. */
 function scraped(role: Role, deps: WorkerDeps): Promise<string> {
   deps.metrics.collectors.add(...gaugesOf(role, deps));
   return deps.metrics.text();
@@ -74,7 +74,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       for (const close of closers.splice(0)) await close();
     });
 
-    /** Wipes and restores for one role; the role's queue holds nothing that was not restored. */
+    /** Wipes the queue store and runs a round for one role. Every job in its queue is a restored one. */
     async function wipedAndRestored(role: Role, over: Partial<WorkerDeps> = {}): Promise<WorkerDeps> {
       await queues.wipe();
       const deps = depsOf(producer, over);
@@ -87,30 +87,33 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
         .map((job) => ({ name: job.name as JobName, data: job.data as unknown }))
         .sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
 
-    it.each(['poller', 'aggregator'] as const)('every schedule of the %s is back and will tick', async (role) => {
-      const { config } = depsOf(producer);
-      const expected = schedulesOf(role, config);
-      const queue = producer.queue(role === 'poller' ? 'venue-polymarket' : 'candles');
-      const { log, lines } = keptLog();
-      await restore(role, depsOf(producer), queues.backend);
-      await wipedAndRestored(role, { log });
-      const schedulers = await queue.getJobSchedulers();
-      expect(schedulers.map(({ key, every, pattern }) => [key, pattern ?? Number(every)]).sort()).toEqual(
-        expected.map(({ id, everyMs, pattern }) => [id, pattern ?? everyMs]).sort(),
-      );
-      const planned = await queue.getJobs(['waiting', 'prioritized', 'delayed']);
-      expect(planned.map((job) => job.name).sort()).toEqual(expected.map(({ job }) => job).sort());
-      expect(lines.some((line) => line.includes('schedules set'))).toBe(true);
-      expect(lines.some((line) => line.includes('queue store was gone'))).toBe(kind === 'postgres');
-      const again = keptLog();
-      await restore(role, depsOf(producer, { log: again.log }), queues.backend);
-      expect(again.lines).toEqual([]);
-    });
+    it.each(['poller', 'aggregator'] as const)(
+      're-creates every schedule of the %s with its next tick',
+      async (role) => {
+        const { config } = depsOf(producer);
+        const expected = schedulesOf(role, config);
+        const queue = producer.queue(role === 'poller' ? 'venue-polymarket' : 'candles');
+        const { log, lines } = keptLog();
+        await restore(role, depsOf(producer), queues.backend);
+        await wipedAndRestored(role, { log });
+        const schedulers = await queue.getJobSchedulers();
+        expect(schedulers.map(({ key, every, pattern }) => [key, pattern ?? Number(every)]).sort()).toEqual(
+          expected.map(({ id, everyMs, pattern }) => [id, pattern ?? everyMs]).sort(),
+        );
+        const planned = await queue.getJobs(['waiting', 'prioritized', 'delayed']);
+        expect(planned.map((job) => job.name).sort()).toEqual(expected.map(({ job }) => job).sort());
+        expect(lines.some((line) => line.includes('schedules set'))).toBe(true);
+        expect(lines.some((line) => line.includes('queue store was gone'))).toBe(kind === 'postgres');
+        const again = keptLog();
+        await restore(role, depsOf(producer, { log: again.log }), queues.backend);
+        expect(again.lines).toEqual([]);
+      },
+    );
 
     it.each([
       ['aggregator', 'fold-candles', 'candles'],
       ['alerter', 'evaluate-alerts', 'alerts'],
-    ] as const)('the %s is woken for its waiting marks, a job per lane', async (role, stage, queue) => {
+    ] as const)('wakes the %s for its pending marks, one job per lane', async (role, stage, queue) => {
       await mark(stage);
       const deps = await wipedAndRestored(role);
       expect((await waiting(queue)).filter(({ name }) => name === stage)).toEqual([
@@ -122,7 +125,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       }
     });
 
-    it('the deliverer is woken for subscriptions with due rows, and the oldest is measured', async () => {
+    it('wakes the deliverer for subscriptions with due rows, and measures the oldest row', async () => {
       const subscriptionPk = await dueRow();
       const deps = await wipedAndRestored('deliverer');
       expect(await waiting('deliveries')).toEqual([
@@ -132,7 +135,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       expect(Number(/webhook_oldest_due_seconds\{.*\} ([\d.]+)/.exec(metrics)?.[1])).toBeGreaterThanOrEqual(30);
     });
 
-    it('a wake-up that is asked for again and again stands in the queue once', async () => {
+    it('enqueues a repeated wake-up once', async () => {
       await dueRow();
       await mark('evaluate-alerts');
       for (let round = 0; round < 3; round++) {
@@ -144,7 +147,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       expect(await waiting('alerts')).toHaveLength(2);
     });
 
-    it('a worker that ran all along gets the work', async () => {
+    it('gives the work to a worker that never stopped', async () => {
       const got: unknown[] = [];
       let arrived: () => void = () => undefined;
       const arrival = new Promise<void>((resolve) => {
@@ -162,7 +165,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       closers.unshift(() => worker.close());
       worker.run().catch(() => undefined);
       await worker.waitUntilReady();
-      // The worker's own transactions may make the drop a deadlock's victim.
+      // The drop may deadlock with transactions of the worker.
       await until(
         () =>
           queues.wipe().then(
@@ -204,7 +207,7 @@ describe('a round of the restoring timer', () => {
     expect(producer.woken).toEqual([]);
   });
 
-  it('that fails is followed by another, until the process stops', async () => {
+  it('is followed by another one after a failure, until the process stops', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       let rounds = 0;
@@ -216,7 +219,7 @@ describe('a round of the restoring timer', () => {
       } as unknown as Parameters<typeof restore>[2];
       const { log, lines } = keptLog();
       const stopping = new AbortController();
-      // The database is away too, so nothing in the poller's round waits for real time.
+      // The database is down too, so no step of the round waits for real time.
       const db = new LosableDatabase(test.db.dataSource);
       db.loseStatements = ['count_trade_histories'];
       const timer = startRestoring('poller', depsOf(wakeRecorder(), { db, log, stopping: stopping.signal }), away);

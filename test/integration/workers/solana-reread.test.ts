@@ -26,7 +26,7 @@ const POSITION = sql(
   'test_activity_position',
   `SELECT activity_position AS position, failures, lease_token FROM watched_wallet WHERE address = $1`,
 );
-/** As a release writes it that knows no versions: it keeps the keys it knows. */
+/** Writes the position like a release without versions, which keeps only its own keys. */
 const FORGET_VERSION = sql(
   'test_forget_version',
   `UPDATE watched_wallet SET activity_position = activity_position - 'version' - 'reread' WHERE venue = 'solana'`,
@@ -75,7 +75,7 @@ beforeEach(async () => {
     });
   now = adapter();
   next = adapter(2);
-  // The release before: version 0, and no re-read.
+  // The previous release reads version 0 and has no re-read.
   const { rereadActivity: _none, ...old } = adapter(0);
   before = old;
   [me = '', friend = ''] = exchange.solana.people();
@@ -101,13 +101,13 @@ async function stored(address = me) {
   const [row] = await test.db.query<{
     position: { version?: number; reread?: unknown };
     failures: number;
-    lease_token: string | null;
+    leaseToken: string | null;
   }>(POSITION, [address]);
   if (!row) throw new Error('not watched');
   return row;
 }
 
-/** Polls until the wallets were read with this version from their start. */
+/** Polls until the re-read of the wallets with this version is complete. */
 async function pollUntilRead(adapter: WalletAdapter, version: number, ...addresses: string[]): Promise<void> {
   for (let polls = 0; polls < 200; polls += 1) {
     await poll(adapter);
@@ -121,19 +121,19 @@ async function transactionEvents(account = owner) {
   return (await storedEvents(test.db, account)).filter(({ type }) => type === 'transaction');
 }
 
-async function told(account = owner): Promise<string[]> {
+async function emitted(account = owner): Promise<string[]> {
   return (await transactionEvents(account)).map(({ data }) => String(data['transactionId']));
 }
 
 async function quarantined(): Promise<string[]> {
-  return (await test.db.query<{ record_id: string }>(QUARANTINED)).map((row) => row.record_id);
+  return (await test.db.query<{ recordId: string }>(QUARANTINED)).map((row) => row.recordId);
 }
 
 function send(fields: Partial<TransferRequest> = {}): string {
   return exchange.solana.transfer({ from: me, to: friend, units: '1000', ...fields }).signature;
 }
 
-/** Of each version, out of the wallet and into its token account, of which the latter does not name the wallet. */
+/** Transfers of each version out of the wallet and into its token account. The second one does not name the wallet. */
 function sendMany(version: 1 | 2 = 1, count = 4): { read: string[]; missed: string[] } {
   const read: string[] = [];
   const missed: string[] = [];
@@ -148,13 +148,13 @@ function sendMany(version: 1 | 2 = 1, count = 4): { read: string[]; missed: stri
 const sorted = (ids: readonly string[]) => [...ids].sort();
 
 describe('a wallet with transactions of version 1', () => {
-  it('gets each of them once, at the first poll that sees it', async () => {
+  it('emits each of them once, at the first poll that reads it', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await poll(now);
     const { read, missed } = sendMany();
     await poll(now);
     await poll(now);
-    expect(sorted(await told())).toEqual(sorted([...read, ...missed]));
+    expect(sorted(await emitted())).toEqual(sorted([...read, ...missed]));
     const event = (await transactionEvents()).find(({ data }) => data['transactionId'] === missed[0]);
     expect(event?.data['transfers']).toMatchObject([{ tokenSymbol: 'SOL', change: -0.000006003 }]);
     expect(event?.deliveries).toEqual([hook]);
@@ -169,7 +169,7 @@ describe('transactions that an earlier release rejected for their version', () =
     await poll(before);
     const { read, missed } = sendMany();
     await poll(before);
-    expect(sorted(await told())).toEqual(sorted(read));
+    expect(sorted(await emitted())).toEqual(sorted(read));
     expect(await quarantined()).toEqual(sorted(missed));
 
     const isChange = ({ type }: { type: string }) => type === 'balance_change';
@@ -180,7 +180,7 @@ describe('transactions that an earlier release rejected for their version', () =
     const first = await poll(now, test.db, { log });
     expect(first['recovered']).toBeGreaterThan(0);
     await pollUntilRead(now, 1);
-    expect(sorted(await told())).toEqual(sorted([...read, ...missed]));
+    expect(sorted(await emitted())).toEqual(sorted([...read, ...missed]));
     expect(await quarantined()).toEqual([]);
     expect(lines.join('\n')).toContain('rejected transactions recovered');
     for (const { deliveries } of await transactionEvents()) expect(deliveries).toEqual([hook]);
@@ -208,17 +208,17 @@ describe('transactions that an earlier release rejected for their version', () =
     ]);
   });
 
-  it('are found without the quarantine too, which keeps a bounded number of rows for a bounded time', async () => {
+  it('are found without quarantine rows, because the quarantine is bounded in rows and time', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await poll(before);
     const { read, missed } = sendMany();
     await poll(before);
     await test.db.query(PRUNE_QUARANTINE);
     await pollUntilRead(now, 1);
-    expect(sorted(await told())).toEqual(sorted([...read, ...missed]));
+    expect(sorted(await emitted())).toEqual(sorted([...read, ...missed]));
   });
 
-  it('emit alone: an event that retention removed is not emitted again', async () => {
+  it('emit no event again that retention removed', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await poll(before);
     const { missed } = sendMany();
@@ -226,10 +226,10 @@ describe('transactions that an earlier release rejected for their version', () =
     await test.db.query(PRUNE_DELIVERIES);
     await test.db.query(PRUNE_EVENTS);
     await pollUntilRead(now, 1);
-    expect(sorted(await told())).toEqual(sorted(missed));
+    expect(sorted(await emitted())).toEqual(sorted(missed));
   });
 
-  it('are found in a token account that was closed since', async () => {
+  it('are found in a closed token account', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await poll(before);
     const missed = send({ version: 1, from: friend, to: me, mint });
@@ -237,12 +237,12 @@ describe('transactions that an earlier release rejected for their version', () =
     const held = String(exchange.solana.holdings(me).get(mint));
     const closing = send({ version: 0, mint, units: held, closes: true });
     await poll(before);
-    expect(await told()).toEqual([closing]);
+    expect(await emitted()).toEqual([closing]);
     await pollUntilRead(now, 1);
-    expect(sorted(await told())).toEqual(sorted([missed, closing]));
+    expect(sorted(await emitted())).toEqual(sorted([missed, closing]));
   });
 
-  it('emit once when the process dies before and at the commit of every page', async () => {
+  it('emit once when the process dies before or at the commit of every page', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await poll(before);
     const { read, missed } = sendMany();
@@ -265,11 +265,11 @@ describe('transactions that an earlier release rejected for their version', () =
     }
     expect(deaths).toBeGreaterThan(6);
     await poll(now);
-    expect(sorted(await told())).toEqual(sorted([...read, ...missed]));
+    expect(sorted(await emitted())).toEqual(sorted([...read, ...missed]));
     expect(await quarantined()).toEqual([]);
   });
 
-  it('emit once when two processes poll at the same time, again and again', async () => {
+  it('emit once when two processes poll repeatedly at the same time', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: friend });
     await poll(before);
@@ -278,10 +278,10 @@ describe('transactions that an earlier release rejected for their version', () =
     for (let polls = 0; polls < 8; polls += 1) await Promise.allSettled([poll(now), poll(now)]);
     await pollUntilRead(now, 1, friend);
     const each = [...read, ...missed];
-    expect(sorted(await told())).toEqual(sorted([...each, ...each]));
+    expect(sorted(await emitted())).toEqual(sorted([...each, ...each]));
   });
 
-  it('emit once when processes of both releases poll in turn, and the old ones go last', async () => {
+  it('emit once when processes of both releases poll in turn, also when the old ones poll last', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await poll(before);
     const all: string[] = [];
@@ -290,12 +290,12 @@ describe('transactions that an earlier release rejected for their version', () =
       all.push(...read, ...missed);
       await poll(turns % 2 === 0 ? now : before);
     }
-    expect((await told()).length).toBeLessThan(all.length);
+    expect((await emitted()).length).toBeLessThan(all.length);
     await pollUntilRead(now, 1);
-    expect(sorted(await told())).toEqual(sorted(all));
+    expect(sorted(await emitted())).toEqual(sorted(all));
   });
 
-  it('emit to each account since its own watch, and to no account that ended it', async () => {
+  it('emit to each account since its own watch, and not after its end', async () => {
     const late = await anAccount(test.db);
     const gone = await anAccount(test.db);
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
@@ -304,7 +304,7 @@ describe('transactions that an earlier release rejected for their version', () =
     const early = sendMany(1, 1);
     await poll(before);
     await deleteWallet(test.db, gone, ended.id);
-    // The chain has whole seconds: one that begins in the second of a transaction has it too.
+    // The chain has whole seconds, so a watch includes a transaction of its first second.
     exchange.idle(10);
     const second = exchange.second();
     await aWatchedWallet(test.db, { accountId: late, venue: 'solana', address: me });
@@ -316,27 +316,29 @@ describe('transactions that an earlier release rejected for their version', () =
     const after = sendMany(1, 1);
     await poll(before);
     await pollUntilRead(now, 1);
-    expect(sorted(await told(owner))).toEqual(sorted([...early.read, ...early.missed, ...after.read, ...after.missed]));
-    expect(sorted(await told(late))).toEqual(sorted([...after.read, ...after.missed]));
-    expect((await told(gone)).every((id) => early.read.includes(id))).toBe(true);
+    expect(sorted(await emitted(owner))).toEqual(
+      sorted([...early.read, ...early.missed, ...after.read, ...after.missed]),
+    );
+    expect(sorted(await emitted(late))).toEqual(sorted([...after.read, ...after.missed]));
+    expect((await emitted(gone)).every((id) => early.read.includes(id))).toBe(true);
   });
 
-  it('of a version that comes later stay rejected, and emit once when a release reads it', async () => {
+  it('stay rejected when their version is newer, and emit once after a release that reads it', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     await poll(now);
     const { read, missed } = sendMany(2);
     await poll(now);
     await poll(now);
-    expect(sorted(await told())).toEqual(sorted(read));
+    expect(sorted(await emitted())).toEqual(sorted(read));
     expect(await quarantined()).toEqual(sorted(missed));
     await pollUntilRead(next, 2);
-    expect(sorted(await told())).toEqual(sorted([...read, ...missed]));
+    expect(sorted(await emitted())).toEqual(sorted([...read, ...missed]));
     expect(await quarantined()).toEqual([]);
   });
 });
 
 describe('a re-read', () => {
-  it('that fails leaves the live walk and the wallet alone, and is logged', async () => {
+  it('is logged when it fails, and changes neither the live walk nor the wallet', async () => {
     await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address: me });
     const world = scriptedWallets({ venue: 'solana', transactions: [aTransaction({ transactionId: 'live' })] });
     const failing: WalletAdapter = {
@@ -347,14 +349,14 @@ describe('a re-read', () => {
     };
     const { log, lines } = keptLog();
     expect(await poll(failing, test.db, { log })).toMatchObject({ wallets: 1, failed: 0, events: 1 });
-    expect(await stored()).toMatchObject({ failures: 0, lease_token: null });
+    expect(await stored()).toMatchObject({ failures: 0, leaseToken: null });
     expect(lines.join('\n')).toContain('wallet not re-read');
-    expect(await told()).toEqual(['live']);
+    expect(await emitted()).toEqual(['live']);
   });
 });
 
 describe('a node that blocks this client', () => {
-  it('charges no wallet for it, ends the poll and is logged', async () => {
+  it('ends the poll, is logged, and charges no wallet', async () => {
     for (const address of exchange.solana.people()) {
       await aWatchedWallet(test.db, { accountId: owner, venue: 'solana', address });
     }
@@ -368,7 +370,7 @@ describe('a node that blocks this client', () => {
     const { log, lines } = keptLog();
     await poll(now, test.db, { log });
     for (const address of exchange.solana.people()) {
-      expect(await stored(address)).toMatchObject({ failures: 0, lease_token: null });
+      expect(await stored(address)).toMatchObject({ failures: 0, leaseToken: null });
     }
     expect(lines.filter((line) => line.includes('the host is away')).length).toBeGreaterThan(0);
     const asked = exchange.requests().length;

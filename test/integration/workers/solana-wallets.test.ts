@@ -41,7 +41,7 @@ async function poll(): Promise<unknown> {
 }
 
 describe('a watched wallet on Solana', () => {
-  it('tells each transaction and each changed balance once, and its past not at all', async () => {
+  it('emits each transaction and each changed balance once, and nothing from before the watch', async () => {
     const [me = '', friend = ''] = exchange.solana.people();
     const token = exchange.solana.tokens()[3];
     const owner = await anAccount(test.db);
@@ -53,8 +53,8 @@ describe('a watched wallet on Solana', () => {
     const got = exchange.solana.transfer({ from: friend, to: me, mint: token?.mint, units: '150000000' });
     expect(await poll()).toMatchObject({ transactions: 2, changes: 2, events: 4, failed: 0 });
     const events = await storedEvents(test.db, owner);
-    const told = events.map(({ type, data }) => ({ event: type, ...data }));
-    expect(told).toContainEqual(
+    const emitted = events.map(({ type, data }) => ({ event: type, ...data }));
+    expect(emitted).toContainEqual(
       expect.objectContaining({
         event: 'transaction',
         type: 'transfer',
@@ -65,13 +65,13 @@ describe('a watched wallet on Solana', () => {
         transfers: [{ tokenMint: SOL, tokenSymbol: 'SOL', change: -1.000005 }],
       }),
     );
-    expect(told).toContainEqual(
+    expect(emitted).toContainEqual(
       expect.objectContaining({
         transactionId: got.signature,
         transfers: [{ tokenMint: token?.mint, change: 1.5 }],
       }),
     );
-    expect(told).toContainEqual(
+    expect(emitted).toContainEqual(
       expect.objectContaining({
         event: 'balance_change',
         tokenMint: SOL,
@@ -80,7 +80,7 @@ describe('a watched wallet on Solana', () => {
         change: -1.000005,
       }),
     );
-    expect(told).toContainEqual(
+    expect(emitted).toContainEqual(
       expect.objectContaining({ event: 'balance_change', tokenMint: token?.mint, change: 1.5 }),
     );
     expect(await poll()).toMatchObject({ wallets: 1, events: 0 });

@@ -6,9 +6,9 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres/da
 import { jobContext, testConfig } from './worker-harness.ts';
 
 const STAGE = 'fold-candles' as const;
-/** Three of each shard. */
+/** Three keys of each shard. */
 const CLAIM = { limit: 48, order: 'oldest' } as const;
-/** Far longer than any test runs. */
+/** Longer than any test. */
 const FOR_EVER_MS = 600_000;
 
 let test: TestDatabase;
@@ -20,7 +20,7 @@ beforeEach(async () => {
   await test.db.query(sql('test_clear_marks', 'TRUNCATE mark'));
 });
 
-/** One mark in each of these shards. */
+/** Inserts one mark in each of these shards. */
 async function mark(...keys: bigint[]): Promise<void> {
   await test.db.transaction((tx) =>
     insertMarks(
@@ -34,7 +34,7 @@ async function mark(...keys: bigint[]): Promise<void> {
 const context = (deadline?: AbortSignal) =>
   jobContext({ db: test.db, config: testConfig(test.url), ...(deadline && { deadline }) });
 
-it('works the shards of its lane in one claim, and no others', async () => {
+it('runStage claims only the shards of its lane, in one claim', async () => {
   await mark(1n, 5n, 9n, 13n, 2n);
   const claims: bigint[][] = [];
   const report = await runStage(context(), {
@@ -48,7 +48,7 @@ it('works the shards of its lane in one claim, and no others', async () => {
   expect(await waitingShards(test.db, STAGE)).toEqual([2]);
 });
 
-it('does not gather while there is a backlog, of one shard or of many', async () => {
+it('runStage does not gather during a backlog, of one shard or of many', async () => {
   await mark(...Array<bigint>(6).fill(3n));
   const claims: number[] = [];
   await runStage(context(), {
@@ -60,7 +60,7 @@ it('does not gather while there is a backlog, of one shard or of many', async ()
   expect(claims).toEqual([3, 3]);
 });
 
-it('processes marks that arrive while it works and gathers', async () => {
+it('runStage processes marks that arrive during its work and its pause', async () => {
   await mark(3n);
   const claims: number[] = [];
   await runStage(context(), {
@@ -69,7 +69,7 @@ it('processes marks that arrive while it works and gathers', async () => {
     gatherMs: 1,
     async work(_tx, marks) {
       claims.push(marks.length);
-      // A writer that commits while this claim is worked.
+      // A writer commits during the work on this claim.
       if (claims.length === 1) await mark(3n, 5n);
     },
   });
@@ -77,7 +77,7 @@ it('processes marks that arrive while it works and gathers', async () => {
   expect(await waitingShards(test.db, STAGE)).toEqual([]);
 });
 
-it('ends its wait for more when the process stops', async () => {
+it('runStage ends its pause when the process stops', async () => {
   await mark(3n);
   const stop = new AbortController();
   const report = await runStage(context(stop.signal), {

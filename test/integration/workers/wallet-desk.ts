@@ -16,10 +16,10 @@ const LEFT = sql(
      (SELECT count(*)::int FROM wallet_transaction t WHERE t.watched_pk = w.pk) AS transactions
    FROM watched_wallet w WHERE address = $1`,
 );
-/** Both kinds of events that wallets have. */
+/** Both kinds of wallet events. */
 export const BOTH = ['transaction', 'balance_change'];
 
-/** A database for the tests of a file, and for each of them a venue, and an account with a webhook that lists both kinds. */
+/** A database for the tests of a file. Each test has its own venue, and an account with a webhook for both kinds of events. */
 export function walletDesk() {
   let test: TestDatabase;
   let venues = 0;
@@ -55,7 +55,7 @@ export function walletDesk() {
       return hook;
     },
     run,
-    /** As the next tick would. */
+    /** Polls like the next tick. */
     async again(adapter: WalletAdapter, fields: Partial<ContextFields> = {}): Promise<JobReport> {
       await makeWalletsDue(test.db, adapter.venue);
       return run(adapter, fields);
@@ -66,7 +66,7 @@ export function walletDesk() {
     /** The stored state of a watched wallet. */
     left: async (address: string) => (await test.db.query<Record<string, unknown>>(LEFT, [address]))[0],
     /** The events of an account, in short. */
-    async told(account = owner): Promise<unknown[]> {
+    async emitted(account = owner): Promise<unknown[]> {
       const events = await storedEvents(test.db, account);
       return events.map(({ type, data }) =>
         type === 'transaction'
@@ -77,7 +77,7 @@ export function walletDesk() {
   };
 }
 
-/** So many seconds before now. */
+/** A time this many seconds ago. */
 export function ago(seconds: number): number {
   return Date.now() - seconds * 1000;
 }

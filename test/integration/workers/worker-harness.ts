@@ -21,7 +21,7 @@ export function testConfig(databaseUrl: string, variables: Record<string, string
   return loadConfig({ DATABASE_URL: databaseUrl, SECRETS_KEYS: RING, VENUES: 'polymarket', ...variables });
 }
 
-/** A log in memory, with the lines that an operator would read. */
+/** A log in memory, with its lines. */
 export function keptLog(): { log: Logger; lines: string[] } {
   const lines: string[] = [];
   const log = createLogger({
@@ -63,7 +63,7 @@ export function wakeRecorder(): WakeRecorder {
 }
 
 const NO_SENDER: Sender = {
-  send: () => Promise.reject(new Error('nothing is sent in this test')),
+  send: () => Promise.reject(new Error('this test sends nothing')),
   close: async () => undefined,
 };
 
@@ -75,7 +75,7 @@ export interface ContextFields extends Partial<WorkerDeps> {
   deadline?: AbortSignal;
 }
 
-/** A real job context, except for the parts that the test names; one call stands for one process. */
+/** A real job context, except for the given fields. One call stands for one process. */
 export function jobContext(fields: ContextFields): JobContext {
   const stopping = fields.stopping ?? new AbortController().signal;
   return {
@@ -95,7 +95,7 @@ export function jobContext(fields: ContextFields): JobContext {
   };
 }
 
-/** Asks until `read` gives something that satisfies; the test's own time-out ends a wait in vain. */
+/** Repeats `read` until its value satisfies. The time-out of the test ends a wait without success. */
 export async function until<T>(read: () => Promise<T>, satisfies: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await read();
@@ -104,18 +104,18 @@ export async function until<T>(read: () => Promise<T>, satisfies: (value: T) => 
   }
 }
 
-/** The error of a server that shuts down. */
+/** The error of a stopping server. */
 function shutDown(): Error {
   return Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' });
 }
 
-/** A database that is lost at a chosen moment, as by a crash of its server or of ours. */
+/** A database whose connection is lost at a chosen moment, as by a crash of the server or of the process. */
 export class LosableDatabase extends Database {
-  /** Asked before each transaction; true loses it before it began. */
+  /** Called before each transaction. True loses the transaction before it starts. */
   loseBefore: (transaction: number) => boolean = () => false;
-  /** Asked at the end of each transaction's work; true loses it before its commit. */
+  /** Called at the end of the work of each transaction. True loses the transaction before its commit. */
   loseAtCommit: (transaction: number) => boolean = () => false;
-  /** Single statements of these names are lost. */
+  /** Single statements with these names are lost. */
   loseStatements: readonly string[] = [];
   #transactions = 0;
 

@@ -6,7 +6,7 @@ export interface ExposedMetric {
   labels: readonly string[];
 }
 
-/** Of prom-client itself: their names are not ours to choose. */
+/** Metrics of prom-client itself, whose names cannot be chosen. */
 const FOREIGN = /^(process|nodejs)_/;
 
 /** Our metrics with their own labels, without the common labels. */

@@ -15,14 +15,14 @@ export interface Family {
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)",?/g;
 
-/** Reads the text format of Prometheus. @throws on an invalid line, or a line outside its family. */
+/** Parses the text format of Prometheus. @throws on an invalid line, or a line outside its family */
 export function readExposition(text: string): Map<string, Family> {
   const families = new Map<string, Family>();
   let current: Family | undefined;
   for (const line of text.split('\n')) {
     const [, keyword, name = '', rest = ''] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? [];
     if (keyword === 'HELP') {
-      if (families.has(name)) throw new Error(`${name} stands there twice`);
+      if (families.has(name)) throw new Error(`${name} occurs twice`);
       current = { name, help: rest, type: '', samples: [] };
       families.set(name, current);
     } else if (keyword === 'TYPE') {
@@ -54,13 +54,13 @@ export function lint({ name, type, help, samples }: Family): string[] {
     [help.length > 0, 'has no help'],
     [['counter', 'gauge', 'histogram'].includes(type), `has the type ${type}`],
     [(type === 'counter') === name.endsWith('_total'), 'counters, and only they, end in _total'],
-    [!/_(ms|milliseconds|minutes|hours|kb|mb)(_|$)/.test(name), 'is in no base unit'],
+    [!/_(ms|milliseconds|minutes|hours|kb|mb)(_|$)/.test(name), 'has no base unit'],
     [!/_(gauge|counter|histogram|count|sum|bucket|info_total)$/.test(name), 'has its type in its name'],
     [type !== 'histogram' || /_seconds$/.test(name), 'is a histogram without a unit'],
-    [new Set(keys).size === keys.length, 'has a series twice'],
+    [new Set(keys).size === keys.length, 'repeats a series'],
     [
       samples.every(({ labels }) => Object.keys(labels).every((label) => !['job', 'instance'].includes(label))),
-      'takes a label of Prometheus',
+      'uses a reserved label',
     ],
   ];
   return rules.flatMap(([isKept, problem]) => (isKept ? [] : [`${name} ${problem}`]));

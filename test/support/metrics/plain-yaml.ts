@@ -8,8 +8,8 @@ interface Line {
 }
 
 /**
- * Reads the YAML that the compose files are written in: block mappings and lists, one-line scalars and `[a, b]` lists,
- * anchors of mappings. @throws Error naming the line for anything else, so that nothing is passed over.
+ * Parses the YAML of the compose files: block mappings and lists, one-line scalars and `[a, b]` lists,
+ * anchors of mappings. @throws Error naming the line for anything else, so that no line is skipped
  */
 export function parsePlainYaml(text: string): Yaml {
   const lines: Line[] = [];
@@ -21,7 +21,7 @@ export function parsePlainYaml(text: string): Yaml {
   }
   const anchors = new Map<string, Yaml>();
   const [value, rest] = block(lines, anchors);
-  if (rest[0] !== undefined) throw new Error(`line ${rest[0].number}: not where it belongs`);
+  if (rest[0] !== undefined) throw new Error(`line ${rest[0].number}: at an unexpected position`);
   return value;
 }
 

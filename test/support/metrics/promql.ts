@@ -1,4 +1,4 @@
-/** A metric as an expression names it, with the labels it is picked by. */
+/** A metric in an expression, with the labels of its selector. */
 export interface Selector {
   metric: string;
   labels: string[];
@@ -6,7 +6,7 @@ export interface Selector {
 
 export interface Expression {
   selectors: Selector[];
-  /** Labels of `by`, `on` and the like. */
+  /** Labels of `by`, `on` and similar clauses. */
   groupings: string[];
 }
 
@@ -14,7 +14,7 @@ const GROUPING = /\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*
 const TOKEN = /([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(\{[^}]*\}|\()?/g;
 const WORDS = new Set(['and', 'or', 'unless', 'offset', 'bool', 'inf', 'nan']);
 
-/** The names in a PromQL expression. It knows neither precedence nor types: `promtool check rules` does. */
+/** The names in a PromQL expression, without precedence and types, which `promtool check rules` covers. */
 export function readExpression(text: string): Expression {
   const groupings: string[] = [];
   const plain = text

@@ -11,8 +11,8 @@ export interface AlertRule {
 }
 
 /**
- * Reads the alert rules of a file in the one form ours has: `key: value` by line, values in double quotes or plain, folded ones
- * after `>-`. @throws on a line of another form, so that nothing is passed over.
+ * Parses the alert rules of a file in the one form of ours: `key: value` by line, values in double quotes or plain, folded ones
+ * after `>-`. @throws on a line of another form, so that no line is skipped
  */
 export function readRules(path: string): AlertRule[] {
   const rules: Record<string, string>[] = [];

@@ -17,14 +17,14 @@ export interface CandleTrade extends OrderedTrade {
   size: Decimal;
 }
 
-/** The start of the bucket that holds a moment: epoch seconds, UTC-aligned. */
+/** The start of the bucket that contains a time: epoch seconds, UTC-aligned. */
 export function bucketStart(tsMs: number, intervalSeconds: number): number {
   return Math.floor(tsMs / 1000 / intervalSeconds) * intervalSeconds;
 }
 
 /**
- * The rule of candles in a second hand: those of one outcome are a pure function of its trades in the order of
- * `compareTrades`. The aggregator does the same in SQL, and tests hold the two against each other.
+ * A second implementation of candles: those of one outcome are a pure function of its trades in the order of
+ * `compareTrades`. The aggregator does the same in SQL, and tests compare the two.
  */
 export function foldTrades(trades: readonly CandleTrade[], intervalSeconds: number): Candle[] {
   const byBucket = new Map<number, Candle>();

@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/observe/logger.ts';
 import { createDataSource } from '../../../src/store/db/data-source.ts';
 import { Database } from '../../../src/store/db/tx.ts';
 
-/** Made once per run by global-setup: our schema and BullMQ's, empty. */
+/** Created once per run by global-setup: our schema and BullMQ's, empty. */
 export const TEMPLATE_DATABASE = 'oddswire_template';
 
 export interface TestDatabase {
@@ -13,11 +13,11 @@ export interface TestDatabase {
   db: Database;
   /** Ends our connections. */
   release(): Promise<void>;
-  /** Ends our connections and drops the database, others' connections included. */
+  /** Drops the database, and ends all connections to it. */
   drop(): Promise<void>;
 }
 
-/** A database of one's own, copied from the template: tests run in parallel on one cluster, the run's unless another is given. */
+/** A separate database, copied from the template: tests run in parallel on one cluster, the run's by default. */
 export async function createTestDatabase(
   options: { poolSize?: number; idleInTransactionMs?: number; adminUrl?: string } = {},
 ): Promise<TestDatabase> {

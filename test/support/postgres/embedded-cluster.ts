@@ -8,42 +8,42 @@ import { copyCluster, makeCluster, openFolder, removeCluster } from './made-clus
 
 const STOP_LIMIT_MS = 20_000;
 
-/** `fast` ends sessions and writes a checkpoint, `immediate` leaves the rest to the next start. */
+/** `fast` ends sessions and writes a checkpoint, `immediate` leaves recovery to the next start. */
 export type ShutdownMode = 'fast' | 'immediate';
 const SHUTDOWN_SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 
-/** A throwaway Postgres server that can go away and come back on the same address with the same data. */
+/** A throwaway Postgres server that can stop and return on the same address with the same data. */
 export interface TestCluster {
-  /** Superuser, database `postgres`: make a database per test file from here. */
+  /** Superuser, database `postgres`: each test file creates its database from here. */
   readonly adminUrl: string;
-  /** Whether its postmaster runs, taking connections or not. */
+  /** Whether its postmaster runs, ready or not. */
   isRunning(): Promise<boolean>;
   /** Ends the server; the data stay. Safe when it does not run. */
   shutDown(mode: ShutdownMode): Promise<void>;
   /** kill -9 of all its processes. */
   kill(): Promise<void>;
-  /** kill -9 of one session's process, as the out-of-memory killer does: the server throws all sessions out and recovers. */
+  /** kill -9 of one session's process, as the out-of-memory killer does: the server ends all sessions and recovers. */
   killSession(): Promise<void>;
-  /** Resolves when it takes connections again. @throws EmbeddedPostgresError when it cannot start, with its own words. */
+  /** Resolves when the server accepts connections again. @throws EmbeddedPostgresError with its own message when it cannot start */
   start(): Promise<void>;
-  /** Ends the server for good and removes its files. */
+  /** Ends the server and removes its files. */
   stop(): Promise<void>;
 }
 
 export interface TestClusterOptions {
-  /** Whether it syncs to disk, as one does that people rely on. Default false. */
+  /** Whether it syncs to disk, like a production server. Default false. */
   durable?: boolean;
-  /** An empty folder of the caller, for the server's files, removed at the end. Default: a temporary one. */
+  /** An empty folder of the caller for the server's files, removed at the end. Default: a temporary one. */
   dataDir?: string;
-  /** A data folder whose cluster this one shall be a copy of, for speed. */
+  /** A data folder whose cluster is copied, for speed. */
   copyOf?: string;
 }
 
-/** Starts a Postgres server of one's own. Should this process be killed, the server and its files go with it. */
+/** Starts a separate Postgres server. A kill of this process also ends the server and removes its files. */
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const { durable = false, copyOf } = options;
   const dataDir = options.dataDir ?? (await openFolder('oddswire-test-'));
-  // The server of a root user runs as another user, which must reach the folder.
+  // The server of a root user runs as another user, which needs access to the folder.
   await chmod(dataDir, 0o711);
   if (copyOf !== undefined) {
     await rmdir(dataDir);
@@ -72,7 +72,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   async function kill(): Promise<void> {
     const running = await pid();
     if (running === undefined) return;
-    // Stopped first: it must not start another process between the look and the blow.
+    // Stopped first, so that it cannot start another process before the kill.
     process.kill(running, 'SIGSTOP');
     for (const one of [running, ...childrenOf(running).map((child) => child.pid)]) {
       await signalAndWait(one, 'SIGKILL', STOP_LIMIT_MS);
@@ -82,7 +82,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   async function killSession(): Promise<void> {
     const running = await pid();
     const session = running && childrenOf(running).find(({ command }) => /^postgres: .* 127\.0\.0\.1\(/.test(command));
-    if (!session) throw new Error('there is no session');
+    if (!session) throw new Error('the server has no session');
     await signalAndWait(session.pid, 'SIGKILL', STOP_LIMIT_MS);
   }
 

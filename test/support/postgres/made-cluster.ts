@@ -20,14 +20,14 @@ const SHARED_DIR = '/var/lib/oddswire';
 
 const log = createLogger({ process: 'test-cluster', level: process.env['TEST_LOG_LEVEL'] ?? 'error' });
 
-/** A temporary folder that the server can reach, which runs as another user when root starts it. */
+/** A temporary folder with access for the server, which runs as another user when root starts it. */
 export async function openFolder(prefix: string, parent = tmpdir()): Promise<string> {
   const path = await mkdtemp(join(parent, prefix));
   await chmod(path, 0o711);
   return path;
 }
 
-/** Makes the cluster of a data folder, unless it is there. Nothing is started. */
+/** Creates the cluster of a data folder if it is missing. Starts no process. */
 export async function makeCluster(
   dataDir: string,
   durable = false,
@@ -37,26 +37,26 @@ export async function makeCluster(
   const native = await reachableNative({ native: nativeFolder(), user: cluster.user, sharedDir: SHARED_DIR, log });
   const isNew = (await findClusterHome(dataDir)) === null;
   await ensureCluster(cluster, native, durable, log);
-  // Shared memory as files of the cluster, which are removed with it: only the next start of a killed server removes its files in /dev/shm.
+  // Shared memory as files of the cluster, which are removed with it: files in /dev/shm would stay after a kill until the next start.
   if (isNew) await appendFile(join(cluster.data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
   const { password } = await keptConnection(cluster, log);
   return { cluster, native, password };
 }
 
 /**
- * Makes `dataDir`, which must not exist, as a copy of `madeIn` with a port of its own: making a cluster costs seconds of CPU.
- * Where the server's user cannot reach temporary folders, the caller's start makes the cluster instead.
+ * Creates `dataDir`, which must not exist, as a copy of `madeIn` with its own port: a new cluster costs seconds of CPU.
+ * If the server's user has no access to temporary folders, the caller's start creates the cluster instead.
  */
 export async function copyCluster(madeIn: string, dataDir: string): Promise<void> {
   const to = join(dataDir, 'postgres');
   if ((await findClusterHome(madeIn))?.path !== join(madeIn, 'postgres')) return;
-  // With owners and modes: the server's user is another one than root.
+  // With owners and modes, because the server's user is not root.
   await promisify(execFile)('cp', ['-a', madeIn, dataDir]);
   const { password } = await keptConnection({ path: to }, log);
   await keepConnection({ path: to }, { port: await freePort(), password });
 }
 
-/** Removes a data folder, and its cluster where that lies elsewhere. */
+/** Removes a data folder, and its cluster if that is elsewhere. */
 export async function removeCluster(dataDir: string): Promise<void> {
   const home = await findClusterHome(dataDir);
   if (home) await rm(home.path, { recursive: true, force: true });

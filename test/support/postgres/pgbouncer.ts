@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from '../redis/redis.ts';
 
-/** Its configuration as it is shipped. */
+/** Its shipped configuration. */
 const SHIPPED = 'deploy/pgbouncer/pgbouncer.ini';
 const PASSWORD = 'pooled';
 
@@ -23,7 +23,7 @@ export function hasPgBouncer(): boolean {
   return false;
 }
 
-/** PgBouncer with the shipped configuration in front of a database, but for addresses and the number of connections. */
+/** PgBouncer in front of a database, with the shipped configuration except for addresses and the number of connections. */
 export async function startPgBouncer(options: { databaseUrl: string; poolSize: number }): Promise<PgBouncer> {
   const database = new URL(options.databaseUrl);
   const name = database.pathname.slice(1);
@@ -65,7 +65,7 @@ export async function startPgBouncer(options: { databaseUrl: string; poolSize: n
   };
 }
 
-/** The configuration with other values of settings it has. */
+/** The configuration with other values of its settings. */
 function replaced(ini: string, values: Readonly<Record<string, string>>): string {
   let text = ini;
   for (const [name, value] of Object.entries(values)) {

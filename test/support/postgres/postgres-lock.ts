@@ -7,7 +7,7 @@ const WAITERS = sql(
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
 );
 
-/** Resolves when `count` backends of this database wait for an advisory lock: the interleaving a test set up is reached. */
+/** Resolves when `count` backends of this database wait for an advisory lock: the test has reached its interleaving. */
 export async function advisoryWaiters(db: Database, count: number): Promise<void> {
   for (;;) {
     const [row] = await db.query<{ waiting: number }>(WAITERS);

@@ -4,29 +4,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { guard } from '../processes/guard.ts';
 
-/** A file system of its own that can be filled. */
+/** A separate file system that can be filled. */
 export interface SmallDisk {
   /** An empty folder on it. */
   readonly path: string;
-  /** Takes all the space that is left. */
+  /** Uses all free space. */
   fill(): void;
-  /** Frees the space that `fill` took. */
+  /** Frees the space that `fill` used. */
   clear(): Promise<void>;
   /** Removes it with its contents. Its users must have ended. */
   unmount(): Promise<void>;
 }
 
-/** Whether a file system can be mounted here, which needs root's rights; prints the skipped tests when it cannot. */
-export async function canMount(whatIsSkipped: string): Promise<boolean> {
+/** Whether this process may mount a file system, which needs root's rights; prints the skipped tests otherwise. */
+export async function canMount(skippedTests: string): Promise<boolean> {
   const where = await mkdtemp(join(tmpdir(), 'oddswire-disk-'));
   const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', where]).status === 0;
   if (isMounted) execFileSync('umount', [where]);
-  else console.warn(`\n!!! no right to mount a file system: ${whatIsSkipped} SKIPPED !!!\n`);
+  else console.warn(`\n!!! no right to mount a file system: ${skippedTests} SKIPPED !!!\n`);
   await rmdir(where);
   return isMounted;
 }
 
-/** Mounts a disk in memory. Should this process be killed, it is unmounted. */
+/** Mounts a disk in memory. A kill of this process also unmounts it. */
 export async function mountSmallDisk(options: { sizeMegabytes: number }): Promise<SmallDisk> {
   const where = await mkdtemp(join(tmpdir(), 'oddswire-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${options.sizeMegabytes}m,mode=0711`, 'tmpfs', where]);

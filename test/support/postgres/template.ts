@@ -5,7 +5,7 @@ import { createDataSource } from '../../../src/store/db/data-source.ts';
 import { migrate } from '../../../src/store/db/migrate.ts';
 import { TEMPLATE_DATABASE } from './database.ts';
 
-/** Makes the database that test databases are copied from: our schema and BullMQ's, empty. */
+/** Creates the template of test databases: our schema and BullMQ's, empty. */
 export async function createTemplate(adminUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: adminUrl });
   await client.connect();

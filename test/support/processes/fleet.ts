@@ -14,7 +14,7 @@ import {
 /** A process that may be one of several of its name. */
 export interface Member {
   readonly process: OddswireProcess;
-  /** Where an API listens, null for a worker; another one after a restart. */
+  /** The address of an API, null for a worker; changes with a restart. */
   address: string | null;
 }
 
@@ -22,24 +22,24 @@ export interface Member {
 export interface Fleet extends Omit<Surroundings, 'close'> {
   readonly members: readonly Member[];
   membersOf(name: ProcessName): readonly Member[];
-  /** The addresses of the APIs, in the order they were started. */
+  /** The addresses of the APIs, in the order of their start. */
   apis(): string[];
-  /** A market-data call to one API after the other; throws unless it succeeds. */
+  /** A market-data call to the APIs in turn; throws unless it succeeds. */
   read<T>(path: string): Promise<T>;
-  /** An account call to one API after the other; throws unless it succeeds. */
+  /** An account call to the APIs in turn; throws unless it succeeds. */
   call<T>(method: string, path: string, body?: unknown, options?: CallOptions): Promise<T>;
-  /** Starts a member that was ended. */
+  /** Restarts an ended member. */
   start(member: Member): Promise<void>;
-  /** Graceful end of everything that runs; the exit codes. Later calls join the first. */
+  /** Graceful end of all running processes; the exit codes. Later calls join the first. */
   stop(): Promise<(number | null)[]>;
 }
 
 export interface FleetOptions extends SystemOptions {
-  /** How many processes of each name. */
+  /** The number of processes of each name. */
   counts: Readonly<Record<ProcessName, number>>;
   /** Variables of one name only. */
   environmentOf?: Partial<Record<ProcessName, Record<string, string>>>;
-  /** How long a process may take to start. */
+  /** The time limit of a start. */
   startLimitMs?: number;
   /** The listener of the process of a name with this number, from 0. */
   listenerOf?(name: ProcessName, number: number): ProcessListener;

@@ -14,7 +14,7 @@ let guard: ChildProcess | undefined;
 
 function tell(sign: '+' | '-', pid: number): void {
   if (guard === undefined) {
-    // Its standard input ends with this process, however that happens.
+    // Its standard input ends with this process, at any kind of end.
     guard = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     guard.unref();
     (guard.stdin as unknown as { unref(): void }).unref();
@@ -22,7 +22,7 @@ function tell(sign: '+' | '-', pid: number): void {
   guard.stdin?.write(`${sign} ${pid}\n`);
 }
 
-/** Sees to it that a child does not outlive this process: not when a hook times out, nor when this process is killed. */
+/** Ensures that a child does not outlive this process, also when a hook times out or this process is killed. */
 export function endWithThisProcess(child: ChildProcess): void {
   const { pid } = child;
   if (pid === undefined) return;

@@ -1,5 +1,5 @@
-// Preloaded (`node --import`): the wall clock of this process is off by the milliseconds that the file CLOCK_OFFSET_FILE holds,
-// and steps when they change. Timers and `performance.now` go on, as they do when a machine's clock is set.
+// Preloaded (`node --import`): the wall clock of this process is off by the milliseconds in the file CLOCK_OFFSET_FILE,
+// and steps when they change. Timers and `performance.now` are unaffected, as when a machine's clock is set.
 import { readFileSync } from 'node:fs';
 
 const LOOK_EVERY_MS = 50;
@@ -9,7 +9,7 @@ let offsetMs = 0;
 
 function look() {
   const text = readFileSync(file, 'utf8');
-  // An empty file is one that is being written.
+  // An empty file is being written.
   if (text !== '') offsetMs = Number(text);
 }
 

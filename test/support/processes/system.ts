@@ -12,7 +12,7 @@ import { endWithThisProcess } from './orphan-guard.ts';
 export type ProcessName = 'api' | Role;
 
 export const API_KEY = 'test-key-0123456789abcdef';
-/** Free text on purpose: the strictest case for the two ways a secret becomes a key. */
+/** Free text on purpose: the strictest case for the two ways to derive a key from a secret. */
 export const WEBHOOK_SECRET = 'a receiver secret 0123456789';
 
 interface LogLine {
@@ -21,25 +21,25 @@ interface LogLine {
   address?: string;
 }
 
-/** A process that is not up by then is killed before the hook that starts it times out, because it would stay otherwise. */
+/** A slower process is killed before the hook that starts it times out, because it would stay otherwise. */
 const START_LIMIT_MS = 100_000;
-/** Longer than an orchestrator waits before it kills. */
+/** Longer than an orchestrator waits before a kill. */
 const END_LIMIT_MS = 30_000;
 
 /** Listeners to the life of a process. */
 export interface ProcessListener {
-  /** Each line it writes. */
+  /** Each line of its output. */
   line?(text: string): void;
-  /** It ended: the exit code, or the signal that ended it. */
+  /** The exit code, or the signal, at its end. */
   exit?(how: number | NodeJS.Signals): void;
 }
 
-/** One oddswire process, as the Procfile starts it. It never outlives this one. */
+/** One oddswire process, started as in the Procfile. It never outlives this one. */
 export class OddswireProcess {
   readonly name: ProcessName;
   readonly #environment: Record<string, string>;
   #child: ChildProcess | undefined;
-  /** The last lines it wrote, for the message of a failed test. */
+  /** The last lines of its output, for the message of a failed test. */
   readonly lines: string[] = [];
   readonly #listener: ProcessListener;
 
@@ -49,7 +49,7 @@ export class OddswireProcess {
     this.#listener = listener;
   }
 
-  /** Starts it and resolves with the line that says it has. One that takes too long is killed. */
+  /** Starts it and resolves with the line that reports its start. A process that takes too long is killed. */
   async start(limitMs = START_LIMIT_MS): Promise<LogLine> {
     const script = this.name === 'api' ? ['dist/api/main.js'] : ['dist/workers/main.js', this.name];
     const child = spawn(process.execPath, script, {
@@ -86,18 +86,18 @@ export class OddswireProcess {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Sends a signal that is not meant to end it. */
+  /** Sends a signal that does not end it. */
   signal(signal: NodeJS.Signals): void {
     this.#child?.kill(signal);
   }
 
-  /** Sends the signal and resolves with the exit code, or null when a signal ended it: in the end it is killed. */
+  /** Sends the signal and resolves with the exit code, or null after a signal; after the time limit it is killed. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
     if (!child || !this.isRunning) return child?.exitCode ?? null;
     const exited = once(child, 'exit');
     child.kill(signal);
-    // One that was stopped hears nothing but this and SIGKILL.
+    // A stopped process reacts only to this signal and to SIGKILL.
     child.kill('SIGCONT');
     const limit = setTimeout(() => child.kill('SIGKILL'), END_LIMIT_MS);
     const [code] = await exited;
@@ -133,7 +133,7 @@ export function readFrom<T>(address: string, path: string): Promise<T> {
   return request(address, path, { headers: { authorization: `Bearer ${API_KEY}` } });
 }
 
-/** The API answered, with an error. */
+/** The API answered with an error. */
 export class CallRefusedError extends Error {
   readonly status: number;
 
@@ -182,11 +182,11 @@ export interface System {
   read<T>(path: string): Promise<T>;
   /** An account call; throws unless it succeeds. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Graceful end of everything; the exit codes by process. */
+  /** Graceful end of all processes; the exit codes by process. */
   stop(): Promise<Map<ProcessName, number | null>>;
 }
 
-/** The settings that the processes of one oddswire share: venues, receivers and variables. */
+/** The common settings of the processes of one oddswire: venues, receivers and variables. */
 export interface Surroundings {
   exchange: Exchange;
   receiver: Receiver;

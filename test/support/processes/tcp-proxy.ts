@@ -2,20 +2,20 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { steadyPort } from './steady-port.ts';
 
-/** A network between clients and one server on loopback, that can go silent: nothing is refused or closed, nothing comes through. */
+/** A network between clients and one server on loopback that can go silent: it refuses and closes no connection, but sends no data. */
 export interface TcpProxy {
-  /** The address that was given, by way of this network. */
+  /** The given address, by way of this network. */
   readonly url: string;
-  /** From here on nothing comes through, connections made from now on included, until `resume`. */
+  /** Stops all data, also on later connections, until `resume`. */
   hold(): void;
   /** Forwards the held bytes, in order. */
   resume(): void;
   /**
-   * The connections there are now never say anything again, as after a fail-over to another machine; new ones work. The server
-   * notices nothing either until `bury`.
+   * Silences the current connections permanently, as after a fail-over to another machine; new ones work. The server
+   * does not notice until `bury`.
    */
   forsake(): void;
-  /** Ends forsaken connections on the server's side, as its keepalive does in the end. */
+  /** Ends the silenced connections on the server's side, as its keepalive does after a while. */
   bury(): void;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ interface Pair {
   isForsaken: boolean;
 }
 
-/** A network to the server on 127.0.0.1 that this address names. */
+/** A network to the server at this address on 127.0.0.1. */
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const port = await steadyPort();
   const url = new URL(target);

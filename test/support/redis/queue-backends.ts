@@ -12,7 +12,7 @@ export interface TestBackend {
   backend: QueueBackend;
   /** A second one on the same store, as another process would have. */
   another(): Promise<QueueBackend>;
-  /** Throws the queue store's content away, the way an operator's accident would. */
+  /** Deletes the content of the queue store, as an operator's accident would. */
   wipe(): Promise<void>;
   close(): Promise<void>;
 }
@@ -20,12 +20,12 @@ export interface TestBackend {
 export const BACKENDS = ['postgres', 'redis'] as const;
 export type BackendKind = (typeof BACKENDS)[number];
 
-/** Whether this run can test a backend; redis needs a server (see redis.ts, which says so aloud). */
+/** Whether this run can test a backend; Redis needs a server (redis.ts prints a warning without one). */
 export function isAvailable(kind: BackendKind): boolean {
   return kind === 'postgres' || inject('redisUrl') !== null;
 }
 
-/** Throws away all queues of a prefix. On Postgres the drop may meet live workers in a deadlock, so it is tried again. */
+/** Deletes all queues of a prefix. On Postgres the drop may deadlock with live workers, so it is retried. */
 export async function wipeQueues(
   kind: BackendKind,
   db: Database,
@@ -45,7 +45,7 @@ export async function wipeQueues(
   redis.disconnect();
 }
 
-/** Queues of one's own; on the run's Redis unless another is given. */
+/** Separate queues; on the run's Redis by default. */
 export async function createTestBackend(
   kind: BackendKind,
   workers = 2,

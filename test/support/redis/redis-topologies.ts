@@ -4,9 +4,9 @@ import { freePort, type RedisServer, spawnRedisServer, spawnSentinel } from './r
 
 /** Several redis-servers that act as one. */
 export interface RedisTopology {
-  /** As REDIS_URL wants it. */
+  /** In the form of REDIS_URL. */
   readonly url: string;
-  /** kill -9 of the server that holds the queues of this prefix; a replica takes over if there is one. */
+  /** kill -9 of the server with the queues of this prefix; a replica, if any, takes over. */
   killMaster(prefix: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -15,7 +15,7 @@ export interface RedisTopology {
 const PASSWORD = 'p@ss:word/1';
 const SENTINEL_PASSWORD = 'sentinel&word';
 const MASTER_NAME = 'queues';
-/** How long a server may be silent before it counts as down. */
+/** After this silence a server counts as down. */
 const DOWN_AFTER_MS = 1_000;
 
 /** The started servers; when one does not start, the others are stopped again. */
@@ -32,7 +32,7 @@ async function stopAll(servers: readonly RedisServer[]): Promise<void> {
   await Promise.all(servers.map((server) => server.stop()));
 }
 
-/** One master, one replica, and sentinels that make the replica the master when that dies; passwords everywhere. */
+/** One master, one replica, and sentinels that promote the replica when the master dies; all with passwords. */
 export async function startRedisSentinel(options: { sentinels: number }): Promise<RedisTopology> {
   const secured = { requirepass: PASSWORD, masterauth: PASSWORD };
   const master = await spawnRedisServer(secured);
@@ -65,7 +65,7 @@ export async function startRedisSentinel(options: { sentinels: number }): Promis
   }
 }
 
-/** A sentinel that knows neither replica nor colleagues cannot fail over. */
+/** A sentinel that knows neither replica nor other sentinels cannot fail over. */
 async function knowsEverybody(sentinel: RedisServer, colleagues: number): Promise<void> {
   await eventually(
     async () => {
@@ -79,7 +79,7 @@ async function knowsEverybody(sentinel: RedisServer, colleagues: number): Promis
 }
 
 interface ClusterNode extends RedisServer {
-  /** Where the nodes talk among themselves. */
+  /** The port of the nodes' own protocol. */
   readonly busPort: number;
 }
 
@@ -88,7 +88,7 @@ async function spawnClusterNode(): Promise<ClusterNode> {
   const server = await spawnRedisServer({
     'cluster-enabled': 'yes',
     'cluster-port': String(busPort),
-    // One that never met another does not know its own.
+    // A node that never met another does not know its own address.
     'cluster-announce-ip': '127.0.0.1',
     'cluster-node-timeout': String(DOWN_AFTER_MS),
     requirepass: PASSWORD,
@@ -104,7 +104,7 @@ const SLOTS = [
   [10_923, 16_383],
 ] as const;
 
-/** A Cluster of one server that misses half of its slots until told, and refuses work meanwhile. */
+/** A Cluster of one server that lacks half of its slots until a call, and rejects work meanwhile. */
 export async function startBrokenCluster(): Promise<RedisTopology & { mend(): Promise<void> }> {
   const node = await spawnClusterNode();
   await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '0', '8000']);
@@ -118,7 +118,7 @@ export async function startBrokenCluster(): Promise<RedisTopology & { mend(): Pr
   };
 }
 
-/** Three masters that share the slots, each with a replica when asked for. */
+/** Three masters that share the slots, each with a replica on request. */
 export async function startRedisCluster(options: { hasReplicas: boolean }): Promise<RedisTopology> {
   const nodes = await startAll(Array.from({ length: options.hasReplicas ? 6 : 3 }, () => spawnClusterNode));
   const masters = nodes.slice(0, SLOTS.length);
@@ -128,7 +128,7 @@ export async function startRedisCluster(options: { hasReplicas: boolean }): Prom
     await stopAll(nodes);
     throw error;
   }
-  // Not every node: a client asks for the others.
+  // Not every node: a client discovers the others.
   const hosts = nodes.slice(0, 2).map(({ port }) => `127.0.0.1:${port}`);
   return {
     url: `redis-cluster://:${encodeURIComponent(PASSWORD)}@${hosts.join(',')}`,
@@ -151,7 +151,7 @@ async function joinUp(masters: readonly ClusterNode[], replicas: readonly Cluste
   }
   for (const [index, replica] of replicas.entries()) {
     const id = String(await call(masters[index], ['CLUSTER', 'MYID']));
-    // Refused until the two have heard of each other.
+    // Rejected until the two know each other.
     await eventually(
       () => call(replica, ['CLUSTER', 'REPLICATE', id]).catch(String),
       (answer) => answer === 'OK',

@@ -13,7 +13,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** A Redis to test on: REDIS_URL, else a redis-server from PATH on a free port, else null, which is said aloud. */
+/** A Redis for tests: REDIS_URL, else a redis-server from PATH on a free port, else null with a warning. */
 export async function startTestRedis(): Promise<TestRedis | null> {
   const given = process.env['REDIS_URL'];
   if (given) return { url: given, stop: async () => undefined };
@@ -25,13 +25,13 @@ export async function startTestRedis(): Promise<TestRedis | null> {
 }
 
 /** Whether redis-server is on PATH; prints the skipped tests when it is not. */
-export function hasRedisServer(whatIsSkipped: string): boolean {
+export function hasRedisServer(skippedTests: string): boolean {
   if (spawnSync('redis-server', ['--version']).status === 0) return true;
-  console.warn(`\n!!! no redis-server on PATH: ${whatIsSkipped} SKIPPED !!!\n`);
+  console.warn(`\n!!! no redis-server on PATH: ${skippedTests} SKIPPED !!!\n`);
   return false;
 }
 
-/** A redis-server of one's own, set up as production asks: append-only file, no eviction. */
+/** A separate redis-server with the settings of production: append-only file, no eviction. */
 export async function spawnRedis(): Promise<TestRedis> {
   const server = await spawnRedisServer();
   return { url: `redis://127.0.0.1:${server.port}`, stop: () => server.stop() };
@@ -39,11 +39,11 @@ export async function spawnRedis(): Promise<TestRedis> {
 
 export interface RedisServer {
   readonly port: number;
-  /** kill -9; `stop` is still to be called. */
+  /** kill -9; `stop` must still be called. */
   kill(): Promise<void>;
-  /** Ends it as an operator does, without loss; `stop` is still to be called. */
+  /** Ends it as an operator does, without loss; `stop` must still be called. */
   shutDown(): Promise<void>;
-  /** Starts it again after one of these, on the same address with the same data; resolves when it takes connections. */
+  /** Restarts it after one of these, on the same address with the same data; resolves when it accepts connections. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function spawnRedisServer(settings: Readonly<Record<string, string>
   return launch(dir, port, ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, ...args], 'Ready to accept');
 }
 
-/** A Redis Sentinel with this configuration, which it rewrites as it learns. */
+/** A Redis Sentinel with this configuration, which it rewrites at run time. */
 export async function spawnSentinel(lines: readonly string[]): Promise<RedisServer> {
   const port = await freePort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-sentinel-'));

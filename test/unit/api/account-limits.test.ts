@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/observe/logger.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
-/** A store as the contract says, in memory. */
+/** An in-memory store of the contract. */
 function sharedCounts() {
   const rows = new Map<string, { windowStartMs: number; used: number }>();
   const calls: UsageEntry[][] = [];
@@ -49,14 +49,14 @@ function setUp(over: { requests?: number; coldReads?: number; syncLimitMs?: numb
   return { counts, clock, lines, process };
 }
 
-/** How many of `times` requests are admitted. */
+/** The number of admitted requests out of `times`. */
 function admitted(limits: AccountLimits, times: number, accountId = 0n): number {
   return Array.from({ length: times }, () => limits.take('requests', accountId, null)).filter((one) => one?.isAdmitted)
     .length;
 }
 
 describe('the limits of accounts', () => {
-  it('admit so many a minute, and say what is left and until when', () => {
+  it('admit a number of requests per minute, and report the rest and its end', () => {
     const { process, clock } = setUp();
     const limits = process();
     expect(limits.take('requests', 0n, null)).toEqual({ isAdmitted: true, limit: 5, remaining: 4, resetSeconds: 60 });
@@ -70,7 +70,7 @@ describe('the limits of accounts', () => {
     expect(admitted(limits, 10)).toBe(5);
   });
 
-  it('are of each account and each kind alone; an account may have its own, and none at all', () => {
+  it('are separate per account and kind, and an account may have its own limit or none', () => {
     const { process } = setUp();
     const limits = process();
     expect(admitted(limits, 9, 1n)).toBe(5);
@@ -85,14 +85,14 @@ describe('the limits of accounts', () => {
     expect(off.take('cold_reads', 1n, null)).toMatchObject({ isAdmitted: false });
   });
 
-  it('begin their windows in different seconds, the same in every process', () => {
+  it('start windows in different seconds per account, but equal in every process', () => {
     const { process, clock } = setUp();
     clock.nowMs += 12_345;
     const resets = [0n, 1n, 20n, 60n].map((account) => process().take('requests', account, null)?.resetSeconds);
     expect(resets).toEqual([48, 49, 8, 48]);
   });
 
-  it('do not grow longer when the clock is set back', () => {
+  it('keep the length of their windows when the clock is set back', () => {
     const { process, clock } = setUp();
     const limits = process();
     admitted(limits, 5);
@@ -102,13 +102,13 @@ describe('the limits of accounts', () => {
 });
 
 describe('limits shared by processes', () => {
-  it('hold for all together from the next sync on: beyond is what the others admit until then', async () => {
+  it('cover all processes from the next sync on, and admit extra requests only until then', async () => {
     const { process, counts } = setUp();
     const [a, b] = [process(), process()];
     expect([admitted(a, 4), admitted(b, 3)]).toEqual([4, 3]);
     await a.sync();
     await b.sync();
-    // Seven of five: b knows it at once, a only with its next sync, before which it may admit what it thinks is left.
+    // Seven of five: b knows it at once, a only after its next sync. Until then a admits its own rest.
     expect(admitted(b, 10)).toBe(0);
     expect(admitted(a, 10)).toBe(1);
     await a.sync();
@@ -116,7 +116,7 @@ describe('limits shared by processes', () => {
     expect(counts.rows.get('requests 0')?.used).toBe(8);
   });
 
-  it('cost one statement a sync for all accounts, and none when nothing was used', async () => {
+  it('cost one statement per sync for all accounts, and none without usage', async () => {
     const { process, counts, clock } = setUp();
     const limits = process();
     for (const account of [1n, 2n, 3n]) admitted(limits, 2, account);
@@ -124,7 +124,7 @@ describe('limits shared by processes', () => {
     await limits.sync();
     await limits.sync();
     expect(counts.calls.map((entries) => entries.length)).toEqual([4]);
-    // Refused ones are not told: they are no use of anything.
+    // Rejected requests are not published, because they are not usage.
     admitted(limits, 9, 1n);
     admitted(limits, 9, 1n);
     await limits.sync();
@@ -134,7 +134,7 @@ describe('limits shared by processes', () => {
     expect(counts.calls).toHaveLength(2);
   });
 
-  it('lose no use that was made while a sync was under way', async () => {
+  it('keep usage that is recorded during a sync', async () => {
     const { process, counts } = setUp();
     const limits = process();
     let answer: () => void = () => undefined;
@@ -155,7 +155,7 @@ describe('limits shared by processes', () => {
     expect(admitted(limits, 9)).toBe(2);
   });
 
-  it('go on alone while the store is away, which is said once, and tell all of it afterwards', async () => {
+  it('work alone while the store is unavailable, log this once, and publish all usage afterwards', async () => {
     const { process, counts, lines } = setUp();
     const limits = process();
     counts.answerWith(() => Promise.reject(new Error('away')));
@@ -164,7 +164,7 @@ describe('limits shared by processes', () => {
     await limits.sync();
     await limits.sync();
     expect(admitted(limits, 9)).toBe(3);
-    expect(lines).toEqual(['limits of accounts are not shared between processes; each limits alone']);
+    expect(lines).toEqual(['account limits are not shared between processes']);
     counts.rows.clear();
     counts.answerWith(async (totals) => totals);
     await limits.sync();
@@ -173,7 +173,7 @@ describe('limits shared by processes', () => {
     expect(admitted(limits, 9)).toBe(0);
   });
 
-  it('take a store that hangs for one that is away, and one that forgot for one that knows less', async () => {
+  it('treat a hanging store as unavailable, and ignore a lower count of a store', async () => {
     const { process, counts, lines } = setUp({ syncLimitMs: 5 });
     const limits = process();
     counts.answerWith(() => new Promise(() => undefined));
@@ -185,7 +185,7 @@ describe('limits shared by processes', () => {
     expect(admitted(limits, 9)).toBe(3);
   });
 
-  it('are told for the last time when a process ends', async () => {
+  it('are published a last time when a process ends', async () => {
     const { process, counts } = setUp();
     const limits = process();
     admitted(limits, 3);

@@ -17,20 +17,20 @@ function network(remoteAddress: string | undefined, forwarded?: string, trusted 
 describe('the network of a client', () => {
   it.each([
     ['its own address', '203.0.113.7', undefined, '203.0.113.7'],
-    ['an IPv4 address in IPv6 dress', '::ffff:203.0.113.7', undefined, '203.0.113.7'],
+    ['an IPv4 address mapped to IPv6', '::ffff:203.0.113.7', undefined, '203.0.113.7'],
     ['the /64 of an IPv6 address', '2001:db8:1:2:3:4:5:6', undefined, '20010db800010002::/64'],
-    ['what our proxy says', '10.0.0.1', '203.0.113.7', '203.0.113.7'],
-    ['what the nearest of our proxies was told by another of ours', '10.0.0.1', '203.0.113.7, 10.9.9.9', '203.0.113.7'],
-    ['not what the client told our proxy', '10.0.0.1', '1.2.3.4, 203.0.113.7', '203.0.113.7'],
-    ['of our proxy alone when it says nothing', '10.0.0.1', undefined, '10.0.0.1'],
-    ['of our proxy when it says nonsense', '10.0.0.1', '203.0.113.7, unknown', '10.0.0.1'],
-    ['its own address, whatever it says of others', '203.0.113.7', '1.2.3.4', '203.0.113.7'],
-    ['unknown when the connection is gone', undefined, '1.2.3.4', 'unknown'],
+    ['the address from a trusted proxy', '10.0.0.1', '203.0.113.7', '203.0.113.7'],
+    ['the address from a chain of trusted proxies', '10.0.0.1', '203.0.113.7, 10.9.9.9', '203.0.113.7'],
+    ['not an address from the client', '10.0.0.1', '1.2.3.4, 203.0.113.7', '203.0.113.7'],
+    ['the address of a proxy without the header', '10.0.0.1', undefined, '10.0.0.1'],
+    ['the address of a proxy with an invalid header', '10.0.0.1', '203.0.113.7, unknown', '10.0.0.1'],
+    ['its own address despite a header', '203.0.113.7', '1.2.3.4', '203.0.113.7'],
+    ['unknown after the connection closed', undefined, '1.2.3.4', 'unknown'],
   ])('is %s', (_what, remote, forwarded, expected) => {
     expect(network(remote, forwarded)).toBe(expected);
   });
 
-  it('is believed of nobody without proxies of ours', () => {
+  it('ignores the header without trusted proxies', () => {
     expect(network('10.0.0.1', '203.0.113.7', [])).toBe('10.0.0.1');
   });
 });

@@ -14,7 +14,7 @@ const old = publicRoute(
   {
     path: '/old',
     operationId: 'getOld',
-    summary: 'Read what will be no more',
+    summary: 'Read a deprecated resource',
     tag: 'health',
     deprecated: { since: '2026-11-01', sunset: '2027-05-01T00:00:00Z', link: 'https://docs.example.com/old' },
     answer: { description: 'It.', data: z.object({ id: z.string() }), example: { id: 'a' } },
@@ -22,7 +22,7 @@ const old = publicRoute(
   async () => ({ data: { id: 'a' } }),
 );
 
-it('a deprecated route says so in the document and in every answer, and others do not', async () => {
+it('a deprecated route announces it in the document and in every answer, unlike other routes', async () => {
   const document = openApiDocument([old.contract], { decimalFormat: 'number', venues: [] });
   expect(document.paths?.['/old']?.get?.deprecated).toBe(true);
   const { deprecated: _, ...lasting } = old.contract;

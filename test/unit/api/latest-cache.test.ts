@@ -24,7 +24,7 @@ function counted(options: Parameters<typeof createLatestCache>[0]) {
 }
 
 describe('the cache of answers', () => {
-  it('counts their age from when the load began, for it read at that moment', async () => {
+  it('counts the age from the start of the load', async () => {
     const { clock, loads, read } = counted({ ttlMs: 1_000 });
     await read('a', 'x', 600);
     clock.nowMs += 399;
@@ -35,7 +35,7 @@ describe('the cache of answers', () => {
     expect(loads).toEqual(['a', 'a']);
   });
 
-  it('shares loads but keeps nothing with a lifetime of 0', async () => {
+  it('shares loads but caches nothing with a lifetime of 0', async () => {
     const { loads, read } = counted({ ttlMs: 0 });
     await Promise.all([read('a'), read('a'), read('b')]);
     expect(loads).toEqual(['a', 'b']);
@@ -43,7 +43,7 @@ describe('the cache of answers', () => {
     expect(loads).toEqual(['a', 'b', 'a']);
   });
 
-  it('is bounded by entries, and answers those whose place was taken while they waited', async () => {
+  it('is bounded by entries, and answers loads whose entry was evicted', async () => {
     const { loads, read } = counted({ maxEntries: 2 });
     const answers = await Promise.all(['a', 'b', 'c', 'd'].map((key) => read(key, key)));
     expect(answers.map(({ data }) => data)).toEqual(['a', 'b', 'c', 'd']);
@@ -52,7 +52,7 @@ describe('the cache of answers', () => {
     expect(loads).toEqual(['a', 'b', 'c', 'd', 'a']);
   });
 
-  it('is bounded by bytes, and keeps nothing that would push out everything else', async () => {
+  it('is bounded by bytes, and skips an answer that would evict all others', async () => {
     const { loads, read } = counted({ maxBytes: 100_000 });
     for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) await read(key, 'x'.repeat(5_500));
     await read('i');
@@ -67,7 +67,7 @@ describe('the cache of answers', () => {
     expect(loads).toHaveLength(12);
   });
 
-  it('throws a failure to all who wait for it, and forgets it', async () => {
+  it('throws a failure to all waiting callers and does not cache it', async () => {
     const cache = createLatestCache();
     let fail: (error: Error) => void = () => undefined;
     const broken = () => new Promise<PreparedAnswer>((_, reject) => (fail = reject));

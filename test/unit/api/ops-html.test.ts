@@ -6,13 +6,13 @@ import { actionButton, actionForm } from '../../../api/ops/forms.ts';
 import { ago, duration, html, pager, table } from '../../../api/ops/html.ts';
 import { csrfTokenOf, roleOfPassword } from '../../../api/ops/operator.ts';
 
-/** What a browser reads from escaped text. */
+/** Unescapes text as a browser does. */
 function readBack(text: string): string {
   return text.replace(/&#(\d+);/g, (_, codePoint: string) => String.fromCharCode(Number(codePoint)));
 }
 
 describe('html', () => {
-  it('escapes every value so that it reads as it was and ends neither tag nor attribute', () => {
+  it('escapes every value so that it stays readable and cannot end a tag or attribute', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const markup = html`<a title="${text}">${text}</a>`.toString();
@@ -22,26 +22,26 @@ describe('html', () => {
     );
   });
 
-  it('escapes what follows an exclamation mark, as the template engine alone would not', () => {
+  it('escapes a value after an exclamation mark, unlike the template engine alone', () => {
     expect(html`<p>Careful!${'<b>'}</p>`.toString()).toBe('<p>Careful!&#60;b&#62;</p>');
     expect(html`!${['<b>']}${html`!${'<i>'}`}`.toString()).toBe('!&#60;b&#62;!&#60;i&#62;');
   });
 
-  it('leaves markup of its own alone, and nothing as nothing', () => {
+  it('keeps its own markup and prints nothing for null', () => {
     const inner = html`<b>${'&'}</b>`;
     expect(html`${inner}${[inner, '<', 1, 2n, null, undefined, false]}`.toString()).toBe(
       '<b>&#38;</b><b>&#38;</b>&#60;12',
     );
   });
 
-  it('does not take text for markup that only looks like it', () => {
+  it('escapes text that looks like markup', () => {
     const forged = { toString: () => '<b>' } as unknown as string;
     expect(() => html`${forged}`.toString()).toThrow(TypeError);
   });
 });
 
-describe('parts', () => {
-  it('say lengths of time in their largest unit', () => {
+describe('page parts', () => {
+  it('show durations in their largest unit', () => {
     expect([0, 999, 1_000, 59_999, 60_000, 3_599_999, 3_600_000, 86_400_000, 8_640_000_000].map(duration)).toEqual([
       '0 ms',
       '999 ms',
@@ -59,7 +59,7 @@ describe('parts', () => {
     ).toEqual(['in 1 min', 'now', 'now', '2 min ago']);
   });
 
-  it('give a table without rows as what that means', () => {
+  it('show the empty text for a table without rows', () => {
     const columns = [{ label: 'A', cell: (row: string) => row }];
     expect(table({ caption: 'c', columns, rows: [], empty: 'none <yet>' }).toString()).toBe(
       '<p class="empty">none &#60;yet&#62;</p>',
@@ -67,7 +67,7 @@ describe('parts', () => {
     expect(table({ caption: 'c', columns, rows: ['<x>'], empty: '' }).toString()).toContain('&#60;x&#62;');
   });
 
-  it('keep filters on the way through a list', () => {
+  it('keep the filters in page links', () => {
     const links = (query: string, next?: string) =>
       [
         ...pager('/ops/x', new URLSearchParams(query), next)
@@ -79,7 +79,7 @@ describe('parts', () => {
     expect(links('a=1&cursor=n')).toEqual(['/ops/x?a=1']);
   });
 
-  it('draw every known minute within the picture', () => {
+  it('draw every known minute inside the chart', () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.double({ min: 0, max: 1e9, noNaN: true })), { minLength: 1 }), (values) => {
         const markup = bars(values, 'x').toString();
@@ -91,7 +91,7 @@ describe('parts', () => {
     );
   });
 
-  it('offer nothing to viewers', () => {
+  it('show no actions to viewers', () => {
     const as = (role: 'viewer' | 'operator') => ({ operator: { role, sessionId: '', address: '' }, csrf: 'token' });
     const button = { action: '/ops/x', label: 'Do', confirm: 'Sure?' };
     expect(actionButton(as('viewer'), button).toString()).toBe('');
@@ -100,8 +100,8 @@ describe('parts', () => {
   });
 });
 
-describe('passwords and tokens', () => {
-  it('are those of one role or of none', () => {
+describe('a password', () => {
+  it('belongs to one role or to none', () => {
     const passwords = { operator: 'one-password', viewer: 'another-one' };
     expect(
       ['one-password', 'another-one', 'one-passwor', '', 'undefined'].map((text) => roleOfPassword(passwords, text)),
@@ -112,16 +112,16 @@ describe('passwords and tokens', () => {
 });
 
 describe('briefly', () => {
-  it('asks once in a while, whoever looks, and keeps no failure', async () => {
+  it('loads once per interval for all callers, and caches no failure', async () => {
     let nowMs = 0;
-    let asked = 0;
+    let loads = 0;
     let isBroken = false;
     const read = briefly(
       2_000,
       async () => {
-        asked++;
+        loads++;
         if (isBroken) throw new Error('broken');
-        return asked;
+        return loads;
       },
       () => nowMs,
     );

@@ -4,7 +4,7 @@ import { hexDump, prettyJson } from '../../../api/ops/pages/pretty-json.ts';
 import { decimalText, shownUrl } from '../../../api/ops/pages/shown-values.ts';
 
 describe('pretty JSON', () => {
-  it('says the same as before, however it is nested', () => {
+  it('keeps the JSON value at any depth', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(JSON.parse(prettyJson(text))).toEqual(JSON.parse(text));
@@ -12,13 +12,13 @@ describe('pretty JSON', () => {
     );
   });
 
-  it('keeps every digit, and puts a line to each field', () => {
+  it('keeps every digit and has one line per field', () => {
     expect(prettyJson('{"a":0.10000000000000000005,"b":[1E400,2.50],"c":{},"d":"x, {\\"y\\": [1]}"}')).toBe(
       '{\n  "a": 0.10000000000000000005,\n  "b": [\n    1E400,\n    2.50\n  ],\n  "c": {},\n  "d": "x, {\\"y\\": [1]}"\n}',
     );
   });
 
-  it('turns no direction of writing, and survives what is no JSON', () => {
+  it('escapes direction controls and accepts text that is not JSON', () => {
     expect(prettyJson('"\u202eabc\u2066"')).toBe('"\\u202eabc\\u2066"');
     const bare = (text: string) => text.replace(/\s/g, '');
     fc.assert(fc.property(fc.string(), (text) => bare(prettyJson(text)) === bare(text)));
@@ -26,7 +26,7 @@ describe('pretty JSON', () => {
   });
 });
 
-it('dumps bytes', () => {
+it('hexDump shows offset, bytes and text', () => {
   expect(hexDump(Buffer.from('0123456789abcdef\n\u00ff'))).toBe(
     '0000  30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66  0123456789abcdef\n' +
       `0010  0a c3 bf${' '.repeat(39)}  ...`,
@@ -60,6 +60,6 @@ describe('addresses', () => {
       'https://a.test/services/T00000000/B00000000/abcd…',
     ],
     ['https://user:pass@a.test/', 'https://a.test/'],
-    ['nonsense', 'unreadable address'],
+    ['nonsense', 'invalid address'],
   ])('%s is shown as %s', (url, shown) => expect(shownUrl(url)).toBe(shown));
 });

@@ -13,10 +13,10 @@ it.each([
     { responseBody: '4pg=', responseEncoding: 'base64' },
   ],
   [
-    'an excerpt that was cut inside a character',
+    'an excerpt that is truncated inside a character',
     Buffer.concat([Buffer.alloc(4094, 'x'), Buffer.from([0xe2, 0x98])]),
     { responseBody: 'x'.repeat(4094) },
   ],
-])('an excerpt of %s', (_what, bytes, presented) => {
+])('presentExcerpt shows %s', (_name, bytes, presented) => {
   expect(presentExcerpt(bytes)).toEqual(presented);
 });

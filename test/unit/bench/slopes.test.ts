@@ -23,7 +23,7 @@ describe('fitLine', () => {
     expect(line?.mean).toBeCloseTo(7.5009, 4);
   });
 
-  it('says nothing of too few points, or of one moment', () => {
+  it('returns null for too few points, and for points of one moment', () => {
     expect(fitLine([])).toBeNull();
     expect(
       fitLine([
@@ -36,13 +36,13 @@ describe('fitLine', () => {
 });
 
 describe('batches', () => {
-  it('keep the least or the middle of each stretch of time', () => {
+  it('keep the minimum or the median of each stretch of time', () => {
     const points = [5, 1, 9, 4, 2, 8].map((y, x) => ({ x, y }));
     expect(batches(points, 2, 'least').map(({ y }) => y)).toEqual([1, 2]);
     expect(batches(points, 2, 'middle').map(({ y }) => y)).toEqual([5, 4]);
   });
 
-  it('leave few points as they are', () => {
+  it('keep few points unchanged', () => {
     const points = [
       { x: 0, y: 1 },
       { x: 1, y: 2 },
@@ -54,7 +54,7 @@ describe('batches', () => {
 describe('judgeFlat', () => {
   const seeds = Array.from({ length: 40 }, (_, seed) => seed + 1);
 
-  it.each(seeds)('noise alone does not grow (seed %i)', (seed) => {
+  it.each(seeds)('finds no growth in noise (seed %i)', (seed) => {
     const shake = noise(seed, 60);
     expect(
       judgeFlat(
@@ -64,7 +64,7 @@ describe('judgeFlat', () => {
     ).toBe('flat');
   });
 
-  it.each(seeds)('growth under the same noise does (seed %i)', (seed) => {
+  it.each(seeds)('finds growth under the same noise (seed %i)', (seed) => {
     const shake = noise(seed, 60);
     expect(
       judgeFlat(
@@ -74,39 +74,39 @@ describe('judgeFlat', () => {
     ).toBe('GROWS');
   });
 
-  it('a sawtooth does not grow, however steep its teeth', () => {
+  it('finds no growth in a sawtooth with steep teeth', () => {
     const teeth = series((x) => 1_000 + ((x * 7) % 440));
     expect(judgeFlat(teeth, { ...RULE, reduction: 'least' }).verdict).toBe('flat');
   });
 
-  it('what a sawtooth comes back to may not grow', () => {
+  it('finds growth in the low points of a sawtooth', () => {
     const teeth = series((x) => 1_000 + x * 0.2 + ((x * 7) % 440));
     expect(judgeFlat(teeth, { ...RULE, reduction: 'least' }).verdict).toBe('GROWS');
   });
 
-  it('what has not come back often enough is not judged, whatever it does on the way up', () => {
+  it('gives no verdict without enough low points, for any rise in between', () => {
     const risingTooth = series((x) => 1_000 + 20 * x);
     const teethOf = (toothSeconds: number) =>
       judgeFlat(risingTooth, { ...RULE, reduction: 'least', toothSeconds }).verdict;
     expect([60, 220, 230, 1_200].map(teethOf)).toEqual(['GROWS', 'GROWS', 'too short', 'too short']);
   });
 
-  it('a stretch holds a tooth', () => {
-    // Seven stretches of 127 s; twelve of 74 s would know only parts of a tooth.
+  it('uses stretches that contain a tooth', () => {
+    // Seven stretches of 127 s; twelve of 74 s would contain only parts of a tooth.
     const teeth = series((x) => 1_000 + (x % 120) * 10 + (x % 240 < 120 ? 0 : 1));
     const { verdict, line } = judgeFlat(teeth, { ...RULE, reduction: 'least', toothSeconds: 120 });
     expect(verdict).toBe('flat');
     expect(line?.mean).toBeLessThan(1_020);
   });
 
-  it('small growth is none: below the floor, or below the share', () => {
+  it('ignores growth below the floor or below the share', () => {
     const steady = (perSecond: number) => series((x) => 1_000 + x * perSecond);
     expect(judgeFlat(steady(0.04), { ...RULE, floor: 10, share: 0.05 }).verdict).toBe('flat');
     expect(judgeFlat(steady(0.04), { ...RULE, floor: 10, share: 0.01 }).verdict).toBe('GROWS');
     expect(judgeFlat(steady(0.04), { ...RULE, floor: 50, share: 0.01 }).verdict).toBe('flat');
   });
 
-  it('what shrinks is flat, and too little is not judged', () => {
+  it('finds a shrinking figure flat, and gives no verdict for too few points', () => {
     expect(
       judgeFlat(
         series((x) => 1_000 - x),

@@ -12,7 +12,7 @@ const samples = (figures: (seconds: number) => Record<string, number>): SoakSamp
   }));
 
 describe('judge', () => {
-  it('fails what must be flat and grows, and nothing that only warmed up', () => {
+  it('fails flat figures that grow, but not figures that only warmed up', () => {
     const { growing } = judge(
       samples((seconds) => ({
         'api: live heap': 40 * MIB + seconds * 8 * 1024,
@@ -24,7 +24,7 @@ describe('judge', () => {
     expect(growing).toEqual(['api: live heap', 'table mark']);
   });
 
-  it('tells what is kept on purpose per 1,000 trades', () => {
+  it('reports retained data per 1,000 trades', () => {
     const { rows, growing } = judge(
       samples((seconds) => ({ 'table trade': seconds * 200 })),
       300,
@@ -33,7 +33,7 @@ describe('judge', () => {
     expect(rows.find(({ figure }) => figure === 'table trade')?.verdict).toBe('kept: 98 kB per 1,000 trades');
   });
 
-  it('leaves what never changed out of the table, but names it', () => {
+  it('omits constant figures from the table, but names them', () => {
     const { rows, unchanged } = judge(
       samples((seconds) => ({ 'api: threads': 11, 'api: sockets': 20 + (seconds % 30) / 10 })),
       300,
@@ -43,7 +43,7 @@ describe('judge', () => {
     expect(new Set(tableOf(rows).map((line) => line.indexOf('flat'))).size).toBeLessThanOrEqual(2);
   });
 
-  it('does not judge what has had no time to settle', () => {
+  it('gives no verdict for a figure without time to settle', () => {
     const { rows } = judge(
       samples((seconds) => ({ 'queue rows: job': seconds * 20 })).filter(({ seconds }) => seconds < 200),
       50,
@@ -51,7 +51,7 @@ describe('judge', () => {
     expect(rows.find(({ figure }) => figure === 'queue rows: job')?.verdict).toBe('too short');
   });
 
-  it('knows marks of a minute from marks that pile up', () => {
+  it('distinguishes marks of a minute from a growing backlog', () => {
     const WAITING = 'marks waiting for sample-snapshots';
     const growingOf = (minutes: number, left: number) =>
       judge(
@@ -60,13 +60,13 @@ describe('judge', () => {
         ),
         0,
       ).growing;
-    // Less than four of them, and it is not known what is left behind; one is all rise.
+    // With fewer than four low points the remainder is unknown; one tooth is all rise.
     expect([growingOf(0.8, 0), growingOf(3, 4), growingOf(19, 0), growingOf(19, 4)]).toEqual([[], [], [], [WAITING]]);
   });
 });
 
 describe('ruleOf', () => {
-  it('judges what hangs on pooled connections over minutes, and what does not from the first moment', () => {
+  it('judges figures of pooled connections over minutes, and others at once', () => {
     const toothOf = (name: string) => (ruleOf(name).expectation as { toothSeconds?: number }).toothSeconds;
     const pooled = [
       'deliverer: sockets',
@@ -82,7 +82,7 @@ describe('ruleOf', () => {
     ]);
   });
 
-  it('knows tables of history from others, and nothing by default', () => {
+  it('distinguishes tables of history from others, and has no default', () => {
     expect(ruleOf('table candle').expectation.kind).toBe('kept');
     expect(ruleOf('indexes latest_price').expectation.kind).toBe('flat');
     expect(() => ruleOf('something new')).toThrow('no rule');

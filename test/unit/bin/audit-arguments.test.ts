@@ -7,7 +7,7 @@ const NOW = 1_795_000_000;
 const parse = (...argv: string[]) => parseAuditArguments(argv, NOW);
 
 describe('the arguments of the audit', () => {
-  it('default to the last seven days of a venue, nothing mended', () => {
+  it('default to the last seven days of a venue, without repair', () => {
     expect(parse('candles', '--venue', 'kalshi')).toEqual({
       venue: 'kalshi',
       range: { start: NOW + 1 - 7 * 86_400, end: NOW + 1 },
@@ -17,7 +17,7 @@ describe('the arguments of the audit', () => {
     });
   });
 
-  it('take every option', () => {
+  it('accept every option', () => {
     const line = 'candles --venue kalshi --market T --from 2026-11-01 --to 1793500000 --json --limit 7 --against venue';
     expect(parse(...line.split(' '))).toEqual({
       venue: 'kalshi',
@@ -30,7 +30,7 @@ describe('the arguments of the audit', () => {
     });
   });
 
-  it('name everything that is wrong at once', () => {
+  it('report every problem at once', () => {
     const problems = (argv: string) => problemsIn(() => parse(...argv.split(' ')));
     expect(problems('--venue nasdaq --from yesterday --limit -1x --nope')).toHaveLength(5);
     expect(problems('--venue nasdaq --from yesterday --limit x')).toHaveLength(4);
@@ -41,7 +41,7 @@ describe('the arguments of the audit', () => {
   });
 });
 
-describe('a moment', () => {
+describe('a time argument', () => {
   it.each([
     ['1793491200', 1_793_491_200],
     ['2026-11-01', 1_793_491_200],
@@ -51,7 +51,7 @@ describe('a moment', () => {
     ['2026-11-01T12:00+02:00', 1_793_527_200],
   ])('%s is %d', (text, seconds) => expect(parseMoment(text)).toBe(seconds));
 
-  it.each(['', 'now', '2026-13-01', '2026-11-01T99:00', '-5', '1e9', '2026-11-01Z'])('%j is none', (text) =>
+  it.each(['', 'now', '2026-13-01', '2026-11-01T99:00', '-5', '1e9', '2026-11-01Z'])('rejects %j', (text) =>
     expect(parseMoment(text)).toBeNull(),
   );
 });

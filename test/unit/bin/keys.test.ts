@@ -11,7 +11,7 @@ const problemsOf = (...argv: string[]) => problemsIn(() => parse(...argv));
 const CREATE = ['create', '--account', 'acme', '--name', 'laptop'] as const;
 
 describe('the arguments of keys', () => {
-  it('create: every scope and no end, unless told', () => {
+  it('create a key with every scope and no expiry by default', () => {
     expect(parse(...CREATE)).toEqual({
       verb: 'create',
       json: false,
@@ -42,7 +42,7 @@ describe('the arguments of keys', () => {
     expect(parse(...CREATE, '--expires', text)).toMatchObject({ expiresAt: new Date(atMs) });
   });
 
-  it('the other verbs', () => {
+  it('accept the other commands', () => {
     expect(parse('list')).toEqual({ verb: 'list', json: false });
     expect(parse('list', '--account', 'acme', '--json')).toEqual({ verb: 'list', json: true, account: 'acme' });
     expect(parse('revoke', 'chosen-00ff')).toEqual({ verb: 'revoke', json: false, id: 'chosen-00ff' });
@@ -54,7 +54,7 @@ describe('the arguments of keys', () => {
     });
   });
 
-  it('name everything that is wrong at once, by the field', () => {
+  it('report every problem at once, by field', () => {
     expect(
       problemsOf('create', '--account', ' ', '--scopes', 'markets,,alerts', '--expires', '0d', '--x', 'y'),
     ).toEqual([
@@ -62,16 +62,16 @@ describe('the arguments of keys', () => {
       '--account must not be empty',
       '--name must not be empty',
       '--expires must not be in the past',
-      `--scopes: markets is none of ${SCOPES.join(', ')}`,
-      `--scopes: (empty) is none of ${SCOPES.join(', ')}`,
-      'nothing is called y',
+      `--scopes: markets is not one of ${SCOPES.join(', ')}`,
+      `--scopes: (empty) is not one of ${SCOPES.join(', ')}`,
+      'unknown argument y',
     ]);
     expect(problemsOf('quota', '--webhooks', '-1', '--rate', '1e3', '--alerts', '2147483648')).toHaveLength(4);
   });
 
   it.each([
-    [[], 'say what to do: create, list, revoke, quota, accounts'],
-    [['drop'], 'say what to do: create, list, revoke, quota, accounts'],
+    [[], 'name a command: create, list, revoke, quota, accounts'],
+    [['drop'], 'name a command: create, list, revoke, quota, accounts'],
     [[...CREATE, '--expires', '2026-11-20T12:00Z'], '--expires must not be in the past'],
     [[...CREATE, '--expires', '999999999999'], '--expires must be before the year 10000'],
     [
@@ -89,14 +89,14 @@ describe('the arguments of keys', () => {
     [['list', '--name=n'], 'unknown option --name'],
     [['revoke'], 'revoke takes the id of a key, as `list` shows it'],
     [['revoke', "a'b"], 'revoke takes the id of a key, as `list` shows it'],
-    [['revoke', 'a', 'b'], 'nothing is called b'],
+    [['revoke', 'a', 'b'], 'unknown argument b'],
     [['revoke', 'ow_live_abc_def'], 'revoke takes the id of a key, not the key'],
     [['quota', '--rate', '5'], '--account must not be empty'],
   ])('%j: %s', (argv, problem) => {
     expect(problemsOf(...argv)).toEqual([problem]);
   });
 
-  it('are all in the help', () => {
+  it('are all listed in the help', () => {
     for (const word of ['create', 'list', 'revoke', 'accounts', 'quota', '--expires', '--cold-reads', ...SCOPES]) {
       expect(KEYS_USAGE).toContain(word);
     }
@@ -120,7 +120,7 @@ describe('the report of keys', () => {
     { ...key, id: 'k3', name: 'x', expiresAt: new Date(NOW_MS), revokedAt: new Date(NOW_MS - 1_000) },
   ];
 
-  it('says what a key may do and whether it still may', () => {
+  it('shows the scopes and the state of a key', () => {
     expect(keysText(keys, NOW_MS)).toBe(
       [
         'id  account  name    scopes          created              expires              last used            state',
@@ -138,7 +138,7 @@ describe('the report of keys', () => {
     ]);
   });
 
-  it('counts what accounts have, and shows limits by the option that sets them', () => {
+  it('shows the counts of accounts, and limits by their options', () => {
     const account = { name: 'acme', createdAt: new Date(NOW_MS), keys: 2, webhooks: 1, alerts: 300, wallets: 0 };
     expect(accountsText([account])).toBe(
       'account  created              keys  webhooks  alerts  wallets\nacme     2026-11-20 12:00:00     2         1     300        0\n',

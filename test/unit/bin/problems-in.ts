@@ -1,6 +1,6 @@
 import { UsageError } from '../../../bin/command-arguments.ts';
 
-/** What is wrong with the arguments that `parse` is given; empty when nothing is. */
+/** The problems that `parse` reports for these arguments; empty for valid ones. */
 export function problemsIn(parse: () => unknown): readonly string[] {
   try {
     parse();

@@ -10,11 +10,11 @@ const parse = (...argv: string[]) => parseRejectedArguments(argv, NOW_MS);
 const problemsOf = (...argv: string[]) => problemsIn(() => parse(...argv));
 
 describe('the arguments of rejected', () => {
-  it('none: everything, twenty records', () => {
+  it('select everything, twenty records, by default', () => {
     expect(parse()).toEqual({ limit: 20, json: false, sample: false });
   });
 
-  it('all of them', () => {
+  it('accept all options', () => {
     const given = ['--venue', 'kalshi', '--kind=trades', '--reason', 'odd', '--since', '24h', '--limit', '0'];
     expect(parse(...given, '--json', '--sample')).toEqual({
       venue: 'kalshi',
@@ -38,13 +38,13 @@ describe('the arguments of rejected', () => {
     expect(parse('--since', text).sinceMs).toBe(sinceMs);
   });
 
-  it('names everything that is wrong at once', () => {
+  it('report every problem at once', () => {
     expect(
       problemsOf('--venue', 'x', '--kind', 'y', '--since', 'z', '--limit', '-1', '--nope', 'stray', '--json=1'),
     ).toEqual([
       'unknown option --nope',
       '--json takes no value',
-      'nothing is called stray',
+      'unknown argument stray',
       `--venue must be one of ${VENUE_NAMES.join(', ')}`,
       '--kind must be one of markets, prices, books, trades, wallets',
       '--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time',
@@ -108,13 +108,13 @@ describe('the report of rejected', () => {
     );
   });
 
-  it('shows the record itself when asked to, and says when there is none', () => {
+  it('shows the record itself on request, and reports an empty result', () => {
     const text = rejectionsText({ summary: [row], entries: [entry], hasMore: false }, true);
     expect(text).toContain('    {"price":2}\n');
     expect(rejectionsText({ summary: [], entries: [], hasMore: false }, true)).toBe('No rejected records.\n');
   });
 
-  it("lets no venue steer the operator's terminal", () => {
+  it("keeps control characters of venues from the operator's terminal", () => {
     const evil = { ...entry, recordId: '\u001b[2J', detail: 'a\r\nb\u202ec', sample: '\u009b31m' };
     const text = rejectionsText({ summary: [row], entries: [evil], hasMore: false }, true);
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);

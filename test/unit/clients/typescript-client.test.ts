@@ -15,7 +15,7 @@ afterEach(() => {
 
 type Answer = Response | Error;
 
-/** A client of a service that gives these answers in turn, the last one for ever, and what was asked. */
+/** A client of a service that sends these answers in turn and repeats the last. Also returns the requests. */
 function clientOf(answers: readonly (() => Answer)[], options: Partial<ClientOptions> = {}) {
   const requests: Request[] = [];
   const client = createClient({
@@ -35,7 +35,7 @@ function clientOf(answers: readonly (() => Answer)[], options: Partial<ClientOpt
 const live = () => Response.json({ success: true, data: { status: 'live' } });
 const made = () => Response.json({ success: true, data: { id: 'wh_1' } }, { status: 201 });
 const gone = () => Response.json({ success: true, data: { id: 'alert_1', deleted: true } });
-const refused = (status: number, code: string, retryAfter?: string) => () =>
+const failed = (status: number, code: string, retryAfter?: string) => () =>
   Response.json(
     { success: false, error: { code, message: 'no' }, meta: { request_id: 'req_1', timestamp: 1 } },
     { status, headers: { 'X-Request-Id': 'req_1', ...(retryAfter !== undefined && { 'Retry-After': retryAfter }) } },
@@ -43,18 +43,18 @@ const refused = (status: number, code: string, retryAfter?: string) => () =>
 const broken = () => new TypeError('fetch failed');
 const hook = { url: 'https://hooks.example.com/', events: ['price_alert' as const] };
 
-/** What a call throws. */
+/** The error of a call. */
 async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   return call.then(
-    () => expect.unreachable('it was answered'),
+    () => expect.unreachable('the call returned'),
     (error: unknown) => error,
   );
 }
 
-describe('sending again', () => {
-  it('waits exactly as long as Retry-After says, and twice at most', async () => {
+describe('a retry', () => {
+  it('waits for Retry-After and happens at most twice', async () => {
     vi.useFakeTimers();
-    const { client, requests } = clientOf([refused(429, 'rate_limited', '7'), refused(503, 'not_ready', '2'), live]);
+    const { client, requests } = clientOf([failed(429, 'rate_limited', '7'), failed(503, 'not_ready', '2'), live]);
     const call = client.health.live();
     await vi.advanceTimersByTimeAsync(6_999);
     expect(requests.length).toBe(1);
@@ -63,8 +63,8 @@ describe('sending again', () => {
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await call).toEqual({ status: 'live' });
 
-    const refusing = clientOf([refused(429, 'rate_limited', '1')]);
-    const failing = thrownBy(refusing.client.health.live());
+    const limited = clientOf([failed(429, 'rate_limited', '1')]);
+    const failing = thrownBy(limited.client.health.live());
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await failing).toMatchObject({
       status: 429,
@@ -72,12 +72,12 @@ describe('sending again', () => {
       retryAfterSeconds: 1,
       requestId: 'req_1',
     });
-    expect(refusing.requests.length).toBe(3);
+    expect(limited.requests.length).toBe(3);
   });
 
-  it('takes an HTTP date too, and does not wait longer than it may', async () => {
+  it('accepts an HTTP date in Retry-After, and does not wait longer than maxDelayMs', async () => {
     vi.useFakeTimers({ now: Date.parse('2026-01-01T00:00:00Z') });
-    const { client, requests } = clientOf([refused(429, 'rate_limited', 'Thu, 01 Jan 2026 00:01:01 GMT')]);
+    const { client, requests } = clientOf([failed(429, 'rate_limited', 'Thu, 01 Jan 2026 00:01:01 GMT')]);
     expect(await thrownBy(client.health.live())).toMatchObject({ retryAfterSeconds: 61, retryable: true });
     expect(requests.length).toBe(1);
   });
@@ -86,21 +86,21 @@ describe('sending again', () => {
     ['a read', broken, live, (client: ReturnType<typeof createClient>) => client.health.live(), 2],
     ['a creation', broken, made, (client: ReturnType<typeof createClient>) => client.webhooks.create(hook), 2],
     [
-      'a creation that is still being answered',
-      refused(409, 'conflict', '0'),
+      'a creation in flight',
+      failed(409, 'conflict', '0'),
       made,
       (client: ReturnType<typeof createClient>) => client.webhooks.create(hook),
       2,
     ],
     ['a change', broken, made, (client: ReturnType<typeof createClient>) => client.webhooks.update('wh_1', {}), 2],
     [
-      'a deletion that was refused',
-      refused(429, 'rate_limited', '0'),
+      'a rejected deletion',
+      failed(429, 'rate_limited', '0'),
       gone,
       (client: ReturnType<typeof createClient>) => client.alerts.delete('alert_1'),
       2,
     ],
-  ])('repeats %s', async (_what, first, second, call, times) => {
+  ])('repeats %s', async (_name, first, second, call, times) => {
     vi.useFakeTimers();
     const { client, requests } = clientOf([first, second]);
     const done = call(client);
@@ -111,29 +111,29 @@ describe('sending again', () => {
   });
 
   it.each([
-    ['a deletion that may have been done', [broken], {}, (c: ReturnType<typeof createClient>) => c.alerts.delete('a')],
+    ['a deletion without an answer', [broken], {}, (c: ReturnType<typeof createClient>) => c.alerts.delete('a')],
     [
       'a creation without a key',
-      [refused(429, 'rate_limited', '0')],
+      [failed(429, 'rate_limited', '0')],
       {},
       (c: ReturnType<typeof createClient>) => c.webhooks.create(hook, { idempotencyKey: false }),
     ],
-    ['a conflict', [refused(409, 'conflict')], {}, (c: ReturnType<typeof createClient>) => c.webhooks.create(hook)],
-    ['our fault', [refused(500, 'internal_error')], {}, (c: ReturnType<typeof createClient>) => c.health.live()],
+    ['a conflict', [failed(409, 'conflict')], {}, (c: ReturnType<typeof createClient>) => c.webhooks.create(hook)],
+    ['a server error', [failed(500, 'internal_error')], {}, (c: ReturnType<typeof createClient>) => c.health.live()],
     [
-      'anything when told not to',
-      [refused(503, 'not_ready', '0')],
+      'a read with retry: false',
+      [failed(503, 'not_ready', '0')],
       { retry: false as const },
       (c: ReturnType<typeof createClient>) => c.health.live(),
     ],
-  ])('does not repeat %s', async (_what, answers, options, call) => {
+  ])('does not repeat %s', async (_name, answers, options, call) => {
     const { client, requests } = clientOf(answers, options);
     await thrownBy(call(client));
     expect(requests.length).toBe(1);
   });
 
-  it('ends with the reason of the signal, during the wait too', async () => {
-    const { client, requests } = clientOf([refused(429, 'rate_limited', '30')]);
+  it('ends with the reason of the signal, also during the wait', async () => {
+    const { client, requests } = clientOf([failed(429, 'rate_limited', '30')]);
     const controller = new AbortController();
     const failing = thrownBy(client.health.live({ signal: controller.signal }));
     await vi.waitFor(() => expect(requests.length).toBe(1));
@@ -146,7 +146,7 @@ describe('sending again', () => {
 });
 
 describe('a request', () => {
-  it('has the key in the header of its route, and none where none is needed', async () => {
+  it('has the key in the header of its route, or no key for public routes', async () => {
     const page = () => Response.json({ success: true, data: [], meta: { next_cursor: null } });
     const { client, requests } = clientOf([page]);
     await client.markets.list({ q: 'a b&c', limit: 5 }, { requestId: 'mine' });
@@ -160,7 +160,7 @@ describe('a request', () => {
     expect([requests[0]?.headers.get('X-Request-Id'), requests[0]?.redirect]).toEqual(['mine', 'error']);
   });
 
-  it('has a key of its own for each creation, or the one it is given', async () => {
+  it('has a new idempotency key per creation, or the given key', async () => {
     const { client, requests } = clientOf([made]);
     await client.webhooks.create(hook);
     await client.webhooks.create(hook);
@@ -171,19 +171,19 @@ describe('a request', () => {
     expect(third).toBe('mine');
   });
 
-  it.each(['', '.', '..'])('is not sent for the id %j, which would be another route', async (id) => {
+  it.each(['', '.', '..'])('is not sent for the id %j, which would change the route', async (id) => {
     const { client, requests } = clientOf([gone]);
     expect(await thrownBy(client.alerts.delete(id))).toBeInstanceOf(RangeError);
     expect(requests).toEqual([]);
   });
 
-  it('keeps an id in its place', async () => {
+  it('encodes an id as one path segment', async () => {
     const { client, requests } = clientOf([gone]);
     await client.alerts.get('../webhooks?x=1#y');
     expect(requests[0]?.url).toBe('https://oddswire.example.com/base/v1/alerts/..%2Fwebhooks%3Fx%3D1%23y');
   });
 
-  it('runs out of time without being sent again', async () => {
+  it('is not retried after a timeout', async () => {
     const requests: Request[] = [];
     const client = createClient({
       baseUrl: 'http://127.0.0.1:1',
@@ -208,22 +208,22 @@ describe('a request', () => {
     ['a query', { baseUrl: 'https://oddswire.example.com/?a=1' }],
     ['an empty key', { apiKey: '' }],
     ['a key with a line break', { apiKey: 'a\nb' }],
-  ])('cannot be made with %s', (_what, options) => {
+  ])('needs a client that rejects %s', (_name, options) => {
     expect(() => clientOf([live], options)).toThrow(TypeError);
   });
 });
 
-describe('an answer that is not of oddswire', () => {
+describe('an answer of another server', () => {
   const page = (status: number) => () => new Response('<h1>Sorry</h1>', { status });
 
-  it.each([200, 404, 502])('is told from one that is: %i', async (status) => {
+  it.each([200, 404, 502])('with status %i is recognised', async (status) => {
     const { client } = clientOf([page(status)]);
     const error = await thrownBy(client.health.live());
     expect(error).toBeInstanceOf(OddswireApiError);
     expect(error).toMatchObject({ status, code: 'unexpected_answer', details: [] });
   });
 
-  it('is told when its body breaks off', async () => {
+  it('with a truncated body is a connection error', async () => {
     const half = () =>
       new Response(
         new ReadableStream({
@@ -238,7 +238,7 @@ describe('an answer that is not of oddswire', () => {
 });
 
 describe('exact decimals', () => {
-  /** What `quoteNumbers` should make of a value: the numbers of objects are their texts. */
+  /** The expected result of `quoteNumbers`: the numbers in objects become texts. */
   function quoted(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(quoted);
     if (typeof value !== 'object' || value === null) return value;
@@ -249,7 +249,7 @@ describe('exact decimals', () => {
     return Object.fromEntries(entries);
   }
 
-  it('quotes every number of an object and changes nothing else, whatever the JSON', () => {
+  it('quote every number of an object and change nothing else in any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom(undefined, 1), (value, space) => {
         const text = JSON.stringify(value, null, space);
@@ -259,7 +259,7 @@ describe('exact decimals', () => {
     );
   });
 
-  it('leaves fields that are no decimals, and text that looks like some', () => {
+  it('skip other fields, and text that looks like decimals', () => {
     const text =
       '{"price":0.10,"timestamp":5,"size":"1.50","title":"\\"price\\":1","x":{"price" : -12345678901234567890.1}}';
     expect(quoteNumbers(text, 'decimals')).toBe(
@@ -267,12 +267,12 @@ describe('exact decimals', () => {
     );
   });
 
-  it('takes a string of a megabyte', () => {
+  it('accept a string of a megabyte', () => {
     const text = JSON.stringify({ title: 'a\\"'.repeat(400_000), price: 1 });
     expect(quoteNumbers(text, 'decimals')).toBe(text.replace(/1}$/, '"1"}'));
   });
 
-  it('has the type that was chosen', () => {
+  it('have the chosen type', () => {
     const options = { baseUrl: 'http://127.0.0.1:1', apiKey: 'k' };
     const asNumbers = createClient(options);
     const asStrings = createClient({ ...options, decimals: 'string' });

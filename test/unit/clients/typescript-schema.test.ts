@@ -6,11 +6,11 @@ import { VERSION } from '../../../src/config/version.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../clients/typescript/${path}`, import.meta.url), 'utf8');
 
-it('is generated from the document of this server; else: npm run build, then npm run generate in clients/typescript', () => {
+it('schema.ts matches the document of this server (npm run build, then npm run generate in clients/typescript)', () => {
   const sha256 = createHash('sha256').update(referenceDocument()).digest('hex');
   expect(read('src/schema.ts')).toContain(`// document sha256 ${sha256}\n`);
 });
 
-it('has the version of the server', () => {
+it('the client has the version of the server', () => {
   expect(JSON.parse(read('package.json'))).toMatchObject({ name: '@oddswire/client', version: VERSION });
 });

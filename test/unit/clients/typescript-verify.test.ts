@@ -15,7 +15,7 @@ const { vectors } = JSON.parse(readFileSync(new URL('../../vectors/signatures.js
   vectors: Vector[];
 };
 const [first] = vectors;
-if (!first) throw new Error('there are no vectors');
+if (!first) throw new Error('the file has no vectors');
 
 const headersOf = ({ id, timestampSeconds, headers }: Vector) => ({
   'webhook-id': id,
@@ -46,10 +46,10 @@ describe.each(vectors)('$name', (vector) => {
   });
   const payload = Buffer.from(vector.body);
   const headers = headersOf(vector);
-  // Some vectors are signatures of what is no event of ours: that is found after the signature was.
+  // Some vectors sign a body that is not an event. The signature check comes first.
   const signed = ['ok', 'invalid_payload'];
 
-  it('is good with each of its secrets, as bytes and as text', () => {
+  it('is valid with each of its secrets, as bytes and as text', () => {
     for (const secret of vector.secrets) {
       expect(signed).toContain(codeOf(() => verifyWebhook({ payload, headers, secret })));
       expect(signed).toContain(
@@ -58,7 +58,7 @@ describe.each(vectors)('$name', (vector) => {
     }
   });
 
-  it('is bad with another secret, body, id or time', () => {
+  it('is rejected with another secret, body, id or time', () => {
     const [secret] = vector.secrets;
     const tried = [
       { payload, headers, secret: 'another secret, as long' },
@@ -77,14 +77,14 @@ describe('a webhook request', () => {
     vi.setSystemTime(first.timestampSeconds * 1_000);
   });
 
-  it('is the event, told apart by its type', () => {
+  it('returns an event with a discriminating type', () => {
     const event = verifyWebhook(request);
     expect(event).toEqual(JSON.parse(first.body));
     if (event.type !== 'price_alert') throw new Error(event.type);
     expectTypeOf(event.data.targetPrice).toEqualTypeOf<number>();
   });
 
-  it('keeps every digit when asked to', () => {
+  it('keeps every digit with decimals: string', () => {
     const event = verifyWebhook({ ...request, decimals: 'string' });
     expectTypeOf(event).toEqualTypeOf<WebhookEvent<string>>();
     expect(event.data).toMatchObject({ targetPrice: '0.65', currentPrice: '0.6500000001' });
@@ -95,12 +95,12 @@ describe('a webhook request', () => {
     [300, 'ok'],
     [-301, 'stale_timestamp'],
     [301, 'stale_timestamp'],
-  ])('is %i seconds off our clock: %s', (seconds, code) => {
+  ])('with a clock difference of %i seconds: %s', (seconds, code) => {
     vi.setSystemTime((first.timestampSeconds + seconds) * 1_000);
     expect(codeOf(() => verifyWebhook(request))).toBe(code);
   });
 
-  it('may give its headers in any of the ways there are', () => {
+  it('accepts headers in every supported form', () => {
     const upper = Object.fromEntries(
       Object.entries(request.headers).map(([name, value]) => [name.toUpperCase(), value]),
     );
@@ -110,25 +110,28 @@ describe('a webhook request', () => {
     }
   });
 
-  it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('must have %s', (name) => {
+  it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('requires %s', (name) => {
     for (const value of [undefined, '', []]) {
       const headers = { ...request.headers, [name]: value };
       expect(codeOf(() => verifyWebhook({ ...request, headers }))).toBe('missing_header');
     }
   });
 
-  it.each(['', ' ', 'v1', 'v1,', 'v2,x', 'v1a,x', ','])('is bad with the signature %j', (signature) => {
+  it.each(['', ' ', 'v1', 'v1,', 'v2,x', 'v1a,x', ','])('is rejected with the signature %j', (signature) => {
     const headers = { ...request.headers, 'webhook-signature': signature };
     expect(['bad_signature', 'missing_header']).toContain(codeOf(() => verifyWebhook({ ...request, headers })));
   });
 
-  it.each(['NaN', '1e9', `${first.timestampSeconds}.5`, `${first.timestampSeconds}x`, '-1'])('is bad at %s', (at) => {
-    const headers = { ...request.headers, 'webhook-timestamp': at };
-    expect(codeOf(() => verifyWebhook({ ...request, headers }))).toBe('stale_timestamp');
-  });
+  it.each(['NaN', '1e9', `${first.timestampSeconds}.5`, `${first.timestampSeconds}x`, '-1'])(
+    'is rejected with the time %s',
+    (at) => {
+      const headers = { ...request.headers, 'webhook-timestamp': at };
+      expect(codeOf(() => verifyWebhook({ ...request, headers }))).toBe('stale_timestamp');
+    },
+  );
 
   it.each(['[]', '1', 'null', '{', '{"id":"evt_1"}', '{"id":"evt_2","type":"test","data":{}}'])(
-    'is no event: %s',
+    'is rejected with the body %s',
     (body) => {
       const at = first.timestampSeconds;
       const signature = standardSignature([secret], 'evt_1', at, body);
@@ -137,7 +140,7 @@ describe('a webhook request', () => {
     },
   );
 
-  it('is not checked with what is no secret', () => {
+  it('is not checked with an invalid secret', () => {
     expect(codeOf(() => verifyWebhook({ ...request, secret: 'whsec_***' }))).toBe('invalid_secret');
     expect(codeOf(() => verifyWebhook({ ...request, secret: '' }))).toBe('invalid_secret');
     expect(codeOf(() => verifyWebhook({ ...request, secret: [] }))).toBe('bad_signature');

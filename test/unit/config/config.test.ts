@@ -21,7 +21,7 @@ function problemsOf(environment: Record<string, string | undefined>): readonly s
 }
 
 describe('loadConfig', () => {
-  it('needs only a database and a key ring, and documents every default it takes', () => {
+  it('needs only a database and a key ring, and documents every default that it uses', () => {
     const config = loadConfig(NEEDED);
     expect(config).toMatchObject({
       http: { host: '127.0.0.1', port: 8080 },
@@ -52,7 +52,7 @@ describe('loadConfig', () => {
     expect(loadConfig({ ...NEEDED, PATH: '/bin', OTHER: '\u0000' })).toEqual(loadConfig(NEEDED));
   });
 
-  it('takes what it is given', () => {
+  it('accepts values for every variable', () => {
     const config = loadConfig({
       ...NEEDED,
       HOST: '::1',
@@ -85,7 +85,7 @@ describe('loadConfig', () => {
     expect(Buffer.from(config.secretsKeys[0]?.key ?? [])).toEqual(Buffer.alloc(32, 7));
   });
 
-  it('goes past a pooler where it must, and prepares nothing behind one unless told to', () => {
+  it('uses the direct URL for uses that need a session, and prepares no statements behind a pooler unless configured', () => {
     expect(loadConfig(NEEDED)).toMatchObject({ databaseDirectUrl: NEEDED.DATABASE_URL, hasPreparedStatements: true });
     const pooled = { ...NEEDED, DATABASE_DIRECT_URL: 'postgres://u@127.0.0.1:5433/db' };
     expect(loadConfig(pooled)).toMatchObject({
@@ -97,7 +97,7 @@ describe('loadConfig', () => {
     expect(loadConfig({ ...NEEDED, DATABASE_PREPARED: 'off' }).hasPreparedStatements).toBe(false);
   });
 
-  it('takes the limits of clients, and origins as browsers write them', () => {
+  it('accepts the limits of clients, and origins as browsers write them', () => {
     expect(loadConfig(NEEDED)).toMatchObject({
       http: { maxConnections: 10_000, maxConnectionsPerAddress: 1_000, trustedProxies: [], corsOrigins: [] },
       perMinute: { requests: 600, coldReads: 60 },
@@ -124,7 +124,7 @@ describe('loadConfig', () => {
     }
   });
 
-  it('takes either password for the operator pages, but not one for both roles', () => {
+  it('accepts either password for the operator pages, but not the same one for both roles', () => {
     expect(loadConfig({ ...NEEDED, OPS_VIEWER_PASSWORD: 'only to look' }).ops).toEqual({
       passwords: { viewer: 'only to look' },
     });
@@ -134,7 +134,7 @@ describe('loadConfig', () => {
     expect(loadConfig({ ...NEEDED, OPS_PUBLIC_URL: 'https://ops.example.com' })).not.toHaveProperty('ops');
   });
 
-  it('holds a key in the address of the node, and leaves out what is not set', () => {
+  it('accepts a key in the address of the node, and omits unset values', () => {
     const { venueUrls } = loadConfig({ ...NEEDED, SOLANA_RPC_URL: 'https://node.test/?api-key=k', VENUES: 'solana' });
     expect(venueUrls.solana).toEqual({ jupiter: 'https://api.jup.ag', rpc: 'https://node.test/?api-key=k' });
     const without = loadConfig({ ...NEEDED, JUPITER_API_KEY: 'key' });
@@ -190,23 +190,26 @@ describe('loadConfig', () => {
     for (const problem of problems) expect(problem).not.toContain('\n');
   });
 
-  it.each(Object.entries(BAD))('refuses %s=%s alone too', (name, value) => {
+  it.each(Object.entries(BAD))('rejects %s=%s alone too', (name, value) => {
     const problems = problemsOf({ ...NEEDED, [name]: value });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatch(new RegExp(`^${name}: `));
   });
 
-  // A URL, a password or a key in the wrong variable would otherwise end up in a log.
+  // Otherwise a log could contain a URL, a password or a key from the wrong variable.
   it.each(NAMES)('never repeats the value of %s', (name) => {
     const message = problemsOf({ ...NEEDED, [name]: 'hunter2 \u0007 hunter2,hunter2:hunter2' }).join('; ');
     expect(message).not.toMatch(/hunter2/);
   });
 
-  it.each(['   ', ' \t', '0x50', '1e3', 'Infinity', '٣'])('a port is decimal digits, not %j', (port) => {
-    expect(problemsOf({ ...NEEDED, PORT: port })).toHaveLength(1);
-  });
+  it.each(['   ', ' \t', '0x50', '1e3', 'Infinity', '٣'])(
+    'rejects the port %j, because a port has decimal digits only',
+    (port) => {
+      expect(problemsOf({ ...NEEDED, PORT: port })).toHaveLength(1);
+    },
+  );
 
-  it('is frozen all the way down', () => {
+  it('freezes the configuration at every depth', () => {
     const config = loadConfig({ ...NEEDED, WEBHOOK_ALLOW_CIDRS: '10.0.0.0/8' });
     const seen: unknown[] = [];
     const visit = (value: unknown) => {
@@ -228,7 +231,7 @@ describe('configTable', () => {
     for (const row of table) expect(row.meaning).toMatch(/\S{3}/);
   });
 
-  it('every variable it names is read: a bad value or a changed one shows', () => {
+  it('names only variables that are read: a bad or changed value has an effect', () => {
     const changed: Partial<Record<VariableName, string>> = {
       ...BAD_FREE_TEXT,
       HOST: '0.0.0.0',
@@ -243,25 +246,25 @@ describe('configTable', () => {
     }
   });
 
-  it('shows no default that the schema would refuse', () => {
+  it('shows no default that the schema would reject', () => {
     const defaults = Object.fromEntries(NAMES.map((name) => [name, VARIABLES[name].default]));
     expect(problemsOf({ ...defaults, ...NEEDED })).toEqual([]);
   });
 });
 
-/** Variables that take any text of the right length. */
+/** Variables that accept any text of the right length. */
 const BAD_FREE_TEXT: Partial<Record<VariableName, string>> = {
   OPS_PASSWORD: 'long enough',
   BOOTSTRAP_API_KEY: 'short',
 };
 
-describe('fixed figures', () => {
-  it('the version is that of package.json', () => {
+describe('constant figures', () => {
+  it('have the version of package.json', () => {
     const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
     expect(VERSION).toBe(manifest.version);
   });
 
-  it('every process has a pool', () => {
+  it('have a pool for every process', () => {
     expect(Object.keys(DATABASE_POOL_SIZE).sort()).toEqual(['api', ...ROLES].sort());
   });
 });

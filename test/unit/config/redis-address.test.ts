@@ -118,22 +118,22 @@ describe('parseRedisUrl', () => {
     ['redis://h/12345', 'not a number'],
     ['redis://h/1hunter2', 'not a number'],
     ['redis://h/hunter2/1', 'not a number'],
-    ['redis-sentinel://a/hunter2!', 'no name of a master'],
-    [`redis-sentinel://a/${'m'.repeat(129)}`, 'no name of a master'],
+    ['redis-sentinel://a/hunter2!', 'name of a master is missing'],
+    [`redis-sentinel://a/${'m'.repeat(129)}`, 'name of a master is missing'],
     ['redis://hunter 2', 'host 1'],
-    ['redis://hunter%zz@h', 'encodes nothing'],
+    ['redis://hunter%zz@h', 'percent-encoding'],
     ['redis://h/hunter2', 'not a number'],
     ['redis://h?db=2', 'parameter 1'],
     ['redis://a,b', 'redis-sentinel://'],
     ['redis-cluster://a,,b', 'host 2'],
     ['redis-cluster://a/1', 'no numbered databases'],
     ['redis-cluster://a?hunter2', 'parameter 1'],
-    ['redis-sentinel://a:1,b:2', 'no name of a master'],
-    ['redis-sentinel://a/hunter 2', 'no name of a master'],
+    ['redis-sentinel://a:1,b:2', 'name of a master is missing'],
+    ['redis-sentinel://a/hunter 2', 'name of a master is missing'],
     ['redis-sentinel://a/m?db=hunter2', 'not a number'],
     ['redis-sentinel://a/m?db=1&db=2', 'parameter 2'],
     ['redis-sentinel://a/m?master=hunter2', 'parameter 1'],
-  ])('refuses %j without repeating it', (url, reason) => {
+  ])('rejects %j without repeating it', (url, reason) => {
     expect(() => parseRedisUrl(url)).toThrow(reason);
     expect(() => parseRedisUrl(url)).toThrow(expect.objectContaining({ code: 'invalid_redis_url' }));
     expect(() => parseRedisUrl(url)).not.toThrow(/hunter/);

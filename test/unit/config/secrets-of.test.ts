@@ -6,7 +6,7 @@ const KEYS = [Buffer.alloc(32, 1).toString('base64'), Buffer.alloc(32, 2).toStri
 
 const needed = { DATABASE_URL: 'postgres://u@h/db', SECRETS_KEYS: `k1:${KEYS[0]},k2:${KEYS[1]}` };
 
-it('names every secret of a configuration, as it is and not as it is written in an address', () => {
+it('finds every secret of a configuration, decoded from addresses', () => {
   const config = loadConfig({
     ...needed,
     DATABASE_URL: 'postgres://u:db%40password@h/db',
@@ -34,7 +34,7 @@ it('names every secret of a configuration, as it is and not as it is written in 
   );
 });
 
-it('finds nothing to hide but the key ring where nothing else is secret', () => {
+it('finds only the key ring when nothing else is secret', () => {
   expect(secretsOf(loadConfig(needed))).toEqual(KEYS);
   expect(secretsOf(loadConfig({ ...needed, DATABASE_URL: 'postgres://postgres:postgres@h/db' }))).toEqual(KEYS);
 });

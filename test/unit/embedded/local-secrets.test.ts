@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => rm(join(dataDir, '..'), { recursive: true, force: true }));
 
 describe('localSecretsKeys', () => {
-  it('makes a ring once, and only its owner can read it', async () => {
+  it('creates a ring once, readable only by its owner', async () => {
     const ring = await localSecretsKeys(dataDir, log);
     expect(parseSecretsKeys(ring)).toMatchObject([{ kid: 'local' }]);
     expect(await localSecretsKeys(dataDir, log)).toBe(ring);
@@ -26,7 +26,7 @@ describe('localSecretsKeys', () => {
     expect(await readdir(dataDir)).toEqual(['secrets.key']);
   });
 
-  it('closes a file that others can read, and says so without the secret', async () => {
+  it('makes a file private that others can read, and logs it without the secret', async () => {
     const ring = await localSecretsKeys(dataDir, log);
     const path = join(dataDir, 'secrets.key');
     await chmod(path, 0o644);

@@ -13,7 +13,7 @@ const RECORD = JSON.stringify({
 });
 
 describe('formatChildLine', () => {
-  it('passes log records through for machines', () => {
+  it('passes log records unchanged for machines', () => {
     expect(formatChildLine('api', RECORD, false)).toBe(RECORD);
   });
 
@@ -23,7 +23,7 @@ describe('formatChildLine', () => {
     );
   });
 
-  it.each(['plain text', '{"level":"info"}', '{broken', '{"a":1}', ''])('puts the name before %j', (line) => {
+  it.each(['plain text', '{"level":"info"}', '{broken', '{"a":1}', ''])('prefixes %j with the name', (line) => {
     expect(formatChildLine('api', line, false)).toBe(`api        | ${line}`);
     expect(formatChildLine('api', line, true)).toBe(`api        | ${line}`);
   });

@@ -12,7 +12,7 @@ describe('parseProcfile', () => {
     ]);
   });
 
-  it('keeps colons of the command and what stands in quotes', () => {
+  it('keeps colons and quoted words of the command', () => {
     expect(parseProcfile(`a: node x.js --url http://h:1/ "two words" 'it is' ''`)).toEqual([
       { name: 'a', command: ['node', 'x.js', '--url', 'http://h:1/', 'two words', 'it is', ''] },
     ]);
@@ -24,8 +24,8 @@ describe('parseProcfile', () => {
     ['a name with a space', 'my db: node x', /line 1 is not/],
     ['a name twice', 'a: node x\na: node y', /line 2 repeats a/],
     ['an empty program', 'a: ""', /line 1 names no program/],
-    ['nothing', '\n# only a comment\n', /names no process/],
-  ])('refuses %s', (_what, text, message) => {
+    ['nothing', '\n# only a comment\n', /contains no process/],
+  ])('rejects %s', (_label, text, message) => {
     expect(() => parseProcfile(text)).toThrow(ProcfileError);
     expect(() => parseProcfile(text)).toThrow(message);
   });

@@ -24,7 +24,7 @@ describe('collectors', () => {
     return { collectors, calls, pass: (ms: number) => (nowMs += ms) };
   }
 
-  it('reads once in five seconds, however many ask', async () => {
+  it('read a source once in five seconds for any number of scrapes', async () => {
     const { collectors, calls, pass } = watched(async () => undefined);
     await Promise.all([collectors.collect(), collectors.collect()]);
     pass(4_999);
@@ -35,7 +35,7 @@ describe('collectors', () => {
     expect(calls).toEqual({ reads: 2, forgets: 0, failures: [] });
   });
 
-  it('counts what cannot be read, forgets its figures, and goes on', async () => {
+  it('count a source that cannot be read, drop its figures, and continue', async () => {
     const { collectors, calls } = watched(() => Promise.reject(new Error('away')));
     let others = 0;
     collectors.add({
@@ -50,7 +50,7 @@ describe('collectors', () => {
     expect(others).toBe(1);
   });
 
-  it('waits two seconds for one that hangs, and asks it no second time meanwhile', async () => {
+  it('wait two seconds for a hanging source, and do not read it again meanwhile', async () => {
     vi.useFakeTimers();
     let answer: () => void = () => undefined;
     const { collectors, calls, pass } = watched(
@@ -77,7 +77,7 @@ describe('collectors', () => {
 });
 
 describe('the age of marks', () => {
-  it('is since the look at which the key of the oldest had been given out', () => {
+  it('is the time since the sample in which the oldest key was already allocated', () => {
     let nowMs = 0;
     const ages = new MarkAges(() => nowMs);
     const look = (atMs: number, oldestId: bigint | null, newestId: bigint) => {
@@ -86,7 +86,7 @@ describe('the age of marks', () => {
     };
     expect(look(0, 5n, 10n)).toBe(0);
     expect(look(5_000, 5n, 20n)).toBe(5_000);
-    // The backlog moves: the oldest now was made after the first look and before the second.
+    // The backlog moves: the oldest mark now was created between the first and the second sample.
     expect(look(10_000, 15n, 30n)).toBe(5_000);
     expect(look(15_000, 15n, 30n)).toBe(10_000);
     expect(look(20_000, null, 30n)).toBe(0);
@@ -94,7 +94,7 @@ describe('the age of marks', () => {
     expect(look(30_000, 31n, 31n)).toBe(5_000);
   });
 
-  it('keeps growing, in bounded memory, however long a mark waits', () => {
+  it('keeps growing, in bounded memory, for a mark that waits long', () => {
     let nowMs = 0;
     const ages = new MarkAges(() => nowMs);
     let age = 0;

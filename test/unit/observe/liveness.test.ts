@@ -21,13 +21,13 @@ const queue = (part: Partial<QueueBeat> = {}): QueueBeat => ({
 });
 
 describe('stallReasons', () => {
-  it('finds nothing in a process that has nothing to do', () => {
+  it('is empty for an idle process', () => {
     expect(stallReasons(vitals())).toEqual([]);
   });
 
   it.each([
     ['just in time', LOOP_ROUNDS * 5_000, []],
-    ['overdue', LOOP_ROUNDS * 5_000 + 1, ['loop restore has not come round for 60 s']],
+    ['overdue', LOOP_ROUNDS * 5_000 + 1, ['loop restore has not run for 60 s']],
   ])('a loop %s', (_when, ago, why) => {
     expect(stallReasons(vitals({ loops: [{ name: 'restore', everyMs: 5_000, endedAtMs: NOW - ago }] }))).toEqual(why);
   });
@@ -42,13 +42,13 @@ describe('stallReasons', () => {
   });
 
   it.each<[string, Partial<QueueBeat>, boolean]>([
-    ['whose work waits although hands are free', {}, true],
+    ['whose work waits although the process has free capacity', {}, true],
     ['that is empty', { oldestWaitingMs: 0 }, false],
     ['whose work is fresh', { oldestWaitingMs: QUEUE_STILL_MS }, false],
     ['that this process works on', { takenAtMs: NOW - QUEUE_STILL_MS }, false],
-    ['whose jobs fill every hand', { running: 5 }, false],
-    ['with a hand to spare', { running: 4 }, true],
-  ])('a queue %s', (_what, part, isWedged) => {
+    ['whose jobs use the whole capacity', { running: 5 }, false],
+    ['with free capacity', { running: 4 }, true],
+  ])('a queue %s', (_label, part, isWedged) => {
     expect(stallReasons(vitals({ queues: [queue(part)] }))).toEqual(
       isWedged ? ['queue alerts: a job waits for 120 s, none is taken'] : [],
     );
@@ -56,7 +56,7 @@ describe('stallReasons', () => {
 });
 
 describe('a tracker', () => {
-  it('beats with loops, jobs and queues, and asks a queue only when it is still', async () => {
+  it('reports loops, jobs and queues, and asks a queue only when it is idle', async () => {
     let nowMs = 0;
     const asked: string[] = [];
     const tracker = new LivenessTracker(() => nowMs);
@@ -74,7 +74,7 @@ describe('a tracker', () => {
     expect(await tracker.stallReasons(age)).toEqual([]);
     nowMs += QUEUE_STILL_MS + 1;
     beat();
-    // Its one hand is busy with a job that hangs.
+    // Its one slot is occupied by a job that hangs.
     expect(await tracker.stallReasons(age)).toEqual(['job evaluate-alerts has run for 120 s']);
     ended();
     ended();
@@ -84,10 +84,10 @@ describe('a tracker', () => {
     tracker.job('alerts', 'evaluate-alerts', 1_000)();
     expect(await tracker.stallReasons(age)).toEqual([]);
     nowMs += LOOP_ROUNDS * 5_000 + 1;
-    expect(await tracker.stallReasons(age)).toEqual(['loop restore has not come round for 60 s']);
+    expect(await tracker.stallReasons(age)).toEqual(['loop restore has not run for 60 s']);
   });
 
-  it('takes a queue store that does not answer for no proof', async () => {
+  it('ignores a queue store that does not answer', async () => {
     let nowMs = 0;
     const tracker = new LivenessTracker(() => nowMs);
     tracker.queue('alerts', 1);

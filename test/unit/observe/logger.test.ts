@@ -43,7 +43,7 @@ describe('createLogger', () => {
     { config: { password: SECRET } },
     { headers: { authorization: SECRET, 'x-api-key': SECRET, cookie: SECRET } },
     { req: { headers: { authorization: SECRET, 'x-api-key': SECRET, cookie: SECRET } } },
-  ])('%j never shows the secret', (fields) => {
+  ])('hides the secret in %j', (fields) => {
     const { log, lines } = recorded();
     log.info(fields, 'careless');
     expect(lines[0]).toContain('[redacted]');
@@ -53,11 +53,11 @@ describe('createLogger', () => {
   it.each([
     ['in a message', SECRET],
     ['with characters that JSON and addresses escape', 'p"ss\\wörd/with@all'],
-  ])("the process's own secrets are never shown, wherever they stand: %s", (_where, secret) => {
+  ])("hides the process's own secrets %s", (_where, secret) => {
     const { log, lines } = recorded([secret, 'short']);
     log.info(
       { deep: { list: [{ reason: `refused ${secret}!` }] }, err: new Error(secret) },
-      `a short tale of ${secret}`,
+      `a short note about ${secret}`,
     );
     log.child({ url: `http://h/${encodeURIComponent(secret)}` }).warn('careless');
     const text = lines.join('');
@@ -65,7 +65,7 @@ describe('createLogger', () => {
     expect(text).not.toContain(JSON.stringify(secret).slice(1, -1));
     expect(text).not.toContain(encodeURIComponent(secret));
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ process: 'test' });
-    expect(text).toContain('a short tale of [redacted]');
+    expect(text).toContain('a short note about [redacted]');
   });
 
   it.each([
@@ -74,13 +74,13 @@ describe('createLogger', () => {
     ['postgres://user:pass:word@db.test:5432/x', 'postgres://[redacted]@db.test:5432/x'],
     ['https://user@host.test/path', 'https://[redacted]@host.test/path'],
     ['https://host.test/path?mail=a@b.test', 'https://host.test/path?mail=a@b.test'],
-  ])('what looks like a secret is cut: %s', (text, shown) => {
+  ])('hides text that looks like a secret: %s', (text, shown) => {
     const { log, lines } = recorded();
     log.info({ list: [text] }, text);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ list: [shown], msg: shown });
   });
 
-  it('an error keeps its code, constraint and stack, and loses its query and parameters', () => {
+  it('keeps code, constraint and stack of an error, and drops its query and parameters', () => {
     const { log, lines } = recorded();
     const error = Object.assign(new Error('duplicate key'), {
       code: '23505',
@@ -98,14 +98,14 @@ describe('createLogger', () => {
     expect(err.stack).toContain('logger.test.ts');
   });
 
-  it('an error of any length makes a line of a bounded length', () => {
+  it('writes a line of bounded length for an error of any length', () => {
     const { log, lines } = recorded();
     const cause = new Error('y'.repeat(200_000));
     log.error({ err: new Error('x'.repeat(200_000), { cause }) }, 'failed');
     expect(lines[0]?.length).toBeLessThan(10_000);
   });
 
-  it('a cause is named', () => {
+  it('names the cause of an error', () => {
     const { log, lines } = recorded();
     log.error({ err: new Error('outer', { cause: new Error('inner') }) }, 'failed');
     expect(lines[0]).toContain('inner');

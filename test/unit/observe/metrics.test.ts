@@ -17,18 +17,18 @@ function documented(): [string, string, string[]][] {
   ]);
 }
 
-it('the page on observability lists every metric with its type and its labels, and no other', () => {
+it('the page on observability lists exactly the metrics, with their types and labels', () => {
   const exposed = exposedMetrics().map(({ name, type, labels }) => [name, type, [...labels].sort()]);
   expect(documented().sort()).toEqual(exposed.sort());
 });
 
-it('every metric is named and told as Prometheus wants it', async () => {
+it('every metric is named and described by the conventions of Prometheus', async () => {
   const families = readExposition(await createMetrics('test').text());
   const ours = exposedMetrics().map(({ name }) => families.get(name));
   expect(ours.flatMap((family) => (family ? lint(family) : ['missing']))).toEqual([]);
 });
 
-it('several processes may live in one: each has figures of its own', async () => {
+it('each of several processes in one has figures of its own', async () => {
   const [first, second] = [createMetrics('first'), createMetrics('second')];
   first.alertsFired.inc();
   expect(await second.text()).toContain('alerts_fired_total{process="second"} 0');

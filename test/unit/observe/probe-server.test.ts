@@ -16,17 +16,17 @@ describe('readiness', () => {
     vi.useRealTimers();
   });
 
-  it('is given when everything answers', async () => {
+  it('is true when every dependency answers', async () => {
     expect(await readiness([up('database'), up('queue store')])).toEqual({ isReady: true, missing: [] });
     expect(await readiness([])).toEqual({ isReady: true, missing: [] });
   });
 
-  it('names what is missing, in order', async () => {
+  it('names unavailable dependencies, in order', async () => {
     const dependencies = [down('database'), up('x'), down('queue store')];
     expect(await readiness(dependencies)).toEqual({ isReady: false, missing: ['database', 'queue store'] });
   });
 
-  it('is not taken away by what may be missing, which is named', async () => {
+  it('stays true without an optional dependency, which is named', async () => {
     const queues = { ...down('queue store'), mayBeMissing: true };
     expect(await readiness([up('database'), queues])).toEqual({ isReady: true, missing: ['queue store'] });
     expect(await readiness([down('database'), queues])).toEqual({
@@ -35,7 +35,7 @@ describe('readiness', () => {
     });
   });
 
-  it('a check that hangs is missing after two seconds, however many hang', async () => {
+  it('is false after two seconds when checks hang, at any number of them', async () => {
     vi.useFakeTimers();
     const answer = readiness([hanging('a'), hanging('b'), up('c')]);
     await vi.advanceTimersByTimeAsync(2_000);
@@ -43,7 +43,7 @@ describe('readiness', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('a check that throws instead of rejecting is missing too', async () => {
+  it('is false when a check throws instead of rejecting', async () => {
     const rude: Dependency = {
       name: 'rude',
       check: () => {
@@ -73,7 +73,7 @@ describe('the probe server', () => {
     }
   }
 
-  it('is live whatever is missing, and ready when nothing is', async () => {
+  it('is live without its dependencies, and ready with all of them', async () => {
     const database = { name: 'database', check: async () => undefined as undefined };
     await withServer([database], async (url) => {
       expect((await fetch(`${url}/health/live`)).status).toBe(200);
@@ -88,9 +88,9 @@ describe('the probe server', () => {
     });
   });
 
-  it('is neither live nor ready when its work stands still, but only while everything it needs answers', async () => {
+  it('is neither live nor ready when its work is stalled, but only while its dependencies answer', async () => {
     const database = { name: 'database', check: async () => undefined as undefined };
-    let why = ['loop restore has not come round for 70 s'];
+    let why = ['loop restore has not run for 70 s'];
     const probe = async (url: string, path: string) => {
       const response = await fetch(url + path);
       return [response.status, await response.json()];
@@ -120,7 +120,7 @@ describe('the probe server', () => {
     });
   });
 
-  it('says not found for the rest', async () => {
+  it('answers 404 on other paths', async () => {
     await withServer([], async (url) => {
       for (const path of ['/', '/metrics/', '/health', '//x']) expect((await fetch(`${url}${path}`)).status).toBe(404);
     });

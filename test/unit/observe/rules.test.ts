@@ -9,10 +9,10 @@ import { readRules } from '../../support/metrics/rules-file.ts';
 const file = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const RULES = readRules(file('deploy/prometheus-rules.yml'));
 
-/** What Prometheus itself adds to every series. */
+/** Labels that Prometheus itself adds to every series. */
 const TARGET_LABELS = ['job', 'instance', 'process'];
 
-/** Labels of every series that the processes expose, by its name. */
+/** The labels of every exposed series, by its name. */
 function exposedSeries(): Map<string, readonly string[]> {
   const series = new Map<string, readonly string[]>([['up', []]]);
   for (const { name, type, labels } of exposedMetrics()) {
@@ -26,11 +26,11 @@ function exposedSeries(): Map<string, readonly string[]> {
   return series;
 }
 
-/** What an expression names that no process exposes. */
+/** Names in an expression that no process exposes. */
 function problemsOf(expression: string): string[] {
   const known = exposedSeries();
   const { selectors, groupings } = readExpression(expression);
-  if (selectors.length === 0) return ['names no metric'];
+  if (selectors.length === 0) return ['contains no metric'];
   return selectors.flatMap(({ metric, labels }) => {
     const has = known.get(metric);
     if (!has) return [`${metric} is not exposed`];
@@ -40,14 +40,14 @@ function problemsOf(expression: string): string[] {
 }
 
 const kebab = (name: string) => name.replace(/([a-z])([A-Z])/g, '$1-$2').toLowerCase();
-/** Of a heading as GitHub makes it. */
+/** The anchor of a heading, as GitHub makes it. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
     .replace(/[^\w\- ]/g, '')
     .replaceAll(' ', '-');
 
-describe('the reading of expressions', () => {
+describe('the reader of expressions', () => {
   it.each([
     ['up == 0', ['up'], [], []],
     ['sum by (a, b) (rate(x_total{c="d",e=~"f{}"}[5m] offset 1d)) / 2e3 > 0.5', ['x_total'], ['c', 'e'], ['a', 'b']],
@@ -60,19 +60,19 @@ describe('the reading of expressions', () => {
     expect(read.groupings).toEqual(groupings);
   });
 
-  it('finds what is not exposed', () => {
+  it('reports names that are not exposed', () => {
     expect(problemsOf('sum by (queue) (rate(queue_jobs_total[5m]))')).toEqual(['queue_jobs_total is not exposed']);
     expect(problemsOf('max by (stage) (queue_jobs{status="x"})')).toEqual([
       'queue_jobs has no label status',
       'queue_jobs has no label stage',
     ]);
     expect(problemsOf('rate(job_duration_seconds[5m])')).toEqual(['job_duration_seconds is not exposed']);
-    expect(problemsOf('1 > 0')).toEqual(['names no metric']);
+    expect(problemsOf('1 > 0')).toEqual(['contains no metric']);
   });
 });
 
 describe('deploy/prometheus-rules.yml', () => {
-  it('covers what an operator must hear of, each once', () => {
+  it('covers each required alarm once', () => {
     const names = RULES.map(({ alert }) => alert);
     expect(new Set(names).size).toBe(names.length);
     expect(names).toEqual(
@@ -84,7 +84,7 @@ describe('deploy/prometheus-rules.yml', () => {
   });
 
   it.each(RULES.map((rule) => [rule.alert, rule] as const))(
-    '%s names what the processes expose, and what to do',
+    '%s uses exposed metrics, and has a description and a runbook',
     (_name, rule) => {
       expect(problemsOf(rule.expr)).toEqual([]);
       expect(['critical', 'warning', 'info']).toContain(rule.severity);
@@ -94,7 +94,7 @@ describe('deploy/prometheus-rules.yml', () => {
     },
   );
 
-  it('has a runbook for each rule in docs/operations.md, and none without a rule', () => {
+  it('has a runbook for each rule in docs/operations.md, and no other runbook', () => {
     const headings = [...readFileSync(file('docs/operations.md'), 'utf8').matchAll(/^#+ (.*)$/gm)];
     const runbooks = headings.map(([, heading = '']) => anchor(heading)).filter((name) => name.startsWith('alert-'));
     expect(runbooks.sort()).toEqual(RULES.map(({ alert }) => `alert-${kebab(alert)}`).sort());
@@ -107,14 +107,11 @@ describe('deploy/grafana-dashboard.json', () => {
   }
   const { panels } = JSON.parse(readFileSync(file('deploy/grafana-dashboard.json'), 'utf8')) as Dashboard;
 
-  it.each(panels.map((panel) => [panel.title, panel] as const))(
-    '%s shows what the processes expose',
-    (_title, { targets }) => {
-      for (const { expr, legendFormat } of targets) {
-        expect(problemsOf(expr)).toEqual([]);
-        const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
-        expect(readExpression(expr).groupings).toEqual(expect.arrayContaining(shown));
-      }
-    },
-  );
+  it.each(panels.map((panel) => [panel.title, panel] as const))('%s shows exposed metrics', (_title, { targets }) => {
+    for (const { expr, legendFormat } of targets) {
+      expect(problemsOf(expr)).toEqual([]);
+      const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
+      expect(readExpression(expr).groupings).toEqual(expect.arrayContaining(shown));
+    }
+  });
 });

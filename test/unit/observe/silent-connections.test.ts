@@ -50,7 +50,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Lets time pass as it does for a process that runs. */
+/** Advances time as a running process sees it. */
 async function pass(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += LOOK_MS) {
     clockMs += LOOK_MS;
@@ -71,7 +71,7 @@ const ended = (clients: FakeClient[]) =>
   clients.filter(({ stream }) => stream.destroyed).map(({ processID }) => processID);
 
 describe('closeUnresponsive', () => {
-  it('ends what waits too long and all that were not heard since, and nothing else', async () => {
+  it('ends a connection that waits too long and all silent ones, and no other', async () => {
     const clients = watch(4);
     const [silent, , answering, late] = clients;
     await pass(LIMIT_MS);
@@ -88,7 +88,7 @@ describe('closeUnresponsive', () => {
     expect(lines).toMatchObject([{ connections: 3, limitMs: LIMIT_MS }]);
   });
 
-  it('counts from the last word of an answer that stops half-way', async () => {
+  it('counts from the last data of an answer that stops half-way', async () => {
     const clients = watch(1);
     clients[0]?.ask();
     await pass(LIMIT_MS / 2);
@@ -99,7 +99,7 @@ describe('closeUnresponsive', () => {
     expect(ended(clients)).toEqual([1]);
   });
 
-  it('ends nothing that the server is working for, however long, and asks about all that wait', async () => {
+  it('ends no connection that the server is working for, at any age, and asks about all that wait', async () => {
     const asked: number[][] = [];
     const findBusy = async (pids: readonly number[]) => {
       asked.push([...pids]);
@@ -112,11 +112,11 @@ describe('closeUnresponsive', () => {
     await pass(3 * LIMIT_MS);
     expect(ended(clients)).toEqual([]);
     expect(asked[0]).toEqual([1, 2]);
-    // Whom it works for is heard, in a way: not asked about again until another limit has passed.
+    // An answer about a session counts as a sign of life: it is not asked about again until another limit has passed.
     expect(asked.length).toBeLessThanOrEqual(4);
   });
 
-  it('ends nothing when the server does not say, and asks again after a pause', async () => {
+  it('ends no connection when the server cannot tell, and asks again after a pause', async () => {
     let answer: BusySessions = 'unknown';
     const findBusy = vi.fn(async () => answer);
     const clients = watch(2, { findBusy });
@@ -131,7 +131,7 @@ describe('closeUnresponsive', () => {
     expect(ended(clients)).toEqual([1, 2]);
   });
 
-  it('goes on asking when asking fails', async () => {
+  it('keeps asking after a failed question', async () => {
     let isBroken = true;
     const findBusy = async () => {
       if (isBroken) throw new Error('broken');
@@ -146,7 +146,7 @@ describe('closeUnresponsive', () => {
     expect(ended(clients)).toEqual([1]);
   });
 
-  it('leaves a statement alone that began while the server was asked', async () => {
+  it('skips a statement that began during the question to the server', async () => {
     let answer: (busy: BusySessions) => void = () => undefined;
     const findBusy = () =>
       new Promise<BusySessions>((resolve) => {
@@ -163,11 +163,11 @@ describe('closeUnresponsive', () => {
     expect(ended([silent, idle, begins] as FakeClient[])).toEqual([1, 2]);
   });
 
-  it('does not count the time this process stood still', async () => {
+  it('does not count the time in which this process was stopped', async () => {
     const clients = watch(1);
     clients[0]?.ask();
     await pass(LIMIT_MS / 2);
-    // Stopped and continued: the answer came, and is not read yet.
+    // Stopped and continued: the answer has arrived, and is not read yet.
     clockMs += 10 * LIMIT_MS;
     await vi.advanceTimersByTimeAsync(LOOK_MS);
     expect(ended(clients)).toEqual([]);
@@ -177,7 +177,7 @@ describe('closeUnresponsive', () => {
     expect(lines).toEqual([]);
   });
 
-  it('finds silence out although it stands still now and then', async () => {
+  it('detects silence although the process is stopped now and then', async () => {
     const clients = watch(1);
     clients[0]?.ask();
     for (let turn = 0; turn < 6; turn++) {
@@ -188,7 +188,7 @@ describe('closeUnresponsive', () => {
     expect(ended(clients)).toEqual([1]);
   });
 
-  it('has less patience once the process is told to end', async () => {
+  it('waits for a shorter time once the process is stopping', async () => {
     const stopping = new AbortController();
     const clients = watch(1, { limitMs: 60_000, stopping: stopping.signal });
     clients[0]?.ask();
@@ -199,7 +199,7 @@ describe('closeUnresponsive', () => {
     expect(ended(clients)).toEqual([1]);
   });
 
-  it('keeps no timer when nothing is connected, and looks again when something is', async () => {
+  it('keeps no timer without connections, and checks again with one', async () => {
     const onConnect = closeUnresponsive({ limitMs: LIMIT_MS, log: log as never });
     const [first, second] = [new FakeClient(1), new FakeClient(2)];
     onConnect(first);

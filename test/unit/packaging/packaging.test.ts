@@ -6,7 +6,7 @@ import { ROLES } from '../../../src/queues/jobs.ts';
 import { parsePlainYaml, type Yaml } from '../../support/metrics/plain-yaml.ts';
 
 const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml'];
-/** Read by compose itself or by an image that is not ours. */
+/** Variables of compose itself or of a foreign image. */
 const OTHERS_VARIABLES = ['POSTGRES_USER', 'POSTGRES_PASSWORD', 'POSTGRES_DB', 'API_PORT'];
 const DOCKERFILE = readFileSync('Dockerfile', 'utf8');
 
@@ -37,7 +37,7 @@ function instructions(text: string): { name: string; rest: string }[] {
 }
 
 describe('the compose files', () => {
-  it('have a service for every process of the Procfile, that runs the same command', () => {
+  it('have a service with the same command for every process of the Procfile', () => {
     const processes = parseProcfile(readFileSync('Procfile', 'utf8')).filter(({ name }) => name !== 'db');
     expect(processes.map(({ name }) => name).sort()).toEqual([...ours].sort());
     for (const { name, command } of processes) {
@@ -45,7 +45,7 @@ describe('the compose files', () => {
     }
   });
 
-  it.each(COMPOSE_FILES)('%s sets only variables that somebody reads', (file) => {
+  it.each(COMPOSE_FILES)('%s sets only variables that a process reads', (file) => {
     for (const [name, service] of compose(file).services) {
       for (const variable of Object.keys(mapping(service['environment'] ?? {}))) {
         expect([...Object.keys(VARIABLES), ...OTHERS_VARIABLES], `${name}: ${variable}`).toContain(variable);
@@ -57,7 +57,7 @@ describe('the compose files', () => {
     }
   });
 
-  it('keep every one of our containers small in rights, restarted, and long enough in stopping', () => {
+  it('give each of our containers few rights, a restart policy, and enough time to stop', () => {
     for (const name of ours) {
       const service = { ...oddswire, ...production.services.get(name) };
       expect(service, name).toMatchObject({
@@ -74,7 +74,7 @@ describe('the compose files', () => {
     }
   });
 
-  it('keep the queues when Redis restarts or is full, and show what is healthy', () => {
+  it('keep the queues when Redis restarts or is full, and have health checks', () => {
     const command = production.services.get('redis')?.['command'];
     expect(String(command)).toContain('--appendonly,yes,--maxmemory-policy,noeviction');
     const volumes = Object.keys(mapping(production.top['volumes']));
@@ -85,7 +85,7 @@ describe('the compose files', () => {
     }
   });
 
-  it('send only the API through PgBouncer, and what needs a session past it', () => {
+  it('route only the API through PgBouncer, and its session uses past it', () => {
     const { services } = compose('docker-compose.pgbouncer.yml');
     expect([...services.keys()]).toEqual(['pgbouncer', 'api']);
     const environment = mapping(services.get('api')?.['environment']);
@@ -99,7 +99,7 @@ describe('the image', () => {
   const stages = DOCKERFILE.split(/^(?=FROM )/m).slice(1);
   const last = stages.at(-1) ?? '';
 
-  it('is made of what is there', () => {
+  it('copies existing files only', () => {
     for (const { name, rest } of instructions(DOCKERFILE)) {
       if (name !== 'COPY') continue;
       const sources = rest.split(/ +/).slice(0, -1);
@@ -108,7 +108,7 @@ describe('the image', () => {
     }
   });
 
-  it('is given what it copies, and nothing else of the folder', () => {
+  it('excludes all other files of the folder from its context', () => {
     const allowed = readFileSync('.dockerignore', 'utf8')
       .split('\n')
       .flatMap((line) => /^!(.+)$/.exec(line)?.[1] ?? []);
@@ -119,7 +119,7 @@ describe('the image', () => {
     expect(readFileSync('.dockerignore', 'utf8')).toMatch(/^\*$/m);
   });
 
-  it('holds the program, its packages and the files it reads, without sources', () => {
+  it('contains the program, its packages and the files that it reads, without sources', () => {
     const copied = instructions(last).filter(({ name }) => name === 'COPY');
     expect(copied.map(({ rest }) => rest.split(' ').at(-1))).toEqual([
       './package.json',
@@ -129,7 +129,7 @@ describe('the image', () => {
     ]);
   });
 
-  it('runs as nobody in particular on Node 24, and asks the process how it is', () => {
+  it('runs as an unprivileged user on Node 24, and has a health check of its process', () => {
     for (const stage of stages) expect(stage).toMatch(/^FROM node:24-slim/);
     expect(last).toMatch(/^USER node$/m);
     expect(last).toMatch(/^HEALTHCHECK /m);

@@ -4,7 +4,7 @@ import { waitUntilAnswers } from '../../../src/runtime/wait-until.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
-it('asks again until the store answers', async () => {
+it('waitUntilAnswers retries until the store answers', async () => {
   let asked = 0;
   const ask = async () => {
     asked += 1;
@@ -14,7 +14,7 @@ it('asks again until the store answers', async () => {
   expect(asked).toBe(3);
 });
 
-it('ends when told to', async () => {
+it('waitUntilAnswers ends when the signal fires', async () => {
   const stopping = new AbortController();
   const ask = async () => {
     stopping.abort();

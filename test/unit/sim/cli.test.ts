@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { parseCommandLine, UsageError } from '../../../sim/cli.ts';
 
-it('reads every flag', () => {
+it('the command line accepts every flag', () => {
   const args = '--port 9000 --seed 4 --markets 50 --history-hours 0.5 --speed 2.5 --recorded some/dir'.split(' ');
   expect(parseCommandLine(args, '7000')).toMatchObject({
     port: 9000,
@@ -13,7 +13,7 @@ it('reads every flag', () => {
   });
 });
 
-it('reads the flags about the past', () => {
+it('the command line accepts the flags about the past', () => {
   const args = '--deep-markets 2 --deep-days 1.5 --deep-prints 4000 --kalshi-live-hours 0'.split(' ');
   expect(parseCommandLine(args, undefined)).toMatchObject({
     deepMarkets: 2,
@@ -23,12 +23,12 @@ it('reads the flags about the past', () => {
   });
 });
 
-it('reads the share of version 1 transactions on Solana, a fraction up to 1', () => {
+it('the command line accepts the share of version 1 transactions on Solana, a fraction up to 1', () => {
   expect(parseCommandLine(['--solana-v1-share', '0.25'], undefined)).toMatchObject({ solanaV1Share: 0.25 });
   expect(() => parseCommandLine(['--solana-v1-share', '1.5'], undefined)).toThrow(UsageError);
 });
 
-it('takes SIM_PORT when there is no flag', () => {
+it('the command line uses SIM_PORT without a flag', () => {
   expect(parseCommandLine([], '7000').port).toBe(7000);
   expect(parseCommandLine([], undefined).port).toBeUndefined();
 });
@@ -40,6 +40,6 @@ it.each([
   [['--speed', '-1']],
   [['--what', '1']],
   [['stray']],
-])('refuses %j', (args) => {
+])('the command line rejects %j', (args) => {
   expect(() => parseCommandLine(args, undefined)).toThrow(UsageError);
 });

@@ -17,7 +17,7 @@ describe('formatScaled', () => {
     expect(formatScaled(units, scale)).toBe(text);
   });
 
-  it('is read back to the same units', () => {
+  it('is the inverse of parseScaled', () => {
     fc.assert(
       fc.property(fc.nat(2_000_000_000), fc.constantFrom(100, 1000, 1_000_000), (units, scale) => {
         expect(parseScaled(formatScaled(units, scale), scale)).toBe(units);
@@ -26,20 +26,20 @@ describe('formatScaled', () => {
   });
 });
 
-it.each(['', 'x', '-0.5', '0.5e1', '.5', '1.'])('parseScaled refuses %j', (text) => {
+it.each(['', 'x', '-0.5', '0.5e1', '.5', '1.'])('parseScaled rejects %j', (text) => {
   expect(parseScaled(text, 100)).toBeUndefined();
 });
 
-it('parseScaled refuses a value between two ticks', () => {
+it('parseScaled rejects a value between two ticks', () => {
   expect(parseScaled('0.505', 100)).toBeUndefined();
   expect(parseScaled('0.5000', 100)).toBe(50);
 });
 
-it('writes the last price of a book with three decimals whatever the tick', () => {
+it('formatThreeDecimals writes three decimals for every tick size', () => {
   expect([formatThreeDecimals(43, 100), formatThreeDecimals(6, 1000)]).toEqual(['0.430', '0.006']);
 });
 
-it('writes times as the venue does', () => {
+it('the time texts have the formats of the venue', () => {
   expect(isoMicros(1_783_024_706, 375_208)).toBe('2026-07-02T20:38:26.375208Z');
   expect(isoMicros(1_783_024_706, 500_000)).toBe('2026-07-02T20:38:26.5Z');
   expect(spacedTime(1_784_851_216)).toBe('2026-07-24 00:00:16+00');

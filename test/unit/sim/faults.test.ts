@@ -3,7 +3,7 @@ import { SimControlError } from '../../../sim/errors.ts';
 import { FaultBoard, type FaultRequest, renameField, setField } from '../../../sim/faults.ts';
 
 describe('FaultBoard', () => {
-  it('hits the host and path it names, as often as it says', () => {
+  it('affects its host and path, as often as requested', () => {
     const board = new FaultBoard(1);
     board.add({ host: 'clob', path: '/books', kind: 'status500', count: 2 });
     const hits = ['/books', '/book', '/books', '/books'].map((path) => board.take('clob', path).length);
@@ -12,7 +12,7 @@ describe('FaultBoard', () => {
     expect(board.list()).toEqual([]);
   });
 
-  it('lasts until cleared without a count, everywhere with the star', () => {
+  it('keeps a fault without a count until cleared, on every host with the star', () => {
     const board = new FaultBoard(1);
     const fault = board.add({ host: '*', kind: 'reset' });
     for (const host of ['gamma', 'clob', 'data']) expect(board.take(host, '/x')).toHaveLength(1);
@@ -47,7 +47,7 @@ describe('FaultBoard', () => {
     ['maxAgeSeconds of zero', { host: '*', kind: 'cdn_cache', maxAgeSeconds: 0 }],
     ['count', { host: '*', kind: 'reset', count: 0 }],
     ['probability', { host: '*', kind: 'reset', probability: 2 }],
-  ])('refuses a fault with a bad %s', (_name, request) => {
+  ])('rejects a fault with a bad %s', (_name, request) => {
     expect(() => new FaultBoard(1).add(request as FaultRequest)).toThrow(SimControlError);
   });
 });
@@ -60,6 +60,6 @@ it('setField gives a key a value at every depth', () => {
   expect(setField('[{"a":1,"b":{"a":[{"a":2}]}}]', 'a', null)).toBe('[{"a":null,"b":{"a":null}}]');
 });
 
-it('setField gives every second place of a key a value when told so', () => {
+it('setField changes every second occurrence of a key on request', () => {
   expect(setField('[{"a":1},{"a":2},{"a":3},{"a":4}]', 'a', null, 2)).toBe('[{"a":1},{"a":null},{"a":3},{"a":null}]');
 });

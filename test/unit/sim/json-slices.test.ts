@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { childSlices } from '../../../sim/recorded/json-slices.ts';
 
 describe('childSlices', () => {
-  it('cuts any object and array into its members', () => {
+  it('splits any object and array into its members', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(0, 2), (generated, indent) => {
         const text = JSON.stringify(generated, null, indent);

@@ -14,7 +14,7 @@ function setup() {
 }
 
 describe('LiveClock', () => {
-  it('plays a second when it has begun on the wall', () => {
+  it('plays a second after it has begun on the wall clock', () => {
     const { wall, world, clock } = setup();
     const { steps } = world;
     wall.ms += 2_999;
@@ -25,7 +25,7 @@ describe('LiveClock', () => {
     expect(world.second).toBe(NOW + 3);
   });
 
-  it('skips most of a long sleep', () => {
+  it('skips most seconds of a long sleep', () => {
     const { wall, world, clock } = setup();
     const { steps } = world;
     wall.ms += 3_600_000;
@@ -33,7 +33,7 @@ describe('LiveClock', () => {
     expect([world.second, world.steps]).toEqual([NOW + 3600, steps + 60]);
   });
 
-  it('stands still while paused, then jumps to the wall without trades in between', () => {
+  it('stops while paused, then jumps to the wall clock without trades in between', () => {
     const { wall, world, clock } = setup();
     clock.pause();
     const { steps } = world;
@@ -46,7 +46,7 @@ describe('LiveClock', () => {
     expect([world.second, world.steps, world.tape.nextIndex]).toEqual([NOW + 30, steps, nextIndex]);
   });
 
-  it('keeps the lead that steps by hand gave it', () => {
+  it('keeps its lead from manual steps', () => {
     const { wall, world, clock } = setup();
     clock.pause();
     for (let at = 0; at < 100; at += 1) world.step();

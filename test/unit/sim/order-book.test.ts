@@ -25,7 +25,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('cancelOwner' as const), owner: fc.nat(3) }) },
 );
 
-/** The same market kept as one flat list in order of arrival: slow, and too simple to be wrong in the same way. */
+/** The same market as one flat list in order of arrival: slow, but too simple for the same mistakes. */
 class NaiveBook {
   orders: { id: number; owner: number; side: BookSide; ticks: number; size: number }[] = [];
 
@@ -99,7 +99,7 @@ describe('OrderBook', () => {
             const { fills, resting, dropped } = book.place({ ...step, note: null });
             const filled = fills.reduce((sum, fill) => sum + fill.size, 0);
             expect(filled + resting + dropped).toBe(step.size);
-            // A fill takes the same size out of a maker and out of the taker.
+            // A fill reduces maker and taker by the same size.
             entered += step.size;
             left += filled * 2 + dropped;
             for (const fill of fills) {
@@ -122,7 +122,7 @@ describe('OrderBook', () => {
     );
   });
 
-  it('changes its version whenever what rests changes, and only then', () => {
+  it('changes its version exactly when the resting orders change', () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
         const book = new OrderBook<null>(GRID);
@@ -138,7 +138,7 @@ describe('OrderBook', () => {
     );
   });
 
-  it('empties on clear', () => {
+  it('is empty after clear', () => {
     const book = new OrderBook<null>(GRID);
     book.place({ owner: 1, side: 'bid', ticks: 3, size: 5, remainder: 'rest', note: null });
     book.place({ owner: 2, side: 'ask', ticks: 9, size: 5, remainder: 'rest', note: null });
@@ -153,7 +153,7 @@ describe('OrderBook', () => {
     [3, 0],
     [3, -1],
     [3, 0.5],
-  ])('refuses a price of %s ticks with size %s', (ticks, size) => {
+  ])('rejects a price of %s ticks with size %s', (ticks, size) => {
     const book = new OrderBook<null>(GRID);
     expect(() => book.place({ owner: 1, side: 'bid', ticks, size, remainder: 'rest', note: null })).toThrow(
       InvalidOrderError,

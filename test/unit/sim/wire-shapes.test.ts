@@ -11,7 +11,7 @@ const folder = venueDataFolder('polymarket');
 const SEED = 3;
 const NOW = 1_790_000_000;
 
-/** `$.path:type` of everything in a payload, as the recorded shapes have it. */
+/** `$.path:type` of every value in a payload, in the form of the recorded shapes. */
 function shapeOf(value: unknown, path = '$', found = new Set<string>()): Set<string> {
   const isList = Array.isArray(value);
   const type = value === null ? 'null' : isList ? 'array' : typeof value;
@@ -24,12 +24,12 @@ function shapeOf(value: unknown, path = '$', found = new Set<string>()): Set<str
   return found;
 }
 
-/** What goes over the wire: `undefined` is gone after this. */
+/** The parsed wire format, which has no `undefined`. */
 function sent(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-describe.runIf(folder !== undefined)('wire formats against the recordings', () => {
+describe.runIf(folder !== undefined)('the wire format of the simulator, against the recordings,', () => {
   const root = folder ?? '';
   let world: World;
   let markets: unknown[];
@@ -62,14 +62,14 @@ describe.runIf(folder !== undefined)('wire formats against the recordings', () =
     ];
   }
 
-  it('sends no Gamma field that no recording has, and none with another type', () => {
+  it('has no Gamma field that is missing in the recordings, and none with another type', () => {
     const known = recordedShape('gamma__markets.json');
     for (const market of recordedGammaMarkets()) for (const item of shapeOf(market, '$[]')) known.add(item);
     const ours = [...new Set(markets.flatMap((market) => [...shapeOf(market, '$[]')]))];
     expect(ours.filter((item) => !known.has(item))).toEqual([]);
   });
 
-  it('always sends the Gamma fields that every recorded market of 2026 has', () => {
+  it('has the Gamma fields of every recorded market of 2026', () => {
     const lines = readRecordedLines(join(root, '2026-07_btc5m_markets/BTC-5m-markets-2026-07-24.jsonl.gz'));
     const event = readRecordedJson(join(root, '2026-05_fed_event/gamma-event.json')) as { markets: object[] };
     const recent = [...event.markets, ...lines.map((line) => (line as { raw: object }).raw)];
@@ -78,7 +78,7 @@ describe.runIf(folder !== undefined)('wire formats against the recordings', () =
     for (const market of markets) expect(common.filter((key) => !(key in (market as object)))).toEqual([]);
   });
 
-  it('leaves out what a market does not have yet, and keeps stale quotes after the close', () => {
+  it('omits fields that a new market lacks, and keeps stale quotes after the close', () => {
     const closed = markets.filter((market) => (market as { closed: boolean }).closed);
     expect(closed.length).toBeGreaterThan(2);
     for (const market of closed as Record<string, unknown>[]) {
@@ -94,7 +94,7 @@ describe.runIf(folder !== undefined)('wire formats against the recordings', () =
       expect(Object.keys(market).filter((key) => /^volume|lastTrade/.test(key))).toEqual([]);
   });
 
-  it('writes lists as text and numbers beside their text twins', () => {
+  it('has lists as text, and numbers beside their text forms', () => {
     for (const market of markets as Record<string, string>[]) {
       const tokenIds = JSON.parse(market['clobTokenIds'] ?? '') as string[];
       expect(tokenIds).toEqual([expect.stringMatching(/^\d{77}$/), expect.stringMatching(/^\d{77}$/)]);
@@ -105,7 +105,7 @@ describe.runIf(folder !== undefined)('wire formats against the recordings', () =
     }
   });
 
-  it('sends books of the recorded shape, with the prices in the recorded order', () => {
+  it('has books of the recorded shape, with the prices in the recorded order', () => {
     const shapes = world.markets
       .filter((market) => market.isTrading)
       .map((market) => [...shapeOf(sent(clobBook(market, 0, SEED)))].sort());
@@ -123,7 +123,7 @@ describe.runIf(folder !== undefined)('wire formats against the recordings', () =
     }
   });
 
-  it('sends CLOB markets and trades of the recorded shape', () => {
+  it('has CLOB markets and trades of the recorded shape', () => {
     const marketShape = new Set(world.markets.flatMap((market) => [...shapeOf(sent(clobMarket(market, SEED)))]));
     const knownMarket = recordedShape('clob__markets_condition_id.json');
     expect([...marketShape].filter((item) => !knownMarket.has(item))).toEqual([]);

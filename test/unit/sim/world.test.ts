@@ -37,7 +37,7 @@ describe('World', () => {
     expect(longer.startsWith(again)).toBe(true);
   });
 
-  it('lets some markets have traded for days before the history, in order and as often as asked', () => {
+  it('lets some markets trade for days before the history, in order and as often as requested', () => {
     const deep = play({ seed: 5, deepMarkets: 2, deepPrints: 1500, deepDays: 4 });
     const trades = deep.tape.from(0, Number.POSITIVE_INFINITY);
     const seconds = trades.map((trade) => trade.second);
@@ -53,7 +53,7 @@ describe('World', () => {
     expect(deep.markets[0]?.spec.createdSecond).toBeLessThan(first ?? 0);
   });
 
-  it('keeps a tape in time order whose sums are the volumes of the markets', () => {
+  it('keeps a tape in time order, with sums equal to the volumes of the markets', () => {
     const sums = new Map<number, number>();
     let before = 0;
     for (const trade of world.tape.from(0, Number.POSITIVE_INFINITY)) {
@@ -63,7 +63,7 @@ describe('World', () => {
       const ticks = market.yesTicks(trade.ticks, trade.takerIntent.outcomeIndex);
       const microUsd = Math.floor((trade.size * ticks) / market.spec.ticksPerUnit);
       sums.set(trade.marketNo, (sums.get(trade.marketNo) ?? 0) + microUsd);
-      // Buyer and seller, or two buyers of opposite outcomes, or two sellers: the fill must make sense for both.
+      // Buyer and seller, or two buyers of opposite outcomes, or two sellers: the fill must be valid for both.
       const isSame = trade.takerIntent.outcomeIndex === trade.makerIntent.outcomeIndex;
       expect(trade.takerIntent.side !== trade.makerIntent.side).toBe(isSame);
     }
@@ -73,7 +73,7 @@ describe('World', () => {
     }
   });
 
-  it('prints several fills of an order under one hash, and now and then two equal rows', () => {
+  it('prints several fills of an order under one hash, and sometimes two equal rows', () => {
     const rows = world.tape.from(0, Number.POSITIVE_INFINITY).map((trade) => ledgerRow(world, trade));
     const takerRows = rows.map(({ index: _index, maker: _maker, ...row }) => JSON.stringify(row));
     expect(new Set(rows.map((row) => row.transactionHash)).size).toBeLessThan(rows.length);
@@ -82,7 +82,7 @@ describe('World', () => {
     expect(repeated).toBeLessThan(rows.length / 5);
   });
 
-  it('keeps the beliefs of a negative-risk event at one, and its middles near it', () => {
+  it('keeps the sum of beliefs of a negative-risk event at one, and its midpoints near it', () => {
     const group = world.markets.filter((market) => market.event.negRiskId !== undefined);
     expect(group).toHaveLength(5);
     expect(group.reduce((sum, market) => sum + market.fundamental, 0)).toBe(UNITS);
@@ -148,7 +148,7 @@ describe('forcePrice', () => {
     [0, 0.1],
     [1, 0.83],
     [1, 0.07],
-  ] as const)('brings outcome %i to %f with real trades, and holds it there', (outcomeIndex, price) => {
+  ] as const)('moves outcome %i to %f with real trades, and holds it there', (outcomeIndex, price) => {
     const world = play({ seed: 9 }, 10);
     const market = busyMarket(world);
     const ticks = Math.round(price * market.spec.ticksPerUnit);
@@ -169,7 +169,7 @@ describe('forcePrice', () => {
     expect(world.tape.from(from + fills, 10_000).filter((trade) => trade.marketNo === market.spec.no)).not.toEqual([]);
   });
 
-  it('leaves the beliefs of a negative-risk event at one', () => {
+  it('keeps the sum of beliefs of a negative-risk event at one', () => {
     const world = play({ seed: 9 }, 10);
     const market = marketNo(world, 3);
     forcePrice(world, market, 0, 700, 5);

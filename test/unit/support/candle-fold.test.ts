@@ -23,7 +23,7 @@ function sum(candles: readonly Candle[], field: 'volume' | 'notional') {
 }
 
 describe('foldTrades', () => {
-  it('does not care for the order in which trades come', () => {
+  it('gives the same candles for every order of trades', () => {
     const shuffled = tape.chain((trades) =>
       fc.tuple(fc.constant(trades), fc.shuffledSubarray(trades, { minLength: trades.length })),
     );
@@ -34,7 +34,7 @@ describe('foldTrades', () => {
     );
   });
 
-  it('gives ordered, aligned buckets that hold every trade once', () => {
+  it('gives ordered, aligned buckets that contain every trade once', () => {
     fc.assert(
       fc.property(tape, interval, (trades, seconds) => {
         const candles = foldTrades(trades, seconds);
@@ -68,7 +68,7 @@ describe('foldTrades', () => {
     );
   });
 
-  it('of a coarser interval is the fold of the finer candles', () => {
+  it('folds finer candles to the coarser interval', () => {
     fc.assert(
       fc.property(tape, fc.constantFrom(300, 900, 3600, 14_400, 86_400), (trades, seconds) => {
         const minutes = foldTrades(trades, 60);
@@ -103,18 +103,18 @@ describe('foldTrades', () => {
     expect(candle).toMatchObject({ open: '0.5', close: '0.2', high: '0.5', low: '0.2', trades: 4, volume: '4' });
   });
 
-  it('a trade at a boundary opens the next bucket', () => {
+  it('puts a trade at a boundary into the next bucket', () => {
     expect(bucketStart(59_999, 60)).toBe(0);
     expect(bucketStart(60_000, 60)).toBe(60);
     expect(bucketStart(-1, 60)).toBe(-60);
   });
 
-  it('changes nothing of what it is given', () => {
+  it('does not change its input', () => {
     const trades = Object.freeze(
       [2, 1].map((n) => ({ tsMs: START_MS + n, tradeId: `t${n}`, price: decimal('0.5'), size: decimal('1') })),
     );
     expect(() => foldTrades(trades, 60)).not.toThrow();
   });
 
-  it('no trades, no candles', () => expect(foldTrades([], 60)).toEqual([]));
+  it('returns no candles without trades', () => expect(foldTrades([], 60)).toEqual([]));
 });

@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A budget that has been used up at its full rate for a while, so that it has no turns to spare. */
+/** A budget after a while of use at its full rate, so without spare turns. */
 function budgetOf(perSecond: number, burst = 1) {
   vi.advanceTimersByTime(1_000);
   return createRequestBudget({ perSecond, burst });
@@ -32,7 +32,7 @@ describe('the request rate', () => {
     await expect(budget.acquire(signal, 0)).rejects.toMatchObject({ waitMs: 200 });
   });
 
-  it('halves once for a burst of refusals that were sent before the first of them came back', () => {
+  it('halves once when a burst of requests is refused', () => {
     const budget = budgetOf(10);
     const sentAt = [now(), now() + 5, now() + 10];
     vi.advanceTimersByTime(50);
@@ -42,7 +42,7 @@ describe('the request rate', () => {
     expect(budget.perSecond()).toBe(2.5);
   });
 
-  it('does not rise by a success that was sent before the last decrease', () => {
+  it('does not rise when a request from before the last decrease succeeds', () => {
     const budget = budgetOf(10);
     const sentAt = now();
     refuse(budget);
@@ -56,7 +56,7 @@ describe('the request rate', () => {
     expect(budget.perSecond()).toBe(1);
   });
 
-  it('is back at the configured rate after a minute of successes at full pace', async () => {
+  it('returns to the configured rate after a minute of successes at full pace', async () => {
     const budget = budgetOf(10);
     for (let refused = 0; refused < 20; refused += 1) refuse(budget);
     const endsAt = now() + 60_000;
@@ -69,7 +69,7 @@ describe('the request rate', () => {
     expect(budget.perSecond()).toBe(10);
   });
 
-  it('tells its start and each change with the rate before', () => {
+  it('reports its start and each change with the previous rate', () => {
     const onRate = vi.fn();
     const budget = createRequestBudget({ perSecond: 10, burst: 1, onRate });
     refuse(budget);
@@ -81,7 +81,7 @@ describe('the request rate', () => {
     ]);
   });
 
-  it('slows those down that wait already, in their order', async () => {
+  it('slows waiting callers down in their order', async () => {
     const budget = budgetOf(10);
     const given: string[] = [];
     await budget.acquire(signal, 0);
@@ -95,7 +95,7 @@ describe('the request rate', () => {
     expect(given).toEqual(['a', 'b']);
   });
 
-  it('refuses those at once that a slower rate or a pause makes too late', async () => {
+  it('refuses waiting callers at once when a slower rate or a pause makes them late', async () => {
     const budget = budgetOf(10);
     await budget.acquire(signal, 0);
     const late = budget.acquire(signal, 150);
@@ -121,7 +121,7 @@ describe('the request rate', () => {
     expect(given).toBe(3);
   });
 
-  it('ends a pause after ten minutes, however long the venue asks for', async () => {
+  it('ends a pause after ten minutes when the venue asks for more', async () => {
     const budget = budgetOf(10);
     budget.pause(86_400_000);
     await expect(budget.acquire(signal, 0)).rejects.toMatchObject({ waitMs: 600_000 });
@@ -187,7 +187,7 @@ describe('the request rate under any sequence of events', () => {
               };
               callers.push(budget.acquire(signal, ms).then(given, refused));
             }
-            // Lets a turn that was given at once be noted before the next event.
+            // Lets an immediate turn be recorded before the next event.
             await vi.advanceTimersByTimeAsync(0);
             expect(budget.perSecond()).toBeLessThanOrEqual(ceiling);
             expect(budget.perSecond()).toBeGreaterThanOrEqual(ceiling / 10);

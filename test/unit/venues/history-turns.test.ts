@@ -3,8 +3,8 @@ import { createHistoryTurns } from '../../../src/venues/history-turns.ts';
 
 const signal = new AbortController().signal;
 
-describe('turns for walks back', () => {
-  it('are refused when the wait would be long: a quarter of the rate is soon used up', async () => {
+describe('createHistoryTurns', () => {
+  it('refuses a turn when the wait for a quarter of the rate would be too long', async () => {
     // A host of one request in 25 seconds: the share is one in a hundred.
     const takeTurn = createHistoryTurns('v', 0.04);
     await takeTurn(signal);
@@ -13,7 +13,7 @@ describe('turns for walks back', () => {
     expect((error as { retryAfterMs: number }).retryAfterMs).toBeGreaterThan(90_000);
   });
 
-  it('end with their signal', async () => {
+  it('ends the wait when the signal fires', async () => {
     const takeTurn = createHistoryTurns('v', 0.4);
     await takeTurn(signal);
     const controller = new AbortController();

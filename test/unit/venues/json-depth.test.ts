@@ -7,7 +7,7 @@ function depthOf(value: unknown): number {
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
 }
 
-it('tells the depth of any JSON, whatever its texts hold', () => {
+it('isDeeperThan finds the depth of any JSON with any text in its strings', () => {
   const text = fc.oneof(fc.string(), fc.stringMatching(/^["\\[\]{}]{0,6}$/));
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6, stringUnit: 'grapheme' }), text, (value, more) => {
@@ -18,6 +18,6 @@ it('tells the depth of any JSON, whatever its texts hold', () => {
   );
 });
 
-it.each(['', '"', '"\\"', '[[', ']]', '"['])('ends on what is no JSON: %j', (json) => {
+it.each(['', '"', '"\\"', '[[', ']]', '"['])('isDeeperThan ends on text that is not JSON: %j', (json) => {
   expect(isDeeperThan(json, 5)).toBe(false);
 });

@@ -12,7 +12,7 @@ const urls = {
 };
 
 describe('createAdapters', () => {
-  it('makes the adapters that are asked for', async () => {
+  it('creates the requested adapters', async () => {
     const adapters = createAdapters({ venues: ['manifold', 'polymarket'], urls });
     expect([...adapters.keys()]).toEqual(['manifold', 'polymarket']);
     expect(adapters.get('polymarket')).toMatchObject({ venue: 'polymarket', currency: 'USD' });
@@ -24,7 +24,7 @@ describe('createAdapters', () => {
     for (const adapter of adapters.values()) await adapter.close();
   });
 
-  it('makes every venue that has markets', async () => {
+  it('creates every venue with markets', async () => {
     const adapters = createAdapters({ venues: VENUE_NAMES, urls });
     for (const [venue, adapter] of adapters) {
       expect(adapter.venue).toBe(venue);
@@ -33,7 +33,7 @@ describe('createAdapters', () => {
     expect([...adapters.keys()]).toEqual(['polymarket', 'kalshi', 'manifold', 'limitless']);
   });
 
-  it('prices the tokens of Solana, and watches its wallets when a node is configured', async () => {
+  it('creates a token adapter for Solana, and a wallet adapter when a node is configured', async () => {
     const tokens = createTokenAdapters({ venues: VENUE_NAMES, urls });
     expect([...tokens.keys()]).toEqual(['solana']);
     const without = createWalletAdapters({ venues: VENUE_NAMES, urls });
@@ -46,7 +46,7 @@ describe('createAdapters', () => {
     for (const adapter of [...tokens.values(), ...without.values(), ...wallets.values()]) await adapter.close();
   });
 
-  it.each(['intrade', 'constructor', '__proto__'])('names the known venues when asked for %s', (venue) => {
+  it.each(['intrade', 'constructor', '__proto__'])('names the known venues when %s is requested', (venue) => {
     expect(() => createAdapters({ venues: ['polymarket', venue], urls })).toThrow(/known: polymarket/);
   });
 });

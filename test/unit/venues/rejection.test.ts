@@ -15,17 +15,17 @@ describe('readModel', () => {
     [{ id: 7, inner: [] }, 'invalid_field'],
     [{ id: 'a', inner: [{ size: 1 }, {}] }, 'missing_field'],
     [{ id: 'a', inner: [{ size: '1' }] }, 'invalid_field'],
-  ])('refuses %j as %s', (raw, reason) => {
+  ])('rejects %j as %s', (raw, reason) => {
     expect(readModel(model, raw)).toMatchObject({ ok: false, refusal: { reason } });
   });
 
-  it('ignores fields it does not know', () => {
+  it('ignores unknown fields', () => {
     expect(readModel(model, { id: 'a', inner: [], other: 1 })).toEqual({ ok: true, value: { id: 'a', inner: [] } });
   });
 });
 
 describe('rejectRecord', () => {
-  it('is bounded and storable whatever was refused', () => {
+  it('is bounded and storable for any rejected value', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true }), fc.string({ unit: 'binary', maxLength: 900 }), (raw, text) => {
         const rejected = rejectRecord('trades', raw, { reason: 'any', detail: `${text}\u0000\ud800` }, `${text}\ud800`);
@@ -44,7 +44,7 @@ describe('rejectRecord', () => {
     expect(sample.endsWith('€')).toBe(true);
   });
 
-  it('has no record id where none could be read', () => {
+  it('has no record id when the id is unreadable', () => {
     expect(rejectRecord('books', {}, { reason: 'any', detail: '' }, 7)).not.toHaveProperty('recordId');
     expect(rejectRecord('books', {}, { reason: 'any', detail: '' }, '')).not.toHaveProperty('recordId');
   });

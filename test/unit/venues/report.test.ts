@@ -16,7 +16,7 @@ describe('report.received', () => {
     expect(receipts).toEqual([{ venue: 'v', kind: 'trades', count: 7 }]);
   });
 
-  it('counts accepted raw records once per record when they make two, and others once', () => {
+  it('counts accepted raw records once per record, and others once', () => {
     expect(counted(() => report.received('books', 7, { rejected: [1], skipped: [2, 3] }, 2))).toEqual([11]);
   });
 

@@ -11,7 +11,7 @@ describe('createRequestBudget', () => {
     vi.useRealTimers();
   });
 
-  it('lets a burst through and then makes the next one wait its turn', async () => {
+  it('lets a burst through, then delays the next caller', async () => {
     const budget = createRequestBudget({ perSecond: 10, burst: 3 });
     for (let taken = 0; taken < 3; taken += 1) await budget.acquire(signal, 0);
     await expect(budget.acquire(signal, 0)).rejects.toMatchObject({ waitMs: 100 });
@@ -38,7 +38,7 @@ describe('createRequestBudget', () => {
     }
   });
 
-  it('gives nobody a turn during a pause', async () => {
+  it('gives no turn during a pause', async () => {
     const budget = createRequestBudget({ perSecond: 10, burst: 5 });
     budget.pause(2_000);
     budget.pause(1_000);

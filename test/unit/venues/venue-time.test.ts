@@ -34,7 +34,7 @@ describe('parseVenueTimeMs', () => {
     1786275591068,
     null,
     undefined,
-  ])('does not read %s', (value) => {
+  ])('returns undefined for %s', (value) => {
     expect(parseVenueTimeMs(value)).toBeUndefined();
   });
 });

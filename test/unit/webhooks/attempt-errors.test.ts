@@ -22,14 +22,14 @@ describe('attemptErrorCode', () => {
     expect(ATTEMPT_ERROR_CODES).toContain(expected);
   });
 
-  it('is a timeout when the deadline passed, and a protocol error where nothing is known', () => {
+  it('is a timeout when the deadline passed, and a protocol error for unknown errors', () => {
     expect(new DeadlineError()).toMatchObject({ code: 'timeout', retryable: true });
     expect(attemptErrorCode(new DeadlineError())).toBe('timeout');
     expect(attemptErrorCode(new Error('no code at all'))).toBe('protocol_error');
   });
 
   it.each(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL', 'UND_ERR_CLOSED', 'UND_ERR_DESTROYED'])(
-    'blames this machine for %s, so that no attempt is used up',
+    'throws SenderFaultError for %s, so that no attempt is counted',
     (code) => {
       const error = withCode(code);
       expect(() => attemptErrorCode(error)).toThrow(SenderFaultError);
@@ -40,14 +40,14 @@ describe('attemptErrorCode', () => {
   );
 
   it.each(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])(
-    'lets the programming error %s through as it is',
+    'rethrows the programming error %s',
     (code) => {
       const error = withCode(code);
       expect(() => attemptErrorCode(error)).toThrow(expect.objectContaining({ code, message: error.message }));
     },
   );
 
-  it('takes the code that is shared by every address that failed', () => {
+  it('uses the common code of all failed addresses', () => {
     const refused = Object.assign(new AggregateError([withCode('ECONNREFUSED'), withCode('ECONNREFUSED')]), {
       code: 'ECONNREFUSED',
     });

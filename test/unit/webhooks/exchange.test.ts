@@ -1,13 +1,14 @@
 import type { Dispatcher } from 'undici';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EXCERPT_BYTES, exchange, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
+import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
+import { exchange, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
 
 const REQUEST = { url: new URL('https://hooks.test/a/b?c=d#e'), headers: { 'x-a': '1' }, body: Buffer.from('{}') };
 const DEADLINE_MS = 1000;
 
 type Handler = Required<Dispatcher.DispatchHandler>;
 
-/** Undici's side of the conversation, moment by moment: what the network cannot be made to do in a given order. */
+/** Undici's side of the exchange, event by event, in orders that a real network cannot produce reliably. */
 function start() {
   const abort = vi.fn();
   const controller = { abort } as unknown as Dispatcher.DispatchController;
@@ -39,13 +40,13 @@ beforeEach(() => {
   vi.useFakeTimers();
 });
 afterEach(() => {
-  // Whatever came of it, nothing is left that would keep a process alive.
+  // In every case nothing remains that would keep a process alive.
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
 
 describe('exchange', () => {
-  it('posts to path and query of the origin, and gives the status with its excerpt', async () => {
+  it('posts to path and query of the origin, and returns the status with its excerpt', async () => {
     const call = start();
     expect(call.options()).toEqual({
       origin: 'https://hooks.test',
@@ -62,7 +63,7 @@ describe('exchange', () => {
     expect(call.abort).not.toHaveBeenCalled();
   });
 
-  it('takes the first status that is not provisional', async () => {
+  it('uses the first status that is not provisional', async () => {
     const call = start();
     call.headers(103, { 'retry-after': '7' });
     call.headers(199);
@@ -75,14 +76,14 @@ describe('exchange', () => {
     [{ 'retry-after': '7' }, { retryAfter: '7' }],
     [{ 'retry-after': ['7', '9'] }, {}],
     [{}, {}],
-  ])('reads a Retry-After that is there once: %j', async (headers, expected) => {
+  ])('reads a single Retry-After: %j', async (headers, expected) => {
     const call = start();
     call.headers(503, headers);
     call.end();
     expect(await call.ended).toStrictEqual({ statusCode: 503, excerpt: Buffer.alloc(0), ...expected });
   });
 
-  it('keeps the beginning of the body and gives the connection up for more than it wants to read', async () => {
+  it('keeps the start of the body and closes the connection beyond its read limit', async () => {
     const call = start();
     call.connected();
     call.headers(200);
@@ -97,7 +98,7 @@ describe('exchange', () => {
     expect('excerpt' in result && Buffer.from(result.excerpt).toString()).toBe(`${'a'.repeat(EXCERPT_BYTES - 1)}b`);
   });
 
-  it('is a timeout when the deadline passes before any status, and not a moment sooner', async () => {
+  it('times out when the deadline passes before any status, and no sooner', async () => {
     const call = start();
     call.connected();
     call.headers(102);
@@ -108,7 +109,7 @@ describe('exchange', () => {
     expect(call.abort).toHaveBeenCalledWith(expect.objectContaining({ code: 'timeout' }));
   });
 
-  it('lets a status stand that came before the deadline or before the connection broke', async () => {
+  it('keeps a status that came before the deadline or before the connection broke', async () => {
     const slow = start();
     slow.connected();
     slow.headers(200);
@@ -122,7 +123,7 @@ describe('exchange', () => {
     expect(await broken.ended).toStrictEqual({ statusCode: 500, excerpt: Buffer.alloc(0) });
   });
 
-  it('never sends what was given up while it waited for its connection', async () => {
+  it('never sends a request that was aborted while it waited for its connection', async () => {
     const call = start();
     vi.advanceTimersByTime(DEADLINE_MS);
     expect(await call.ended).toMatchObject({ error: { code: 'timeout' } });
@@ -131,7 +132,7 @@ describe('exchange', () => {
     expect(call.abort).toHaveBeenCalledWith(expect.objectContaining({ code: 'timeout' }));
   });
 
-  it('gives the error that came before any status', async () => {
+  it('returns the error that came before any status', async () => {
     const error = new Error('refused');
     const failed = start();
     failed.fail(error);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { createResolver, type DnsClient } from '../../../src/webhooks/resolver.ts';
 
-/** A DNS client whose answers are given by hand; counts the names asked for. */
+/** A DNS client with scripted answers; counts the requested names. */
 function fakeClient(answer: (name: string, family: 4 | 6) => Promise<string[]>) {
   const asked: string[] = [];
   const client: DnsClient = {
@@ -27,19 +27,19 @@ describe('resolver', () => {
     ]);
   });
 
-  it.each([4, 6] as const)('answers with one family when the other fails (only IPv%i there)', async (there) => {
+  it.each([4, 6] as const)('answers with one family when the other fails (only IPv%i works)', async (there) => {
     const { client } = fakeClient((_name, family) => (family === there ? Promise.resolve(['192.0.2.1']) : notFound()));
     expect(await createResolver({ client }).resolve('example.com')).toEqual([{ address: '192.0.2.1', family: there }]);
   });
 
-  it('rejects when there is no address, by failure or by emptiness', async () => {
+  it('rejects without an address, after a failure or an empty answer', async () => {
     await expect(createResolver(fakeClient(notFound)).resolve('a.test')).rejects.toThrow('ENOTFOUND');
     await expect(createResolver(fakeClient(async () => [])).resolve('a.test')).rejects.toMatchObject({
       message: 'no address for a.test',
     });
   });
 
-  it('asks once for a name while it is cached, in any case, and again after', async () => {
+  it('asks once for a cached name, in any case, and again after expiry', async () => {
     const { client, asked } = fakeClient(async () => ['192.0.2.1']);
     const resolver = createResolver({ client, cacheMs: 30_000 });
     await resolver.resolve('example.com');
@@ -65,7 +65,7 @@ describe('resolver', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('shares one look-up among all who ask for the name at once', async () => {
+  it('merges concurrent look-ups of one name', async () => {
     const { client, asked } = fakeClient(async () => ['192.0.2.1']);
     const resolver = createResolver({ client });
     const answers = await Promise.all(Array.from({ length: 50 }, () => resolver.resolve('example.com')));
@@ -73,7 +73,7 @@ describe('resolver', () => {
     expect(new Set(answers.map((answer) => answer[0]?.address))).toEqual(new Set(['192.0.2.1']));
   });
 
-  it('bounds the names in flight and lets the others follow, failures included', async () => {
+  it('limits the names in flight and continues with the others, also after failures', async () => {
     let inFlight = 0;
     let most = 0;
     const { client, asked } = fakeClient(async (name, family) => {
@@ -92,13 +92,13 @@ describe('resolver', () => {
     expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(7);
   });
 
-  it('gives each place back, look-up after look-up', async () => {
+  it('frees each slot, look-up after look-up', async () => {
     const resolver = createResolver({ client: fakeClient(notFound).client, maxInFlight: 1 });
     for (const name of ['a.test', 'b.test', 'c.test'])
       await expect(resolver.resolve(name)).rejects.toThrow('ENOTFOUND');
   });
 
-  it('looks up 256 names at once when nothing else is said', async () => {
+  it('looks up 256 names at once by default', async () => {
     const { client, asked } = fakeClient(() => new Promise(() => undefined));
     const resolver = createResolver({ client });
     for (let index = 0; index < 300; index += 1) void resolver.resolve(`${index}.test`);
@@ -106,7 +106,7 @@ describe('resolver', () => {
     expect(asked).toHaveLength(256);
   });
 
-  it('cancels what is in flight when it is closed', () => {
+  it('cancels look-ups in flight when it is closed', () => {
     const { client } = fakeClient(notFound);
     const cancel = vi.spyOn(client, 'cancel');
     createResolver({ client }).close();

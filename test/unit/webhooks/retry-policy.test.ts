@@ -19,7 +19,7 @@ function delayAfter(outcome: FailedOutcome, plannedSeconds: number, random: () =
 describe('decide', () => {
   const schedule = DEFAULT_SCHEDULE;
 
-  it('a 2xx is delivered', () => {
+  it('delivers on a 2xx', () => {
     const outcome = { kind: 'delivered', statusCode: 204, durationMs: 1, responseExcerpt: new Uint8Array() } as const;
     expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({ state: 'delivered' });
   });
@@ -35,7 +35,7 @@ describe('decide', () => {
     });
   });
 
-  it('410 fails at once and asks for the subscription to be paused', () => {
+  it('fails at once on 410 and requests a pause of the subscription', () => {
     const outcome = failed({ statusCode: 410 });
     expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
       state: 'failed',
@@ -44,18 +44,18 @@ describe('decide', () => {
     });
   });
 
-  it.each([400, 401, 404, 409, 429, 500, 503])('%i is retried', (statusCode) =>
+  it.each([400, 401, 404, 409, 429, 500, 503])('retries on %i', (statusCode) =>
     expect(decide({ outcome: failed({ statusCode }), attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe(
       'retry',
     ),
   );
 
-  it.each(ATTEMPT_ERROR_CODES.filter((code) => code !== 'invalid_url'))('%s is retried', (errorCode) => {
+  it.each(ATTEMPT_ERROR_CODES.filter((code) => code !== 'invalid_url'))('retries on %s', (errorCode) => {
     const outcome: FailedOutcome = { kind: 'failed', errorCode, durationMs: 3 };
     expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe('retry');
   });
 
-  it('a malformed URL fails at once', () => {
+  it('fails at once for a malformed URL', () => {
     const outcome: FailedOutcome = { kind: 'failed', errorCode: 'invalid_url', durationMs: 0 };
     expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
       state: 'failed',
@@ -63,7 +63,7 @@ describe('decide', () => {
     });
   });
 
-  it('a blocked address has three attempts, or fewer if fewer are allowed', () => {
+  it('allows a blocked address three attempts, or fewer if the maximum is lower', () => {
     const outcome: FailedOutcome = { kind: 'failed', errorCode: 'blocked_address', durationMs: 0 };
     const state = (attemptNumber: number, maxAttempts = 10) =>
       decide({ outcome, attemptNumber, schedule, maxAttempts, random: NO_JITTER }).state;
@@ -71,7 +71,7 @@ describe('decide', () => {
     expect(state(1, 1)).toBe('failed');
   });
 
-  it('maxAttempts cuts the schedule short and never lengthens it', () => {
+  it('shortens the schedule to maxAttempts and never extends it', () => {
     const state = (attemptNumber: number, maxAttempts: number) =>
       decide({ outcome: failed(), attemptNumber, schedule: [1, 1], maxAttempts, random: NO_JITTER }).state;
     expect(state(1, 1)).toBe('failed');
@@ -81,8 +81,8 @@ describe('decide', () => {
   });
 });
 
-describe('delays', () => {
-  it('spread by a fifth either way and never fall below a second', () => {
+describe('a retry delay', () => {
+  it('varies by a fifth in both directions and is at least a second', () => {
     expect(delayAfter(failed(), 100, () => 0)).toBeCloseTo(80);
     expect(delayAfter(failed(), 100, () => 0.5)).toBeCloseTo(100);
     expect(delayAfter(failed(), 100, () => 0.999999)).toBeCloseTo(120, 3);
@@ -100,17 +100,17 @@ describe('delays', () => {
     [9999, 7200, 9999],
     [1e9, 7200, 14400],
     [12.5, 5, 12.5],
-  ])('Retry-After %d on a planned %d s waits %d s', (retryAfterSeconds, planned, expected) => {
+  ])('follows a Retry-After of %d on a planned %d s: %d s', (retryAfterSeconds, planned, expected) => {
     for (const statusCode of [429, 503]) {
       expect(delayAfter(failed({ statusCode, retryAfterSeconds }), planned, () => 0)).toBeCloseTo(expected);
     }
   });
 
-  it('without a Retry-After even 429 and 503 wait as planned', () => {
+  it('follows the plan without a Retry-After, even on 429 and 503', () => {
     for (const statusCode of [429, 503]) expect(delayAfter(failed({ statusCode }), 5, NO_JITTER)).toBe(5);
   });
 
-  it('Retry-After counts on 429 and 503 only', () => {
+  it('uses Retry-After on 429 and 503 only', () => {
     for (const statusCode of [500, 502, 504, 404, 301]) {
       expect(delayAfter(failed({ statusCode, retryAfterSeconds: 1000 }), 5, NO_JITTER)).toBe(5);
     }
@@ -119,7 +119,7 @@ describe('delays', () => {
   const delays = fc.double({ min: 0, max: 50_000, noNaN: true });
   const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-  it('law: within a fifth of the plan, floor one second', () => {
+  it('law: is within a fifth of the plan and at least one second', () => {
     fc.assert(
       fc.property(delays, random, (planned, r) => {
         const delay = delayAfter(failed(), planned, () => r);
@@ -129,7 +129,7 @@ describe('delays', () => {
     );
   });
 
-  it('law: never sooner than Retry-After asks up to its cap, never later than a fifth beyond it', () => {
+  it('law: is never shorter than Retry-After up to its cap, nor longer than a fifth beyond it', () => {
     fc.assert(
       fc.property(delays, delays, random, (planned, retryAfterSeconds, r) => {
         const delay = delayAfter(failed({ statusCode: 429, retryAfterSeconds }), planned, () => r);
@@ -143,7 +143,7 @@ describe('delays', () => {
     );
   });
 
-  it('law: a delivery that always fails ends after exactly its attempts', () => {
+  it('law: ends a delivery that always fails after exactly its attempts', () => {
     const outcomes = fc.record({
       errorCode: fc.constantFrom(...ATTEMPT_ERROR_CODES),
       statusCode: fc.constantFrom(301, 404, 410, 429, 500, 503),

@@ -8,7 +8,7 @@ const k1: SecretKey = { kid: 'k1', key: randomBytes(32) };
 const k2: SecretKey = { kid: 'k2', key: randomBytes(32) };
 
 describe('secret box', () => {
-  it('law: opens what it sealed, for any text and owner', () => {
+  it('law: opens every sealed text of any owner', () => {
     const box = createSecretBox([k1]);
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (plain, aad) => {
@@ -25,29 +25,29 @@ describe('secret box', () => {
     expect(Buffer.from(sealed.split('.')[4] ?? '', 'base64url').toString('latin1')).not.toContain('plain');
   });
 
-  it('opens what an earlier release sealed', () => {
+  it('opens a value that an earlier release sealed', () => {
     const sealed = 'v1.k1.mlsKvNMeoX4QdDXY.cxMvy18bR1tl4Ca6Q7VfZg.QT-DasRd7TEUQJz3KKz-YA';
     expect(createSecretBox([{ kid: 'k1', key: Buffer.alloc(32, 1) }]).open(sealed, 'wh_1')).toBe('whsec_zażółć');
   });
 
-  it('refuses a value that was moved to another row', () => {
+  it('rejects a value that was moved to another row', () => {
     const box = createSecretBox([k1]);
     expect(() => box.open(box.seal('secret', 'wh_1'), 'wh_2')).toThrow(SecretCorruptError);
   });
 
-  it('refuses a value sealed with other bytes under the same key id', () => {
+  it('rejects a value sealed with other bytes under the same key id', () => {
     const sealed = createSecretBox([k1]).seal('secret', 'wh_1');
     expect(() => createSecretBox([{ kid: 'k1', key: k2.key }]).open(sealed, 'wh_1')).toThrow(SecretCorruptError);
   });
 
-  it('rotates: the new first key seals, the old one still opens', () => {
+  it('rotates keys: the new first key seals, the old one still opens', () => {
     const old = createSecretBox([k1]).seal('secret', 'wh_1');
     const rotated = createSecretBox([k2, k1]);
     expect(rotated.open(old, 'wh_1')).toBe('secret');
     expect(rotated.seal('secret', 'wh_1').split('.')[1]).toBe('k2');
   });
 
-  it('calls a missing key retryable and a corrupt value not, neither showing anything secret', () => {
+  it('throws a retryable error for a missing key, and another for a corrupt value, without secrets', () => {
     const sealed = createSecretBox([k1]).seal('secret', 'wh_1');
     const missing = thrownBy(() => createSecretBox([k2]).open(sealed, 'wh_1'));
     expect(missing).toBeInstanceOf(SecretKeyMissingError);
@@ -58,13 +58,13 @@ describe('secret box', () => {
     expect(String(corrupt)).not.toContain(sealed.split('.')[4]);
   });
 
-  it('law: any changed character is noticed', () => {
+  it('law: detects any changed character', () => {
     const box = createSecretBox([k1]);
     const sealed = box.seal('a secret of some length', 'wh_1');
     fc.assert(
       fc.property(fc.nat(sealed.length - 1), fc.constantFrom(...'Az0_-.'), (index, character) => {
         const altered = sealed.slice(0, index) + character + sealed.slice(index + 1);
-        // Base64url's last character may carry unused bits: then the bytes are the same and so is the value.
+        // Base64url's last character may carry unused bits: then the bytes, and so the value, are the same.
         const sameBytes = altered.split('.').every((part, at) => {
           const original = sealed.split('.')[at] ?? '';
           return (
@@ -86,9 +86,9 @@ describe('secret box', () => {
     'v1.k1.AAAA.AAAA.AAAA',
     'v1.k1.....',
     'v1.k1.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA',
-  ])('refuses %j', (sealed) => expect(() => createSecretBox([k1]).open(sealed, 'wh_1')).toThrow(SecretCorruptError));
+  ])('rejects %j', (sealed) => expect(() => createSecretBox([k1]).open(sealed, 'wh_1')).toThrow(SecretCorruptError));
 
-  it('refuses anything more or less than its five parts, and a start vector of another size', () => {
+  it('rejects a value without exactly five parts, and a start vector of another size', () => {
     const box = createSecretBox([k1]);
     const sealed = box.seal('secret', 'wh_1');
     const [version, kid, iv = '', ...rest] = sealed.split('.');
@@ -97,7 +97,7 @@ describe('secret box', () => {
     }
   });
 
-  it('refuses a cut authentication tag', () => {
+  it('rejects a truncated authentication tag', () => {
     const box = createSecretBox([k1]);
     const parts = box.seal('secret', 'wh_1').split('.');
     parts[3] = Buffer.from(parts[3] ?? '', 'base64url')
@@ -106,7 +106,7 @@ describe('secret box', () => {
     expect(() => box.open(parts.join('.'), 'wh_1')).toThrow(SecretCorruptError);
   });
 
-  it('needs a key of 32 bytes', () => {
+  it('requires a key of 32 bytes', () => {
     expect(() => createSecretBox([])).toThrow(/at least one key/);
     expect(() => createSecretBox([k1, { kid: 'k3', key: randomBytes(16) }])).toThrow(/32 bytes/);
   });

@@ -3,12 +3,12 @@ import type { Worker } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { closeWorkers } from '../../../workers/process/close-workers.ts';
 
-/** Longer than what `closeWorkers` lets pass between two looks. */
+/** Longer than the interval between two pings of `closeWorkers`. */
 const A_WHILE_MS = 600;
 
-/** A queue store that answers, or does not; `asked` resolves at the second question. */
+/** A queue store that answers or fails. `asked` resolves at the second ping. */
 function store(isThere: boolean) {
-  let questions = 0;
+  let pings = 0;
   let onAsked: () => void = () => undefined;
   const asked = new Promise<void>((resolve) => {
     onAsked = resolve;
@@ -16,14 +16,14 @@ function store(isThere: boolean) {
   return {
     asked,
     async ping() {
-      questions += 1;
-      if (questions === 2) onAsked();
-      if (!isThere) throw new Error('away');
+      pings += 1;
+      if (pings === 2) onAsked();
+      if (!isThere) throw new Error('down');
     },
   };
 }
 
-/** A Worker whose `close` settles when told. */
+/** A Worker whose `close` settles on command. */
 function slowWorker() {
   let close: () => void = () => undefined;
   let fail: (error: Error) => void = () => undefined;
@@ -38,8 +38,8 @@ function slowWorker() {
   };
 }
 
-describe('closing workers', () => {
-  it('waits for every one of them while the queue store answers', async () => {
+describe('closeWorkers', () => {
+  it('waits for every worker while the queue store answers', async () => {
     const [first, second] = [slowWorker(), slowWorker()];
     const backend = store(true);
     let isOver = false;
@@ -53,14 +53,14 @@ describe('closing workers', () => {
     await closing;
   });
 
-  it('waits for no answer of a queue store that is away', async () => {
+  it('does not wait for a worker when the queue store is down', async () => {
     const { worker, fail } = slowWorker();
     await closeWorkers([worker], store(false), () => false);
-    // What comes of it later is nobody's any more.
+    // A later failure is not reported any more.
     fail(new Error('Connection is closed.'));
   });
 
-  it('waits for the jobs under way, whatever is away', async () => {
+  it('waits for running jobs when the queue store is down', async () => {
     let isAtWork = true;
     let isOver = false;
     const closing = closeWorkers([slowWorker().worker], store(false), () => isAtWork).then(() => {
@@ -72,7 +72,7 @@ describe('closing workers', () => {
     await closing;
   });
 
-  it('tells what went wrong', async () => {
+  it('rejects when a worker does not close', async () => {
     const { worker, fail } = slowWorker();
     const closing = closeWorkers([worker], store(true), () => false);
     fail(new Error('not closed'));

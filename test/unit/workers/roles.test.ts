@@ -21,19 +21,19 @@ const schedules = ROLES.flatMap((role) =>
 );
 const queueOf = (name: keyof typeof JOBS, data: object) => (JOBS[name].queue as (data: object) => string)(data);
 
-describe('processors', () => {
-  it('each job has exactly one, in exactly one role', () => {
+describe('processorsOf', () => {
+  it('has exactly one processor for each job, in exactly one role', () => {
     const names = ROLES.flatMap((role) => processorsOf(role).map((job) => job.name));
     expect(names.sort()).toEqual([...JOB_NAMES].sort());
   });
 
-  it.each(ROLES)('%s has some, and they are its own', (role) => {
+  it.each(ROLES)('gives the role %s only its own processors', (role) => {
     const jobs = processorsOf(role);
     expect(jobs.length).toBeGreaterThan(0);
     for (const job of jobs) expect(JOBS[job.name].role).toBe(role);
   });
 
-  it('a missing or doubled one stops the start, and is named', () => {
+  it('throws with the name of a missing or doubled processor', () => {
     const all = ROLES.flatMap((role) => processorsOf(role));
     const without = all.filter((job) => job.name !== 'poll-trades');
     expect(() => processorsOf('deliverer', without)).toThrow('poll-trades has 0');
@@ -41,7 +41,7 @@ describe('processors', () => {
     expect(() => processorsOf('poller', doubled)).toThrow('fold-candles has 2');
   });
 
-  it('refuse data that is not in the contract before they run', async () => {
+  it('gives processors that reject invalid data before they run', async () => {
     let runs = 0;
     const job = defineJob('evaluate-alerts', async () => {
       runs += 1;
@@ -55,13 +55,13 @@ describe('processors', () => {
 });
 
 describe('queues', () => {
-  it('each is worked by one role', () => {
+  it('each belong to one role', () => {
     const worked = ROLES.flatMap((role) => queuesOfRole(role, VENUES));
     expect([...worked].sort()).toEqual(queueNames(VENUES).sort());
     expect(new Set(worked).size).toBe(worked.length);
   });
 
-  it('every job lands in a queue of its role', () => {
+  it('of a role take every job of the role', () => {
     const data = { venue: 'polymarket', lane: 0, subscriptionPk: '1' };
     for (const name of JOB_NAMES) {
       expect(queuesOfRole(JOBS[name].role, VENUES)).toContain(queueOf(name, data));
@@ -69,26 +69,26 @@ describe('queues', () => {
     }
   });
 
-  it('a venue has room for all its polls at once, and a stage for all its lanes', () => {
+  it('have places for all polls of a venue at once, and for all lanes of a stage', () => {
     const polls = schedules.filter(({ job, data }) => queueOf(job, data) === 'venue-polymarket');
     expect(concurrencyOf('venue-polymarket')).toBeGreaterThanOrEqual(polls.length);
     expect(concurrencyOf('alerts')).toBeGreaterThanOrEqual(LANES);
     expect(concurrencyOf('candles')).toBeGreaterThanOrEqual(LANES);
   });
 
-  it('every shard has a lane', () => {
+  it('have a lane for every shard', () => {
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
     expect(new Set(shards.map(laneOf))).toEqual(new Set(Array.from({ length: LANES }, (_, lane) => lane)));
   });
 });
 
 describe('schedules', () => {
-  it('storage is maintained as often as configured', () => {
+  it('maintain storage as often as configured', () => {
     const aggregator = schedulesOf('aggregator', { venues: VENUES, pollMs, maintainStorageMs: 5_000 });
     expect(aggregator.find(({ job }) => job === 'maintain-storage')?.everyMs).toBe(5_000);
   });
 
-  it('have an id of their own each, valid data, and the role that keeps them runs them', () => {
+  it('each have a unique id, valid data and a role that runs their job', () => {
     expect(new Set(schedules.map(({ id }) => id)).size).toBe(schedules.length);
     for (const { role, job, data, everyMs } of schedules) {
       expect(JOBS[job].role).toBe(role);
@@ -97,7 +97,7 @@ describe('schedules', () => {
     }
   });
 
-  it('poll every kind that a venue offers', () => {
+  it('poll every kind of record of a venue', () => {
     const polls = schedules.filter(({ role }) => role === 'poller').map(({ id }) => id);
     expect(polls.sort()).toEqual([
       'poll-books.polymarket',

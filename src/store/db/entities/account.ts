@@ -1,6 +1,6 @@
 import { EntitySchema } from 'typeorm';
 
-/** Whoever owns keys, subscriptions and alerts. */
+/** The owner of keys, subscriptions and alerts. */
 interface AccountRow {
   /** bigint as text. */
   id: string;

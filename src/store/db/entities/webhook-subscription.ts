@@ -1,6 +1,6 @@
 import { EntitySchema } from 'typeorm';
 
-/** A webhook subscription. Deleted ones stay, without their secret, for the deliveries that refer to them. */
+/** A webhook subscription. A deleted one stays without its secret, for the deliveries that refer to it. */
 export interface WebhookSubscriptionRow {
   /** bigint as text. */
   pk: string;
@@ -10,7 +10,7 @@ export interface WebhookSubscriptionRow {
   url: string;
   events: string[];
   sealedSecret: string;
-  /** The secret before the last rotation, and until when it goes on signing. */
+  /** The secret before the last rotation, which signs until the time below. */
   previousSealedSecret: string | null;
   previousSecretUntil: Date | null;
   status: 'active' | 'paused';
@@ -37,7 +37,7 @@ export const WebhookSubscriptionEntity = new EntitySchema<WebhookSubscriptionRow
     failingSince: { type: 'timestamptz', name: 'failing_since', nullable: true },
     exhaustedCount: { type: 'int', name: 'exhausted_count', default: 0 },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
-    // A plain column: every query says itself whether it wants the deleted ones.
+    // A plain column instead of TypeORM's soft deletion: every query states whether it includes deleted rows.
     deletedAt: { type: 'timestamptz', name: 'deleted_at', nullable: true },
   },
 });

@@ -1,11 +1,11 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The first schema. Surrogate bigint keys inside, the venues' own ids at the edges; `numeric` for every decimal;
- * time-partitioned tables for what only grows (trades, price history by month; observations by day).
+ * The first schema. Tables use surrogate bigint keys and store the venues' own ids; every decimal is `numeric`; append-only tables are
+ * partitioned by time (trades and price history by month, observations by day).
  */
 const STATEMENTS = [
-  // --- who owns things ------------------------------------------------------------------------------------------------
+  // --- owners ---------------------------------------------------------------------------------------------------------
   `CREATE TABLE account (
      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
      name text NOT NULL UNIQUE,
@@ -23,14 +23,14 @@ const STATEMENTS = [
      last_used_at timestamptz
    )`,
 
-  // One value sealed with the key ring: a process with the wrong ring is stopped at start, not at the first delivery.
+  // One value sealed with the key ring: a process with another ring fails at start, not at the first delivery.
   `CREATE TABLE key_check (
      id smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
      sealed text NOT NULL
    )`,
 
-  // --- what can be priced ---------------------------------------------------------------------------------------------
-  // Alerts and outcomes refer to one token row, made by whoever names it first: there is no later linking to race with.
+  // --- tokens and markets ---------------------------------------------------------------------------------------------
+  // Alerts and outcomes refer to one token row, which the first writer inserts, so that no later step that links them can race.
   `CREATE TABLE token (
      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
      mint text COLLATE "C" NOT NULL UNIQUE,
@@ -38,7 +38,7 @@ const STATEMENTS = [
      currency text NOT NULL DEFAULT 'USD',
      created_at timestamptz NOT NULL DEFAULT now()
    )`,
-  // Only so much text is searched: one market whose words fill more than a tsvector (1 MB) would stop the whole catalog.
+  // Search covers a limited length: a market with more words than a tsvector can hold (1 MB) would stop the catalog walk.
   `CREATE TABLE market (
      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
      venue text COLLATE "C" NOT NULL,
@@ -68,7 +68,7 @@ const STATEMENTS = [
    )`,
   `CREATE INDEX market_search ON market USING gin (search)`,
   `CREATE INDEX market_by_status ON market (venue, status, id)`,
-  // Volumes move with every poll: kept off the market row, whose text index would make each change costly.
+  // Volumes change with every poll. They are not on the market row, because its text index would make each change expensive.
   `CREATE TABLE market_stats (
      market_id bigint PRIMARY KEY REFERENCES market (id) ON DELETE CASCADE,
      volume numeric,
@@ -84,7 +84,7 @@ const STATEMENTS = [
      UNIQUE (market_id, ordinal) DEFERRABLE INITIALLY DEFERRED
    )`,
 
-  // --- what was seen --------------------------------------------------------------------------------------------------
+  // --- observed data --------------------------------------------------------------------------------------------------
   `CREATE TABLE trade (
      token_id bigint NOT NULL,
      ts timestamptz NOT NULL,
@@ -94,7 +94,7 @@ const STATEMENTS = [
      side smallint,
      PRIMARY KEY (token_id, ts, trade_id)
    ) PARTITION BY RANGE (ts)`,
-  // No second index: a btree on the time would end HOT updates (storage.md 1.7).
+  // No second index: an index on the time would prevent HOT updates.
   `CREATE TABLE latest_price (
      token_id bigint PRIMARY KEY,
      price numeric NOT NULL,
@@ -112,7 +112,7 @@ const STATEMENTS = [
      ask numeric,
      PRIMARY KEY (token_id, received_at)
    ) PARTITION BY RANGE (received_at)`,
-  // The oracle of alerts: each changed price and each trade print. Read by (token, received_at) only.
+  // The input of alert evaluation: each changed price and each trade print. Read by (token, received_at) only.
   `CREATE TABLE observation (
      token_id bigint NOT NULL,
      received_at timestamptz NOT NULL,
@@ -127,7 +127,7 @@ const STATEMENTS = [
      asks jsonb NOT NULL
    ) WITH (fillfactor = 50)`,
 
-  // --- what is derived ------------------------------------------------------------------------------------------------
+  // --- derived data ---------------------------------------------------------------------------------------------------
   `CREATE TABLE candle (
      token_id bigint NOT NULL,
      interval_seconds int NOT NULL,
@@ -150,8 +150,8 @@ const STATEMENTS = [
      PRIMARY KEY (token_id, ts)
    )`,
 
-  // --- the mechanism --------------------------------------------------------------------------------------------------
-  // Append-only, no unique key, no upsert (DESIGN section 2). `detail` means what the stage says it means.
+  // --- marks ----------------------------------------------------------------------------------------------------------
+  // Append-only, without unique key or upsert. Each stage defines the meaning of `detail`.
   `CREATE TABLE mark (
      id bigint GENERATED ALWAYS AS IDENTITY,
      stage text COLLATE "C" NOT NULL,

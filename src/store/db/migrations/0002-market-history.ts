@@ -1,20 +1,20 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What point-in-time reads, cold reads and a catalog of hundreds of thousands need: superseded market versions, book history,
- * who is read, who went missing, and the walks back through a market's trades.
+ * Tables for point-in-time reads, cold reads and large catalogs: superseded market versions, book history, reads of markets, missing
+ * markets, and the walks back through a market's trades.
  */
 const UP = [
-  // Trusted since Postgres 13: the owner of the database may create it.
+  // Trusted since Postgres 13, so the owner of the database may create it.
   `CREATE EXTENSION IF NOT EXISTS pg_trgm`,
   `CREATE INDEX market_title_trigrams ON market USING gin (lower(title) gin_trgm_ops)`,
-  // Of its own, although `search` holds the title: only so the planner knows how common a word is in titles.
+  // A separate index although `search` contains the title, because it gives the planner the frequency of a word in titles.
   `CREATE INDEX market_title_words ON market USING gin (to_tsvector('simple', left(title, 2000)))`,
-  // Bounded: a btree refuses keys of more than a third of a page. A search has at most 200 characters, a category filter too.
+  // Bounded, because a btree refuses keys of more than a third of a page. A search and a category filter have at most 200 characters.
   `CREATE INDEX market_by_title ON market (lower(left(title, 200)), id)`,
   `CREATE INDEX market_by_category ON market (category, venue, status, id) WHERE length(category) <= 200`,
 
-  // What a market was before it changed; the current version is the market row itself, known since its updated_at.
+  // Superseded versions of a market. The market row itself is the current version, known since its updated_at.
   `CREATE TABLE market_version (
      market_id bigint NOT NULL REFERENCES market (id) ON DELETE CASCADE,
      known_until timestamptz NOT NULL,
@@ -22,18 +22,18 @@ const UP = [
      facts jsonb NOT NULL,
      PRIMARY KEY (market_id, known_until)
    )`,
-  // The venue neither lists it nor knows it by its id any more.
+  // The venue neither lists the market nor answers a look-up by its id.
   `ALTER TABLE market ADD COLUMN gone_at timestamptz`,
-  // Kept off the market row, whose text index would make each sighting costly. No index on seen_at: it would end HOT updates.
+  // Not on the market row, whose text index would make each sighting expensive. No index on seen_at: it would prevent HOT updates.
   `ALTER TABLE market_stats ADD COLUMN seen_at timestamptz, ADD COLUMN missing_since timestamptz`,
   `CREATE INDEX market_missing ON market_stats (market_id) WHERE missing_since IS NOT NULL`,
-  // Markets that clients read: their books and prices are polled first. Pruned by the hour, so never large.
+  // Markets that clients read, whose books and prices are polled first. Pruned every hour, so it stays small.
   `CREATE TABLE market_read (
      market_id bigint PRIMARY KEY REFERENCES market (id) ON DELETE CASCADE,
      read_at timestamptz NOT NULL
    ) WITH (fillfactor = 70)`,
 
-  // When a poll last saw this book, changed or not.
+  // The last time a poll saw this book, changed or not.
   `ALTER TABLE book_latest ADD COLUMN received_at timestamptz NOT NULL DEFAULT now()`,
   `CREATE TABLE book_history (
      token_id bigint NOT NULL,
@@ -44,7 +44,7 @@ const UP = [
      PRIMARY KEY (token_id, received_at)
    ) PARTITION BY RANGE (received_at)`,
 
-  // From then on the venue's tape is followed live; what lies before is fetched per market, on demand.
+  // The start of live polling of the venue's tape; older trades are fetched per market on demand.
   `ALTER TABLE poll_state ADD COLUMN first_success_at timestamptz`,
   `CREATE TABLE trade_history (
      market_id bigint PRIMARY KEY REFERENCES market (id) ON DELETE CASCADE,

@@ -2,20 +2,20 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** Secret rotation, delivery lists and their retention, and the wallets that accounts watch. */
 const UP = [
-  // The secret before the last rotation goes on signing `webhook-signature` until then.
+  // The secret before the last rotation signs `webhook-signature` until `previous_secret_until`.
   `ALTER TABLE webhook_subscription ADD COLUMN previous_sealed_secret text, ADD COLUMN previous_secret_until timestamptz`,
-  // Attempts made before the retry schedule last began anew: a recovered delivery gets all of it again.
+  // Attempts before the current retry schedule: a recovered delivery gets a complete new schedule.
   `ALTER TABLE delivery ADD COLUMN schedule_from int NOT NULL DEFAULT 0`,
   `CREATE INDEX delivery_of_subscription ON delivery (subscription_pk, pk)`,
   `CREATE INDEX event_of_account ON event (account_id, pk)`,
-  // Rows are written in the order of time: a few kilobytes find the old ones.
+  // Rows are inserted in time order, so a few kilobytes of BRIN index find the old ones.
   `CREATE INDEX event_by_age ON event USING brin (created_at)`,
 
-  // When a token's price and symbol were last asked for, of those that may be mints and that no market names.
+  // The last request for price and symbol of tokens that may be mints and belong to no market.
   `ALTER TABLE token ADD COLUMN price_asked_at timestamptz, ADD COLUMN symbol_asked_at timestamptz`,
   `CREATE INDEX token_like_mint ON token (id) WHERE mint ~ '^[1-9A-HJ-NP-Za-km-z]{32,44}$'`,
 
-  // A wallet is polled once, however many accounts watch it.
+  // A wallet is polled once, regardless of the number of accounts that watch it.
   `CREATE TABLE watched_wallet (
      pk bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
      venue text COLLATE "C" NOT NULL,
@@ -42,7 +42,7 @@ const UP = [
    )`,
   `CREATE UNIQUE INDEX wallet_once ON wallet (account_id, watched_pk) WHERE deleted_at IS NULL`,
   `CREATE INDEX wallet_watchers ON wallet (watched_pk) WHERE deleted_at IS NULL`,
-  // What was told of a wallet, by the venue's own identity: told once, whatever is read again.
+  // Emitted transactions of a wallet by the venue's own identity, so that a repeated read emits nothing.
   `CREATE TABLE wallet_transaction (
      watched_pk bigint NOT NULL REFERENCES watched_wallet (pk) ON DELETE CASCADE,
      transaction_id text COLLATE "C" NOT NULL,

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A claim that costs the same however many deliveries wait: the index ends with the key that the order ends with, so that the first
- * few are read and no more, and what is under way is counted by an index of its own. That one ends HOT updates by claims,
- * which costs a tenth of counting through a backlog of two thousand.
+ * Makes the cost of a claim independent of the backlog: the index ends with the last key of the sort order, so that a claim reads only
+ * the first few rows, and a separate index counts rows in flight. That index prevents HOT updates by claims, which costs a tenth of
+ * counting through a backlog of two thousand rows.
  */
 export class DeliveryClaims0004 implements MigrationInterface {
   readonly name = 'DeliveryClaims1795258800004';

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Limits of single accounts, and the answers kept for requests that are sent again. */
+/** Limits of single accounts, and stored answers for repeated requests. */
 const UP = [
   // Null: the default of the configuration.
   `ALTER TABLE account
@@ -9,7 +9,7 @@ const UP = [
      ADD COLUMN quota_wallets int CHECK (quota_wallets >= 0),
      ADD COLUMN rate_per_minute int CHECK (rate_per_minute >= 0),
      ADD COLUMN cold_reads_per_minute int CHECK (cold_reads_per_minute >= 0)`,
-  // How many there are at most: raised by each creation, never lowered, counted anew when it reaches the quota. Null: not known.
+  // An upper bound: each creation raises it, nothing lowers it, and a count replaces it when it reaches the quota. Null: unknown.
   `ALTER TABLE account
      ADD COLUMN webhooks_at_most int, ADD COLUMN alerts_at_most int, ADD COLUMN wallets_at_most int`,
   `CREATE INDEX alert_active_of_account ON alert (account_id) WHERE status = 'active'`,

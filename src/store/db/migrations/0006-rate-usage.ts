@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What accounts used in their current window, one row each. Unlogged: after a crash of the server everybody begins a window anew.
- * Half of each page is free, so that a row is rewritten in place.
+ * The usage of accounts in their current window, one row each. Unlogged: a crash of the server starts new windows. Half of each page
+ * stays free, so that updates stay in place.
  */
 const UP = [
   `CREATE UNLOGGED TABLE rate_usage (

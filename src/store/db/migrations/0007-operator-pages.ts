@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Sessions and the audit log of the operator pages, and what their overview shows of the last day. */
+/** Sessions and the audit log of the operator pages, and the samples behind their overview of the last day. */
 const UP = [
   `CREATE TABLE ops_session (
      token_hash bytea PRIMARY KEY,
@@ -24,7 +24,7 @@ const UP = [
      result text NOT NULL DEFAULT '',
      request_id text NOT NULL
    )`,
-  // One row a minute, whichever process was first: what Postgres counts of each table, and the last mark that was made.
+  // One row per minute from the first process that writes it: Postgres's row counters per table, and the last key of a mark.
   `CREATE TABLE ops_throughput (
      minute timestamptz PRIMARY KEY,
      at timestamptz NOT NULL,
@@ -37,7 +37,7 @@ const UP = [
   `CREATE INDEX webhook_subscription_failing ON webhook_subscription (failing_since)
      WHERE failing_since IS NOT NULL AND deleted_at IS NULL`,
 
-  // What operators look for among all deliveries. Of what went well nothing enters them.
+  // Operators search unsent deliveries of all accounts; successful deliveries do not enter these indexes.
   `CREATE INDEX delivery_unsent ON delivery (status, pk) WHERE status IN ('failed', 'cancelled')`,
   `CREATE INDEX delivery_errors ON delivery (last_error, pk) WHERE last_error IS NOT NULL`,
   `CREATE INDEX alert_of_token ON alert (token_id, pk)`,

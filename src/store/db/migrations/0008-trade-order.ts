@@ -1,11 +1,11 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The venue's own order of trades of one instant, and the passes that fold stored candles anew in the order that uses it. A
- * database without candles needs no pass. `src/store/series/candle-refold.ts` says why the second pass waits for a day.
+ * The venue's own order of trades with one timestamp, and the passes that fold stored candles again in that order. A database without
+ * candles needs no pass. `src/store/series/candle-refold.ts` gives the reason why the second pass waits for a day.
  */
 const UP = [
-  // A constant default is kept in the catalog: no row is rewritten, and processes that do not know the column insert as before.
+  // Postgres keeps a constant default in its catalog: no row is rewritten, and older processes insert without the column as before.
   `ALTER TABLE trade ADD COLUMN ordinal integer NOT NULL DEFAULT 0`,
   `CREATE TABLE candle_refold (
      pass smallint PRIMARY KEY,

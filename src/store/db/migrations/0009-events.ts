@@ -1,14 +1,14 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The venues' events, each a group of markets, and the fields of a market that name it among its siblings. No row is written here:
- * `reconcileEvents` adds the events of the stored markets, so that the locks on `market` end soon.
+ * The venues' events, each a group of markets, and the fields of a market that name it within its group. The migration writes no rows, so
+ * that its locks on `market` end soon; `reconcileEvents` adds the events of stored markets.
  */
 const UP = [
-  // Bounded: a btree refuses keys of more than a third of a page. A filter has at most 200 characters.
+  // Bounded, because a btree refuses keys of more than a third of a page. A filter has at most 200 characters.
   `CREATE INDEX market_by_event ON market (venue, event_id, status, id) WHERE length(event_id) <= 200`,
-  // Everything but `url` is derived from the markets of the event. No index on `id` alone: the planner would walk it down past all
-  // events that a filter excludes.
+  // Everything but `url` derives from the markets of the event. No index on `id` alone, because the planner would walk it
+  // through all events that a filter excludes.
   `CREATE TABLE market_event (
      id bigint GENERATED ALWAYS AS IDENTITY,
      venue text COLLATE "C" NOT NULL,
@@ -24,7 +24,7 @@ const UP = [
   `CREATE INDEX market_event_by_category ON market_event (category, venue, status, id) WHERE length(category) <= 200`,
   `CREATE INDEX market_event_words ON market_event USING gin (to_tsvector('simple', left(title, 2000)))`,
   `ALTER TABLE market ADD COLUMN event_title text, ADD COLUMN sibling_label text`,
-  // Partial: markets that stand alone add nothing to it.
+  // Partial: markets without an event add nothing to it.
   `CREATE INDEX market_names ON market USING gin (to_tsvector('simple',
      left(title, 2000) || ' ' || left(coalesce(event_title, ''), 2000) || ' ' || left(coalesce(sibling_label, ''), 2000)))
      WHERE event_title IS NOT NULL OR sibling_label IS NOT NULL`,

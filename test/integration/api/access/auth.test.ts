@@ -16,27 +16,30 @@ const ACCOUNT_ROUTES = ['/v1/webhooks', '/v1/webhooks/wh_x', '/v1/alerts', '/v1/
 const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
 const apiKey = (key: string) => ({ 'X-API-Key': key });
 
-describe('credentials', () => {
-  it.each(MARKET_ROUTES)('%s takes Authorization: Bearer and names it', async (path) => {
-    const { key } = await api.client();
-    expect((await api.call(path, { headers: bearer(key) })).status).not.toBe(401);
-    expect((await api.call(path, { headers: { Authorization: `bearer  ${key}` } })).status).not.toBe(401);
-    for (const headers of [
-      {},
-      apiKey(key),
-      { Authorization: `Basic ${key}` },
-      { Authorization: 'Bearer' },
-      bearer(`${key}x`),
-    ]) {
-      const answer = await api.call(path, { headers });
-      expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthorized']);
-      expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer /);
-    }
-    const wrong = await api.call(path, { headers: apiKey(key) });
-    expect(wrong.body.error.message).toContain('Authorization: Bearer');
-  });
+describe('a route', () => {
+  it.each(MARKET_ROUTES)(
+    '%s reads the key from Authorization: Bearer and names this header in errors',
+    async (path) => {
+      const { key } = await api.client();
+      expect((await api.call(path, { headers: bearer(key) })).status).not.toBe(401);
+      expect((await api.call(path, { headers: { Authorization: `bearer  ${key}` } })).status).not.toBe(401);
+      for (const headers of [
+        {},
+        apiKey(key),
+        { Authorization: `Basic ${key}` },
+        { Authorization: 'Bearer' },
+        bearer(`${key}x`),
+      ]) {
+        const answer = await api.call(path, { headers });
+        expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthorized']);
+        expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer /);
+      }
+      const wrong = await api.call(path, { headers: apiKey(key) });
+      expect(wrong.body.error.message).toContain('Authorization: Bearer');
+    },
+  );
 
-  it.each(ACCOUNT_ROUTES)('%s takes X-API-Key and names it', async (path) => {
+  it.each(ACCOUNT_ROUTES)('%s reads the key from X-API-Key and names this header in errors', async (path) => {
     const { key } = await api.client();
     expect((await api.call(path, { headers: apiKey(key) })).status).not.toBe(401);
     for (const headers of [{}, bearer(key), apiKey('wrong-key-wrong-key'), apiKey(`Bearer ${key}`)]) {
@@ -60,8 +63,8 @@ describe('credentials', () => {
   });
 });
 
-describe('scopes', () => {
-  it('open their own routes only', async () => {
+describe('a scope', () => {
+  it('opens only its own routes', async () => {
     const reader = await api.client(['markets:read']);
     const hooks = await api.client(['webhooks']);
     const alerts = await api.client(['alerts']);
@@ -73,14 +76,14 @@ describe('scopes', () => {
     expect(await statuses(reader.key)).toEqual([200, 403, 403]);
     expect(await statuses(hooks.key)).toEqual([403, 200, 403]);
     expect(await statuses(alerts.key)).toEqual([403, 403, 200]);
-    const refused = await api.call('/v1/alerts', { headers: apiKey(hooks.key) });
-    expect(refused.body.error.code).toBe('insufficient_scope');
-    expect(refused.headers.get('www-authenticate')).toContain('scope="alerts"');
+    const rejected = await api.call('/v1/alerts', { headers: apiKey(hooks.key) });
+    expect(rejected.body.error.code).toBe('insufficient_scope');
+    expect(rejected.headers.get('www-authenticate')).toContain('scope="alerts"');
   });
 });
 
-describe('the life of a key', () => {
-  it('ends when it expires, by the clock of the app', async () => {
+describe('an API key', () => {
+  it('is invalid after its expiry by the clock of the app', async () => {
     const expiresAt = new Date(api.clock.nowMs + 60_000);
     const { key } = await createApiKey(api.db, {
       accountName: 'expiry',
@@ -94,7 +97,7 @@ describe('the life of a key', () => {
     api.clock.nowMs -= 60_000;
   });
 
-  it('ends within a second of its revocation', async () => {
+  it('is invalid within a second after its revocation', async () => {
     const { id, key } = await createApiKey(api.db, { accountName: 'revoke', name: 'k', scopes: ['markets:read'] });
     expect((await api.call('/v1/venues', { headers: bearer(key) })).status).toBe(200);
     expect(await revokeApiKey(api.db, id)).toBe(true);
@@ -109,17 +112,17 @@ describe('the life of a key', () => {
     const { id, key } = await createApiKey(api.db, { accountName: 'hash', name: 'k', scopes: ['markets:read'] });
     const read = sql('test_key_row', 'SELECT k::text AS row, last_used_at FROM api_key k WHERE id = $1');
     await api.call('/v1/venues', { headers: bearer(key) });
-    const [before] = await api.db.query<{ row: string; last_used_at: Date | null }>(read, [id]);
+    const [before] = await api.db.query<{ row: string; lastUsedAt: Date | null }>(read, [id]);
     expect(before?.row).not.toContain(key.split('_').at(-1));
-    expect(before?.last_used_at).toBeNull();
+    expect(before?.lastUsedAt).toBeNull();
     await api.keys.flush();
-    const [after] = await api.db.query<{ last_used_at: Date | null }>(read, [id]);
-    expect(after?.last_used_at?.getTime()).toBe(api.clock.nowMs);
+    const [after] = await api.db.query<{ lastUsedAt: Date | null }>(read, [id]);
+    expect(after?.lastUsedAt?.getTime()).toBe(api.clock.nowMs);
   });
 });
 
 describe('the bootstrap key', () => {
-  it('is any string, made once, with every scope', async () => {
+  it('accepts any string and is created once with every scope', async () => {
     const key = 'correct-horse!battery_staple';
     expect(await Promise.all([1, 2, 3].map(() => ensureBootstrapKey(api.db, key)))).toContain(true);
     expect(await ensureBootstrapKey(api.db, key)).toBe(false);
@@ -129,7 +132,7 @@ describe('the bootstrap key', () => {
     expect(await api.db.query(keys)).toEqual([{ keys: 1 }]);
   });
 
-  it('may look like one of ours, and stays revoked once revoked', async () => {
+  it('may have the form of a generated key, and stays revoked', async () => {
     const key = 'ow_live_boot1_0123456789abcdef0123';
     await ensureBootstrapKey(api.db, key);
     expect(await findApiKey(api.db, key)).toMatchObject({ id: 'boot1' });

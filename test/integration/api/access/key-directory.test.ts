@@ -10,7 +10,7 @@ const log = createLogger({ process: 'test', level: 'silent' });
 const NOW_MS = Date.now();
 
 let test: TestDatabase;
-/** Each stands for one API process. */
+/** Each directory represents one API process. */
 let directories: KeyDirectory[] = [];
 let elapsedMs = 1_000;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ const makeKey = (account = 'acme', expiresAt?: Date) =>
   createApiKey(test.db, { accountName: account, name: 'k', scopes: ['alerts'], ...(expiresAt && { expiresAt }) });
 
 describe('revocation', () => {
-  it('takes effect everywhere within a second, for that key only', async () => {
+  it('takes effect in all processes within a second, for this key only', async () => {
     const [one, two] = [await makeKey(), await makeKey()];
     const processes = [openDirectory(), openDirectory()];
     const idsOf = async (key: string) =>
@@ -45,7 +45,7 @@ describe('revocation', () => {
     expect(await idsOf(two.key)).toEqual([two.id, two.id]);
   });
 
-  it('counts the second from the beginning of the look-up', async () => {
+  it('counts the second from the start of the look-up', async () => {
     const { key, id } = await makeKey();
     const directory = openDirectory();
     const query = test.db.query.bind(test.db);
@@ -76,7 +76,7 @@ describe('invalid keys', () => {
       'wrong secret': `ow_live_${good.id}_${'0'.repeat(36)}`,
       revoked: revoked.key,
       expired: expired.key,
-      chosen: 'some-other-string-of-somebody',
+      chosen: 'some-other-string-as-a-key',
     };
     const directory = openDirectory();
     const query = test.db.query.bind(test.db);
@@ -103,7 +103,7 @@ describe('invalid keys', () => {
     }
   });
 
-  it('that were good are guesses again', async () => {
+  it('count as guesses again after they were valid', async () => {
     const { key, id } = await makeKey();
     const directory = openDirectory();
     const guesses: unknown[] = [];
@@ -113,20 +113,20 @@ describe('invalid keys', () => {
     expect(directory.findKept(key, NOW_MS)).toMatchObject({ id });
     await revokeApiKey(test.db, id);
     elapsedMs += 1_000;
-    // It was in use a moment ago: the first look-up finds that it is not any more.
+    // The key was just in use, so the first look-up that finds it invalid is not a guess.
     expect(await directory.find(key, NOW_MS, guess)).toBeNull();
     expect(directory.findKept(key, NOW_MS)).toBeNull();
     expect(await directory.find(key, NOW_MS, guess)).toBeNull();
     expect(guesses).toEqual(['begin', false, 'begin', true]);
   });
 
-  it('count as no guess when they could not be looked up', async () => {
+  it('do not count as guesses when the look-up fails', async () => {
     const directory = openDirectory();
     const query = test.db.query;
     test.db.query = () => Promise.reject(new Error('away'));
     const guesses: unknown[] = [];
     const guess = { begin: () => undefined, end: (isFailed: boolean) => void guesses.push(isFailed) };
-    await expect(directory.find('a-key-of-somebody', NOW_MS, guess)).rejects.toThrow('away');
+    await expect(directory.find('a-key-without-a-row', NOW_MS, guess)).rejects.toThrow('away');
     test.db.query = query;
     expect(guesses).toEqual([false]);
   });

@@ -10,7 +10,7 @@ import { type Answer, startTestApi, type TestApi } from '../api-harness.ts';
 
 const LIMIT = 20;
 const log = createLogger({ process: 'test', level: 'silent' });
-/** The start of a window of every account whose id is a multiple of 60, and the middle of most others'. */
+/** The start of the windows of accounts with an id that is a multiple of 60, and inside the windows of the others. */
 const clock = { nowMs: 1_800_000_000_000 };
 
 let api: TestApi;
@@ -48,7 +48,7 @@ const limitsIn = ({ headers }: Answer) =>
 const bearer = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
 
 describe('the limit of an account', () => {
-  it('is told in every answer of a route with a key, and in no other', async () => {
+  it('appears in every answer of a route with a key, and in no other answer', async () => {
     const client = await api.client(['markets:read', 'alerts']);
     const first = await client.market('/v1/venues');
     const etag = first.headers.get('etag') ?? '';
@@ -69,7 +69,7 @@ describe('the limit of an account', () => {
     expect(answers.map(limitsIn)).toEqual(answers.map((_, i) => [String(LIMIT), String(LIMIT - 1 - i), reset]));
     for (const { headers } of [
       await api.call('/v1/venues'),
-      await api.call('/v1/venues', bearer('nobody-has-this-key')),
+      await api.call('/v1/venues', bearer('an-unknown-key')),
       await api.call('/health/live'),
       await client.market('/v1/nowhere'),
       await client.market('/v1/venues', { method: 'DELETE' }),
@@ -88,24 +88,24 @@ describe('the limit of an account', () => {
     }
     await sync();
     await sync();
-    // The process that told its use first learns of the other's when it has something to tell again: one request at most.
+    // The first process learns the count of the other with its next sync, so it admits at most one extra request.
     await api.call('/v1/venues', bearer(two.key));
     await sync();
     for (const [process, key] of [
       [api, two.key],
       [other, one.key],
     ] as const) {
-      const refused = await process.call('/v1/venues', bearer(key));
-      expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
-      expect(refused.headers.get('retry-after')).toBe(refused.headers.get('ratelimit-reset'));
-      expect(limitsIn(refused).slice(0, 2)).toEqual([String(LIMIT), '0']);
+      const rejected = await process.call('/v1/venues', bearer(key));
+      expect([rejected.status, rejected.body.error.code]).toEqual([429, 'rate_limited']);
+      expect(rejected.headers.get('retry-after')).toBe(rejected.headers.get('ratelimit-reset'));
+      expect(limitsIn(rejected).slice(0, 2)).toEqual([String(LIMIT), '0']);
     }
-    const body = JSON.stringify({ tokenMint: 'refused', condition: 'above', price: 1 });
+    const body = JSON.stringify({ tokenMint: 'rejected', condition: 'above', price: 1 });
     const headers = { 'X-API-Key': one.key, 'Content-Type': 'application/json' };
     expect((await api.call('/v1/alerts', { method: 'POST', headers, body })).status).toBe(429);
     const made = sql(
       'test_alerts_made',
-      `SELECT 1 FROM alert JOIN token t ON t.id = token_id WHERE t.mint = 'refused'`,
+      `SELECT 1 FROM alert JOIN token t ON t.id = token_id WHERE t.mint = 'rejected'`,
     );
     expect(await api.db.query(made)).toEqual([]);
     expect((await (await api.client()).market('/v1/venues')).status).toBe(200);
@@ -113,7 +113,7 @@ describe('the limit of an account', () => {
     expect((await api.call('/v1/venues', bearer(one.key))).status).toBe(200);
   });
 
-  it('is its own where it has one, from the next look-up of its key on', async () => {
+  it('uses its own value from the next key look-up on when it has one', async () => {
     const account = `own ${clock.nowMs}`;
     const { key } = await createApiKey(api.db, { accountName: account, name: 'k', scopes: ['markets:read'] });
     await setAccountQuotas(api.db, account, { ratePerMinute: 1 });
@@ -130,16 +130,19 @@ describe('failed authentications of an address', () => {
   const wrong = (process: TestApi, i: number) =>
     process.call('/v1/venues', bearer(`ow_live_wrong${i}_${'0'.repeat(36)}`));
 
-  it('end in 429 for every unused key, right or wrong; keys in use continue', async () => {
+  it('cause 429 for every unused key, valid or invalid, while keys in use continue', async () => {
     const inUse = await api.client();
     expect((await inUse.market('/v1/venues')).status).toBe(200);
     const unused = await api.client();
     for (let i = 0; i < MAX_FAILED_KEYS; i++) expect((await wrong(api, i)).status).toBe(401);
-    const refusals = [await wrong(api, 99), await wrong(api, 0), await unused.market('/v1/venues')];
-    expect(refusals.map(({ status, body }) => [status, body.error])).toEqual(
-      refusals.map(() => [429, { code: 'rate_limited', message: 'too many failed authentications from this address' }]),
+    const rejections = [await wrong(api, 99), await wrong(api, 0), await unused.market('/v1/venues')];
+    expect(rejections.map(({ status, body }) => [status, body.error])).toEqual(
+      rejections.map(() => [
+        429,
+        { code: 'rate_limited', message: 'too many failed authentications from this address' },
+      ]),
     );
-    expect(new Set(refusals.map(({ headers }) => headers.get('retry-after')))).toEqual(new Set(['60']));
+    expect(new Set(rejections.map(({ headers }) => headers.get('retry-after')))).toEqual(new Set(['60']));
     expect((await inUse.market('/v1/venues')).status).toBe(200);
     expect((await api.call('/v1/venues')).status).toBe(401);
     clock.nowMs += 60_000;
@@ -147,13 +150,13 @@ describe('failed authentications of an address', () => {
     expect((await wrong(api, 1)).status).toBe(401);
   });
 
-  it('are not the first uses of good keys, however many', async () => {
+  it('do not include the first uses of valid keys', async () => {
     for (let i = 0; i <= MAX_FAILED_KEYS; i++) {
       expect((await (await other.client()).market('/v1/venues')).status).toBe(200);
     }
   });
 
-  it('count for a revoked key as for one that never was', async () => {
+  it('count a revoked key like an unknown key', async () => {
     const { id, key } = await createApiKey(other.db, { accountName: 'ended', name: 'k', scopes: ['markets:read'] });
     await revokeApiKey(other.db, id);
     for (let i = 0; i < MAX_FAILED_KEYS; i++) expect((await other.call('/v1/venues', bearer(key))).status).toBe(401);

@@ -14,9 +14,9 @@ const PK = sql('test_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id 
 let api: TestApi;
 let owner: Client;
 let stranger: Client;
-/** The owner's resources, by the parameter that names them. */
+/** The owner's resources, by path parameter. */
 let owned: Record<string, string>;
-/** Every account route that names a thing, as the contract lists them. */
+/** Every account route with a resource id, from the contract. */
 let routes: { method: string; path: string; body: unknown }[];
 beforeAll(async () => {
   api = await startTestApi();
@@ -28,8 +28,8 @@ beforeAll(async () => {
     return (answer.body.data as { id: string }).id;
   };
   const webhook_id = await make('/v1/webhooks', { url: 'https://receiver.example.com/hook', events: ['price_alert'] });
-  const [row] = await api.db.query<{ pk: string }>(PK, [webhook_id]);
-  const subscriptionPk = BigInt(row?.pk ?? 0);
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [webhook_id]);
+  const subscriptionPk = row?.pk ?? 0n;
   const delivery = await aDelivery(api.db, { accountId: owner.accountId, subscriptionPk, status: 'failed' });
   owned = {
     webhook_id,
@@ -46,7 +46,7 @@ beforeAll(async () => {
         .map(([method, { requestBody }]) => ({
           method: method.toUpperCase(),
           path,
-          // Of a moment that the example names, too long ago is all there is to say.
+          // The moment of the example is too old, so the route would answer only that.
           body: path.endsWith('/recover')
             ? { since: new Date(api.clock.nowMs).toISOString() }
             : requestBody?.content['application/json']?.example,
@@ -63,7 +63,7 @@ const UNKNOWN: Record<string, string> = {
 };
 const fill = (path: string, ids: Record<string, string>) =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? `no-${name}`);
-/** An answer without the parts that differ each time. */
+/** An answer without the parts that change per request. */
 const gist = ({ status, headers, body }: Answer) => [
   status,
   body.error,
@@ -71,7 +71,7 @@ const gist = ({ status, headers, body }: Answer) => [
 ];
 
 describe('a resource of another account', () => {
-  it('is 404 on every route, to the last word as if it were nowhere', async () => {
+  it('is 404 on every route, with the same answer as for an unknown id', async () => {
     expect(routes.length).toBeGreaterThanOrEqual(13);
     for (const { method, path, body } of routes) {
       const foreign = await stranger.account(method, fill(path, owned), body);
@@ -95,7 +95,7 @@ describe('a resource of another account', () => {
     }
   });
 
-  it('cannot be named in an own resource', async () => {
+  it('cannot be referenced by a resource of this account', async () => {
     const alert = { tokenMint: 't', condition: 'above', price: 1 };
     const [foreign, unknown] = [
       await stranger.account('POST', '/v1/alerts', { ...alert, webhookId: owned['webhook_id'] }),
@@ -105,7 +105,7 @@ describe('a resource of another account', () => {
     expect(gist(foreign)).toEqual(gist(unknown));
   });
 
-  it('is in no list of ours, and its cursors show nothing of it', async () => {
+  it('is in no list of this account, and its cursors reveal nothing', async () => {
     const { key: _, ...fresh } = await api.client();
     for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets']) {
       expect((await fresh.account('GET', list)).body.data).toEqual([]);
@@ -117,7 +117,7 @@ describe('a resource of another account', () => {
     expect([walked.status, walked.body.data]).toEqual([200, []]);
   });
 
-  it('was left alone by all of this', async () => {
+  it('is unchanged after all these requests', async () => {
     for (const [name, path] of [
       ['webhook_id', '/v1/webhooks/{webhook_id}'],
       ['delivery_id', '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}'],

@@ -43,8 +43,8 @@ const MARKS = sql(
   `SELECT m.shard, m.key, m.detail, a.pk FROM alert a JOIN mark m ON m.key = a.token_id WHERE a.id = $1`,
 );
 
-describe('creating an alert', () => {
-  it('answers 201 and leaves a mark that names the alert and carries no price', async () => {
+describe('POST /v1/alerts', () => {
+  it('answers 201 and writes a mark with the alert and without a price', async () => {
     const tokenMint = aMint();
     api.wakes.length = 0;
     const answer = await client.account('POST', '/v1/alerts', { tokenMint, condition: 'below', price: 0.1 });
@@ -63,10 +63,10 @@ describe('creating an alert', () => {
         currency: 'USD',
       },
     });
-    const marks = await api.db.query<{ shard: number; key: string; detail: string; pk: string }>(MARKS, [id]);
+    const marks = await api.db.query<{ shard: number; key: bigint; detail: bigint; pk: bigint }>(MARKS, [id]);
     expect(marks).toHaveLength(1);
-    expect(marks[0]?.detail).toBe(`-${marks[0]?.pk}`);
-    expect(api.wakes).toEqual([{ job: 'evaluate-alerts', targets: [shardOf(BigInt(marks[0]?.key ?? 0))] }]);
+    expect(marks[0]?.detail).toBe(-(marks[0]?.pk ?? 0n));
+    expect(api.wakes).toEqual([{ job: 'evaluate-alerts', targets: [shardOf(marks[0]?.key ?? 0n)] }]);
     expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toEqual(answer.body.data);
   });
 
@@ -76,7 +76,7 @@ describe('creating an alert', () => {
     expect(await anAlert({ tokenMint })).toMatchObject({ tracked: true });
   });
 
-  it('shares the token row with others that name it at the same time', async () => {
+  it('shares the token row with concurrent alerts on the same token', async () => {
     const tokenMint = aMint();
     const made = await Promise.all(Array.from({ length: 12 }, () => anAlert({ tokenMint })));
     expect(new Set(made.map(({ id }) => id)).size).toBe(12);
@@ -84,7 +84,7 @@ describe('creating an alert', () => {
     expect(await api.db.query(tokens, [tokenMint])).toEqual([{ tokens: 1 }]);
   });
 
-  it('keeps the digits of the price', async () => {
+  it('keeps all digits of the price', async () => {
     await fc.assert(
       fc.asyncProperty(fc.double({ noNaN: true, noDefaultInfinity: true, min: Number.MIN_VALUE }), async (price) => {
         const answer = await client.account('POST', '/v1/alerts', { tokenMint: 'digits', condition: 'above', price });
@@ -112,7 +112,7 @@ describe('creating an alert', () => {
     [{ tokenMint: 'x', condition: 'above', price: 1, webhookId: 7 }, ['webhookId']],
     [{ tokenMint: 'x', condition: 'above', price: 1, targetPrice: 1 }, ['targetPrice']],
     [[1], ['body']],
-  ])('refuses %j and says where', async (body, paths) => {
+  ])('rejects %j and names the fields', async (body, paths) => {
     const answer = await client.account('POST', '/v1/alerts', body);
     expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
     expect(answer.body.error.details?.map(({ path }) => path)).toEqual(paths);
@@ -137,9 +137,9 @@ describe('creating an alert', () => {
     ['1e308', `1${'0'.repeat(308)}`],
     ['1.5E-7', '0.00000015'],
     ['0.1000', '0.1'],
-    // A JSON number is read as a double: alerts compare and show that double.
+    // JSON parsing reads a double. Alerts compare and show this double.
     ['0.30000000000000000000001', '0.3'],
-  ])('takes %s and says %s', async (price, shown) => {
+  ])('accepts %s and shows %s', async (price, shown) => {
     const answer = await createFrom(price);
     expect(answer.status).toBe(201);
     expect(answer.text).toContain(`"price":${shown},`);
@@ -147,7 +147,7 @@ describe('creating an alert', () => {
     expect((await client.account('GET', `/v1/alerts/${id}`)).text).toContain(`"price":${shown},`);
   });
 
-  it('names the currency of the token', async () => {
+  it('shows the currency of the token', async () => {
     const { outcomes } = await aStoredMarket(api.db, { venue: 'manifold' });
     const [{ outcomeId: tokenMint, tokenId } = { outcomeId: '', tokenId: 0n }] = outcomes;
     await api.db.query(sql('test_set_currency', `UPDATE token SET currency = 'MANA' WHERE id = $1`), [tokenId]);
@@ -161,14 +161,14 @@ describe('the webhook of an alert', () => {
     return (answer.body.data as { id: string }).id;
   };
 
-  it('is shown when one was named', async () => {
+  it('is shown when the request names it', async () => {
     const webhookId = await aWebhook(client);
     const alert = await anAlert({ webhookId });
     expect(alert.webhookId).toBe(webhookId);
     expect((await client.account('GET', `/v1/alerts/${alert.id}`)).body.data).toMatchObject({ webhookId });
   });
 
-  it('may be paused, or be paused or deleted later: the alert goes on naming it', async () => {
+  it('may be paused or deleted, and the alert still names it', async () => {
     const webhookId = await aWebhook(client);
     await client.account('PUT', `/v1/webhooks/${webhookId}`, { status: 'paused' });
     const { id } = await anAlert({ webhookId });
@@ -176,7 +176,7 @@ describe('the webhook of an alert', () => {
     expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toMatchObject({ webhookId, status: 'active' });
   });
 
-  it('must be one of the account and listen to price alerts', async () => {
+  it('must belong to the account and list price_alert', async () => {
     const foreign = await aWebhook(stranger);
     const deleted = await aWebhook(client);
     await client.account('DELETE', `/v1/webhooks/${deleted}`);
@@ -201,13 +201,13 @@ describe('the webhook of an alert', () => {
 });
 
 describe('an alert that fired', () => {
-  it('shows when, and its event', async () => {
+  it('shows its time and its event', async () => {
     const tokenMint = aMint();
     await anAlert({ tokenMint, price: 0.9 });
-    const [token] = await api.db.query<{ id: string }>(sql('test_token_id', 'SELECT id FROM token WHERE mint = $1'), [
+    const [token] = await api.db.query<{ id: bigint }>(sql('test_token_id', 'SELECT id FROM token WHERE mint = $1'), [
       tokenMint,
     ]);
-    const tokenId = BigInt(token?.id ?? 0);
+    const tokenId = token?.id ?? 0n;
     await aStoredPrice(api.db, tokenId, { price: '0.6', asOf: new Date() });
     const alert = await anAlert({ tokenMint, price: 0.6 });
     await api.db.transaction(async (tx) => {
@@ -226,8 +226,8 @@ describe('an alert that fired', () => {
   });
 });
 
-describe('listing and deleting alerts', () => {
-  it('pages newest first, exactly once while others arrive', async () => {
+describe('/v1/alerts', () => {
+  it('pages newest first and returns each alert once while others arrive', async () => {
     const owner = await api.client();
     const made: string[] = [];
     for (let i = 0; i < 7; i++) made.push((await anAlert({}, owner)).id);
@@ -245,7 +245,7 @@ describe('listing and deleting alerts', () => {
     expect(seen).toEqual(made.reverse());
   });
 
-  it('returns next_cursor when a plain list is cut', async () => {
+  it('returns next_cursor when a plain list has more items', async () => {
     const owner = await api.client();
     for (let i = 0; i < 101; i++) await anAlert({}, owner);
     const answer = await owner.account('GET', '/v1/alerts');
@@ -267,7 +267,7 @@ describe('listing and deleting alerts', () => {
     }
   });
 
-  it('answers a stranger as if the alert did not exist', async () => {
+  it('answers another account as for an unknown alert', async () => {
     const { id } = await anAlert();
     for (const method of ['GET', 'DELETE']) {
       const answer = await stranger.account(method, `/v1/alerts/${id}`);

@@ -37,8 +37,8 @@ interface Item {
 async function aWebhook(owner = client, events = ['price_alert']) {
   const made = await owner.account('POST', '/v1/webhooks', { url: 'https://receiver.example.com/hook', events });
   const { id, secret } = made.body.data as { id: string; secret: string };
-  const [row] = await api.db.query<{ pk: string }>(PK, [id]);
-  const pk = BigInt(row?.pk ?? 0);
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [id]);
+  const pk = row?.pk ?? 0n;
   return {
     id,
     pk,
@@ -55,8 +55,8 @@ const list = async (path: string, owner = client) => {
   return { items: answer.body.data as Item[], next: answer.body.meta?.next_cursor, body: answer.body };
 };
 
-describe('listing deliveries', () => {
-  it('shows each with its known fields, newest first', async () => {
+describe('the list of deliveries', () => {
+  it('shows the known fields of each delivery, newest first', async () => {
     const hook = await aWebhook();
     const pending = await hook.delivery();
     const failed = await hook.delivery({ status: 'failed' });
@@ -101,11 +101,11 @@ describe('listing deliveries', () => {
     });
   });
 
-  it('filters by status, kind of event and time, together', async () => {
+  it('combines the filters by status, event type and time', async () => {
     const hook = await aWebhook();
     type Row = { id: string; status: string; type: string; hours: number };
     const rows: Row[] = [];
-    // As in life, the older first.
+    // In time order, the oldest first.
     for (const hours of [30, 24.5, 2]) {
       for (const status of ['failed', 'delivered'] as const) {
         for (const type of ['price_alert', 'transaction'] as const) {
@@ -140,7 +140,7 @@ describe('listing deliveries', () => {
     }
   });
 
-  it('pages return each present row exactly once while rows are added and change', async () => {
+  it('returns each existing delivery exactly once while deliveries are added and changed', async () => {
     const hook = await aWebhook();
     const there: string[] = [];
     for (let i = 0; i < 11; i++) there.push((await hook.delivery({ status: 'failed' })).id);
@@ -151,13 +151,13 @@ describe('listing deliveries', () => {
       seen.push(...page.items.map(({ id }) => id));
       cursor = page.next;
       await hook.delivery({ status: 'failed' });
-      // One that was seen already changes.
+      // A delivery of an earlier page changes.
       await client.account('POST', `${hook.path}/deliveries/${page.items[0]?.id}/retry`);
     } while (cursor);
     expect(seen).toEqual(there.reverse());
   });
 
-  it('binds a cursor to webhook and filters', async () => {
+  it('binds a cursor to the webhook and the filters', async () => {
     const [hook, other] = [await aWebhook(), await aWebhook()];
     for (let i = 0; i < 3; i++) await hook.delivery({ status: 'failed' });
     const { next } = await list(`${hook.path}/deliveries?limit=1&status=failed`);
@@ -173,7 +173,7 @@ describe('listing deliveries', () => {
     }
   });
 
-  it('says everything that is wrong with a filter', async () => {
+  it('reports all faults of the filters', async () => {
     const hook = await aWebhook();
     const query = 'status=late&eventType=earthquake&since=yesterday&limit=0';
     const answer = await client.account('GET', `${hook.path}/deliveries?${query}`);
@@ -194,14 +194,14 @@ describe('listing deliveries', () => {
 });
 
 describe('one delivery', () => {
-  it('adds its attempts and the payload, digit for digit', async () => {
+  it('includes its attempts and the payload with unchanged digits', async () => {
     const hook = await aWebhook();
     const body =
       '{"id":"evt","type":"price_alert","timestamp":"2026-01-01T00:00:00.000Z","data":{"alertId":"a","tokenMint":"t",' +
       '"tokenSymbol":"é\\u0000","condition":"above","targetPrice":0.10000000000000000001,"currentPrice":123456789012345678901}}';
     const { id, pk } = await hook.delivery({ status: 'failed', body });
     await api.db.query(AN_ATTEMPT, [pk, 1, 'failed', null, 'connection_refused', null]);
-    await api.db.query(AN_ATTEMPT, [pk, 2, 'failed', 500, 'http_status', Buffer.from('so sorry: ☂')]);
+    await api.db.query(AN_ATTEMPT, [pk, 2, 'failed', 500, 'http_status', Buffer.from('an error: ☂')]);
     await api.db.query(AN_ATTEMPT, [pk, 3, 'failed', 500, 'http_status', Buffer.from([0xff, 0, 0x41])]);
     const answer = await client.account('GET', `${hook.path}/deliveries/${id}`);
     expect(answer.status).toBe(200);
@@ -219,7 +219,7 @@ describe('one delivery', () => {
           outcome: 'failed',
           statusCode: 500,
           errorCode: 'http_status',
-          responseBody: 'so sorry: ☂',
+          responseBody: 'an error: ☂',
         },
         { attempt: 3, statusCode: 500, responseBody: '/wBB', responseEncoding: 'base64' },
       ],
@@ -254,7 +254,7 @@ describe('retry', () => {
     expect(api.wakes).toHaveLength(1);
   });
 
-  it('is 409 while paused, 404 once deleted, 400 with anything to say', async () => {
+  it('is 409 while the webhook is paused, 404 after its deletion, and 400 with body fields', async () => {
     const hook = await aWebhook();
     const { id } = await hook.delivery({ status: 'failed' });
     const retry = (body?: unknown) => client.account('POST', `${hook.path}/deliveries/${id}/retry`, body);
@@ -273,7 +273,7 @@ describe('retry', () => {
 describe('recover', () => {
   const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS).toISOString();
 
-  it('answers 202 with how many, and wakes the deliverer; again there is nothing left', async () => {
+  it('answers 202 with the count and wakes the deliverer, and a repetition recovers nothing', async () => {
     const owner = await api.client();
     const hook = await aWebhook(owner);
     await hook.delivery({ status: 'failed' });
@@ -290,7 +290,7 @@ describe('recover', () => {
     expect(api.wakes).toHaveLength(1);
   });
 
-  it('delivers an alert that fired before there was any webhook', async () => {
+  it('delivers an alert that fired before the first webhook existed', async () => {
     const owner = await api.client();
     const alert = await api.db.transaction((tx) =>
       anAlert(tx, { accountId: owner.accountId, mint: newId('req'), condition: 'above', target: '1' }),
@@ -318,7 +318,7 @@ describe('recover', () => {
     [{ since: new Date(Date.now() + HOUR_MS).toISOString() }, 'since'],
     [{ since: ago(14 * 24 + 1) }, 'since'],
     [{ since: ago(1), until: ago(0) }, 'until'],
-  ])('refuses %j', async (body, path) => {
+  ])('rejects %j', async (body, path) => {
     const hook = await aWebhook();
     const answer = await client.account('POST', `${hook.path}/recover`, body);
     expect([answer.status, answer.body.error.code, answer.body.error.details?.[0]?.path]).toEqual([
@@ -328,7 +328,7 @@ describe('recover', () => {
     ]);
   });
 
-  it('is 409 while paused', async () => {
+  it('is 409 while the webhook is paused', async () => {
     const hook = await aWebhook();
     await client.account('PUT', hook.path, { status: 'paused' });
     const answer = await client.account('POST', `${hook.path}/recover`, { since: ago(1) });
@@ -336,8 +336,8 @@ describe('recover', () => {
   });
 });
 
-describe('isolation', () => {
-  it('answers a stranger, and for an unknown id, the same 404', async () => {
+describe('a delivery route', () => {
+  it('answers another account with the 404 of an unknown id', async () => {
     const hook = await aWebhook();
     const other = await aWebhook();
     const { id } = await hook.delivery({ status: 'failed' });
@@ -365,7 +365,7 @@ describe('isolation', () => {
     expect((await list(`${hook.path}/deliveries`)).items).toMatchObject([{ id, status: 'failed' }]);
   });
 
-  it('needs a key with the scope', async () => {
+  it('requires the scope of the route', async () => {
     const hook = await aWebhook();
     const reader = await api.client(['markets:read', 'alerts']);
     const answer = await reader.account('GET', `${hook.path}/deliveries`);

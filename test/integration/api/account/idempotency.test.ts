@@ -23,7 +23,7 @@ interface Sending {
   at?: TestApi;
   key?: string;
 }
-/** `body` is sent as JSON, or as it is when it is text. */
+/** Sends text bodies unchanged and other bodies as JSON. */
 function post(path: string, body: object | string | undefined, { by = client, at = api, key }: Sending = {}) {
   const headers = {
     'X-API-Key': by.key,
@@ -34,7 +34,7 @@ function post(path: string, body: object | string | undefined, { by = client, at
   return at.call(path, { method: 'POST', headers, ...(text !== undefined && { body: text }) });
 }
 const idOf = ({ body }: Answer) => (body.data as { id: string }).id;
-const told = ({ status, headers, text }: Answer) => ({ status, text, location: headers.get('location') });
+const sent = ({ status, headers, text }: Answer) => ({ status, text, location: headers.get('location') });
 const isReplay = ({ headers }: Answer) => headers.get('idempotent-replayed');
 const codeOf = ({ status, body }: Answer) => [status, body.error.code];
 
@@ -51,8 +51,8 @@ const PK = sql('test_pk_of_webhook', 'SELECT pk FROM webhook_subscription WHERE 
 
 async function aWebhook(by = client) {
   const id = idOf(await post('/v1/webhooks', WEBHOOK, { by }));
-  const [row] = await api.db.query<{ pk: string }>(PK, [id]);
-  const pk = BigInt(row?.pk ?? 0);
+  const [row] = await api.db.query<{ pk: bigint }>(PK, [id]);
+  const pk = row?.pk ?? 0n;
   const failed = () => aDelivery(api.db, { accountId: by.accountId, subscriptionPk: pk, status: 'failed' });
   return { id, path: `/v1/webhooks/${id}`, failed };
 }
@@ -81,7 +81,7 @@ describe('a request with the same key', () => {
     ],
   ];
 
-  it.each(WRITES)('replays %s byte for byte, and nothing happens again', async (_what, prepare) => {
+  it.each(WRITES)('replays %s byte for byte without a second write', async (_name, prepare) => {
     const [path, body] = await prepare();
     const key = newId('req');
     const first = await post(path, body, { key });
@@ -90,7 +90,7 @@ describe('a request with the same key', () => {
     const before = [await made(), api.wakes.length];
     for (let i = 0; i < 2; i++) {
       const again = await post(path, body, { key });
-      expect(told(again)).toEqual(told(first));
+      expect(sent(again)).toEqual(sent(first));
       expect([isReplay(again), again.headers.get('cache-control')]).toEqual(['true', 'no-store']);
     }
     expect([await made(), api.wakes.length]).toEqual(before);
@@ -106,20 +106,20 @@ describe('a request with the same key', () => {
       );
       const created = answers.filter(({ status }) => status === 201);
       const [first] = created;
-      if (!first) throw new Error('nobody made it');
+      if (!first) throw new Error('no request created it');
       expect(created.filter((answer) => isReplay(answer) === null)).toHaveLength(1);
-      for (const answer of created) expect(told(answer)).toEqual(told(first));
+      for (const answer of created) expect(sent(answer)).toEqual(sent(first));
       for (const answer of answers.filter(({ status }) => status !== 201)) {
         expect([...codeOf(answer), answer.headers.get('retry-after')]).toEqual([409, 'conflict', '1']);
       }
-      expect(told(await post('/v1/webhooks', WEBHOOK, sending(other)))).toEqual(told(first));
+      expect(sent(await post('/v1/webhooks', WEBHOOK, sending(other)))).toEqual(sent(first));
       expect(await made(by)).toMatchObject({ webhooks: 1, keys: 1 });
     } finally {
       await other.close();
     }
   });
 
-  it('is known by its values, not by how it was written', async () => {
+  it('is recognised by its JSON values, not by its text', async () => {
     const first = await post('/v1/alerts', ALERT, { key: 'spelling' });
     const again = await post('/v1/alerts', '{ "price": 5e-1, "condition": "above",\n"tokenMint": "a\\u002dtoken" }', {
       key: 'spelling',
@@ -130,7 +130,7 @@ describe('a request with the same key', () => {
     expect(isReplay(await post(`${path}/test`, {}, { key: 'no body' }))).toBe('true');
   });
 
-  it('and another body or path is refused, and changes nothing', async () => {
+  it('and another body or path is rejected without a change', async () => {
     const { path } = await aWebhook();
     const first = await post('/v1/alerts', ALERT, { key: 'mismatch' });
     await post(`${(await aWebhook()).path}/test`, {}, { key: 'path' });
@@ -148,17 +148,17 @@ describe('a request with the same key', () => {
       expect(codeOf(await post(at, body, { key: 'mismatch' }))).toEqual([422, 'idempotency_mismatch']);
     }
     expect(await made()).toEqual(before);
-    expect(told(await post('/v1/alerts', ALERT, { key: 'mismatch' }))).toEqual(told(first));
+    expect(sent(await post('/v1/alerts', ALERT, { key: 'mismatch' }))).toEqual(sent(first));
   });
 
-  it('of another account is another key', async () => {
+  it('from another account is independent', async () => {
     const stranger = await api.client();
     const mine = await post('/v1/webhooks', WEBHOOK, { key: 'shared' });
     const theirs = await post('/v1/webhooks', WEBHOOK, { key: 'shared', by: stranger });
     expect([theirs.status, isReplay(theirs)]).toEqual([201, null]);
     expect(idOf(theirs)).not.toBe(idOf(mine));
     expect(theirs.text).not.toContain((mine.body.data as { secret: string }).secret);
-    // A kept answer cannot be moved to another account either.
+    // A kept answer moved to another account cannot be opened.
     const move = sql(
       'test_move_answer',
       `UPDATE idempotency_key k SET sealed = o.sealed FROM idempotency_key o
@@ -170,19 +170,19 @@ describe('a request with the same key', () => {
     expect(moved.text).not.toContain(idOf(mine));
   });
 
-  it('is replayed by the next process, with a new key at the head of the ring', async () => {
+  it('is replayed by the next process, also with a new first encryption key', async () => {
     const first = await post('/v1/webhooks', WEBHOOK, { key: 'restart' });
     const secretBox = createSecretBox([{ kid: 'k2', key: Buffer.alloc(32, 8) }, TEST_KEY]);
     const next = await startTestApi({ secretBox }, { beside: api });
     try {
       const again = await post('/v1/webhooks', WEBHOOK, { key: 'restart', at: next });
-      expect([isReplay(again), told(again)]).toEqual(['true', told(first)]);
+      expect([isReplay(again), sent(again)]).toEqual(['true', sent(first)]);
     } finally {
       await next.close();
     }
   });
 
-  it('a day later is a new one', async () => {
+  it('is a new request after a day', async () => {
     const age = sql(
       'test_age_keys',
       `UPDATE idempotency_key SET created_at = created_at - $2 * interval '1 minute' WHERE account_id = $1 AND key = 'day'`,
@@ -195,7 +195,7 @@ describe('a request with the same key', () => {
     expect([second.status, isReplay(second), idOf(second) === idOf(first)]).toEqual([201, null, false]);
   });
 
-  it('goes through after a failure, which is not kept', async () => {
+  it('runs after a failure, which is not kept', async () => {
     const { path, failed } = await aWebhook();
     const retry = `${path}/deliveries/${(await failed()).id}/retry`;
     await client.account('PUT', path, { status: 'paused' });
@@ -215,7 +215,7 @@ describe('a request with the same key', () => {
   });
 });
 
-it('a kept answer is sealed: neither the secret nor the body can be read from it', async () => {
+it('a kept answer is sealed, so that neither the secret nor the body is readable', async () => {
   const by = await api.client();
   const secret = 'a-secret-of-my-own-choice';
   const first = await post('/v1/webhooks', { ...WEBHOOK, secret }, { key: 'sealed', by });
@@ -237,7 +237,7 @@ describe('the header', () => {
     ['256 characters', 'k'.repeat(256)],
     ['a tab inside', 'a\tb'],
     ['beyond ASCII', 'sch\u00f6n'],
-  ])('is refused when it is %s', async (_what, key) => {
+  ])('is rejected when it is %s', async (_name, key) => {
     const before = await made();
     const answer = await post('/v1/alerts', ALERT, { key });
     expect([...codeOf(answer), answer.body.error.details?.[0]?.path]).toEqual([
@@ -248,13 +248,13 @@ describe('the header', () => {
     expect(await made()).toEqual(before);
   });
 
-  it('takes every printable character, and is one', async () => {
+  it('accepts every printable character in one header', async () => {
     const key = '"!#$%&\'()*+,-./09:;<=>? @AZ[\\]^_`az{|}~"'.padEnd(255, 'x');
     await post('/v1/alerts', ALERT, { key });
     expect(isReplay(await post('/v1/alerts', ALERT, { key }))).toBe('true');
   });
 
-  it('is refused when it is given twice, even with one value', async () => {
+  it('is rejected when it is sent twice, also with equal values', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const headers = [
         'Host',
@@ -277,7 +277,7 @@ describe('the header', () => {
   });
 });
 
-describe('a process that dies', () => {
+describe('a crash', () => {
   /** Blocks the write of a kept answer while the test holds the lock. */
   const GATE = 4_711;
   const hold = sql('test_hold_gate', `SELECT pg_advisory_xact_lock(${GATE})`);
@@ -296,7 +296,7 @@ describe('a process that dies', () => {
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
   );
 
-  it('before the commit leaves nothing; while it works the key is taken', async () => {
+  it('before the commit leaves nothing, and the key is busy until then', async () => {
     await api.db.query(GATE_FUNCTION);
     await api.db.query(GATE_TRIGGER);
     try {
@@ -306,7 +306,7 @@ describe('a process that dies', () => {
         await tx.query(hold);
         first = post('/v1/webhooks', WEBHOOK, { by, key: 'killed' });
         await advisoryWaiters(api.db, 1);
-        // It has inserted the webhook and is about to keep the answer.
+        // The first request has inserted the webhook and waits before it keeps the answer.
         const second = await post('/v1/webhooks', WEBHOOK, { by, key: 'killed' });
         expect([...codeOf(second), second.headers.get('retry-after')]).toEqual([409, 'conflict', '1']);
         await api.db.query(KILL);
@@ -338,7 +338,7 @@ describe('a process that dies', () => {
       );
       return (await api.db.query<{ rows: number }>(rows, [id]))[0]?.rows;
     };
-    // The second transaction finds the answer of the first one.
+    // The second transaction finds the progress of the first.
     await api.db.query(
       sql(
         'test_second_fails',

@@ -49,7 +49,7 @@ const change = async (client: Client, limits: Partial<AccountQuotas>) =>
 describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
   const create = (client: Client, at = api) => post(at, client, `/v1/${kind}`, aBody());
 
-  it('is met exactly by many at once through two processes, again and again', async () => {
+  it('holds exactly for many concurrent requests to two processes, repeatedly', async () => {
     const client = await api.client();
     for (const [requests, free] of [
       [20, QUOTA],
@@ -58,9 +58,9 @@ describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
       const answers = await Promise.all(
         Array.from({ length: requests }, (_, i) => create(client, i % 2 ? api : other)),
       );
-      const refused = answers.filter(({ status }) => status !== 201);
-      expect(answers.length - refused.length).toBe(free);
-      for (const { status, body, headers } of refused) {
+      const rejected = answers.filter(({ status }) => status !== 201);
+      expect(answers.length - rejected.length).toBe(free);
+      for (const { status, body, headers } of rejected) {
         expect([status, body.error.code, headers.get('location')]).toEqual([403, 'quota_exceeded', null]);
         expect(body.error.message).toBe(`quota "${kind}": this account may have at most ${QUOTA} ${named}`);
       }
@@ -70,7 +70,7 @@ describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
     }
   });
 
-  it('is never exceeded while things are deleted, and none of it is lost', async () => {
+  it('is neither exceeded nor lost during concurrent deletions', async () => {
     const client = await api.client();
     const most = await Promise.all(
       Array.from({ length: 4 }, async (_, worker) => {
@@ -92,7 +92,7 @@ describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
     expect(await statusOf(create(client))).toBe(403);
   });
 
-  it('is that of the account where it has one, at once and in either direction', async () => {
+  it('uses the own quota of an account at once, whether higher or lower', async () => {
     const client = await api.client();
     const stranger = await api.client();
     const created = async (tries: number) => {
@@ -113,7 +113,7 @@ describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
   });
 });
 
-describe('the counted use', () => {
+describe('the counted usage', () => {
   it('excludes requests that were rejected for another reason', async () => {
     const client = await api.client();
     const wallet = { venue: 'polymarket', address: anAddress() };
@@ -129,7 +129,7 @@ describe('the counted use', () => {
     expect(await statusOf(post(api, client, '/v1/alerts', alert))).toBe(201);
   });
 
-  it('is an alert while it is active, and a webhook while it exists, paused ones too', async () => {
+  it('includes active alerts and existing webhooks, also paused ones', async () => {
     const client = await api.client();
     const alert = { tokenMint: 'a-token', condition: 'above', price: 0.5 };
     for (let i = 0; i < QUOTA; i++) {
@@ -147,7 +147,7 @@ describe('the counted use', () => {
   });
 });
 
-it('limits of an account are changed one by one and read together', async () => {
+it('the limits of an account can change one at a time and are read together', async () => {
   const client = await api.client();
   const none = { webhooks: null, alerts: null, wallets: null, ratePerMinute: null, coldReadsPerMinute: null };
   expect(await readAccountQuotas(api.db, await nameOf(client))).toEqual(none);
@@ -157,6 +157,6 @@ it('limits of an account are changed one by one and read together', async () => 
   expect(await change(client, { alerts: null })).toEqual({ ...all, alerts: null });
   expect(await change(client, {})).toEqual({ ...all, alerts: null });
   expect(await readAccountQuotas(api.db, await nameOf(client))).toEqual({ ...all, alerts: null });
-  expect(await setAccountQuotas(api.db, 'nobody', { alerts: 1 })).toBeNull();
-  expect(await readAccountQuotas(api.db, 'nobody')).toBeNull();
+  expect(await setAccountQuotas(api.db, 'unknown', { alerts: 1 })).toBeNull();
+  expect(await readAccountQuotas(api.db, 'unknown')).toBeNull();
 });

@@ -20,23 +20,23 @@ async function aWebhook() {
   return { id, secret, path: `/v1/webhooks/${id}` };
 }
 
-describe('rotating the secret', () => {
+describe('rotate-secret', () => {
   const SECRETS = sql(
     'test_secrets',
     `SELECT sealed_secret, previous_sealed_secret, extract(epoch FROM previous_secret_until - now())::float AS overlap
      FROM webhook_subscription WHERE id = $1`,
   );
   async function secretsOf(id: string) {
-    const [row] = await api.db.query<{ sealed_secret: string; previous_sealed_secret: string | null; overlap: number }>(
+    const [row] = await api.db.query<{ sealedSecret: string; previousSealedSecret: string | null; overlap: number }>(
       SECRETS,
       [id],
     );
-    const { sealed_secret = '', previous_sealed_secret = null, overlap = 0 } = row ?? {};
+    const { sealedSecret = '', previousSealedSecret = null, overlap = 0 } = row ?? {};
     const open = (sealed: string | null) => (sealed ? api.secretBox.open(sealed, id) : sealed);
-    return { current: open(sealed_secret), previous: open(previous_sealed_secret), overlap };
+    return { current: open(sealedSecret), previous: open(previousSealedSecret), overlap };
   }
 
-  it('shows the new one once and keeps the old one for a day; a second one replaces it', async () => {
+  it('shows the new secret once and keeps the previous one for a day or until the next rotation', async () => {
     const hook = await aWebhook();
     const answer = await client.account('POST', `${hook.path}/rotate-secret`);
     expect(answer.status).toBe(200);
@@ -69,7 +69,7 @@ describe('rotating the secret', () => {
     expect(await secretsOf(hook.id)).toMatchObject({ current: own, previous: secret });
   });
 
-  it('mends a secret that cannot be opened, and is gone with its webhook', async () => {
+  it('replaces a secret that cannot be opened, and is 404 for a deleted webhook', async () => {
     const hook = await aWebhook();
     await api.db.query(sql('test_corrupt', `UPDATE webhook_subscription SET sealed_secret = 'garbage' WHERE id = $1`), [
       hook.id,
@@ -85,7 +85,7 @@ describe('rotating the secret', () => {
     [{ secret: 'whsec_not*base64*at*all' }, 'secret'],
     [{ secret: null }, 'secret'],
     [{ colour: 'red' }, 'colour'],
-  ])('refuses %j and never repeats it', async (body, path) => {
+  ])('rejects %j without repeating it', async (body, path) => {
     const hook = await aWebhook();
     const answer = await client.account('POST', `${hook.path}/rotate-secret`, body);
     expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, path]);

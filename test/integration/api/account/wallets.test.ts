@@ -21,8 +21,8 @@ const add = (body: object, owner = client) => owner.account('POST', '/v1/wallets
 const dataOf = (answer: Answer) => answer.body.data as WalletData;
 const problems = ({ status, body }: Answer) => [status, body.error.code, body.error.details?.map(({ path }) => path)];
 
-describe('watching a wallet', () => {
-  it('answers 201 with the wallet, in one spelling, and wakes the poll', async () => {
+describe('POST /v1/wallets', () => {
+  it('answers 201 with the canonical address and wakes the poll', async () => {
     const address = anAddress().replace('0x', '0xAB').slice(0, 42);
     api.wakes.length = 0;
     const answer = await add({ address, label: 'whale 🐋' });
@@ -43,7 +43,7 @@ describe('watching a wallet', () => {
     expect(dataOf(await client.account('GET', `/v1/wallets/${id}`))).toEqual(dataOf(answer));
   });
 
-  it('twice is 409, for each account by itself, and possible again after the end', async () => {
+  it('is 409 for a wallet that the account watches already, and 201 again after its deletion', async () => {
     const address = anAddress();
     const { id } = dataOf(await add({ address }));
     const again = await add({ address: address.toUpperCase().replace('0X', '0x') });
@@ -51,13 +51,13 @@ describe('watching a wallet', () => {
     expect((await add({ address }, stranger)).status).toBe(201);
     const deleted = await client.account('DELETE', `/v1/wallets/${id}`);
     expect([deleted.status, deleted.body]).toEqual([200, { success: true, data: { id, deleted: true } }]);
-    const anew = await add({ address });
-    expect(anew.status).toBe(201);
-    expect(dataOf(anew).id).not.toBe(id);
-    expect(Object.keys(dataOf(anew))).not.toContain('label');
+    const second = await add({ address });
+    expect(second.status).toBe(201);
+    expect(dataOf(second).id).not.toBe(id);
+    expect(Object.keys(dataOf(second))).not.toContain('label');
   });
 
-  it('at the same moment makes one', async () => {
+  it('creates one wallet for concurrent requests', async () => {
     const address = anAddress();
     const answers = await Promise.all(Array.from({ length: 6 }, () => add({ address })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409]);
@@ -76,13 +76,13 @@ describe('watching a wallet', () => {
     [{ address: anAddress(), label: 'x'.repeat(101) }, ['label']],
     [{ address: anAddress(), owner: 'me' }, ['owner']],
     [{ address: 'x'.repeat(257), venue: 'nowhere', label: 1 }, ['venue', 'address', 'label']],
-  ])('%j is 400 and names %j', async (body, paths) => {
+  ])('is 400 for %j and names %j', async (body, paths) => {
     expect(problems(await add(body))).toEqual([400, 'invalid_request', paths]);
   });
 });
 
 describe('the list of wallets', () => {
-  it('is newest first, in pages, and holds the account’s own watched wallets', async () => {
+  it('is paged, newest first, and holds only the watched wallets of the account', async () => {
     const owner = await api.client();
     const made: string[] = [];
     for (let i = 0; i < 5; i += 1) made.unshift(dataOf(await add({ address: anAddress() }, owner)).id);
@@ -121,16 +121,16 @@ describe('a wallet of another account', () => {
   });
 });
 
-describe('the way in', () => {
-  it('needs the scope, and the right header', async () => {
+describe('/v1/wallets', () => {
+  it('requires the scope and the right header', async () => {
     const reader = await api.client(['webhooks', 'alerts', 'markets:read']);
-    const refused = await reader.account('GET', '/v1/wallets');
-    expect([refused.status, refused.body.error.code]).toEqual([403, 'insufficient_scope']);
+    const rejected = await reader.account('GET', '/v1/wallets');
+    expect([rejected.status, rejected.body.error.code]).toEqual([403, 'insufficient_scope']);
     const bearer = await client.market('/v1/wallets');
     expect([bearer.status, bearer.body.error.message]).toEqual([401, expect.stringContaining('X-API-Key')]);
   });
 
-  it('knows GET, POST and DELETE', async () => {
+  it('accepts GET, POST and DELETE', async () => {
     const answer = await client.account('PUT', '/v1/wallets', {});
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
   });

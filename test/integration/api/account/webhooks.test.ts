@@ -36,7 +36,7 @@ const DELIVERIES = sql(
    JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE w.id = $1 ORDER BY d.pk`,
 );
 const deliveriesOf = (id: string) =>
-  api.db.query<{ status: string; is_test: boolean; type: string; body: string }>(DELIVERIES, [id]);
+  api.db.query<{ status: string; isTest: boolean; type: string; body: string }>(DELIVERIES, [id]);
 
 const PEND = sql(
   'test_pending_delivery',
@@ -46,8 +46,8 @@ const PEND = sql(
    WHERE w.id = $1`,
 );
 
-describe('creating a webhook', () => {
-  it('answers 201 with the secret, this once, and seals it for the subscription', async () => {
+describe('POST /v1/webhooks', () => {
+  it('answers 201 with the secret, which no other answer has, and seals it for the subscription', async () => {
     const secret = 'a-secret-of-my-own-choice';
     const answer = await client.account('POST', '/v1/webhooks', {
       url: URL_OK,
@@ -69,7 +69,7 @@ describe('creating a webhook', () => {
     });
     expect(answer.headers.get('location')).toBe(`/v1/webhooks/${made.id}`);
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    const sealed = String((await rowOf(made.id))?.['sealed_secret']);
+    const sealed = String((await rowOf(made.id))?.['sealedSecret']);
     expect(sealed).not.toContain(secret);
     expect(api.secretBox.open(sealed, made.id)).toBe(secret);
 
@@ -81,7 +81,7 @@ describe('creating a webhook', () => {
     expect(list.body.data).toContainEqual({ id: made.id, url: URL_OK, events: made.events, status: 'active' });
   });
 
-  it('makes a secret when none is given', async () => {
+  it('generates a secret when the request has none', async () => {
     expect((await aWebhook()).secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   });
 
@@ -103,21 +103,21 @@ describe('creating a webhook', () => {
     [[], ['body']],
     ['text', ['body']],
     [null, ['body']],
-  ])('refuses %j and says where', async (body, paths) => {
+  ])('rejects %j and names the fields', async (body, paths) => {
     const answer = await client.account('POST', '/v1/webhooks', body);
     expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
     expect(answer.body.error.details?.map(({ path }) => path)).toEqual(paths);
   });
 
-  it('never repeats a refused secret', async () => {
+  it('never repeats a rejected secret', async () => {
     const answer = await client.account('POST', '/v1/webhooks', { url: URL_OK, events: [], secret: 'tiny-secret' });
     expect(answer.status).toBe(400);
     expect(answer.text).not.toContain('tiny-secret');
   });
 });
 
-describe('changing a webhook', () => {
-  it('updates the named fields and no others', async () => {
+describe('PUT /v1/webhooks/{id}', () => {
+  it('updates only the given fields', async () => {
     const { id } = await aWebhook();
     const url = 'https://other.example.com:8443/x';
     const answer = await client.account('PUT', `/v1/webhooks/${id}`, { url, events: ['balance_change'] });
@@ -135,19 +135,19 @@ describe('changing a webhook', () => {
     expect(bad.body.error.details?.map(({ path }) => path).sort()).toEqual(['secret', 'status', 'url']);
   });
 
-  it('cancels pending deliveries when it is paused, except test events', async () => {
+  it('cancels pending deliveries except test events when it pauses the webhook', async () => {
     const { id } = await aWebhook();
     await api.db.query(PEND, [id, `pause-${id}`]);
     await client.account('POST', `/v1/webhooks/${id}/test`);
     const paused = await client.account('PUT', `/v1/webhooks/${id}`, { status: 'paused' });
     expect(paused.body.data).toMatchObject({ status: 'paused' });
-    expect((await deliveriesOf(id)).map(({ status, is_test }) => [status, is_test])).toEqual([
+    expect((await deliveriesOf(id)).map(({ status, isTest }) => [status, isTest])).toEqual([
       ['cancelled', false],
       ['pending', true],
     ]);
   });
 
-  it('shows why we paused it, and forgets that when it is activated', async () => {
+  it('clears the pause reason when it activates the webhook', async () => {
     const { id } = await aWebhook();
     await api.db.query(
       sql(
@@ -161,18 +161,18 @@ describe('changing a webhook', () => {
     const active = await client.account('PUT', `/v1/webhooks/${id}`, { status: 'active' });
     expect(active.body.data).toMatchObject({ status: 'active' });
     expect(active.body.data).not.toHaveProperty('pauseReason');
-    expect(await rowOf(id)).toMatchObject({ pause_reason: null, failing_since: null, exhausted_count: 0 });
+    expect(await rowOf(id)).toMatchObject({ pauseReason: null, failingSince: null, exhaustedCount: 0 });
   });
 });
 
-describe('deleting a webhook', () => {
-  it('is gone for its owner, keeps no secret, and cancels everything pending', async () => {
+describe('DELETE /v1/webhooks/{id}', () => {
+  it('removes the webhook and its secret, and cancels its pending deliveries', async () => {
     const { id } = await aWebhook();
     await api.db.query(PEND, [id, `delete-${id}`]);
     await client.account('POST', `/v1/webhooks/${id}/test`);
     const answer = await client.account('DELETE', `/v1/webhooks/${id}`);
     expect([answer.status, answer.body]).toEqual([200, { success: true, data: { id, deleted: true } }]);
-    expect(await rowOf(id)).toMatchObject({ sealed_secret: '', deleted_at: expect.any(Date) });
+    expect(await rowOf(id)).toMatchObject({ sealedSecret: '', deletedAt: expect.any(Date) });
     expect((await deliveriesOf(id)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
     for (const [method, path, body] of [
       ['GET', `/v1/webhooks/${id}`, undefined],
@@ -187,8 +187,8 @@ describe('deleting a webhook', () => {
   });
 });
 
-describe('test events', () => {
-  it('answer 202 with the delivery, whose body is final, and wake the deliverer', async () => {
+describe('POST /v1/webhooks/{id}/test', () => {
+  it('answers 202 with the delivery and its final body, and wakes the deliverer', async () => {
     const { id } = await aWebhook();
     api.wakes.length = 0;
     const answer = await client.account('POST', `/v1/webhooks/${id}/test`, {});
@@ -208,7 +208,7 @@ describe('test events', () => {
     const pk = BigInt(String((await rowOf(id))?.['pk']));
     expect(api.wakes).toEqual([{ job: 'deliver-webhook', targets: [pk] }]);
     const [delivery] = await deliveriesOf(id);
-    expect(delivery).toMatchObject({ status: 'pending', is_test: true, type: 'test' });
+    expect(delivery).toMatchObject({ status: 'pending', isTest: true, type: 'test' });
     expect(JSON.parse(delivery?.body ?? '')).toEqual({
       id: (answer.body.data as { eventId: string }).eventId,
       type: 'test',
@@ -253,7 +253,7 @@ describe('test events', () => {
         'wallet',
       ],
     ],
-  ])('send a sample of %s, even while paused', async (eventType, fields) => {
+  ])('sends a sample of %s, also while the webhook is paused', async (eventType, fields) => {
     const { id } = await aWebhook();
     await client.account('PUT', `/v1/webhooks/${id}`, { status: 'paused' });
     const answer = await client.account('POST', `/v1/webhooks/${id}/test`, { eventType });
@@ -263,7 +263,7 @@ describe('test events', () => {
     expect(Object.keys(body.data).sort()).toEqual(fields);
   });
 
-  it('need no body, and refuse kinds that do not exist', async () => {
+  it('needs no body and rejects unknown event types', async () => {
     const { id } = await aWebhook();
     expect((await client.account('POST', `/v1/webhooks/${id}/test`)).status).toBe(202);
     const answer = await client.account('POST', `/v1/webhooks/${id}/test`, { eventType: 'earthquake' });
@@ -271,8 +271,8 @@ describe('test events', () => {
   });
 });
 
-describe('isolation', () => {
-  it('answers a stranger as if the webhook did not exist', async () => {
+describe('a webhook route', () => {
+  it('answers another account as for an unknown webhook', async () => {
     const { id } = await aWebhook();
     const answers = await Promise.all([
       stranger.account('GET', `/v1/webhooks/${id}`),
@@ -289,8 +289,8 @@ describe('isolation', () => {
   });
 });
 
-describe('listing webhooks', () => {
-  it('pages newest first, exactly once while others arrive, with meta only when paging', async () => {
+describe('GET /v1/webhooks', () => {
+  it('returns each webhook once, newest first, while others arrive, with meta only for pages', async () => {
     const owner = await api.client();
     const made: string[] = [];
     for (let i = 0; i < 7; i++) made.push((await aWebhook({}, owner)).id);

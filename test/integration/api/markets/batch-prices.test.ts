@@ -17,7 +17,7 @@ async function aPricedMarket(price: string, fields: Parameters<typeof aStoredMar
 }
 
 describe('prices of many markets', () => {
-  it('equal the single route in the requested order, each once, and name markets without a price', async () => {
+  it('equal the single route, once each and in the requested order, and list markets without a price', async () => {
     const [a, b] = [await aPricedMarket('0.1234567890123456789'), await aPricedMarket('0.7')];
     const { marketId: unpriced } = await aStoredMarket(api.db);
     const hidden = await aPricedMarket('0.5', { venue: 'retired' });
@@ -32,7 +32,7 @@ describe('prices of many markets', () => {
     expect(answer.headers.get('cache-control')).toBe('private, max-age=1');
   });
 
-  it('take up to 100 different ids of up to 256 characters', async () => {
+  it('accept up to 100 different ids of up to 256 characters', async () => {
     const ids = (count: number) => Array.from({ length: count }, (_, i) => `m${i}`).join(',');
     const many = await client.market(`/v1/all/prices?market_ids=${ids(100)},m7,m8`);
     expect([many.status, many.body.data, (many.body.meta['missing'] as string[]).length]).toEqual([200, [], 100]);
@@ -52,7 +52,7 @@ describe('prices of many markets', () => {
     expect((await client.market('/v1/nowhere/prices?market_ids=a')).body.error.code).toBe('venue_not_found');
   });
 
-  it('take ids with reserved characters, encoded', async () => {
+  it('accept encoded ids with reserved characters', async () => {
     const id = await aPricedMarket('0.2', { marketId: 'KX/ODD ID?#%é&' });
     const answer = await client.market(`/v1/all/prices?market_ids=${encodeURIComponent(id)}`);
     expect(answer.body.data).toMatchObject([{ market_id: id }]);

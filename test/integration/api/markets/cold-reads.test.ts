@@ -27,9 +27,9 @@ const log = createLogger({ process: 'test', level: 'silent' });
 const clock = { nowMs: 1_800_000_000_000 };
 
 let api: TestApi;
-/** The data that a cold read waits for. */
+/** The announcement that a cold read waits for. */
 let arrival: () => Promise<boolean> = async () => false;
-/** Kept answers are of this clock. */
+/** The clock of the cache. */
 let elapsedMs = 1;
 beforeAll(async () => {
   const limits = createAccountLimits({
@@ -76,14 +76,14 @@ async function anOldBook(): Promise<TestMarket> {
   return market;
 }
 
-/** A book that a job has just fetched. */
+/** Stores a book as a fetch job does. */
 async function aFetchedBook(market: TestMarket, bid: string): Promise<void> {
   await api.db.query(NO_BOOK, [tokenOf(market)]);
   await aStoredBook(api.db, tokenOf(market), { asOf: new Date(2_000_000), bids: [[bid, '1']], asks: [] });
 }
 
 describe('the cold reads of an account', () => {
-  it('get the stored data with a notice, or Retry-After, when they are used up', async () => {
+  it('answer with stored data and a notice, or with Retry-After, when they are exhausted', async () => {
     const read = await aClient();
     for (let i = 0; i < COLD_READS; i++) await read(bookPath(await aStoredMarket(api.db)));
     expect(fetches()).toBe(COLD_READS);
@@ -102,7 +102,7 @@ describe('the cold reads of an account', () => {
     expect(fetches()).toBe(COLD_READS + 1);
   });
 
-  it('are not spent by reads of stored data, of the past, of absent data, or of data that another read fetches', async () => {
+  it('are not counted for reads of stored, past or absent data, or of data that another read fetches', async () => {
     const [read, other] = [await aClient(1), await aClient(1)];
     const [fresh, over] = [await aStoredMarket(api.db), await aStoredMarket(api.db, { status: 'resolved' })];
     await aStoredBook(api.db, tokenOf(fresh), { asOf: new Date(1_000_000), bids: [['0.2', '1']], asks: [] });
@@ -113,8 +113,8 @@ describe('the cold reads of an account', () => {
       status: 404,
       code: 'no_data_yet',
     });
-    const came = gate();
-    arrival = () => came.opened.then(() => true);
+    const arrived = gate();
+    arrival = () => arrived.opened.then(() => true);
     const first = other(bookPath(market));
     await until(
       async () => fetches(),
@@ -122,10 +122,10 @@ describe('the cold reads of an account', () => {
     );
     const joined = read(bookPath(market));
     await aFetchedBook(market, '0.3');
-    came.open();
+    arrived.open();
     for (const answer of [await first, await joined]) expect(answer.body.data).toMatchObject({ best_bid: 0.3 });
     expect(fetches()).toBe(1);
-    // Its own is still there.
+    // The account still has its cold read.
     await read(bookPath(await aStoredMarket(api.db)));
     expect(fetches()).toBe(2);
   });
@@ -136,7 +136,7 @@ describe('the cold reads of an account', () => {
     expect(fetches()).toBe(0);
   });
 
-  it('are spent by a walk back through old trades too, once a market', async () => {
+  it('count a backfill once per market', async () => {
     const read = await aClient(1);
     const lease = await acquirePollLease(api.db, 'polymarket', 'trades', newToken());
     if (!lease) throw new Error('not acquired');
@@ -149,7 +149,7 @@ describe('the cold reads of an account', () => {
     const begun = await read(trades(one));
     expect(begun.body.meta).toMatchObject({ history: { status: 'backfilling' } });
     expect(gist(begun).cold).toBeUndefined();
-    // Already in flight: it costs nothing more.
+    // A backfill in flight costs no further cold read.
     expect(gist(await read(candles(one))).cold).toBeUndefined();
     for (const path of [trades(two), candles(two), candles(two).replace('candles', 'volume')]) {
       const answer = await read(path);
@@ -161,16 +161,16 @@ describe('the cold reads of an account', () => {
 });
 
 describe('an account without cold reads left', () => {
-  it('spoils no answer of another that reads the same at the same moment', async () => {
-    const [poor, rich] = [await aClient(0), await aClient(10)];
+  it('does not change the answers of concurrent reads by other accounts', async () => {
+    const [exhausted, funded] = [await aClient(0), await aClient(10)];
     for (const market of [await anOldBook(), await aStoredMarket(api.db)]) {
       arrival = async () => {
         await aFetchedBook(market, '0.5');
         return true;
       };
-      // Poor ones first: the rich wait for a load of theirs.
-      const poors = Array.from({ length: 8 }, () => poor(bookPath(market)));
-      const answers = await Promise.all([...poors, rich(bookPath(market)), rich(bookPath(market))]);
+      // The exhausted account reads first, so the others wait for its loads.
+      const ofExhausted = Array.from({ length: 8 }, () => exhausted(bookPath(market)));
+      const answers = await Promise.all([...ofExhausted, funded(bookPath(market)), funded(bookPath(market))]);
       for (const answer of answers.slice(-2)) {
         expect([answer.status, answer.body.data]).toMatchObject([200, { best_bid: 0.5 }]);
         expect(gist(answer).cold).toBeUndefined();
@@ -180,31 +180,31 @@ describe('an account without cold reads left', () => {
     }
   });
 
-  it('leaves nothing in the cache, and reads the entries of other accounts', async () => {
-    const [poor, rich] = [await aClient(0), await aClient(10)];
+  it('adds nothing to the cache, but reads the entries of other accounts', async () => {
+    const [exhausted, funded] = [await aClient(0), await aClient(10)];
     const market = await anOldBook();
-    expect(gist(await poor(bookPath(market))).cold).toBe('exhausted');
+    expect(gist(await exhausted(bookPath(market))).cold).toBe('exhausted');
     arrival = async () => {
       await aFetchedBook(market, '0.5');
       return true;
     };
-    const fetched = await rich(bookPath(market));
+    const fetched = await funded(bookPath(market));
     expect([fetched.body.data, gist(fetched).cold]).toMatchObject([{ best_bid: 0.5 }, undefined]);
     await api.db.query(UNSEEN, [tokenOf(market)]);
     for (let i = 0; i < 2; i++) {
-      const shared = await poor(bookPath(market));
+      const shared = await exhausted(bookPath(market));
       expect([shared.body.data, gist(shared).cold]).toMatchObject([{ best_bid: 0.5 }, undefined]);
     }
     elapsedMs += 1_001;
-    expect(gist(await poor(bookPath(market))).cold).toBe('exhausted');
+    expect(gist(await exhausted(bookPath(market))).cold).toBe('exhausted');
   });
 
-  it('has an ETag of its own for its answer', async () => {
-    const poor = await aClient(0);
+  it('gets its own ETag', async () => {
+    const exhausted = await aClient(0);
     const [market, path] = await anOldBook().then((made) => [made, bookPath(made)] as const);
-    const own = (await poor(path)).headers.get('etag');
+    const own = (await exhausted(path)).headers.get('etag');
     await aFetchedBook(market, '0.1');
-    const seen = await poor(path);
+    const seen = await exhausted(path);
     expect(gist(seen).cold).toBeUndefined();
     expect(seen.headers.get('etag')).not.toBe(own);
   });

@@ -14,21 +14,21 @@ withApi((started) => {
   ({ api, client } = started);
 });
 
-/** As the harness has it. */
+/** The codec of the harness. */
 const codec = createCursorCodec(Buffer.alloc(32, 1));
 
-/** A word that no other test uses. */
+/** A unique word. */
 const aWord = () => `w${randomBytes(6).toString('hex')}`;
 const at = (seconds: number) => new Date(seconds * 1_000);
 
-/** An event of one market. */
+/** Stores an event with one market. */
 async function anEvent(fields: StoredMarketFields = {}): Promise<string> {
   const eventId = fields.eventId ?? aWord();
   await aStoredMarket(api.db, { ...fields, eventId });
   return eventId;
 }
 
-/** Every item of a walk, in its order. */
+/** All items of a walk through the pages, in order. */
 async function walk<Item>(
   path: string,
   itemsOf: (data: unknown) => Item[],
@@ -50,7 +50,7 @@ const listed = async (query: string, venue = 'all') =>
   eventIds((await client.market(`/v1/${venue}/events?${query}`)).body.data);
 
 describe('one event', () => {
-  it('has the fields of the contract and its markets, with exact sums', async () => {
+  it('has the fields of the contract, its markets and exact sums', async () => {
     const eventId = 'EVENT ?#%é';
     const shared = {
       eventId,
@@ -113,14 +113,14 @@ describe('one event', () => {
     expect(answer.body.meta.next_cursor).toBeNull();
   });
 
-  it('omits unknown fields, never null or zero', async () => {
+  it('omits unknown fields instead of null or zero', async () => {
     const answer = await client.market(`/v1/all/events/${await anEvent()}`);
     expect(Object.keys(answer.body.data as object).sort()).toEqual(
       ['event_id', 'market_count', 'markets', 'status', 'tags', 'updated_at', 'venue'].sort(),
     );
   });
 
-  it('pages through its markets exactly once while others arrive', async () => {
+  it('returns each of its markets once while others arrive', async () => {
     const eventId = aWord();
     const before: string[] = [];
     for (let n = 0; n < 23; n++) before.push((await aStoredMarket(api.db, { eventId })).marketId);
@@ -136,7 +136,7 @@ describe('one event', () => {
     }
   });
 
-  it('is 404 when it is unknown, of another venue or of one that does not run', async () => {
+  it('is 404 when it is unknown, or its venue is another one or not enabled', async () => {
     const hidden = await anEvent({ venue: 'retired' });
     for (const id of ['nope', hidden, 'x'.repeat(1_000)]) {
       const answer = await client.market(`/v1/all/events/${id}`);
@@ -159,7 +159,7 @@ describe('one event', () => {
     expect((await client.market(path, { headers })).status).toBe(200);
   });
 
-  it('needs the scope markets:read', async () => {
+  it('requires the scope markets:read', async () => {
     expect((await api.call('/v1/all/events')).status).toBe(401);
     expect((await api.call('/v1/all/events/x')).status).toBe(401);
   });
@@ -184,12 +184,12 @@ describe('the list of events', () => {
     expect(await listed(`q=${word}+rain`)).toEqual([halted]);
     expect(await listed(`q=${word}&status=created&${by}`)).toEqual([created]);
     expect(await listed(`q=${encodeURIComponent(`'& | !:*( ${word}`)}`)).toEqual([created, halted]);
-    // No title has words that are none.
+    // Text without words matches no title.
     expect(await listed(`q=${encodeURIComponent(" ' ")}&${by}`)).toEqual([]);
     expect(await listed(`q=+&${by}`)).toHaveLength(3);
   });
 
-  it('returns each event that matches throughout a walk exactly once, newest first, while others arrive and change', async () => {
+  it('returns each matching event once, newest first, while others arrive and change', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom<MarketStatus>('open', 'halted', 'settled'), { minLength: 1, maxLength: 12 }),
@@ -209,7 +209,7 @@ describe('the list of events', () => {
           ];
           const seen = await walk(`/v1/all/events?${query.join('&')}`, eventIds, async () => {
             await anEvent({ ...fields, status: 'open' });
-            // A second market changes the event, not its place.
+            // A second market changes the event but not its position.
             await aStoredMarket(api.db, {
               ...fields,
               eventId: made[0]?.eventId ?? '',
@@ -224,7 +224,7 @@ describe('the list of events', () => {
     );
   });
 
-  it('refuses a cursor that is altered, foreign or used with other filters', async () => {
+  it('rejects a cursor that is changed, foreign or used with other filters', async () => {
     const category = aWord();
     for (let n = 0; n < 3; n++) await anEvent({ category });
     const first = await client.market(`/v1/all/events?category=${category}&limit=1`);
@@ -246,7 +246,7 @@ describe('the list of events', () => {
     expect((await client.market(`/v1/venue/events?category=${category}&limit=5&cursor=${cursor}`)).status).toBe(200);
   });
 
-  it('is 400 for wrong parameters and ignores unknown ones', async () => {
+  it('is 400 for invalid parameters and ignores unknown parameters', async () => {
     const answer = await client.market('/v1/all/events?limit=0&status=weird&category=&limit=7');
     expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
     expect(answer.body.error.details?.map(({ path }) => path).sort()).toEqual(['category', 'limit', 'limit', 'status']);
@@ -281,21 +281,21 @@ describe('event_id on the list of markets', () => {
     ]);
   });
 
-  it('is empty for an unknown event, and 400 for an empty or overlong id', async () => {
+  it('finds nothing for an unknown event, and is 400 for an empty or overlong id', async () => {
     expect((await client.market('/v1/all/markets?event_id=nope')).body.data).toEqual([]);
     for (const id of ['', 'x'.repeat(201)]) {
       expect((await client.market(`/v1/all/markets?event_id=${id}`)).body.error.code).toBe('invalid_request');
     }
   });
 
-  it('binds the cursor, and a cursor without it stays as it was in earlier releases', async () => {
+  it('binds the cursor, while cursors without it keep the form of earlier releases', async () => {
     const eventId = aWord();
     const category = aWord();
     for (let n = 0; n < 3; n++) await aStoredMarket(api.db, { eventId, category });
     const bound = (await client.market(`/v1/all/markets?event_id=${eventId}&limit=1`)).body.meta.next_cursor;
     expect((await client.market(`/v1/all/markets?cursor=${bound}`)).body.error.code).toBe('invalid_cursor');
     const { body } = await client.market(`/v1/all/markets?category=${category}&limit=1`);
-    const [pk] = await api.db.query<{ id: string }>(
+    const [pk] = await api.db.query<{ id: bigint }>(
       sql('test_last_of', 'SELECT max(id) AS id FROM market WHERE category = $1'),
       [category],
     );
@@ -304,8 +304,8 @@ describe('event_id on the list of markets', () => {
   });
 });
 
-describe('the names of a market among its siblings', () => {
-  it('are found by a search, after titles and descriptions, each market once', async () => {
+describe('the event title and label of a market', () => {
+  it('match a search after titles and descriptions, each market once', async () => {
     const word = aWord();
     const team = aWord();
     const sibling = await aStoredMarket(api.db, {

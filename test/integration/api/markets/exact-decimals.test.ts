@@ -12,13 +12,13 @@ import { identifyTrades, readFeed as readDataFeed } from '../../../../src/venues
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
-/** A number as a venue writes it, and the digits it has. */
+/** A number in the spelling of a venue, and its digits. */
 interface Written {
   text: string;
   digits: string;
 }
 
-/** Whole and fraction without superfluous zeros, written plainly, with zeros behind, or with an exponent. */
+/** Writes whole and fraction plainly, with trailing zeros, or with an exponent. */
 function written(whole: string, fraction: string, zeros: number, form: number): Written {
   const digits = fraction === '' ? whole : `${whole}.${fraction}`;
   const significant = `${whole}${fraction}`.replace(/^0+(?=\d)/, '');
@@ -30,7 +30,7 @@ function written(whole: string, fraction: string, zeros: number, form: number): 
 
 const digit = fc.integer({ min: 0, max: 9 }).map(String);
 const lastDigit = fc.integer({ min: 1, max: 9 }).map(String);
-/** Up to `max` digits, the last of them no zero; maybe none. */
+/** Up to `max` digits without a trailing zero; may be empty. */
 const fractionOf = (min: number, max: number) =>
   fc
     .tuple(fc.array(digit, { minLength: 0, maxLength: max - 1 }), lastDigit, fc.boolean())
@@ -49,13 +49,13 @@ const sizeOf = (maxWhole: number, maxFraction: number) =>
     .map(([whole, fraction, more, way]) => written(whole, fraction, more, way));
 
 const VALUES_PER_ROUND = 40;
-/** Texts carry any digits. JSON numbers carry the precision of a double, and a venue that sends numbers has no more. */
+/** Texts carry any digits. JSON numbers carry the precision of a double. */
 const round = fc.array(
   fc.record({ price: priceOf(18), size: sizeOf(20, 10), jsonPrice: priceOf(15), jsonSize: sizeOf(8, 7) }),
   { minLength: VALUES_PER_ROUND, maxLength: VALUES_PER_ROUND },
 );
 
-/** One minus a price, by hand. */
+/** One minus a price, by text arithmetic. */
 function complement(digits: string): string {
   const fraction = digits.slice(2);
   return `0.${String(10n ** BigInt(fraction.length) - BigInt(fraction)).padStart(fraction.length, '0')}`;
@@ -89,10 +89,10 @@ describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMA
           'USD',
         );
         const tokenOf = (outcomeId: string) => tokens.get(outcomeId) ?? 0n;
-        /** As it comes off the wire. */
+        /** Parses rows as received. */
         const payload = (rows: string[]) => JSON.parse(`[${rows.join(',')}]`) as unknown[];
 
-        // Polymarket: books in texts, trades in JSON numbers.
+        // Polymarket sends books in texts and trades in JSON numbers.
         const books = parseBooks(
           'books',
           payload(
@@ -114,7 +114,7 @@ describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMA
             nowMs,
           ),
         );
-        // Kalshi: trades in fixed-point texts. Its own outcome ids are of another market, so they are renamed.
+        // Kalshi sends trades in fixed-point texts. Its outcome ids belong to another market, so the test renames them.
         const kalshiTrades = collectTrades(
           readKalshiFeed(
             payload(
@@ -126,7 +126,7 @@ describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMA
             nowMs,
           ),
         );
-        // Manifold: probabilities in JSON numbers, the other side by subtraction.
+        // Manifold sends probabilities in JSON numbers; the other side is the difference to one.
         const contracts = values.map((_, i) => `contract${String(i).padStart(4, '0')}`);
         const probs = parseProbs(
           Object.assign(
@@ -180,7 +180,7 @@ describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMA
           expect(text).toContain(`"best_bid":${wire(price.digits)}}`);
         }
       }),
-      // A round is one case: shrinking it would take minutes and show no more.
+      // A round is one case. Shrinking would take minutes without a smaller example.
       { numRuns: 3, endOnFailure: true },
     );
   });

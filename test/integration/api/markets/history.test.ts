@@ -36,12 +36,12 @@ const END_RETRY = sql('test_end_retry', `UPDATE trade_history SET touched_at = t
 
 const NOW = 1_764_001_234;
 const DAY = 86_400;
-/** The venue has been followed for a day; its live moment is read as the next millisecond. */
+/** Live polls cover the venue since this moment; reads show the next millisecond. */
 const LIVE = NOW - DAY;
 const BEGAN = NOW - 30 * DAY;
 const COVERED_FROM_LIVE = LIVE + 1;
 
-/** The API over a venue whose tape is followed since LIVE. */
+/** Starts the API for a venue with live polls since LIVE. */
 async function startFollowing(coldWaitMs: number): Promise<TestApi> {
   const started = await startTestApi({ coldWaitMs });
   started.clock.nowMs = NOW * 1000;
@@ -55,7 +55,7 @@ async function startFollowing(coldWaitMs: number): Promise<TestApi> {
 let api: TestApi;
 let client: Client;
 beforeAll(async () => {
-  // A short wait, because no page comes.
+  // A short wait, because no page arrives.
   api = await startFollowing(30);
   client = await api.client();
 });
@@ -85,8 +85,8 @@ describe('a read below the stored range', () => {
     ['volume', `volume?start=${LIVE - 10}&end=${NOW}`],
     ['trades from a start', `trades?start=${LIVE - 1}`],
     ['trades from the oldest', 'trades?direction=asc'],
-    ['trades that run out', 'trades'],
-  ])('asks for it: %s', async (_name, path) => {
+    ['trades without a start that end at the stored range', 'trades'],
+  ])('requests a backfill: %s', async (_name, path) => {
     const market = await oldMarket();
     const answer = await get(market, path);
     expect(historyIn(answer)).toEqual({
@@ -98,28 +98,28 @@ describe('a read below the stored range', () => {
     expect(await rowsOf(market)).toEqual([
       expect.objectContaining({
         status: 'queued',
-        from_at: new Date(BEGAN * 1000),
-        to_at: new Date(LIVE * 1000 + 1),
+        fromAt: new Date(BEGAN * 1000),
+        toAt: new Date(LIVE * 1000 + 1),
       }),
     ]);
     expect(api.wakes).toEqual([wake]);
     expect(answer.headers.get('cache-control')).toBe('private, max-age=1');
   });
 
-  it('asks back to the retention floor when the start of the market is unknown', async () => {
+  it('requests trades back to the retention limit when the start of the market is unknown', async () => {
     const market = await aStoredMarket(api.db);
     await get(market, 'trades');
-    expect(await rowsOf(market)).toMatchObject([{ from_at: new Date((NOW - 3_650 * DAY) * 1000) }]);
+    expect(await rowsOf(market)).toMatchObject([{ fromAt: new Date((NOW - 3_650 * DAY) * 1000) }]);
   });
 
-  it('waits for the first page, and answers with it', async () => {
+  it('waits for the first page and includes it in the answer', async () => {
     const patient = await startFollowing(20_000);
     try {
       const market = await oldMarket(patient.db);
       const caller = await patient.client();
       await vi.waitFor(async () => expect(await patient.db.query(LISTENING)).toHaveLength(1), { interval: 10 });
       const path = `/v1/all/markets/${market.marketId}/trades?start=${BEGAN}`;
-      // Two at once ask once, and both wait; where the stored trades ran out they are read again.
+      // Concurrent reads cause one request and both wait; an open-ended read queries the trades again.
       const openEnded = `/v1/all/markets/${market.marketId}/trades`;
       const answers = Promise.all([caller.market(path), caller.market(openEnded)]);
       await vi.waitFor(() => expect(patient.wakes).toEqual([wake]), { timeout: 10_000, interval: 10 });
@@ -154,7 +154,7 @@ describe('a read below the stored range', () => {
     }
   });
 
-  it('reports the progress and result of the requested walk', async () => {
+  it('reports the progress and the result of the backfill', async () => {
     const market = await oldMarket();
     await get(market, 'candles');
     await advanceTradeHistory(api.db, await walk(), step(LIVE - 5 * DAY));
@@ -168,7 +168,7 @@ describe('a read below the stored range', () => {
     expect(api.wakes).toEqual([wake]);
   });
 
-  it('reports the reason and the covered range of a failed or truncated walk', async () => {
+  it('reports the reason and the covered range of a failed or truncated backfill', async () => {
     const [failed, short] = [await oldMarket(), await oldMarket()];
     await get(failed, 'candles');
     for (let failure = 1; failure <= MAX_HISTORY_FAILURES; failure++) {
@@ -190,7 +190,7 @@ describe('a read below the stored range', () => {
     expect(api.wakes).toHaveLength(2);
   });
 
-  it('asks again when the market turns out to have begun earlier', async () => {
+  it('requests a second backfill when an earlier start of the market becomes known', async () => {
     const market = await oldMarket();
     await get(market, 'trades');
     await advanceTradeHistory(api.db, await walk(), step(BEGAN, true));
@@ -204,7 +204,7 @@ describe('a read below the stored range', () => {
       covered_from: BEGAN,
     });
     expect(await rowsOf(market)).toMatchObject([
-      { from_at: new Date((BEGAN - DAY) * 1000), to_at: new Date(BEGAN * 1000) },
+      { fromAt: new Date((BEGAN - DAY) * 1000), toAt: new Date(BEGAN * 1000) },
     ]);
     expect(api.wakes).toHaveLength(2);
   });
@@ -215,9 +215,9 @@ describe('a read within the stored range', () => {
     ['candles', `candles?start=${LIVE + 10}&interval=1m&end=${NOW}`],
     ['volume', `volume?start=${LIVE + 10}`],
     ['trades from a start', `trades?start=${LIVE + 1}`],
-    ['a page of trades that more follow', 'trades?limit=1'],
-    ['what lies before the market began', `candles?start=${BEGAN - 2 * DAY}&end=${BEGAN}`],
-  ])('says what it knows and asks for nothing: %s', async (_name, path) => {
+    ['a page of trades with more pages', 'trades?limit=1'],
+    ['candles before the start of the market', `candles?start=${BEGAN - 2 * DAY}&end=${BEGAN}`],
+  ])('reports the coverage and requests nothing: %s', async (_name, path) => {
     const market = await oldMarket();
     const tokenId = market.outcomes[0]?.tokenId ?? 0n;
     const at = new Date((LIVE + 60) * 1000);
@@ -230,7 +230,7 @@ describe('a read within the stored range', () => {
     expect(api.wakes).toEqual([]);
   });
 
-  it('of a market that began while its venue was followed finds everything', async () => {
+  it('is complete for a market that started during live polls', async () => {
     const createdAt = new Date((LIVE + 10) * 1000);
     const market = await aStoredMarket(api.db, { createdAt });
     for (const path of ['trades', 'trades?direction=asc', `candles?start=${BEGAN}`, 'volume']) {
@@ -239,7 +239,7 @@ describe('a read within the stored range', () => {
     expect([await rowsOf(market), api.wakes]).toEqual([[], []]);
   });
 
-  it('of a venue that was never polled, or that gives no older trades, says so', async () => {
+  it('reports a venue that has not been polled, or that offers no older trades', async () => {
     const profile = enabledVenues(['polymarket'], { markets: 1, prices: 1, books: 1, trades: 1 })[0];
     if (!profile) throw new Error('no such venue');
     const capabilities = { ...profile.capabilities, history: false };
@@ -250,14 +250,14 @@ describe('a read within the stored range', () => {
       const path = `/v1/all/markets/${market.marketId}/trades`;
       expect(historyIn(await caller.market(path))).toEqual({
         status: 'partial',
-        reason: 'the venue was not polled yet',
+        reason: 'the venue has not been polled yet',
       });
       const lease = await acquirePollLease(other.db, 'polymarket', 'trades', newToken());
       if (!lease) throw new Error('not acquired');
       await advancePoll(other.db, lease, null);
       expect(historyIn(await caller.market(path))).toMatchObject({
         status: 'partial',
-        reason: 'the venue gives no older trades',
+        reason: 'the venue offers no older trades',
       });
       expect(other.wakes).toEqual([]);
     } finally {
@@ -265,7 +265,7 @@ describe('a read within the stored range', () => {
     }
   });
 
-  it('has no older trades than are kept', async () => {
+  it('is partial when the retention has deleted older trades', async () => {
     const market = await aStoredMarket(api.db, { createdAt: new Date((NOW - 4_000 * DAY) * 1000) });
     await get(market, 'trades');
     await advanceTradeHistory(api.db, await walk(), step(NOW - 3_650 * DAY, true));
@@ -279,7 +279,7 @@ describe('a read within the stored range', () => {
 });
 
 describe('a read of an already requested range', () => {
-  it('writes nothing in any state of the walk', async () => {
+  it('writes nothing in any state of the backfill', async () => {
     const market = await oldMarket();
     await get(market, 'trades');
     const readAll = async () => {
@@ -312,7 +312,7 @@ describe('a read of an already requested range', () => {
 });
 
 describe('a venue', () => {
-  it('is as healthy as its scheduled polls, independent of walks back', async () => {
+  it('is as healthy as its scheduled polls, independent of backfills', async () => {
     await api.db.query(
       sql(
         'test_failing_history',

@@ -46,8 +46,8 @@ async function aPricedMarket(price = '0.4') {
   return { ...market, tokenId, path: `/v1/all/markets/${market.marketId}/prices` };
 }
 
-describe('answers of the last second', () => {
-  it('are given without a statement, with their ETag and an envelope of their own', async () => {
+describe('cached answers', () => {
+  it('are sent without SQL, with the same ETag and a new envelope', async () => {
     const { path } = await aPricedMarket();
     const first = await client.market(path);
     clock.nowMs += 999;
@@ -61,7 +61,7 @@ describe('answers of the last second', () => {
     expect(statements).toHaveLength(1);
   });
 
-  it('are the same to the last header as when they were made, and counted alike', async () => {
+  it('have the same headers as the first answer and count alike', async () => {
     const { path } = await aPricedMarket();
     const headersOf = (answer: Answer) =>
       Object.fromEntries(
@@ -79,7 +79,7 @@ describe('answers of the last second', () => {
     expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', first.headers.get('etag')]);
   });
 
-  it('need a key for market data, and reject the same requests as the app', async () => {
+  it('require a key for market data and reject the same requests as the app', async () => {
     const { path } = await aPricedMarket();
     expect((await client.market(path)).status).toBe(200);
     const other = await api.client(['alerts']);
@@ -87,15 +87,15 @@ describe('answers of the last second', () => {
     for (const headers of [{}, { Authorization: 'Bearer nope' }, { 'X-API-Key': client.key }, { Authorization: 'x' }]) {
       expect((await api.call(path, { headers })).body.error.code).toBe('unauthorized');
     }
-    const refused = await client.market(path, { headers: { 'X-Odd': '\xed\xa0\x80' } });
-    expect([refused.status, refused.body.error.code]).toEqual([400, 'invalid_request']);
+    const rejected = await client.market(path, { headers: { 'X-Odd': '\xed\xa0\x80' } });
+    expect([rejected.status, rejected.body.error.code]).toEqual([400, 'invalid_request']);
     expect((await client.market(path, { method: 'POST' })).status).toBe(405);
-    // The lower-case scheme is as good, if slower.
+    // The lower-case scheme is valid, but takes the path through the app.
     expect((await api.call(path, { headers: { Authorization: `bearer ${client.key}` } })).status).toBe(200);
     expect(statements).toEqual(['one_market_prices']);
   });
 
-  it('show a new price after a second at most', async () => {
+  it('show a new price after at most a second', async () => {
     const { path, tokenId } = await aPricedMarket('0.4');
     expect((await client.market(path)).text).toContain('"price":0.4,');
     await aStoredPrice(api.db, tokenId, { price: '0.7', asOf: new Date(1_700_000_001_000) });
@@ -115,7 +115,7 @@ describe('answers of the last second', () => {
     expect(statements).toEqual(['one_market_prices']);
   });
 
-  it('are told apart by venue, market and each parameter, not by how these are written', async () => {
+  it('are distinct per venue, market and parameter value, independent of the spelling', async () => {
     const { path, marketId } = await aPricedMarket();
     const paths = [
       path,
@@ -133,12 +133,12 @@ describe('answers of the last second', () => {
     for (const each of paths) etags.push((await client.market(each)).headers.get('etag'));
     expect(statements.filter((name) => name === 'one_market_prices')).toHaveLength(3);
     expect(statements.filter((name) => name.startsWith('find_market'))).toHaveLength(1);
-    // Two lists of four tiers each.
+    // Two searches with four tiers each.
     expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(8);
     expect(etags.every((etag) => etag?.startsWith('W/'))).toBe(true);
   });
 
-  it('never hold a failure: the next request repeats a failed look-up', async () => {
+  it('never include a failure, so the next request repeats a failed look-up', async () => {
     const marketId = `0xlater${Math.random()}`;
     const path = `/v1/all/markets/${marketId}`;
     expect((await client.market(path)).body.error.code).toBe('market_not_found');
@@ -149,7 +149,7 @@ describe('answers of the last second', () => {
     expect((await client.market(`${path}/prices`)).status).toBe(200);
   });
 
-  it('never hold a fault of ours', async () => {
+  it('never include an internal error', async () => {
     const { path } = await aPricedMarket();
     const working = api.db.query;
     api.db.query = (statement, values) =>

@@ -12,7 +12,7 @@ withApi((started) => {
   ({ api, client } = started);
 });
 
-/** A word that no other test uses. */
+/** A unique word. */
 const aWord = () => `w${randomBytes(6).toString('hex')}`;
 const stored = async (fields: StoredMarketFields) => (await aStoredMarket(api.db, fields)).marketId;
 const retitle = sql(
@@ -25,7 +25,7 @@ function search(q: string, more = '', venue = 'all'): Promise<Answer> {
 }
 const idsOf = (answer: Answer) => (answer.body.data as { market_id: string }[]).map(({ market_id }) => market_id);
 
-/** Ids of a whole walk, in its order. */
+/** All ids of a walk through the pages, in order. */
 async function walk(q: string, limit: number, onPage?: (page: number) => Promise<unknown>): Promise<string[]> {
   const seen: string[] = [];
   let cursor = '';
@@ -40,7 +40,7 @@ async function walk(q: string, limit: number, onPage?: (page: number) => Promise
 }
 
 describe('search', () => {
-  it('gives the title itself first, then titles with the words, then descriptions, each newest first', async () => {
+  it('returns exact titles first, then titles with the words, then descriptions, each newest first', async () => {
     const word = aWord();
     const q = `Snow ${word}`;
     const inBody = await stored({ title: 'Something else', description: `no snow on ${word}` });
@@ -54,11 +54,11 @@ describe('search', () => {
     expect(idsOf(answer)).toEqual(expected);
     expect(answer.body.meta).toMatchObject({ search: 'words', next_cursor: null });
     for (const limit of [1, 2, 3, 5, 6]) expect(await walk(q, limit)).toEqual(expected);
-    // The other way round no title is the text, and only the last word may be a beginning.
+    // In the other order no title equals the text, and only the last word may be a prefix.
     expect(idsOf(await search(`${word} snow`))).toEqual([asTitleToo, inTitle, asTitle, split, inBody]);
   });
 
-  it('keeps to venue, status and category', async () => {
+  it('applies the filters by venue, status and category', async () => {
     const word = aWord();
     const wanted = await stored({ title: `a ${word}`, status: 'halted', category: 'snow' });
     const inBody = await stored({ description: word, status: 'halted', category: 'snow' });
@@ -70,13 +70,13 @@ describe('search', () => {
     expect(idsOf(await search(word, filters, 'polymarket'))).toEqual([wanted, inBody]);
     const first = await search(word, `${filters}&limit=1`);
     expect(idsOf(await search(word, `${filters}&limit=1&cursor=${first.body.meta.next_cursor}`))).toEqual([inBody]);
-    // Nothing but similar titles: these keep to the filters too.
+    // Only similar titles match; the filters apply to them too.
     const slip = `${word.slice(0, 8)}x${word.slice(9)}`;
     const similar = await search(slip, filters);
     expect([similar.body.meta['search'], idsOf(similar)]).toEqual(['similar', [wanted]]);
   });
 
-  it('returns each market exactly once while others arrive and others change', async () => {
+  it('returns each market exactly once while others arrive and change', async () => {
     const word = aWord();
     const steady: string[] = [];
     const shifting: string[] = [];
@@ -90,7 +90,7 @@ describe('search', () => {
       await stored({ title: word });
       await stored({ title: `newer ${word}` });
       await stored({ title: 'newer', description: word });
-      // Everything but the words may change.
+      // Any field except the words may change.
       await api.db.query(retitle, [
         shifting[page % 7],
         `${word} as it is`,
@@ -104,7 +104,7 @@ describe('search', () => {
     expect(places).toEqual([...places].sort((a, b) => a - b));
   });
 
-  it('gives a word of many markets as it gives one of few: newest first, each once', async () => {
+  it('returns each market once, newest first, for frequent and rare words', async () => {
     const word = aWord();
     const rare = aWord();
     const count = 700;
@@ -123,7 +123,7 @@ describe('search', () => {
     expect(await walk(`${word} ${rare}`, 30)).toEqual(newestFirst(7));
   });
 
-  it('treats every input as words, never as syntax', async () => {
+  it('treats every input as words and not as syntax', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -144,7 +144,7 @@ describe('search', () => {
 });
 
 describe('similar titles', () => {
-  it('are given when nothing holds the words, most alike first, and the answer says so', async () => {
+  it('are returned, most similar first and marked as similar, when no market contains the words', async () => {
     const far = await stored({ title: 'Bezirksamt verlegt' });
     const near = await stored({ title: 'Bezirksamtsleiter verliert die Wahl' });
     const nearer = await stored({ title: 'Bezirksamtsleiterin gewinnt' });
@@ -154,13 +154,13 @@ describe('similar titles', () => {
     expect(idsOf(answer).slice(0, 2)).toEqual([nearer, near]);
   });
 
-  it('forgive two swapped letters of a short word', async () => {
+  it('match a short word with two swapped letters', async () => {
     const id = await stored({ title: 'Zugspitze snow depth' });
     expect(idsOf(await search('zugpsitze'))).toEqual([id]);
     expect((await search('zugspitze')).body.meta['search']).toBe('words');
   });
 
-  it('are walked exactly once, equally similar ones newest first, while others arrive', async () => {
+  it('are returned once each, newest first at equal similarity, while others arrive', async () => {
     const before: string[] = [];
     for (let i = 0; i < 9; i++) before.unshift(await stored({ title: `quokkaberg sighting ${i}` }));
     const seen = await walk('quokkabegr', 2, () => stored({ title: 'quokkaberg sighting newer' }));

@@ -33,7 +33,7 @@ async function walk(path: string, onPage?: () => Promise<unknown>): Promise<List
 }
 
 describe('one market', () => {
-  it('has the fields of the spec and of the design, with exact decimals', async () => {
+  it('has the fields of the contract with exact decimals', async () => {
     const { marketId } = await aStoredMarket(api.db, {
       eventId: 'evt-9',
       title: 'Will it snow?',
@@ -46,7 +46,7 @@ describe('one market', () => {
       closeAt: at(1_700_000_200),
       resolvedAt: at(1_700_000_300),
       winningOutcomeId: 'no-token',
-      resolutionCriteria: 'The weather office says.',
+      resolutionCriteria: 'Report of the weather office.',
       url: 'https://example.com/snow',
       stats: ['12345678901234567890.123456789012345678', '0.10', null],
     });
@@ -72,7 +72,7 @@ describe('one market', () => {
         close_at: 1_700_000_200,
         resolved_at: 1_700_000_300,
         winning_outcome_id: 'no-token',
-        resolution_criteria: 'The weather office says.',
+        resolution_criteria: 'Report of the weather office.',
         url: 'https://example.com/snow',
       },
       meta: { request_id: answer.headers.get('x-request-id'), timestamp: expect.any(Number) },
@@ -82,7 +82,7 @@ describe('one market', () => {
     expect(answer.body.data).toHaveProperty('updated_at', expect.any(Number));
   });
 
-  it('leaves unknown fields out, never null or zero', async () => {
+  it('omits unknown fields instead of null or zero', async () => {
     const { marketId } = await aStoredMarket(api.db, { title: 'Bare' });
     const answer = await client.market(`/v1/polymarket/markets/${marketId}`);
     expect(Object.keys(answer.body.data as object).sort()).toEqual(
@@ -114,7 +114,7 @@ describe('one market', () => {
 });
 
 describe('prices', () => {
-  it('lists every outcome with exact prices, probability and quotes where known', async () => {
+  it('list every outcome with exact prices, and probability and quotes when known', async () => {
     const market = await aStoredMarket(api.db, { labels: ['Yes', 'No', 'Maybe'] });
     const [yes, no, maybe] = market.outcomes;
     await aStoredPrice(api.db, yes?.tokenId ?? 0n, {
@@ -137,7 +137,7 @@ describe('prices', () => {
     });
   });
 
-  it('says no_data_yet before the first price', async () => {
+  it('are no_data_yet before the first price', async () => {
     const { marketId } = await aStoredMarket(api.db);
     const answer = await client.market(`/v1/all/markets/${marketId}/prices`);
     expect([answer.status, answer.body.error.code]).toEqual([404, 'no_data_yet']);
@@ -161,13 +161,13 @@ describe('the list of markets', () => {
     expect(await ids('&status=active')).toEqual([]);
   });
 
-  it('keeps markets of adapters that do not run out of sight', async () => {
+  it('omits markets of venues that are not enabled', async () => {
     const hidden = await aStoredMarket(api.db, { venue: 'retired', category: 'hidden' });
     expect((await client.market('/v1/all/markets?category=hidden')).body.data).toEqual([]);
     expect((await client.market(`/v1/all/markets/${hidden.marketId}`)).status).toBe(404);
   });
 
-  it('pages newest first and returns each market present throughout exactly once while others arrive', async () => {
+  it('returns each existing market exactly once, newest first, while others arrive', async () => {
     const before: string[] = [];
     for (let i = 0; i < 25; i++) before.push((await aStoredMarket(api.db, { category: 'walk' })).marketId);
     const seen = await walk('/v1/polymarket/markets?category=walk&limit=4', () =>
@@ -184,12 +184,12 @@ describe('the list of markets', () => {
 });
 
 describe('cursors of the list', () => {
-  it('are refused when altered, foreign or used with other filters', async () => {
+  it('are rejected when changed, foreign or used with other filters', async () => {
     for (let i = 0; i < 3; i++) await aStoredMarket(api.db, { category: 'cursor' });
     const first = await client.market('/v1/all/markets?category=cursor&limit=1');
     const cursor = String(first.body.meta.next_cursor);
     const flipped = `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`;
-    const refused = [
+    const rejected = [
       `/v1/all/markets?category=cursor&limit=1&cursor=${flipped}`,
       `/v1/all/markets?category=other&cursor=${cursor}`,
       `/v1/polymarket/markets?category=cursor&cursor=${cursor}`,
@@ -198,18 +198,18 @@ describe('cursors of the list', () => {
       '/v1/all/markets?cursor=AAAA',
       `/v1/all/markets?category=cursor&cursor=${cursor}%3D`,
     ];
-    for (const path of refused) {
+    for (const path of rejected) {
       const answer = await client.market(path);
       expect([path, answer.status, answer.body.error.code]).toEqual([path, 400, 'invalid_cursor']);
     }
-    // Another page size, another account and the other name of "every venue" are the same list.
+    // Another page size, another account and the alias of `all` share the list.
     const other = await api.client();
     expect((await other.market(`/v1/venue/markets?category=cursor&limit=5&cursor=${cursor}`)).status).toBe(200);
   });
 });
 
 describe('caching', () => {
-  it('gives a weak ETag over data that answers 304 until the data changes', async () => {
+  it('sends a weak ETag over data, which answers 304 until the data changes', async () => {
     const market = await aStoredMarket(api.db);
     const path = `/v1/all/markets/${market.marketId}`;
     const first = await client.market(path);

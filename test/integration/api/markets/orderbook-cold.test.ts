@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createColdBooks, MAX_UNDER_WAY } from '../../../../api/reads/cold-read.ts';
+import { createColdBooks, MAX_IN_FLIGHT } from '../../../../api/reads/cold-read.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createQueueBackend } from '../../../../src/queues/backend.ts';
@@ -32,13 +32,13 @@ const books: NonNullable<Script['books']> = async (ids) => ({
   })),
   rejected: [],
 });
-/** The venue's answer; each test sets its own. */
+/** The venue's answer, set per test. */
 let venue: NonNullable<Script['books']> = books;
 const adapter = scriptedAdapter({ venue: 'polymarket', books: (ids, call) => venue(ids, call) });
 
-/** Longer than a test may take: a missing announcement fails it. */
-const FOR_EVER_MS = 60_000;
-let waitMs = FOR_EVER_MS;
+/** Longer than the test timeout, so that a missing announcement fails the test. */
+const NEVER_MS = 60_000;
+let waitMs = NEVER_MS;
 let arrivals: Arrivals;
 let api: TestApi;
 let client: Client;
@@ -66,7 +66,7 @@ afterAll(async () => {
 });
 afterEach(() => {
   venue = books;
-  waitMs = FOR_EVER_MS;
+  waitMs = NEVER_MS;
   adapter.batches.splice(0);
   api.wakes.splice(0);
 });
@@ -82,8 +82,8 @@ async function aMarketUnseenFor(seconds: number, over: Parameters<typeof aStored
 const idsOf = ({ outcomes }: TestMarket) => outcomes.map(({ outcomeId }) => outcomeId);
 
 describe('an unpolled book', () => {
-  it('is not waited for when too many reads wait, so that a walk through the catalog does not take all turns', async () => {
-    const came = gate();
+  it('is not fetched when too many fetches are in flight, so that a catalog reader cannot use up the request rate', async () => {
+    const arrived = gate();
     let wakes = 0;
     let looks = 0;
     const db: Database = Object.create(api.db);
@@ -93,13 +93,13 @@ describe('an unpolled book', () => {
       });
     const cold = createColdBooks({
       db,
-      arrivals: { waitFor: () => came.opened.then(() => true) },
+      arrivals: { waitFor: () => arrived.opened.then(() => true) },
       producer: {
         wake() {
           wakes += 1;
         },
       },
-      coldWaitMs: FOR_EVER_MS,
+      coldWaitMs: NEVER_MS,
       now: Date.now,
     });
     const market = (pk: number): MarketTokens => ({
@@ -119,27 +119,27 @@ describe('an unpolled book', () => {
         return true;
       },
     };
-    const readAll = () => Array.from({ length: MAX_UNDER_WAY }, (_, pk) => cold.read(market(pk), 0n, paying));
-    // The second of each waits for the request of the first.
+    const readAll = () => Array.from({ length: MAX_IN_FLIGHT }, (_, pk) => cold.read(market(pk), 0n, paying));
+    // The second read of each market waits for the job of the first.
     const waiting = Promise.all([...readAll(), ...readAll()]);
     await until(
       async () => looks,
-      (count) => count === 2 * MAX_UNDER_WAY,
+      (count) => count === 2 * MAX_IN_FLIGHT,
     );
-    expect(await cold.read(market(MAX_UNDER_WAY), 0n, paying)).toBeNull();
-    expect(wakes).toBe(MAX_UNDER_WAY);
-    came.open();
+    expect(await cold.read(market(MAX_IN_FLIGHT), 0n, paying)).toBeNull();
+    expect(wakes).toBe(MAX_IN_FLIGHT);
+    arrived.open();
     await waiting;
-    await cold.read(market(MAX_UNDER_WAY), 0n, paying);
-    expect(paid).toBe(MAX_UNDER_WAY + 1);
-    expect(wakes).toBe(MAX_UNDER_WAY + 1);
+    await cold.read(market(MAX_IN_FLIGHT), 0n, paying);
+    expect(paid).toBe(MAX_IN_FLIGHT + 1);
+    expect(wakes).toBe(MAX_IN_FLIGHT + 1);
   });
 
-  it('is fetched once for all clients that ask at the same time', async () => {
+  it('is fetched once for concurrent reads', async () => {
     const market = await aStoredMarket(api.db);
-    const asked = gate();
+    const requested = gate();
     venue = async (ids, call) => {
-      await asked.opened;
+      await requested.opened;
       return books(ids, call);
     };
     const answers = Promise.all(Array.from({ length: 8 }, () => read(market)));
@@ -147,7 +147,7 @@ describe('an unpolled book', () => {
     const other = client.market(
       `/v1/polymarket/markets/${market.marketId}/orderbook?outcome_id=${market.outcomes[1]?.outcomeId}`,
     );
-    asked.open();
+    requested.open();
     for (const { status, body } of [...(await answers), await other]) {
       expect([status, body.data]).toMatchObject([200, { best_bid: 0.4, best_ask: 0.6 }]);
     }
@@ -159,7 +159,7 @@ describe('an unpolled book', () => {
     expect(api.wakes).toHaveLength(1);
   });
 
-  it('is fetched again when it was not seen for a minute, and not before', async () => {
+  it('is fetched again only after a minute without a sighting', async () => {
     const fresh = await aMarketUnseenFor(50);
     expect((await read(fresh)).body.data).toMatchObject({ as_of: 1_000, best_bid: 0.1 });
     expect(adapter.batches).toEqual([]);
@@ -168,7 +168,7 @@ describe('an unpolled book', () => {
     expect(adapter.batches).toEqual([idsOf(stale)]);
   });
 
-  it('that the venue does not have is requested once in five seconds, and reads do not wait for it', async () => {
+  it('is requested once in five seconds when the venue has none, and reads do not wait for it', async () => {
     venue = async () => ({ records: [], rejected: [] });
     const market = await aStoredMarket(api.db);
     for (let time = 0; time < 3; time++) {
@@ -185,7 +185,7 @@ describe('an unpolled book', () => {
     expect(adapter.batches).toHaveLength(2);
   });
 
-  it('of a venue that is down: the old one, or word to come again, when the time is over', async () => {
+  it('is the stored book or a Retry-After after the wait when the venue is down', async () => {
     venue = () => Promise.reject(new VenueError('polymarket', 'timeout', 'too slow', { retryable: true }));
     waitMs = 200;
     const [absent, stale] = [await aStoredMarket(api.db), await aMarketUnseenFor(3_600)];
@@ -199,7 +199,7 @@ describe('an unpolled book', () => {
     );
   });
 
-  it('is not asked for where none can come', async () => {
+  it('is not requested when the venue cannot have it', async () => {
     const over = await aMarketUnseenFor(3_600, { status: 'resolved' });
     expect((await read(over)).body.data).toMatchObject({ as_of: 1_000 });
     const bookless = await aStoredMarket(api.db, { hasBook: false });

@@ -36,7 +36,7 @@ const level = (price: string) => ({ price: decimal(price), size: decimal('5') })
 const pathOf = ({ marketId }: TestMarket) => `/v1/polymarket/markets/${marketId}/orderbook`;
 
 describe('orderbook?as_of', () => {
-  /** Books with one bid more each, by the second at which they were received; their own time lies a second before. */
+  /** Stores one book per reception second, each with one more bid. The time of the book is one second earlier. */
   async function aMarketWithBooks(...received: number[]): Promise<TestMarket> {
     const market = await aStoredMarket(api.db);
     const tokenId = tokenOf(market);
@@ -50,7 +50,7 @@ describe('orderbook?as_of', () => {
   }
   const nowSeconds = () => Math.floor(api.clock.nowMs / 1000);
 
-  it("returns the book known at that moment, with the book's own time", async () => {
+  it('returns the book known at that moment, with the time of the book', async () => {
     const at = nowSeconds() - 3_600;
     const market = await aMarketWithBooks(at, at + 60);
     const read = async (second: number, more = '') => client.market(`${pathOf(market)}?as_of=${second}${more}`);
@@ -72,7 +72,7 @@ describe('orderbook?as_of', () => {
     expect((await read(nowSeconds())).headers.get('cache-control')).toBe('private, max-age=1');
   });
 
-  it('knows nothing before the first, and of an outcome that never had one', async () => {
+  it('is no_data_yet before the first book and for an outcome without books', async () => {
     const at = nowSeconds() - 100;
     const market = await aMarketWithBooks(at);
     const early = await client.market(`${pathOf(market)}?as_of=${at - 1}`);
@@ -98,7 +98,7 @@ describe('reads of markets', () => {
   };
 
   it.each(['', '/prices', '/candles', '/volume', '/snapshots', '/orderbook', '/trades'])(
-    'notes who reads one market%s',
+    'record the read of one market%s',
     async (route) => {
       const market = await aStoredMarket(api.db, { status: 'resolved' });
       await aStoredPrice(api.db, tokenOf(market), { price: '0.5', asOf: new Date() });
@@ -108,14 +108,14 @@ describe('reads of markets', () => {
     },
   );
 
-  it('notes each market of a batch', async () => {
+  it('record each market of a batch', async () => {
     const markets = [await aStoredMarket(api.db), await aStoredMarket(api.db)];
     await api.db.query(FORGET);
     await client.market(`/v1/polymarket/prices?market_ids=${markets.map(({ marketId }) => marketId).join(',')}`);
     expect((await noted()).sort()).toEqual(markets.map(({ marketId }) => marketId).sort());
   });
 
-  it('records no read for an unknown market, a list, the past, or a rejected request', async () => {
+  it('record nothing for an unknown market, a list, the past, or a rejected request', async () => {
     const market = await aStoredMarket(api.db);
     await api.db.query(FORGET);
     await client.market('/v1/polymarket/markets/unheard-of/candles');
@@ -129,7 +129,7 @@ describe('reads of markets', () => {
 });
 
 describe('the read tracker', () => {
-  it('writes at the flush, not before, once per market, by the time of the read', async () => {
+  it('writes one row per market at the flush, with the time of the read', async () => {
     const market = await aStoredMarket(api.db);
     await api.db.query(FORGET);
     let nowMs = 1_000;
@@ -158,7 +158,7 @@ describe('the read tracker', () => {
       tracker.note(market.pk);
       await behind.proxy?.cut();
       await tracker.flush();
-      expect(lines.join('')).toContain('reads of markets not noted');
+      expect(lines.join('')).toContain('market reads not written');
       await behind.proxy?.mend();
       await tracker.close();
       expect(await behind.db.query(READS)).toMatchObject([{ id: market.marketId }]);

@@ -21,12 +21,12 @@ beforeAll(async () => {
   await new Partitions(api.db).ensure('price_history', [Date.now()]);
 });
 
-/** Moments at which things were first known, epoch seconds. */
+/** Moments of the first knowledge of each state, epoch seconds. */
 const T0 = 1_750_000_000;
 const T1 = T0 + 100;
 const T2 = T0 + 200;
 
-/** Moves the change from the n-th to the next version to a moment of the past; the last of them begins the current row. */
+/** Moves the change after the n-th version to a past moment. The last change starts the current row. */
 const MOVE_VERSIONS = sql(
   'test_move_versions',
   `WITH m AS (SELECT id FROM market WHERE venue_market_id = $1),
@@ -45,7 +45,7 @@ const INSERT_HISTORY = sql(
    VALUES ($1, to_timestamp($2::float8), to_timestamp($3::float8), $4, $5, $6)`,
 );
 
-/** Writes the market as it was from each of these moments on, by the catalog's own writer. */
+/** Writes the versions of the market from these moments on, with the writer of the catalog. */
 async function aMarketWithPast(
   versions: readonly [knownFrom: number, facts: Partial<MarketRecord>][],
 ): Promise<string> {
@@ -68,7 +68,7 @@ async function pricedAt(mint: string, receivedAt: number, price: string, quotes:
 const read = (path: string, asOf: number) => client.market(`/v1/all/${path}as_of=${asOf}`);
 
 describe('a market as of a moment', () => {
-  it('is the version known then, field by field, and never a volume of later', async () => {
+  it('is the version of that moment, field by field, without later volumes', async () => {
     const first: Partial<MarketRecord> = {
       title: 'Will it snow?',
       description: 'In May.',
@@ -82,7 +82,7 @@ describe('a market as of a moment', () => {
       createdAtMs: 1_700_000_000_000,
       openAtMs: 1_700_000_100_000,
       closeAtMs: 1_700_000_200_000,
-      resolutionCriteria: 'The weather office says.',
+      resolutionCriteria: 'Report of the weather office.',
       url: 'https://example.com/snow',
       volume: decimal('7'),
     };
@@ -118,7 +118,7 @@ describe('a market as of a moment', () => {
       created_at: 1_700_000_000,
       open_at: 1_700_000_100,
       close_at: 1_700_000_200,
-      resolution_criteria: 'The weather office says.',
+      resolution_criteria: 'Report of the weather office.',
       url: 'https://example.com/snow',
       updated_at: T0,
     };
@@ -133,7 +133,7 @@ describe('a market as of a moment', () => {
     expect(now.body.data).toMatchObject({ status: 'resolved', volume: 9 });
   });
 
-  it('is not there before our first record, and unknown is another matter', async () => {
+  it('is no_data_yet before the first record, unlike an unknown market', async () => {
     const marketId = await aMarketWithPast([
       [T0, {}],
       [T1, { title: 'x' }],
@@ -146,19 +146,19 @@ describe('a market as of a moment', () => {
     expect((await read('markets/nope?', T0)).body.error.code).toBe('market_not_found');
   });
 
-  it('is refused for a moment that has not come, on every route that takes one', async () => {
+  it('is rejected for a future moment on every route with as_of', async () => {
     const marketId = await aMarketWithPast([[T0, {}]]);
     const future = Math.floor(api.clock.nowMs / 1000) + 2;
     for (const path of [`markets/${marketId}?`, `markets/${marketId}/prices?`, `prices?market_ids=${marketId}&`]) {
-      const refused = await read(path, future);
-      expect([refused.status, refused.body.error.details?.[0]?.path]).toEqual([400, 'as_of']);
+      const rejected = await read(path, future);
+      expect([rejected.status, rejected.body.error.details?.[0]?.path]).toEqual([400, 'as_of']);
       for (const bad of ['-1', 'x', '1.5', '']) {
         expect((await client.market(`/v1/all/${path}as_of=${bad}`)).status).toBe(400);
       }
     }
   });
 
-  it('may be kept for long once it is past, and not while records may still come in', async () => {
+  it('may be cached like history only after records can no longer arrive', async () => {
     const marketId = await aMarketWithPast([[T0, {}]]);
     expect((await read(`markets/${marketId}?`, T0)).headers.get('cache-control')).toBe('private, max-age=60');
     const now = Math.floor(api.clock.nowMs / 1000);
@@ -167,7 +167,7 @@ describe('a market as of a moment', () => {
 });
 
 describe('prices as of a moment', () => {
-  it('contain the prices received by then, of the outcomes of that time', async () => {
+  it('are the prices received until then, for the outcomes of that time', async () => {
     const id = randomBytes(4).toString('hex');
     const outcomes = (...names: string[]) => ({
       outcomes: names.map((name) => ({ outcomeId: `${id}:${name}`, label: name })),
@@ -189,7 +189,7 @@ describe('prices as of a moment', () => {
       as_of: T0 + 7,
       outcomes: [{ outcome_id: `${id}:yes`, best_bid: 0.39, best_ask: 0.41 }, { outcome_id: `${id}:no` }],
     });
-    // Received a millisecond after the second: not known at the second.
+    // Received a millisecond after the second, so it is not known at the second.
     expect((await read(path, T0 + 20)).body.data).toMatchObject({
       outcomes: [{ outcome_id: `${id}:yes`, price: 0.5 }, { outcome_id: `${id}:no` }],
     });

@@ -9,7 +9,7 @@ let client: Client;
 
 const NOW = 1_764_001_234;
 const HOUR = 3_600;
-/** The hour that NOW lies in. */
+/** The current hour of NOW. */
 const THIS_HOUR = Math.floor(NOW / HOUR) * HOUR;
 
 beforeAll(async () => {
@@ -66,7 +66,7 @@ describe('candles', () => {
     expect(timestamps((await client.market(inside)).body.data)).toEqual([THIS_HOUR - HOUR, THIS_HOUR]);
   });
 
-  it('are those of the outcome and interval asked for', async () => {
+  it('match the requested outcome and interval', async () => {
     const market = await aStoredMarket(api.db);
     await storedCandles(api.db, tokenOf(market, 1), 60, [{ bucket: NOW - (NOW % 60) - 60, close: '0.3' }]);
     const path = `/v1/all/markets/${market.marketId}/candles`;
@@ -82,7 +82,7 @@ describe('candles', () => {
     ]);
   });
 
-  it('fill gaps from the close before, never before the first trade nor into the future', async () => {
+  it('fill gaps with the previous close, but not before the first trade or in the future', async () => {
     const market = await aStoredMarket(api.db);
     await storedCandles(api.db, tokenOf(market), HOUR, [
       { bucket: THIS_HOUR - 5 * HOUR, close: '0.2' },
@@ -116,7 +116,7 @@ describe('candles', () => {
     expect(future.body.data).toEqual([]);
   });
 
-  it('fill no further than the end of a market that is over', async () => {
+  it('fill gaps only until the end of a finished market', async () => {
     const resolvedAt = new Date((THIS_HOUR - 3 * HOUR) * 1000);
     const market = await aStoredMarket(api.db, { status: 'resolved', resolvedAt });
     await storedCandles(api.db, tokenOf(market), HOUR, [{ bucket: THIS_HOUR - 5 * HOUR, close: '0.2' }]);
@@ -124,7 +124,7 @@ describe('candles', () => {
     expect(timestamps(answer.body.data)).toEqual([THIS_HOUR - 5 * HOUR, THIS_HOUR - 4 * HOUR]);
   });
 
-  it('refuse more than 5,000 buckets and name the cap', async () => {
+  it('reject more than 5,000 buckets and name the limit', async () => {
     const { marketId } = await aStoredMarket(api.db);
     const path = `/v1/all/markets/${marketId}/candles?interval=1m&end=${NOW}`;
     expect((await client.market(`${path}&start=${NOW - 5_000 * 60}`)).status).toBe(200);
@@ -133,7 +133,7 @@ describe('candles', () => {
     expect(answer.body.error.message).toContain('5000');
   });
 
-  it('may be kept longer once closed', async () => {
+  it('may be cached longer after their end', async () => {
     const { marketId } = await aStoredMarket(api.db);
     const path = `/v1/all/markets/${marketId}/candles`;
     const closed = await client.market(`${path}?end=${NOW - 3 * HOUR}`);
@@ -150,7 +150,7 @@ describe('candles', () => {
 });
 
 describe('volume', () => {
-  it('adds up the outcomes of a market per window, or tells one', async () => {
+  it('is the sum over the outcomes per window, or the volume of one outcome', async () => {
     const market = await aStoredMarket(api.db);
     await storedCandles(api.db, tokenOf(market, 0), HOUR, [
       { bucket: THIS_HOUR, close: '0.5', volume: '0.1', notional: '0.05', trades: 1 },
@@ -174,7 +174,7 @@ describe('volume', () => {
 });
 
 describe('snapshots', () => {
-  it('carry the last sample forward to each boundary, not before the first nor into the future', async () => {
+  it('repeat the last sample at each boundary, but not before the first or in the future', async () => {
     const market = await aStoredMarket(api.db);
     await storedSnapshots(api.db, tokenOf(market), [
       { ts: THIS_HOUR - 3 * HOUR - 60, price: '0.30', bid: '0.29', ask: '0.31' },
@@ -197,7 +197,7 @@ describe('snapshots', () => {
 describe('trades', () => {
   const at = (ms: number) => new Date(NOW * 1000 + ms);
 
-  it('have the fields of the spec plus outcome_id, newest first', async () => {
+  it('have the fields of the specification plus outcome_id, newest first', async () => {
     const market = await aStoredMarket(api.db);
     await storedTrades(api.db, [
       { tokenId: tokenOf(market, 0), at: at(-5_001), tradeId: 'a', price: '0.10', size: '1e-7', side: 'buy' },
@@ -228,7 +228,7 @@ describe('trades', () => {
   });
 
   it.each(['asc', 'desc'] as const)(
-    'walk %s through equal times, months and new arrivals exactly once',
+    'are returned exactly once in order %s across equal times, months and new arrivals',
     async (direction) => {
       const market = await aStoredMarket(api.db);
       const monthAgo = -40 * 86_400_000;
@@ -253,7 +253,7 @@ describe('trades', () => {
           seen.push(`${trade.outcome_id}/${trade.trade_id}`);
         }
         cursor = answer.body.meta.next_cursor;
-        // One arrives behind the walk and one ahead of it.
+        // One trade arrives behind the position and one ahead of it.
         for (const offset of [-3_600_000, -500]) {
           const arrival = { tokenId: tokenOf(market), at: at(offset), tradeId: `new${arrivals++}` };
           if (arrivals < 20) await storedTrades(api.db, [arrival]);
@@ -267,7 +267,7 @@ describe('trades', () => {
     },
   );
 
-  /** Two sweeps of one instant, trades without a side, and ordinals that differ; ids say nothing of their order. */
+  /** Two sweeps in one instant, trades without a side, and different ordinals. Ids do not reflect the order. */
   const TIES = [
     { price: '0.30', side: 'buy', ordinal: 0, place: 5 },
     { price: '0.99', side: 'sell', ordinal: 0, place: 0 },
@@ -279,37 +279,34 @@ describe('trades', () => {
     { price: '0.98', side: 'buy', ordinal: 1, place: 6 },
   ] as const;
 
-  it.each(['asc', 'desc'] as const)(
-    'walk %s through trades of one instant in the order of a sweep',
-    async (direction) => {
-      const market = await aStoredMarket(api.db);
-      const ties = TIES.map(({ side, ...rest }, i) => ({
-        ...rest,
-        tokenId: tokenOf(market),
-        at: at(0),
-        // Trade 3 has the lower id of the two without a side.
-        tradeId: `t${(i * 5) % 8}`,
-        ...(side && { side }),
-      }));
-      await storedTrades(api.db, ties);
-      const expected = ties.toSorted((a, b) => a.place - b.place).map(({ tradeId }) => tradeId);
-      if (direction === 'desc') expected.reverse();
-      for (const limit of [1, 3, 8]) {
-        const seen: string[] = [];
-        let cursor: string | null | undefined;
-        do {
-          const query = `limit=${limit}&direction=${direction}${cursor ? `&cursor=${cursor}` : ''}`;
-          const { body } = await client.market(`/v1/all/markets/${market.marketId}/trades?${query}`);
-          seen.push(...(body.data as { trade_id: string }[]).map(({ trade_id }) => trade_id));
-          cursor = body.meta.next_cursor;
-        } while (cursor);
-        expect(seen).toEqual(expected);
-      }
-    },
-  );
+  it.each(['asc', 'desc'] as const)('of one instant are returned in order %s of a sweep', async (direction) => {
+    const market = await aStoredMarket(api.db);
+    const ties = TIES.map(({ side, ...rest }, i) => ({
+      ...rest,
+      tokenId: tokenOf(market),
+      at: at(0),
+      // Trade 3 has the lower id of the two without a side.
+      tradeId: `t${(i * 5) % 8}`,
+      ...(side && { side }),
+    }));
+    await storedTrades(api.db, ties);
+    const expected = ties.toSorted((a, b) => a.place - b.place).map(({ tradeId }) => tradeId);
+    if (direction === 'desc') expected.reverse();
+    for (const limit of [1, 3, 8]) {
+      const seen: string[] = [];
+      let cursor: string | null | undefined;
+      do {
+        const query = `limit=${limit}&direction=${direction}${cursor ? `&cursor=${cursor}` : ''}`;
+        const { body } = await client.market(`/v1/all/markets/${market.marketId}/trades?${query}`);
+        seen.push(...(body.data as { trade_id: string }[]).map(({ trade_id }) => trade_id));
+        cursor = body.meta.next_cursor;
+      } while (cursor);
+      expect(seen).toEqual(expected);
+    }
+  });
 
   it.each(['asc', 'desc'] as const)(
-    'go on %s behind a cursor of version 1 with each remaining trade exactly once',
+    'continue %s after a cursor of version 1 with each remaining trade once',
     async (direction) => {
       const codec = createCursorCodec(Buffer.alloc(32, 1));
       const market = await aStoredMarket(api.db);
@@ -374,7 +371,7 @@ describe('trades', () => {
     expect(await ids(`outcome_id=${encodeURIComponent(market.outcomes[0]?.outcomeId ?? '')}`)).toEqual(['t2', 't0']);
   });
 
-  it('refuse a cursor of the other direction or range', async () => {
+  it('reject a cursor of the other direction or range', async () => {
     const market = await aStoredMarket(api.db);
     await storedTrades(
       api.db,
@@ -437,7 +434,7 @@ describe('orderbook', () => {
     expect(data).not.toHaveProperty('spread');
   });
 
-  it('reports a missing book, and whether one may come', async () => {
+  it('reports a missing book, with Retry-After when a fetch may find one', async () => {
     const open = await aStoredMarket(api.db);
     const over = await aStoredMarket(api.db, { status: 'settled' });
     const answers = await Promise.all(
@@ -451,7 +448,7 @@ describe('orderbook', () => {
 });
 
 describe('DECIMAL_FORMAT=string', () => {
-  it('sends decimals as strings and spec numbers as numbers', async () => {
+  it('sends decimal fields as strings and number fields as numbers', async () => {
     const text = await startTestApi({ decimalFormat: 'string' });
     try {
       const market = await aStoredMarket(text.db);

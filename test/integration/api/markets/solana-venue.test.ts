@@ -27,13 +27,13 @@ describe('a venue without markets', () => {
     '/v1/solana/markets/x',
     '/v1/solana/markets/x/prices',
     '/v1/solana/prices?market_ids=x',
-  ])('is no venue on %s', async (path) => {
+  ])('is venue_not_found on %s', async (path) => {
     const { status, body } = await client.market(path);
     expect(status).toBe(404);
     expect(body.error).toMatchObject({ code: 'venue_not_found', message: expect.not.stringContaining('solana') });
   });
 
-  it('takes no wallets where no node is configured', async () => {
+  it('rejects wallets when no node is configured', async () => {
     const pollMs = { markets: 1, prices: 1, books: 1, trades: 1 };
     const without = await startTestApi({ venues: enabledVenues(['polymarket', 'solana'], pollMs, ['solana']) });
     try {
@@ -57,7 +57,7 @@ describe('a venue without markets', () => {
   it.each([
     [3, true],
     [61, false],
-  ])('shows among the venues; with its tokens priced %s s ago it is healthy: %s', async (ago, healthy) => {
+  ])('is listed with tokens priced %s s ago and healthy: %s', async (ago, healthy) => {
     await api.db.query(POLLED, [new Date((NOW - ago) * 1000).toISOString()]);
     const { body } = await client.market('/v1/venues');
     expect(body.data).toMatchObject([

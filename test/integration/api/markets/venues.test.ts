@@ -30,7 +30,7 @@ async function polls(states: Record<string, [secondsAgo: number | null, failures
 }
 
 describe('GET /v1/venues', () => {
-  it('knows nothing of the freshness of a venue that was never polled', async () => {
+  it('omits the freshness of a venue that has not been polled', async () => {
     await aStoredMarket(api.db);
     expect(await polls({})).toEqual([
       {
@@ -52,20 +52,20 @@ describe('GET /v1/venues', () => {
     ]);
   });
 
-  it('is healthy while every kind of poll succeeds in time, and lags as the stalest does', async () => {
+  it('reports a healthy venue while all polls succeed in time, with the lag of the stalest', async () => {
     expect(await polls({ markets: [40, 0], prices: [3, 2] })).toMatchObject([
       { healthy: true, last_success_at: NOW - 3, lag_seconds: 40 },
     ]);
   });
 
-  it('is unhealthy when one kind keeps failing, never succeeded or is stale', async () => {
+  it('reports an unhealthy venue when one kind of poll keeps failing, never succeeded or is stale', async () => {
     expect(await polls({ prices: [3, 3] })).toMatchObject([{ healthy: false }]);
     expect(await polls({ prices: [61, 0] })).toMatchObject([{ healthy: false, lag_seconds: 61 }]);
     expect(await polls({ prices: [1, 0], trades: [null, 1] })).toMatchObject([{ healthy: false }]);
     expect(await polls({ trades: [1, 0] })).toMatchObject([{ healthy: true }]);
   });
 
-  it('says why a poll fails, until it succeeds', async () => {
+  it('reports the error of a failing poll until it succeeds', async () => {
     await api.db.query(
       sql('test_set_error', `UPDATE poll_state SET last_error = 'getaddrinfo ENOTFOUND' WHERE kind = 'prices'`),
     );

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** The registered routes, without running them; path parameters are filled in. */
+/** The registered routes with filled path parameters. Nothing runs them. */
 const routes = (() => {
   const router = createOpsRouter({} as ApiDeps, loadOpsAssets());
   registerPages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
@@ -27,7 +27,7 @@ const pages = routes.filter(({ kind }) => kind === 'page');
 const data = routes.filter(({ kind }) => kind === 'data');
 const actions = [...routes.filter(({ kind }) => kind === 'action').map(({ path }) => path), '/ops/logout-everywhere'];
 
-it('knows every kind of route', () => {
+it('the list of routes has every kind', () => {
   expect(pages.length).toBeGreaterThan(6);
   expect(data.length).toBeGreaterThan(0);
   expect(actions.length).toBeGreaterThan(3);
@@ -35,8 +35,8 @@ it('knows every kind of route', () => {
   expect(routes.filter(({ path }) => !/^\/ops($|\/)/.test(path))).toEqual([]);
 });
 
-describe('looking', () => {
-  it.each([...pages, ...data])('at $path needs a session of a viewer or an operator', async ({ path, kind }) => {
+describe('reading', () => {
+  it.each([...pages, ...data])('$path requires the session of a viewer or an operator', async ({ path, kind }) => {
     for (const client of [viewer, operator]) {
       const answer = await client.page(path);
       expect([path, answer.status < 500 && answer.status !== 401 && answer.status !== 403]).toEqual([path, true]);
@@ -52,7 +52,7 @@ describe('looking', () => {
     expect((await api.call(path, { redirect: 'manual', headers: AS_BROWSER })).status).toBe(303);
   });
 
-  it('gives viewers no form that changes anything but their own session', async () => {
+  it('shows viewers no form except the logout', async () => {
     for (const { path } of pages) {
       const { text } = await viewer.page(path);
       const forms = [...text.matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"/g)].map(([, action]) => action);
@@ -61,9 +61,9 @@ describe('looking', () => {
   });
 });
 
-describe('acting', () => {
-  it.each(actions)('on %s: operators, by a form of their own session', async (path) => {
-    const expectRefusal = async (
+describe('the action', () => {
+  it.each(actions)('%s requires an operator and a form of the same session', async (path) => {
+    const expectRejection = async (
       code: string,
       send: Promise<{ status: number; body: { error: { code: string } } }>,
     ) => {
@@ -71,18 +71,18 @@ describe('acting', () => {
       expect([path, status, body.error.code]).toEqual([path, code === 'unauthorized' ? 401 : 403, code]);
     };
     const asScript = { Accept: 'application/json' };
-    await expectRefusal('insufficient_scope', viewer.post(path, {}, asScript));
+    await expectRejection('insufficient_scope', viewer.post(path, {}, asScript));
     const before = await listActions(api.db, 1);
     expect(before.actions).toMatchObject([
       { role: 'viewer', status: 'refused', result: expect.stringMatching(/^insufficient_scope/) },
     ]);
-    await expectRefusal('cross_origin', operator.post(path, { csrf: '' }, asScript));
+    await expectRejection('cross_origin', operator.post(path, { csrf: '' }, asScript));
     // A token of another session.
-    await expectRefusal('cross_origin', operator.post(path, { csrf: viewer.csrf }, asScript));
-    await expectRefusal('cross_origin', operator.post(path, {}, { ...asScript, Origin: 'https://evil.example' }));
-    await expectRefusal('cross_origin', operator.post(path, {}, { ...asScript, 'Sec-Fetch-Site': 'cross-site' }));
+    await expectRejection('cross_origin', operator.post(path, { csrf: viewer.csrf }, asScript));
+    await expectRejection('cross_origin', operator.post(path, {}, { ...asScript, Origin: 'https://evil.example' }));
+    await expectRejection('cross_origin', operator.post(path, {}, { ...asScript, 'Sec-Fetch-Site': 'cross-site' }));
     const body = new URLSearchParams({ csrf: operator.csrf });
-    await expectRefusal('unauthorized', api.call(path, { method: 'POST', headers: { Origin: api.url }, body }));
+    await expectRejection('unauthorized', api.call(path, { method: 'POST', headers: { Origin: api.url }, body }));
     const asJson = await operator.call(path, {
       method: 'POST',
       headers: { Origin: api.url, 'Content-Type': 'application/json' },
@@ -90,16 +90,16 @@ describe('acting', () => {
     });
     expect(asJson.status).toBe(415);
     expect((await operator.call(path, { method: 'DELETE', headers: { Origin: api.url } })).status).toBe(405);
-    // Nothing came as far as an action.
+    // No request reached an action.
     expect((await listActions(api.db, 1)).actions[0]?.pk).toBe(before.actions[0]?.pk);
   });
 });
 
 describe('a failure', () => {
-  it('is a page to a browser and the envelope to a script', async () => {
+  it('is a page for a browser and the envelope for a script', async () => {
     const page = await viewer.page('/ops/no-such-page');
     expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
-    expect(page.text).toContain('there is no such page');
+    expect(page.text).toContain('the page does not exist');
     expect(page.text).toContain('<nav');
     const answer = await viewer.call('/ops/no-such-page');
     expect([answer.status, answer.body.error.code]).toEqual([404, 'not_found']);
@@ -107,8 +107,8 @@ describe('a failure', () => {
   });
 });
 
-describe('files', () => {
-  it('are kept for a year under the address that changes with them, and compressed', async () => {
+describe('the asset files', () => {
+  it('are compressed, and cached for a year under an address that changes with their content', async () => {
     const { text } = await operator.page('/ops');
     const [address = ''] = /\/ops\/assets\/[0-9a-f]{16}\/ops\.css/.exec(text) ?? [];
     const answer = await api.call(address);
@@ -122,7 +122,7 @@ describe('files', () => {
     expect([outdated.status, outdated.headers.get('cache-control')]).toEqual([200, 'no-store']);
   });
 
-  it('are those of the folder and no others', async () => {
+  it('are exactly the files of the folder', async () => {
     const paths = ['/ops.ts', '/..%2fops-app.ts', '/../ops-app.ts', '/constructor', '/a/ops.css', '', '/'];
     for (const path of paths) {
       expect([path, (await api.call(`/ops/assets/x${path}`)).status]).toEqual([path, 404]);

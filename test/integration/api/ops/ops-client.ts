@@ -4,22 +4,22 @@ import type { Answer, TestApi } from '../api-harness.ts';
 
 export const OPS_PASSWORDS = { operator: 'a-password-for-operators', viewer: 'a-password-for-viewers' } as const;
 
-/** For `startTestApi({ ops: testOps() })`. */
+/** Options for `startTestApi({ ops: testOps() })`. */
 export function testOps(overrides: Partial<OpsOptions> = {}): OpsOptions {
   return { passwords: OPS_PASSWORDS, sessionKey: Buffer.alloc(32, 3), queueNames: [], ...overrides };
 }
 
 /** A logged-in client that behaves like a browser. */
 export interface OpsClient {
-  /** `name=value` of the session. */
+  /** The session cookie as `name=value`. */
   cookie: string;
   /** The form token of the session, from its overview. */
   csrf: string;
-  /** A page as a browser asks for it; redirects are not followed. */
+  /** Reads a page as a browser does, without following redirects. */
   page(path: string): Promise<Answer>;
-  /** A form of a page, with the session's token unless told otherwise. */
+  /** Posts a form, by default with the token of the session. */
   post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
-  /** Anything else, with the cookie. */
+  /** Any other request with the cookie. */
   call(path: string, init?: RequestInit & { headers?: Record<string, string> }): Promise<Answer>;
 }
 

@@ -39,7 +39,7 @@ async function aHook(accountId?: bigint) {
   return { id, pk, accountId: owner, path: `/ops/webhooks/${id}` };
 }
 
-/** The page of a path, which must load. */
+/** The text of a page, which must load. */
 async function read(path: string, client = operator) {
   const answer = await client.page(path);
   expect([path, answer.status]).toEqual([path, 200]);
@@ -48,7 +48,7 @@ async function read(path: string, client = operator) {
   return answer.text;
 }
 
-/** The ids that a list links, and the link to the page behind. */
+/** The linked ids of a list, and the link to the next page. */
 async function list(path: string, kind = 'deliveries/') {
   const text = await read(path);
   const ids = [...text.matchAll(new RegExp(`<a href="/ops/${kind.replace('?', '\\?')}((?:dlv|alert)[^"]+)"`, 'g'))];
@@ -74,7 +74,7 @@ async function walk(path: string, kind?: string) {
 const lastAction = async () => (await listActions(api.db, 1)).actions[0];
 
 describe('the list of deliveries', () => {
-  it('is filtered by each field, and by all together', async () => {
+  it('filters by each field, and by all fields together', async () => {
     const { deliveries, failing, accountId } = world;
     const { failed, pending, cancelled, delivered } = deliveries;
     const all = (await walk('/ops/deliveries')).seen;
@@ -102,14 +102,14 @@ describe('the list of deliveries', () => {
     expect((await list(`/ops/deliveries?${query}`)).ids).toEqual([]);
   });
 
-  it('does not search secret parts of an address, and rejects a search for "https" alone', async () => {
+  it('does not search secret parts of an address, and rejects a search for "https"', async () => {
     expect((await list('/ops/deliveries?webhook=query-secret')).ids).toEqual([]);
     const owner = await anAccount(api.db);
     await Promise.all(Array.from({ length: 201 }, () => aHook(owner)));
     expect(await read(`/ops/deliveries?webhook=https`)).toContain('webhooks match');
   });
 
-  it('is walked without losing or repeating any while new ones come', async () => {
+  it('pages through each delivery once while others arrive', async () => {
     const hook = await aHook();
     const made: string[] = [];
     const make = async () => made.push((await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk })).id);
@@ -125,19 +125,19 @@ describe('the list of deliveries', () => {
     expect((await operator.page(next.replace('webhook=', 'account='))).status).toBe(400);
   });
 
-  it('looks at so many rows and no more, says so, and goes on from there', async () => {
+  it('searches a bounded number of rows, reports this, and continues from there', async () => {
     const hook = await aHook();
     const rare = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, isTest: true });
     await api.db.query(MANY, [hook.accountId, hook.pk, newId('evt'), 10_050]);
     const path = `/ops/deliveries?type=test&webhook=${hook.id}`;
     const first = await list(path);
     expect(first.ids).toEqual([]);
-    expect(first.text).toContain('Looked back as far as');
+    expect(first.text).toContain('The search covers deliveries since');
     expect(await walk(path)).toEqual({ seen: [rare.id], pages: 2 });
   });
 
   it.each(['status=lost', 'type=x', 'since=yesterday', `account=${'a'.repeat(301)}`, 'cursor=AAAA'])(
-    'refuses %s',
+    'rejects %s',
     async (query) => {
       expect((await operator.page(`/ops/deliveries?${query}`)).status).toBe(400);
     },
@@ -145,7 +145,7 @@ describe('the list of deliveries', () => {
 });
 
 describe('one delivery', () => {
-  it('shows every attempt, bytes as hex, and the payload with its very digits', async () => {
+  it('shows every attempt, other bytes as a hex dump, and the payload with unchanged digits', async () => {
     const text = await read(`/ops/deliveries/${world.deliveries.failed.id}`);
     expect(text).toContain('0000  ff d8 00 41 3c');
     expect(text).toContain('connection_refused');
@@ -156,7 +156,7 @@ describe('one delivery', () => {
     expect((await operator.page('/ops/deliveries/dlv_unknown')).status).toBe(404);
   });
 
-  it('is retried once, which is written down, and wakes the deliverer', async () => {
+  it('is retried once with an audit entry and a wake-up of the deliverer', async () => {
     const hook = await aHook();
     const { id, pk } = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'failed' });
     const path = `/ops/deliveries/${id}/retry`;
@@ -183,7 +183,7 @@ describe('one delivery', () => {
 });
 
 describe('one webhook', () => {
-  it('shows how the last day went', async () => {
+  it('shows the attempts of the last day', async () => {
     const failing = await read(`/ops/webhooks/${world.failing.id}`);
     expect(failing).toContain('0.0 %');
     expect(failing).toContain('connection_refused');
@@ -192,12 +192,12 @@ describe('one webhook', () => {
     expect((await operator.page('/ops/webhooks/wh_unknown')).status).toBe(404);
   });
 
-  it('is paused and resumed', async () => {
+  it('can be paused and resumed', async () => {
     const hook = await aHook();
     const { pk, id } = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk });
     expect((await viewer.post(`${hook.path}/pause`)).status).toBe(403);
     expect((await operator.post(`${hook.path}/pause`)).status).toBe(303);
-    expect(await storedSubscription(api.db, hook.pk)).toMatchObject({ status: 'paused', pause_reason: null });
+    expect(await storedSubscription(api.db, hook.pk)).toMatchObject({ status: 'paused', pauseReason: null });
     expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'cancelled' });
     expect(await lastAction()).toMatchObject({ action: 'webhook.pause', target: hook.id, status: 'done' });
     expect((await operator.post(`/ops/deliveries/${id}/retry`)).status).toBe(409);
@@ -230,8 +230,8 @@ describe('one webhook', () => {
   });
 });
 
-describe('the alerts', () => {
-  it('are filtered, and show how far the price is from firing them', async () => {
+describe('the list of alerts', () => {
+  it('filters, and shows the distance from the price to the target', async () => {
     const { alerts, market, accountName, deliveries } = world;
     const ids = async (query: string) => (await list(`/ops/alerts?${query}`, 'alerts?id=')).ids;
     const [yes] = market.outcomes;
@@ -243,7 +243,7 @@ describe('the alerts', () => {
     expect(await ids(new URLSearchParams({ account: accountName, status: 'triggered' }).toString())).toEqual([
       alerts.fired,
     ]);
-    expect(await ids('account=nobody')).toEqual([]);
+    expect(await ids('account=unknown')).toEqual([]);
 
     const active = await read(`/ops/alerts?id=${alerts.active}`);
     expect(active).toContain('>0.13</span>');
@@ -256,17 +256,17 @@ describe('the alerts', () => {
   });
 });
 
-describe('the markets', () => {
-  it('are found by their words, and by words like them', async () => {
+describe('the markets pages', () => {
+  it('find markets by their words and by similar words', async () => {
     const { marketId } = world.market;
     expect(await read('/ops/markets?q=rain')).toContain('Will it rain on day 3?');
     expect(await read('/ops/markets?q=rain')).not.toContain(marketId);
-    expect(await read('/ops/markets?q=resovle')).toContain('words much like them');
+    expect(await read('/ops/markets?q=resovle')).toContain('similar titles');
     expect(await read('/ops/markets?category=Weather&status=open&venue=polymarket')).not.toContain(marketId);
     expect((await operator.page('/ops/markets?venue=nowhere')).status).toBe(400);
   });
 
-  it('have the label beside the title, where siblings may share the title', async () => {
+  it('show the label besides the title', async () => {
     const fields = { title: 'Total goals?', eventId: 'final', eventTitle: 'The final', siblingLabel: 'Over 2.5 <b>' };
     const { marketId } = await aStoredMarket(api.db, fields);
     expect(await read('/ops/markets?q=goals')).toContain('Total goals? · Over 2.5 &#60;b&#62;');
@@ -275,13 +275,13 @@ describe('the markets', () => {
     expect(page).toContain('The final');
   });
 
-  it('show one with its book and its tape, and give its chart exact figures', async () => {
+  it('show a market with book and tape, and exact figures for its chart', async () => {
     const { marketId, outcomes } = world.market;
     const path = `/ops/markets/polymarket/${marketId}`;
     const text = await read(path);
-    expect(text).toContain('Bids, the highest first');
+    expect(text).toContain('Bids, highest first');
     expect(text).toContain('Spread <span class="num">0.02</span>');
-    expect(text).toContain('and <span class="num">3</span> levels behind');
+    expect(text).toContain('<span class="num">3</span> more levels');
     expect(text).toContain('title="4321.123456789"');
     const source = `/ops/data/markets/polymarket/${marketId}/candles.json`;
     const answer = await operator.call(`${source}?interval=1m&outcome=${outcomes[0]?.outcomeId}`);
@@ -296,7 +296,7 @@ describe('the markets', () => {
       volume: expect.stringMatching(/^\d+\.\d{2}$/),
     });
     expect((await api.call(source)).status).toBe(401);
-    expect(await read(`${path}?outcome=${outcomes[1]?.outcomeId}`)).toContain('No book of this outcome was seen yet.');
+    expect(await read(`${path}?outcome=${outcomes[1]?.outcomeId}`)).toContain('No book of this outcome is stored yet.');
     for (const wrong of ['outcome=other', 'interval=2h'])
       expect((await operator.page(`${path}?${wrong}`)).status).toBe(400);
     expect((await operator.page('/ops/markets/polymarket/none')).status).toBe(404);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acquirePollLease, releasePollLease } from '../../../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, POLL_LEASES } from '../../../../src/store/catalog/poll-state.ts';
 import { quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { insertMarks } from '../../../../src/store/marks/marks.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Posts a form and opens the page it leads to. */
+/** Posts a form and opens the redirect target. */
 async function submit(path: string, fields: Record<string, string>) {
   const answer = await operator.post(path, fields);
   expect(answer.status).toBe(303);
@@ -35,7 +35,7 @@ async function createKey(fields: Record<string, string> = {}) {
 }
 
 describe('keys', () => {
-  it('are made, shown once, and work', async () => {
+  it('are created, shown once, and valid', async () => {
     const { answer, key, id } = await createKey();
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
     const asClient = { headers: { Authorization: `Bearer ${key}` } };
@@ -51,11 +51,11 @@ describe('keys', () => {
     expect(JSON.stringify({ ...actions[0], pk: '' })).not.toContain(secret);
   });
 
-  it('are revoked, for good, within a second', async () => {
+  it('are revoked permanently within a second', async () => {
     const { key, id } = await createKey();
     const { text } = await submit(`/ops/keys/${id}/revoke`, {});
     expect(text).toContain(`Revoked key ${id}`);
-    // Said once.
+    // The message appears once.
     expect((await operator.page('/ops/keys')).text).not.toContain(`Revoked key ${id}`);
     expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(401);
     expect((await operator.page('/ops/keys')).text).not.toContain(id);
@@ -74,13 +74,13 @@ describe('keys', () => {
     [{ expires: '2027-02-31' }, 'expires'],
     [{ expires: '2020-01-01' }, 'expires'],
     [{ expires: 'tomorrow' }, 'expires'],
-  ])('are not made of %j', async (fields, path) => {
+  ])('are not created from %j', async (fields, path) => {
     const { answer, key } = await createKey(fields);
     expect([answer.status, key]).toEqual([400, '']);
     expect(answer.text).toContain(path);
   });
 
-  it('unknown keys are not revoked, and the log names the session', async () => {
+  it('are not revoked by an unknown id, and the audit log names the session', async () => {
     const answer = await operator.post('/ops/keys/nope/revoke');
     expect(answer.status).toBe(404);
     const { actions } = await listActions(api.db, 1);
@@ -88,31 +88,31 @@ describe('keys', () => {
     expect(actions[0]?.result).toContain('not_found');
   });
 
-  it('are not revoked where that cannot be written down', async () => {
+  it('are not revoked when the audit log cannot be written', async () => {
     const { key, id } = await createKey();
-    const refuse = sql(
+    const reject = sql(
       'test_refuse_log',
       `ALTER TABLE ops_action ADD CONSTRAINT no_revoking CHECK (action <> 'key.revoke') NOT VALID`,
     );
-    await api.db.query(refuse);
+    await api.db.query(reject);
     expect((await operator.post(`/ops/keys/${id}/revoke`)).status).toBe(500);
     await api.db.query(sql('test_allow_log', 'ALTER TABLE ops_action DROP CONSTRAINT no_revoking'));
     expect((await operator.page('/ops/keys')).text).toContain(id);
     expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200);
   });
 
-  it('expire at the end of the day that was said', async () => {
+  it('expire at the end of the given day', async () => {
     const { key } = await createKey({ expires: '2030-05-01' });
-    const rows = await api.db.query<{ expires_at: Date }>(
+    const rows = await api.db.query<{ expiresAt: Date }>(
       sql('test_expiry', 'SELECT expires_at FROM api_key WHERE expires_at IS NOT NULL'),
     );
-    expect(rows.map(({ expires_at }) => expires_at.toISOString())).toEqual(['2030-05-02T00:00:00.000Z']);
+    expect(rows.map(({ expiresAt }) => expiresAt.toISOString())).toEqual(['2030-05-02T00:00:00.000Z']);
     expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200);
   });
 
-  it('are paged, each once', async () => {
+  it('are paged without repetition', async () => {
     await createKey({ account: 'many' });
-    // Some of one moment: the page ends between them.
+    // Several keys have the same creation time, and a page ends between them.
     const insert = sql(
       'test_many_keys',
       `INSERT INTO api_key (id, account_id, name, secret_hash, scopes, created_at)
@@ -132,7 +132,7 @@ describe('keys', () => {
 });
 
 describe('accounts', () => {
-  it('get limits of their own, and lose them', async () => {
+  it('can get own limits and return to the defaults', async () => {
     await createKey({ account: 'limited' });
     const { text: list } = await operator.page('/ops/accounts');
     const [, path = ''] = /href="(\/ops\/accounts\/\d+)">limited/.exec(list) ?? [];
@@ -150,7 +150,7 @@ describe('accounts', () => {
   });
 });
 
-describe('text of other people', () => {
+describe('external text', () => {
   it('is shown as text', async () => {
     const db = api.db;
     const { id } = await createKey({ account: HOSTILE.slice(0, 60), name: HOSTILE.slice(0, 90) });
@@ -159,7 +159,7 @@ describe('text of other people', () => {
     ]);
     const lease = await acquirePollLease(db, 'polymarket', 'markets', 'token');
     if (!lease) throw new Error('no lease');
-    await releasePollLease(db, lease, HOSTILE);
+    await POLL_LEASES.release(db, lease, HOSTILE);
     const insertWebhook = sql(
       'test_hostile_webhook',
       `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, pause_reason, failing_since)
@@ -184,13 +184,13 @@ describe('text of other people', () => {
 });
 
 describe('the overview', () => {
-  it('shows how far each refold of stored candles is until it is finished', async () => {
+  it('shows the progress of each refold of stored candles until its end', async () => {
     const change = (name: string, text: string) => api.db.query(sql(name, text));
     await change(
       'ops_test_refold',
       `INSERT INTO candle_refold (pass, due_at, minutes, finished_at) VALUES (1, now(), 7, now()), (2, now(), 3, NULL)`,
     );
-    // The overview is read every two seconds at most.
+    // The overview is at most two seconds old.
     const stages = await eventually(
       async () =>
         ((await viewer.call('/ops/overview.json')).body as unknown as { stages: string }).stages.replaceAll(
@@ -204,7 +204,7 @@ describe('the overview', () => {
     expect(stages).not.toContain('pass 1 of 2');
   });
 
-  it('refreshes by parts that are those of the page', async () => {
+  it('refreshes with parts equal to the parts of the page', async () => {
     const [page, answer] = await Promise.all([viewer.page('/ops'), viewer.call('/ops/overview.json')]);
     const parts = answer.body as unknown as Record<string, string>;
     expect(Object.keys(parts).sort()).toEqual(
@@ -214,7 +214,7 @@ describe('the overview', () => {
     expect(page.text).toContain('data-refresh="/ops/overview.json"');
   });
 
-  it('computes rates from the counters of Postgres, and shows gaps without them', async () => {
+  it('computes rates from the counters of Postgres, with gaps for missing samples', async () => {
     const put = sql(
       'test_throughput',
       `INSERT INTO ops_throughput SELECT date_trunc('minute', now()) - m.age * interval '1 minute',
@@ -233,17 +233,17 @@ describe('the overview', () => {
     expect(trades).toHaveLength(60);
   });
 
-  it('is noted once a minute', async () => {
+  it('samples once per minute', async () => {
     const minutes = sql('test_minutes', 'SELECT count(*)::int AS rows FROM ops_throughput');
     const count = async () => (await api.db.query<{ rows: number }>(minutes))[0]?.rows ?? 0;
     const before = await count();
     const noted = await Promise.all([sampleThroughput(api.db), sampleThroughput(api.db), sampleThroughput(api.db)]);
-    // A minute may end in between.
+    // A minute may end between the calls.
     expect([1, 2]).toContain(noted.filter((isFirst) => isFirst).length);
     expect(await count()).toBe(before + noted.filter((isFirst) => isFirst).length);
   });
 
-  it('knows how long the oldest mark of a stage waits', async () => {
+  it('shows the age of the oldest mark of a stage', async () => {
     const age = async () => (await readStageBacklogs(api.db)).find(({ stage }) => stage === 'fold-candles');
     expect(await age()).toMatchObject({ waiting: 0, oldestMs: null });
     await insertMarks(api.db, 'fold-candles', [{ key: 1n, detail: 60n }]);
@@ -260,11 +260,11 @@ describe('the overview', () => {
   });
 });
 
-describe('venues', () => {
-  it('show each poll with its state, its reason and its rejected records', async () => {
+describe('the venue pages', () => {
+  it('show each poll with its state and error, and the rejected records', async () => {
     const lease = await acquirePollLease(api.db, 'polymarket', 'prices', 'token');
     if (!lease) throw new Error('no lease');
-    await releasePollLease(api.db, lease, 'polymarket: the circuit breaker is open');
+    await POLL_LEASES.release(api.db, lease, 'polymarket: the circuit breaker is open');
     const { text } = await viewer.page('/ops/venues/polymarket');
     expect(text).toContain('breaker open');
     expect(text).toContain('polymarket: the circuit breaker is open');

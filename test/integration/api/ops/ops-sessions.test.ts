@@ -22,7 +22,7 @@ async function statusOf(client: OpsClient, path = '/ops/audit'): Promise<number>
 }
 
 describe('a session', () => {
-  it('is kept as a hash of its token only', async () => {
+  it('is stored only as a hash of its token', async () => {
     const client = await logIn(api);
     const token = client.cookie.split('=')[1] ?? '';
     const rows = await api.db.query<{ hash: string; row: string }>(SESSIONS);
@@ -41,7 +41,7 @@ describe('a session', () => {
     expect(await statusOf(client)).toBe(200);
   });
 
-  it('ends without use, and lasts while it is used', async () => {
+  it('ends after idle time and lasts while it is used', async () => {
     const [used, idle] = await Promise.all([logIn(api), logIn(api)]);
     for (let i = 0; i < 3; i++) {
       api.clock.nowMs += SESSION_IDLE_MS - 1_000;
@@ -50,7 +50,7 @@ describe('a session', () => {
     expect(await statusOf(idle)).toBe(303);
   });
 
-  it('is not kept alive by the refresh of an open page', async () => {
+  it('is not extended by the refresh of an open page', async () => {
     const client = await logIn(api);
     for (const path of ['/ops/overview.json', '/ops/queues/api/queues']) {
       api.clock.nowMs += SESSION_IDLE_MS / 2 - 1_000;
@@ -60,12 +60,12 @@ describe('a session', () => {
     expect((await client.call('/ops/overview.json')).status).toBe(401);
   });
 
-  it('ends after twelve hours however much it is used', async () => {
+  it('ends after twelve hours also when it is used', async () => {
     const client = await logIn(api);
     const endsAtMs = api.clock.nowMs + SESSION_MAX_MS;
     while (api.clock.nowMs + SESSION_IDLE_MS < endsAtMs) {
       api.clock.nowMs += SESSION_IDLE_MS - 1_000;
-      // Redirects an existing session.
+      // The login page redirects an existing session.
       expect(await statusOf(client, '/ops/login')).toBe(303);
     }
     expect(await statusOf(client)).toBe(200);
@@ -73,7 +73,7 @@ describe('a session', () => {
     expect(await statusOf(client)).toBe(303);
   });
 
-  it('ends with logging out, and takes its cookie along', async () => {
+  it('ends with the logout, which deletes the cookie', async () => {
     const [client, other] = await Promise.all([logIn(api, 'viewer'), logIn(api, 'viewer')]);
     const answer = await client.post('/ops/logout');
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/ops/login']);
@@ -82,7 +82,7 @@ describe('a session', () => {
     expect(await statusOf(other)).toBe(200);
   });
 
-  it('ends everywhere when an operator says so, and not when a viewer does', async () => {
+  it('ends by logout-everywhere of an operator, but not of a viewer', async () => {
     const [operator, viewer, other] = await Promise.all([logIn(api), logIn(api, 'viewer'), logIn(api)]);
     expect((await viewer.post('/ops/logout-everywhere')).status).toBe(403);
     expect(await statusOf(other)).toBe(200);
@@ -90,7 +90,7 @@ describe('a session', () => {
     for (const client of [operator, viewer, other]) expect(await statusOf(client)).toBe(303);
   });
 
-  it('is known to every process, and ends in all of them', async () => {
+  it('is valid in every process and ends in all of them', async () => {
     const second = await startTestApi({ db: api.db, ops: testOps(), now: () => api.clock.nowMs });
     try {
       const client = await logIn(api);
@@ -104,7 +104,7 @@ describe('a session', () => {
     }
   });
 
-  it('ends when the password it was begun with is changed or gone, and others go on', async () => {
+  it('ends when the password of its role changes or is removed, while others continue', async () => {
     const [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
     const after = await startTestApi({
       db: api.db,
@@ -127,7 +127,7 @@ describe('a session', () => {
 describe('behind TLS', () => {
   const publicUrl = 'https://ops.example.com';
 
-  it('the cookie is Secure and bound to the host, and writes come from there', async () => {
+  it('the cookie is Secure and bound to the host, and writes need the public origin', async () => {
     const secure = await startTestApi({ ops: testOps({ publicUrl }) });
     try {
       const send = (headers: Record<string, string>) =>
@@ -137,7 +137,7 @@ describe('behind TLS', () => {
           headers,
           body: new URLSearchParams({ password: OPS_PASSWORDS.operator }),
         });
-      // The address it listens at is not the one that browsers know.
+      // The listening address differs from the public address.
       expect((await send({ Origin: secure.url })).status).toBe(403);
       expect((await send({ Origin: 'http://ops.example.com' })).status).toBe(403);
       const answer = await send({ Origin: publicUrl });

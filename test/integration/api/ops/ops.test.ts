@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('the queue dashboard', () => {
-  it('serves a page that names no third-party host, under a policy that allows none', async () => {
+  it('serves a page without third-party hosts and with a policy that blocks them', async () => {
     const answer = await viewer.page('/ops/queues');
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toContain('text/html');
@@ -27,7 +27,7 @@ describe('the queue dashboard', () => {
     expect(answer.headers.get('x-frame-options')).toBe('DENY');
   });
 
-  it('serves its scripts and styles itself', async () => {
+  it('serves its own scripts and styles', async () => {
     const page = await operator.page('/ops/queues');
     const assets = [...page.text.matchAll(/(?:src|href)="(static\/[^"]+)"/g)].map(([, path]) => path);
     expect(assets.length).toBeGreaterThan(2);
@@ -45,7 +45,7 @@ describe('the queue dashboard', () => {
   });
 });
 
-describe('logging in', () => {
+describe('the login', () => {
   const paths = [
     '/ops',
     '/ops/queues',
@@ -55,7 +55,7 @@ describe('logging in', () => {
     '/ops/x',
   ];
 
-  it('is needed for every page, asset of the dashboard and call', async () => {
+  it('is required for every page, dashboard asset and call', async () => {
     for (const path of paths) {
       const basic = `Basic ${Buffer.from(`ops:${OPS_PASSWORDS.operator}`).toString('base64')}`;
       for (const headers of [{}, { Authorization: `Bearer ${OPS_PASSWORDS.operator}` }, { Authorization: basic }]) {
@@ -66,7 +66,7 @@ describe('logging in', () => {
     }
   });
 
-  it('is where a browser is sent, and from where it comes back', async () => {
+  it('is the redirect target of a browser and redirects back', async () => {
     for (const path of [...paths, '/ops/audit?cursor=a&b=%22']) {
       const answer = await api.call(path, { headers: AS_BROWSER, redirect: 'manual' });
       expect(answer.status).toBe(303);
@@ -88,29 +88,29 @@ describe('logging in', () => {
     '/ops\\..\\x',
     '/ops/login',
     'javascript:alert(1)',
-  ])('never leads to %s', async (next) => {
+  ])('never redirects to %s', async (next) => {
     const entered = await tryLogin(api, OPS_PASSWORDS.viewer, { next });
     const to = new URL(entered.headers.get('location') ?? '', api.url);
     expect(to.origin).toBe(api.url);
     expect(to.pathname).toMatch(/^\/ops($|\/(?!login))/);
   });
 
-  it('gives a cookie that no script reads and no other site sends', async () => {
+  it('sets a cookie that is hidden from scripts and from other sites', async () => {
     const [cookie] = (await tryLogin(api, OPS_PASSWORDS.operator)).headers.getSetCookie();
     expect(cookie).toMatch(/^oddswire_ops=[A-Za-z0-9_-]{43}; Path=\/ops; HttpOnly; SameSite=Strict$/);
   });
 
-  it('wants the password of a role, whole', async () => {
+  it('accepts only the complete password of a role', async () => {
     for (const password of ['', 'wrong', `${OPS_PASSWORDS.operator} `, OPS_PASSWORDS.operator.slice(0, -1), 'ops']) {
       const fresh = await startTestApiOnce();
       const answer = await tryLogin(fresh, password);
       expect([password, answer.status]).toEqual([password, 403]);
       expect(answer.headers.getSetCookie()).toEqual([]);
-      expect(answer.text).toContain('That is not the password.');
+      expect(answer.text).toContain('The password is wrong.');
     }
   });
 
-  it('refuses a form that another site sends', async () => {
+  it('rejects a form of another site', async () => {
     const cases = [{}, { Origin: 'https://evil.example' }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'cross-site' }];
     for (const headers of cases) {
       const body = new URLSearchParams({ password: OPS_PASSWORDS.operator });
@@ -128,7 +128,7 @@ function startTestApiOnce(): Promise<TestApi> {
 }
 afterAll(async () => (await once)?.close());
 
-describe('changes of the queues', () => {
+describe('writes to the queues', () => {
   const path = '/ops/queues/api/queues/alerts/pause';
 
   it.each([
@@ -139,7 +139,7 @@ describe('changes of the queues', () => {
     [{ 'Sec-Fetch-Site': 'same-site', Origin: 'self' }, 403],
     [{ 'Sec-Fetch-Site': 'same-origin' }, 200],
     [{ Origin: 'self' }, 200],
-  ])('from %j are answered %i', async (headers, status) => {
+  ])('with %j are answered with %i', async (headers, status) => {
     const own = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value === 'self' ? api.url : value]),
     );
@@ -148,7 +148,7 @@ describe('changes of the queues', () => {
     if (status === 403) expect(answer.body.error.code).toBe('cross_origin');
   });
 
-  it('take effect, and are in the audit log', async () => {
+  it('take effect and appear in the audit log', async () => {
     const headers = { Origin: api.url };
     const isPaused = async () => {
       const answer = await operator.call('/ops/queues/api/queues');
@@ -170,7 +170,7 @@ describe('changes of the queues', () => {
     ]);
   });
 
-  it('reject viewers for every method', async () => {
+  it('are rejected for viewers with every method', async () => {
     for (const method of ['PUT', 'POST', 'PATCH', 'DELETE']) {
       for (const target of [path, '/ops/queues/api/queues/alerts', '/ops/queues']) {
         const answer = await viewer.call(target, { method, headers: { Origin: api.url } });
@@ -180,7 +180,7 @@ describe('changes of the queues', () => {
     }
   });
 
-  it('are refused as forms, which other sites could send too', async () => {
+  it('are rejected as forms, which other sites could send', async () => {
     for (const body of [new URLSearchParams({ name: 'x' }), 'text']) {
       const answer = await operator.call('/ops/queues/api/queues/alerts/add', {
         method: 'POST',
@@ -192,8 +192,8 @@ describe('changes of the queues', () => {
   });
 });
 
-describe('guessing', () => {
-  it('is stopped after ten wrong passwords, for the right one too, and those inside stay inside', async () => {
+describe('password guessing', () => {
+  it('is blocked after ten wrong passwords, also for the right one, while sessions stay valid', async () => {
     const guarded = await startTestApi({ ops: testOps() });
     try {
       const inside = await logIn(guarded);
@@ -203,14 +203,14 @@ describe('guessing', () => {
       expect([answer.status, answer.body.error.code]).toEqual([429, 'rate_limited']);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
       expect((await inside.page('/ops/audit')).status).toBe(200);
-      // Ten guesses are one line: guessing must not fill the log.
+      // Ten guesses cause one entry, so that guessing cannot fill the log.
       expect((await inside.page('/ops/audit')).text.match(/wrong password/g)).toHaveLength(1);
     } finally {
       await guarded.close();
     }
   });
 
-  it('counts for the client address that a trusted proxy names', async () => {
+  it('counts per client address behind a trusted proxy', async () => {
     const guarded = await startTestApi({ ops: testOps({ trustedProxies: parseCidrs('127.0.0.1/32') }) });
     const tryFrom = async (address: string, password: string) => {
       const headers = { Origin: guarded.url, 'X-Forwarded-For': address };

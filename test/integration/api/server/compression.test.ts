@@ -23,7 +23,7 @@ interface Raw {
   bytes: Buffer;
 }
 
-/** As it comes over the wire: fetch would decompress. */
+/** The raw bytes of an answer, because fetch would decompress them. */
 function raw(
   target: string,
   encoding: string | undefined,
@@ -65,7 +65,7 @@ describe('compression', () => {
       ['*', 'gzip', gunzipSync],
       ['deflate', undefined, (bytes: Buffer) => bytes],
       ['identity', undefined, (bytes: Buffer) => bytes],
-      // Nothing is acceptable at all: plain text, never a failure.
+      // Without an acceptable encoding the answer is plain text and not a failure.
       ['identity;q=0', undefined, (bytes: Buffer) => bytes],
       ['br;q=0, gzip;q=0, *;q=0', undefined, (bytes: Buffer) => bytes],
       ['nonsense;;q=x', undefined, (bytes: Buffer) => bytes],
@@ -80,7 +80,7 @@ describe('compression', () => {
     }
   });
 
-  it('leaves small answers and answers without a body as they are', async () => {
+  it('skips small answers and answers without a body', async () => {
     const small = await raw('/v1/all/markets?q=nothing-is-like-this', 'br');
     expect([small.status, small.headers['content-encoding']]).toEqual([200, undefined]);
     const { headers } = await raw(path, 'br');
@@ -96,7 +96,7 @@ describe('compression', () => {
     expect(head.headers['etag']).toBe(headers['etag']);
   });
 
-  it('leaves failures readable', async () => {
+  it('keeps failures readable', async () => {
     const answer = await raw('/v1/all/markets/nope', 'br, gzip');
     expect([answer.status, answer.headers['vary']]).toEqual([404, 'Accept-Encoding']);
     expect(JSON.parse(answer.bytes.toString('utf8'))).toMatchObject({ success: false });

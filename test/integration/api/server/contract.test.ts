@@ -14,7 +14,7 @@ const json = () => ({ 'X-API-Key': client.key, 'Content-Type': 'application/json
 const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = json(), path = '/v1/alerts') =>
   api.call(path, { method: 'POST', headers, body });
 
-/** Sends bytes as they are, which no HTTP client would, and returns everything that comes back. */
+/** Sends raw bytes, which no HTTP client would send, and returns the whole answer. */
 function raw(request: string | Buffer): Promise<string> {
   const { port, hostname } = new URL(api.url);
   return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ describe('every error', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
   });
 
-  it('lists everything that is wrong with the input', async () => {
+  it('lists all faults of the input', async () => {
     const path = '/v1/all/markets?limit=0&status=weird&category=&limit=7';
     const answer = await client.market(path);
     expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
@@ -54,7 +54,7 @@ describe('every error', () => {
 });
 
 describe('X-Request-Id', () => {
-  it('is echoed when it is fit to be', async () => {
+  it('is echoed when it is valid', async () => {
     const headers = { 'X-Request-Id': 'my-id.42_A' };
     const answer = await client.market('/v1/venues', { headers });
     expect(answer.headers.get('x-request-id')).toBe('my-id.42_A');
@@ -94,10 +94,10 @@ describe('methods and paths', () => {
   );
 });
 
-describe('bodies', () => {
+describe('a body', () => {
   const valid = '{"tokenMint":"t","condition":"above","price":1}';
 
-  it.each(['', '{', '[1,]', '{"a":1}}', 'nope', '\u{feff}{', "{'a':1}"])('%j is invalid_json', async (body) => {
+  it.each(['', '{', '[1,]', '{"a":1}}', 'nope', '\u{feff}{', "{'a':1}"])('of %j is invalid_json', async (body) => {
     const answer = await post(body);
     expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_json']);
   });
@@ -113,19 +113,19 @@ describe('bodies', () => {
     'application/json; charset=latin1',
     'multipart/form-data',
     'application/jsonp',
-  ])('of type %s are 415', async (type) => {
+  ])('of type %s is 415', async (type) => {
     const answer = await post(valid, { ...json(), 'Content-Type': type });
     expect([answer.status, answer.body.error.code]).toEqual([415, 'unsupported_media_type']);
   });
 
-  it('of type application/json are taken in its spellings, but not compressed', async () => {
+  it('of type application/json is accepted in all spellings, but not compressed', async () => {
     for (const type of ['application/json', 'Application/JSON; charset=UTF-8', 'application/json;charset="utf-8"']) {
       expect((await post(valid, { ...json(), 'Content-Type': type })).status).toBe(201);
     }
     expect((await post(valid, { ...json(), 'Content-Encoding': 'gzip' })).status).toBe(415);
   });
 
-  it('may have 64 KiB and not a byte more, announced or not', async () => {
+  it('may have at most 64 KiB, with or without Content-Length', async () => {
     const fits = valid.padEnd(64 * 1024, ' ');
     expect((await post(fits)).status).toBe(201);
     const announced = await post(`${fits} `);
@@ -143,7 +143,7 @@ describe('bodies', () => {
     ['a lone surrogate value', '{"tokenMint":"a\\ud800b","condition":"above","price":1}', 'tokenMint'],
     ['a U+0000 field name', '{"a\\u0000":1}', 'body'],
     ['a nested lone surrogate', '{"x":[{"y":"\\udfff"}]}', 'x.0.y'],
-  ])('with %s are refused', async (_what, body, path) => {
+  ])('with %s is rejected', async (_name, body, path) => {
     const answer = await post(body);
     expect([answer.status, answer.body.error.code, answer.body.error.details?.[0]?.path]).toEqual([
       400,
@@ -161,14 +161,14 @@ describe('bodies', () => {
     ['many unknown fields', JSON.stringify(Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`f${i}`, i])))],
     ['a huge number', `{"tokenMint":"t","condition":"above","price":${'9'.repeat(5_000)}}`],
     ['an array for a string', '{"tokenMint":["t"],"condition":{"above":1},"price":[1]}'],
-  ])('with %s are 400', async (_what, body) => {
+  ])('with %s is 400', async (_name, body) => {
     const answer = await post(body);
     expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
     expect(answer.text).not.toMatch(/node_modules|at .*\.ts/);
   });
 });
 
-describe('hostile requests', () => {
+describe('a hostile request', () => {
   const paths = [
     '/v1/all/markets/%00',
     '/v1/all/markets/a%00b/prices',
@@ -232,14 +232,14 @@ describe('hostile requests', () => {
   it.each([
     ['a NUL in the path', 'GET /v1/\0 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     ['a NUL in a header', 'GET /v1/venues HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\0b\r\n\r\n', 400],
-    ['no HTTP at all', 'hello\r\n\r\n', 400],
+    ['text that is not HTTP', 'hello\r\n\r\n', 400],
     ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ['a broken URL as the target', 'GET http://[::1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
     ['a URL without a host', 'GET http:// HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
     ['a whole URL', 'GET http://x/v1/venues HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
     ['an asterisk', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
     ['two lengths', 'POST /v1/alerts HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
-  ])('%s is answered in the envelope', async (_what, request, status) => {
+  ])('with %s is answered in the envelope', async (_name, request, status) => {
     const answer = await raw(request);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ success: false });
@@ -270,17 +270,17 @@ describe('hostile requests', () => {
         Buffer.from('\r\n\r\n'),
       ],
     ],
-  ])('a raw lone surrogate in the %s is 400', async (_where, request) => {
+  ])('with a raw lone surrogate in the %s is 400', async (_where, request) => {
     expect(await raw(Buffer.concat(request(Buffer.from([0xed, 0xa0, 0x80]))))).toMatch(/^HTTP\/1\.1 400 /);
   });
 });
 
-describe('when a dependency is away', () => {
+describe('the API without a dependency', () => {
   it('is alive but not ready, and names the missing dependency', async () => {
     const lame = await startTestApi({
       dependencies: [
         { name: 'database', check: async () => undefined },
-        { name: 'queue store', check: () => Promise.reject(new OddswireError('away', 'away')) },
+        { name: 'queue store', check: () => Promise.reject(new OddswireError('unavailable', 'unavailable')) },
       ],
     });
     try {
@@ -297,7 +297,7 @@ describe('when a dependency is away', () => {
     }
   });
 
-  it('answers 503 with Retry-After while the database is out of reach, and goes on when it is back', async () => {
+  it('answers 503 with Retry-After while the database is unavailable, and recovers afterwards', async () => {
     const lost = await startTestApi({}, { behindProxy: true });
     try {
       const owner = await lost.client();
@@ -306,7 +306,7 @@ describe('when a dependency is away', () => {
       for (const answer of [
         await owner.market('/v1/venues'),
         await owner.account('POST', '/v1/alerts', { tokenMint: 't', condition: 'above', price: 1 }),
-        await lost.call('/v1/venues', { headers: { Authorization: 'Bearer a-key-nobody-has-asked-for' } }),
+        await lost.call('/v1/venues', { headers: { Authorization: 'Bearer a-key-without-a-look-up' } }),
       ]) {
         expect([answer.status, answer.body.error.code]).toEqual([503, 'not_ready']);
         expect(answer.headers.get('retry-after')).toBe('2');

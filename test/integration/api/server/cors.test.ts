@@ -26,7 +26,7 @@ afterAll(async () => {
   await off.close();
 });
 
-describe('every answer', () => {
+describe('the API', () => {
   it('sends the security headers of data with every answer', async () => {
     const bearer = { Authorization: `Bearer ${client.key}` };
     for (const answer of [
@@ -56,11 +56,11 @@ describe('every answer', () => {
   });
 });
 
-describe('pages of other origins', () => {
+describe('a page of another origin', () => {
   const read = (api: TestApi, origin?: string) =>
     api.call('/v1/venues', { headers: { Authorization: `Bearer ${client.key}`, ...(origin && { Origin: origin }) } });
 
-  it('are told nothing while CORS is off', async () => {
+  it('gets no CORS headers while CORS is off', async () => {
     for (const answer of [await read(off, PAGE), await off.call('/v1/webhooks', preflight(PAGE))]) {
       expect(corsHeaders(answer.headers)).toEqual([]);
       expect(answer.headers.get('vary')).not.toContain('Origin');
@@ -68,7 +68,7 @@ describe('pages of other origins', () => {
     expect((await off.call('/v1/webhooks', preflight(PAGE))).status).toBe(405);
   });
 
-  it('may call when theirs is listed, with or without success; others may not', async () => {
+  it('may read successes and failures only when its origin is listed', async () => {
     const unauthorized = await some.call('/v1/venues', { headers: { Origin: PAGE } });
     expect(unauthorized.status).toBe(401);
     for (const { headers } of [await read(some, PAGE), unauthorized]) {
@@ -85,7 +85,7 @@ describe('pages of other origins', () => {
     expect((await read(all, 'https://anything.example')).headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  it('are told apart by caches also where nothing can be compressed', async () => {
+  it('is distinguished by caches also without compression', async () => {
     // `fetch` always accepts some encoding.
     const [response] = (await once(get(`${some.url}/v1/venues`, { headers: { Origin: PAGE } }), 'response')) as [
       IncomingMessage,
@@ -94,7 +94,7 @@ describe('pages of other origins', () => {
     expect([response.statusCode, response.headers.vary]).toEqual([401, 'Origin, Accept-Encoding']);
   });
 
-  it('may ask first, without a key', async () => {
+  it('gets a preflight answer without a key', async () => {
     const { status, headers, text } = await some.call('/v1/webhooks', preflight(PAGE));
     expect([status, text, headers.get('access-control-allow-origin')]).toEqual([204, '', PAGE]);
     expect(headers.get('access-control-allow-methods')).toBe('GET,HEAD,POST,PUT,DELETE');
@@ -102,13 +102,13 @@ describe('pages of other origins', () => {
     expect(headers.get('access-control-allow-headers')).toContain('Idempotency-Key');
     expect(headers.get('access-control-max-age')).toBe('3600');
     expect((await all.call('/v1/webhooks', preflight('https://a.example'))).status).toBe(204);
-    const refused = await some.call('/v1/webhooks', preflight('https://evil.example'));
-    expect([refused.status, corsHeaders(refused.headers)]).toEqual([405, []]);
+    const rejected = await some.call('/v1/webhooks', preflight('https://evil.example'));
+    expect([rejected.status, corsHeaders(rejected.headers)]).toEqual([405, []]);
     const noPreflight = await some.call('/v1/webhooks', { method: 'OPTIONS', headers: { Origin: PAGE } });
     expect(noPreflight.status).toBe(405);
   });
 
-  it('have no business with the operator pages', async () => {
+  it('has no access to the operator pages', async () => {
     for (const path of ['/ops', '/ops/queues']) {
       expect(corsHeaders((await all.call(path, preflight(PAGE))).headers)).toEqual([]);
     }

@@ -15,12 +15,12 @@ const loaded = () =>
   [...page.text.matchAll(/<(?:link|script|img|iframe)\b[^>]*\b(?:href|src)="([^"]*)"/g)].map(([, to = '']) => to);
 
 describe('/docs', () => {
-  it('is a page without a script or a style of its own', () => {
+  it('is a page without inline scripts or styles', () => {
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\bon\w+=|style=|javascript:/i);
   });
 
-  it('lets the browser run nothing but our files', () => {
+  it('has a policy that allows only local files', () => {
     const policy = new Map(
       (page.headers.get('content-security-policy') ?? '').split('; ').map((directive) => {
         const [name = '', ...sources] = directive.split(' ');
@@ -55,7 +55,7 @@ describe('/docs', () => {
     }
   });
 
-  it('shows our document and sends it to no validator', async () => {
+  it('shows /openapi.json and uses no validator', async () => {
     const { text } = await api.call('/docs/page.js');
     expect(text).toContain("url: '/openapi.json'");
     expect(text).toContain('validatorUrl: null');

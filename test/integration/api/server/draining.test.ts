@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createDraining, notStopping } from '../../../../api/server/draining.ts';
 import { readiness } from '../../../../src/observe/probe-server.ts';
 
-/** Long enough for a request to be made in it on a busy machine. */
+/** Long enough for a request on a busy machine. */
 const DELAY_MS = 400;
 
 const agent = new Agent({ keepAlive: true });
@@ -25,15 +25,15 @@ async function startServer(answer: (response: ServerResponse) => void) {
   return { server, draining, port: (server.address() as AddressInfo).port };
 }
 
-describe('a server that is to end', () => {
-  it('answers requests in flight, and closes their connections afterwards', async () => {
+describe('a stopping server', () => {
+  it('answers requests in flight and then closes their connections', async () => {
     let take: (response: ServerResponse) => void = () => undefined;
-    const asked = new Promise<ServerResponse>((resolve) => {
+    const requested = new Promise<ServerResponse>((resolve) => {
       take = resolve;
     });
     const { draining, port } = await startServer((response) => take(response));
     const answer = ask(port);
-    const response = await asked;
+    const response = await requested;
     const ended = draining.end(0);
     response.end('late');
     expect((await answer).headers.connection).toBe('close');
@@ -41,7 +41,7 @@ describe('a server that is to end', () => {
     await expect(ask(port)).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('goes on answering for a while, and keeps no connection', async () => {
+  it('accepts requests during the delay without keeping connections', async () => {
     const { draining, port } = await startServer((response) => response.end('ok'));
     expect((await ask(port)).headers.connection).toBe('keep-alive');
     const ended = draining.end(DELAY_MS);
@@ -53,11 +53,11 @@ describe('a server that is to end', () => {
     await expect(ask(port)).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('says that it is not ready', async () => {
-    const told = new AbortController();
-    const dependencies = [notStopping(told.signal)];
+  it('is not ready', async () => {
+    const stopping = new AbortController();
+    const dependencies = [notStopping(stopping.signal)];
     expect(await readiness(dependencies)).toEqual({ isReady: true, missing: [] });
-    told.abort();
+    stopping.abort();
     expect(await readiness(dependencies)).toEqual({ isReady: false, missing: ['process'] });
   });
 });

@@ -10,7 +10,7 @@ import { startTestApi, type TestApi } from '../api-harness.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 const CHUNK = 'x'.repeat(64 * 1024);
-/** More than the kernel keeps for a client that does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const CHUNKS = Array.from({ length: 300 }, () => CHUNK);
 
 let servers: Server[] = [];
@@ -39,7 +39,7 @@ async function open(server: Server): Promise<Socket> {
   return socket;
 }
 
-/** Everything a connection says until it ends. */
+/** All data of a connection until its end. */
 async function untilEnd(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -57,32 +57,32 @@ const openConnections = (server: Server) =>
 describe('a slow client', () => {
   const slow = { headersMs: 100, requestMs: 200, checkEveryMs: 20 };
 
-  it('of headers is told so and cut off', async () => {
+  it('is closed with 408 during the headers', async () => {
     const socket = await open(await serve(slow));
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
     const text = await untilEnd(socket);
-    expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"the request came too slowly"/);
+    expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"the request was too slow"/);
     expect(text).toMatch(/X-Content-Type-Options: nosniff/i);
   });
 
-  it('of a body is cut off', async () => {
+  it('is closed during the body', async () => {
     const socket = await open(await serve(slow, (req, res) => req.resume().on('end', () => res.end('ok'))));
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{');
     expect(await untilEnd(socket)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('that says nothing at all is cut off', async () => {
+  it('is closed when it sends nothing', async () => {
     expect(await untilEnd(await open(await serve(slow)))).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('that does not take its answer is cut off; one that takes it slowly gets all of it', async () => {
+  it('is closed when it does not read its answer, but not when it reads slowly', async () => {
     const large: RequestListener = (_req, res) => void pipeline(Readable.from(CHUNKS), res, () => undefined);
     const server = await serve({ stalledMs: 100, checkEveryMs: 5 }, large);
     const stalled = await open(server);
     stalled.pause();
     stalled.write(GET);
     const reading = await open(server);
-    // All of it takes longer than nothing of it may.
+    // Reading everything takes longer than the limit for a stalled client.
     reading.on('data', () => {
       reading.pause();
       setTimeout(() => reading.resume(), 1);
@@ -92,16 +92,16 @@ describe('a slow client', () => {
     await vi.waitFor(async () => expect(await openConnections(server)).toBe(0), { timeout: 5_000 });
   });
 
-  it('is not one that waits for us', async () => {
+  it('is not closed while it waits for the server', async () => {
     let answer: () => void = () => undefined;
     const server = await serve({ ...slow, stalledMs: 50 }, (_req, res) => {
       answer = () => res.end('late');
     });
     const socket = await open(server);
-    const asked = once(server, 'request');
+    const requested = once(server, 'request');
     socket.write(LAST_GET);
-    await asked;
-    // A silent client is cut off meanwhile, so every slow one would have been too.
+    await requested;
+    // The server closes a silent client in this time, so it would have closed any slow client.
     await untilEnd(await open(server));
     answer();
     expect(await untilEnd(socket)).toMatch(/late$/);
@@ -109,7 +109,7 @@ describe('a slow client', () => {
 });
 
 describe('connections', () => {
-  it('beyond the bound of one address are closed; others of its proxy are not', async () => {
+  it('beyond the bound per address are closed, except connections of a proxy', async () => {
     const server = await serve({ maxConnectionsPerAddress: 2 });
     const kept = [await open(server), await open(server)];
     expect(await untilEnd(await open(server))).toBe('');
@@ -127,7 +127,7 @@ describe('connections', () => {
     }
   });
 
-  it('beyond the bound of all are closed', async () => {
+  it('beyond the total bound are closed', async () => {
     const server = await serve({ maxConnections: 1 });
     const first = await open(server);
     first.write(GET);
@@ -136,14 +136,14 @@ describe('connections', () => {
   });
 });
 
-describe('a request that is too large', () => {
+describe('an oversized request', () => {
   let api: TestApi;
   beforeEach(async () => {
     api = await startTestApi();
   });
   afterEach(() => api.close());
 
-  it('is refused in the envelope, whichever part it is', async () => {
+  it('is rejected in the envelope for each oversized part', async () => {
     const { key } = await api.client();
     const headers = { Authorization: `Bearer ${key}` };
     const fits = await api.call(`/v1/venues?x=${'a'.repeat(8_192 - '/v1/venues?x='.length)}`, { headers });

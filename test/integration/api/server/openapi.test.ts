@@ -34,14 +34,14 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Every value below, with the JSON pointer to it. */
+/** Every nested value with its JSON path. */
 function* walk(value: unknown, place: string[] = []): Generator<{ value: unknown; place: string[] }> {
   yield { value, place };
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) yield* walk(inner, [...place, key]);
 }
 
-/** Whether a place is inside an example, which does not belong to the document's own structure. */
+/** Whether a place is inside an example, which is not part of the document structure. */
 const isExample = (place: readonly string[]) => place.some((part) => part === 'example' || part === 'examples');
 
 const parametersOf = (operation: { parameters?: unknown[] }) =>
@@ -76,7 +76,7 @@ describe('/openapi.json', () => {
     });
   });
 
-  it('names every route of the router, and no other', () => {
+  it('names exactly the routes of the router', () => {
     const router = new Router<ApiState>();
     register(router, api.deps, routeTable(api.deps));
     const routed = router.stack.flatMap(({ methods, path }) =>
@@ -88,7 +88,7 @@ describe('/openapi.json', () => {
     expect(documented.sort()).toEqual(routed.sort());
   });
 
-  it('asks for the key that the route asks for', async () => {
+  it('states the key of each route', async () => {
     for (const { method, path, operation } of operationsOf(document)) {
       const answer = await api.call(path.replaceAll(/\{\w+\}/g, 'x'), { method: method.toUpperCase() });
       const challenge = answer.headers.get('www-authenticate')?.split(' ')[0];
@@ -99,7 +99,7 @@ describe('/openapi.json', () => {
 });
 
 describe('the document', () => {
-  it('refers to nothing that is not there', () => {
+  it('has no dangling references', () => {
     const refs = [...walk(document)].filter(({ place }) => place.at(-1) === '$ref' && !isExample(place));
     expect(refs.length).toBeGreaterThan(100);
     for (const { value } of refs) {
@@ -108,11 +108,11 @@ describe('the document', () => {
     }
   });
 
-  it('holds nothing that nothing refers to', () => {
+  it('has no unused components', () => {
     const used = new Set([...walk(document)].flatMap(({ place, value }) => (place.at(-1) === '$ref' ? [value] : [])));
     for (const part of ['schemas', 'responses', 'headers', 'parameters'] as const) {
       for (const name of Object.keys(document.components[part])) {
-        // Said of every path at once, in words.
+        // The description covers these for all paths.
         if (['ErrorCode', 'method_not_allowed'].includes(name)) continue;
         expect([name, used.has(`#/components/${part}/${name}`)]).toEqual([name, true]);
       }
@@ -167,10 +167,10 @@ describe('the document', () => {
 });
 
 describe('examples', () => {
-  /** Media types and parameters with their examples, each with the place of its schema. */
+  /** Media types and parameters with their examples and the place of their schema. */
   function examplesOf(within: ApiContract) {
     const found = new Map<string, { example: unknown; schema: string }>();
-    // Many routes share parameters: one of the equal ones is enough.
+    // Many routes share parameters, so one copy is enough.
     const add = (schema: JsonSchema, example: unknown, at: string) =>
       found.set(JSON.stringify([schema, example]), { example, schema: at });
     for (const { value, place } of walk(within.document)) {
@@ -211,7 +211,7 @@ describe('examples', () => {
     for (const { example, schema } of examples) expect(contract.problemsOfValue(example, schema)).toEqual([]);
   });
 
-  it('write decimals as the configuration does', () => {
+  it('write decimals in the configured form', () => {
     const deps = { ...api.deps, decimalFormat: 'string' as const };
     const texts = new ApiContract(openApiText(deps, routeTable(deps)));
     const succeeded = examplesOf(texts).filter(({ schema }) => schema.includes('/get/responses/200/'));
@@ -222,20 +222,20 @@ describe('examples', () => {
     expect(document.components.schemas['Candle']).toMatchObject({
       properties: { open: { type: 'number', format: 'decimal' } },
     });
-    // A spec `number` stays one.
+    // A `number` field stays a number.
     expect(Alert).toMatchObject({ properties: { price: { type: 'number' } } });
   });
 });
 
 describe('errors', () => {
-  it('are under their status, and all of them are named', () => {
+  it('are listed under their status without omission', () => {
     const codes = Object.entries(STATUS_OF);
     expect(document.components.schemas['ErrorCode']).toMatchObject({ enum: codes.map(([code]) => code) });
     for (const { path, operation } of operationsOf(document)) {
       for (const [status, given] of Object.entries(operation.responses)) {
         const response = ('$ref' in given ? contract.resolve(given.$ref) : given) as ResponseObject;
         for (const code of Object.keys(response.content?.['application/json']?.examples ?? {})) {
-          // Of the HTTP parser there is nothing finer to say.
+          // Errors of the HTTP parser have the code of status 400.
           const expected = ['408', '431'].includes(status) ? 400 : Number(status);
           expect([path, code, STATUS_OF[code as keyof typeof STATUS_OF]]).toEqual([path, code, expected]);
         }
@@ -245,7 +245,7 @@ describe('errors', () => {
 });
 
 describe('the webhooks section', () => {
-  it('describes every event as it is sent', () => {
+  it('matches the sent body of every event', () => {
     expect(Object.keys(document.webhooks).sort()).toEqual([...EVENT_TYPES].sort());
     for (const type of EVENT_TYPES) {
       const body = testEventBody({ eventId: 'evt_1', type, occurredAt: new Date(1.7e12), webhookId: 'wh_1' });
@@ -255,13 +255,13 @@ describe('the webhooks section', () => {
     }
   });
 
-  it('describes the headers of a delivery, signatures among them', () => {
+  it('matches the headers of a delivery, including signatures', () => {
     const headers = new Map(
       parametersOf(document.webhooks['test']?.['post'] ?? {}).map(({ name, schema }) => [name, schema]),
     );
     const page = readFileSync(new URL('../../../../docs/webhooks.md', import.meta.url), 'utf8');
-    const told = [...page.matchAll(/^\| `([\w-]+)` +\| /gm)].map(([, name]) => name ?? '');
-    const known = told.filter((name) => /^(x-)?webhook-/i.test(name));
+    const documented = [...page.matchAll(/^\| `([\w-]+)` +\| /gm)].map(([, name]) => name ?? '');
+    const known = documented.filter((name) => /^(x-)?webhook-/i.test(name));
     expect(known.length).toBeGreaterThanOrEqual(8);
     expect([...headers.keys()].sort()).toEqual(known.sort());
     const secrets = ['a secret of sixteen', 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='];
@@ -275,9 +275,9 @@ describe('the webhooks section', () => {
 
 describe('docs/api.md', () => {
   const page = readFileSync(new URL('../../../../docs/api.md', import.meta.url), 'utf8');
-  /** Names of parameters do not count, and the page omits facts that its table shows. */
+  /** A path without its parameter names. */
   const plain = (path: string) => path.replaceAll(/\{(?!venue\})\w+\}/g, '{}');
-  const told = [...page.matchAll(/`(GET|POST|PUT|DELETE) ([^`\s]+)`/g)].map(([, method = '', path = '']) => ({
+  const documented = [...page.matchAll(/`(GET|POST|PUT|DELETE) ([^`\s]+)`/g)].map(([, method = '', path = '']) => ({
     method,
     path,
   }));
@@ -290,13 +290,13 @@ describe('docs/api.md', () => {
         : plain(route.path) === plain(path);
     });
 
-  it('describes every route, and no other', () => {
-    for (const route of told) expect([route, meant(route).length]).toEqual([route, 1]);
-    const names = told.flatMap((route) => meant(route).map(({ operation }) => operation.operationId));
+  it('describes exactly the routes of the API', () => {
+    for (const route of documented) expect([route, meant(route).length]).toEqual([route, 1]);
+    const names = documented.flatMap((route) => meant(route).map(({ operation }) => operation.operationId));
     for (const { operation } of operationsOf(document)) expect(names).toContain(operation.operationId);
   });
 
-  it('tells the query parameters of the market routes', () => {
+  it('lists the query parameters of the market routes', () => {
     const rows = [...page.matchAll(/^\| `GET ([^`\s]+)` +\| (?:`([a-z_ ]*)`)? +\| /gm)];
     const market = rows.filter(([, path = '']) => meant({ method: 'GET', path })[0]?.operation.tags[0] === 'markets');
     expect(market.length).toBeGreaterThanOrEqual(10);
@@ -307,7 +307,7 @@ describe('docs/api.md', () => {
     }
   });
 
-  it('describes every error code under its status, and no other', () => {
+  it('describes exactly the error codes under their status', () => {
     const table = page.slice(page.indexOf('| Status '), page.indexOf('\n\n', page.indexOf('| Status ')));
     const codes: Record<string, number> = {};
     for (const [, statuses = '', text = ''] of table.matchAll(/^\| ([\d, ]+) \| (.*)\|$/gm)) {

@@ -14,7 +14,7 @@ const LIMIT = 1_000;
 const log = createLogger({ process: 'test', level: 'silent' });
 const clock = { nowMs: 1_800_000_000_000 };
 
-/** A cache whose answers the fast path finds only when it may. */
+/** A cache with a switch for the fast path. */
 function switchable(): { latest: LatestCache; isFast: boolean; fastAnswers: number } {
   const latest = createLatestCache({ now: () => 1 });
   const state = {
@@ -36,7 +36,7 @@ const PAGE = 'https://app.example.com';
 const cache = switchable();
 let api: TestApi;
 const samples: RequestSample[] = [];
-/** Requests made so far: each must be counted once. */
+/** The number of requests; each must be counted once. */
 let requests = 0;
 let path: string;
 let key: string;
@@ -78,81 +78,81 @@ async function aKey(over: { scopes?: readonly Scope[]; rate?: number; expiresAt?
 }
 
 const bearer = (value: string, more: Record<string, string> = {}) => ({ Authorization: `Bearer ${value}`, ...more });
-/** An answer without the parts that differ from request to request. */
+/** An answer without the parts that change per request. */
 function gist({ status, headers, text }: Answer) {
   const shown = [...headers.entries()].filter(([name]) => name !== 'date');
   return { status, headers: Object.fromEntries(shown), text };
 }
 
-/** Each kind of request to a cached target: its headers, and the expected answer. */
+/** The kinds of requests to a cached target, with headers and expected answer. */
 const REQUESTS: readonly {
-  what: string;
+  name: string;
   /** Whether the fast path may answer it. */
   fast: boolean;
   status: number;
   headers(): Promise<Record<string, string>> | Record<string, string>;
   method?: string;
 }[] = [
-  { what: 'a plain read', fast: true, status: 200, headers: () => bearer(key) },
-  { what: 'what it has already', fast: true, status: 304, headers: () => bearer(key, { 'If-None-Match': '*' }) },
-  { what: 'a stale copy', fast: true, status: 200, headers: () => bearer(key, { 'If-None-Match': 'W/"old", "x"' }) },
-  { what: 'an account without a limit', fast: true, status: 200, headers: async () => bearer(await aKey({ rate: 0 })) },
+  { name: 'a plain read', fast: true, status: 200, headers: () => bearer(key) },
+  { name: 'a current ETag', fast: true, status: 304, headers: () => bearer(key, { 'If-None-Match': '*' }) },
+  { name: 'a stale copy', fast: true, status: 200, headers: () => bearer(key, { 'If-None-Match': 'W/"old", "x"' }) },
+  { name: 'an account without a limit', fast: true, status: 200, headers: async () => bearer(await aKey({ rate: 0 })) },
   {
-    what: 'an account of its own limit',
+    name: 'an account with its own limit',
     fast: true,
     status: 200,
     headers: async () => bearer(await aKey({ rate: 7 })),
   },
   {
-    what: 'a compressed answer',
+    name: 'a compressed answer',
     fast: true,
     status: 200,
     headers: () => bearer(key, { 'Accept-Encoding': 'gzip, br' }),
   },
-  { what: 'an account at its limit', fast: false, status: 429, headers: async () => bearer(await aKey({ rate: 1 })) },
+  { name: 'an account at its limit', fast: false, status: 429, headers: async () => bearer(await aKey({ rate: 1 })) },
   {
-    what: 'a key of other scopes',
+    name: 'a key with other scopes',
     fast: false,
     status: 403,
     headers: async () => bearer(await aKey({ scopes: ['alerts'] })),
   },
-  { what: 'a key that is none', fast: false, status: 401, headers: () => bearer('nobody-has-this-key') },
+  { name: 'an unknown key', fast: false, status: 401, headers: () => bearer('an-unknown-key') },
   {
-    what: 'an expired key',
+    name: 'an expired key',
     fast: false,
     status: 401,
     headers: async () => bearer(await aKey({ expiresAt: new Date(clock.nowMs) })),
   },
-  { what: 'no key', fast: false, status: 401, headers: () => ({}) },
-  { what: 'the key in the wrong header', fast: false, status: 401, headers: () => ({ 'X-API-Key': key }) },
-  { what: 'the scheme in lower case', fast: false, status: 200, headers: () => ({ Authorization: `bearer ${key}` }) },
-  { what: 'a page of an origin we know', fast: false, status: 200, headers: () => bearer(key, { Origin: PAGE }) },
+  { name: 'no key', fast: false, status: 401, headers: () => ({}) },
+  { name: 'the key in the wrong header', fast: false, status: 401, headers: () => ({ 'X-API-Key': key }) },
+  { name: 'the scheme in lower case', fast: false, status: 200, headers: () => ({ Authorization: `bearer ${key}` }) },
+  { name: 'a page of a listed origin', fast: false, status: 200, headers: () => bearer(key, { Origin: PAGE }) },
   {
-    what: 'a page of another origin',
+    name: 'a page of another origin',
     fast: false,
     status: 200,
     headers: () => bearer(key, { Origin: 'https://evil.example' }),
   },
   {
-    what: 'text that cannot be stored',
+    name: 'text that cannot be stored',
     fast: false,
     status: 400,
     headers: () => bearer(key, { 'X-Odd': '\xed\xa0\x80' }),
   },
-  { what: 'HEAD', fast: false, status: 200, method: 'HEAD', headers: () => bearer(key) },
-  { what: 'a method it does not have', fast: false, status: 405, method: 'DELETE', headers: () => bearer(key) },
+  { name: 'HEAD', fast: false, status: 200, method: 'HEAD', headers: () => bearer(key) },
+  { name: 'a method without a route', fast: false, status: 405, method: 'DELETE', headers: () => bearer(key) },
 ];
 
-describe('an answer given before the app', () => {
-  it.each(REQUESTS)('to $what is the same as the app gives', async ({ fast, status, headers, method = 'GET' }) => {
+describe('a recent answer', () => {
+  it.each(REQUESTS)('to $name equals the answer of the app', async ({ fast, status, headers, method = 'GET' }) => {
     const sent = { method, headers: { 'X-Request-Id': 'mine', ...(await headers()) } };
-    // Kept, and the key known to be in use.
+    // The answer is cached, and the key is in use.
     await api.call(path, { headers: bearer(key) });
     await api.call(path, sent);
     const both: ReturnType<typeof gist>[] = [];
     const counted: (RequestSample | undefined)[] = [];
     for (const isFast of [false, true]) {
-      // A minute of its own for each: so both find the same left of the limit.
+      // A new minute for each, so that both have the same remaining limit.
       clock.nowMs += 60_000;
       cache.isFast = isFast;
       cache.fastAnswers = 0;
@@ -172,7 +172,7 @@ describe('an answer given before the app', () => {
     if (fast) expect(cache.fastAnswers).toBe(1);
   });
 
-  it('ends with the revocation of the key, and counts every request once', async () => {
+  it('is not sent after the revocation of the key, and every request counts once', async () => {
     const made = await createApiKey(api.db, { accountName: 'counted', name: 'k', scopes: ['markets:read'] });
     const left = async () => (await api.call(path, { headers: bearer(made.key) })).headers.get('ratelimit-remaining');
     expect([await left(), await left()]).toEqual([String(LIMIT - 1), String(LIMIT - 2)]);
@@ -185,7 +185,7 @@ describe('an answer given before the app', () => {
     await vi.waitFor(async () => expect(await left()).toBeNull(), { timeout: 3_000, interval: 50 });
   });
 
-  it('goes to the app when the key was not used before, so that a guess costs the same', async () => {
+  it('comes from the app when the key was not used before, so that a guess costs the same', async () => {
     cache.isFast = true;
     const unused = await aKey();
     let answeredByApp = 0;

@@ -31,7 +31,7 @@ function configOf(environment: Record<string, string> = {}): Config {
 }
 
 describe('startApi', () => {
-  it('serves the API with the bootstrap key, and probes on a port of their own', async () => {
+  it('serves the API with the bootstrap key, and probes on a separate port', async () => {
     const api = await startApi(configOf(), log);
     try {
       const venues = await fetch(`${api.address}/v1/venues`, { headers: { Authorization: `Bearer ${KEY}` } });
@@ -49,7 +49,7 @@ describe('startApi', () => {
     }
   });
 
-  it('starts, takes writes and stops while the queue store is away', async () => {
+  it('starts, accepts writes and stops while the queue store is unavailable', async () => {
     const api = await startApi(configOf({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }), log);
     try {
       expect((await fetch(`${api.address}/health/ready`)).status).toBe(200);
@@ -64,7 +64,7 @@ describe('startApi', () => {
     }
   });
 
-  it('finishes a request in flight before it stops, and accepts no new one', async () => {
+  it('finishes a request in flight before it stops, and accepts no new request', async () => {
     const api = await startApi(configOf(), log);
     const body = JSON.stringify({ tokenMint: 'slow', condition: 'above', price: 1 });
     const { hostname, port } = new URL(api.address);
@@ -76,7 +76,7 @@ describe('startApi', () => {
       `POST /v1/alerts HTTP/1.1\r\nHost: x\r\nX-API-Key: ${KEY}\r\nContent-Type: application/json\r\n` +
         `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
     );
-    // The server has begun with the request once it asks for the body.
+    // The server has started the request when it asks for the body.
     await new Promise((resolve) => socket.once('data', resolve));
     const stopping = api.stop();
     await expect(fetch(`${api.address}/health/live`)).rejects.toThrow();
@@ -85,7 +85,7 @@ describe('startApi', () => {
     expect(Buffer.concat(received).toString()).toMatch(/HTTP\/1\.1 201 Created/);
   });
 
-  it('reports a taken port in one line, and leaves nothing open', async () => {
+  it('reports a port in use in one line, and leaves no resource open', async () => {
     const squatter = createServer();
     const taken = await listen(squatter, '127.0.0.1', 0);
     const { port } = new URL(taken);
@@ -100,12 +100,12 @@ describe('startApi', () => {
     }
   });
 
-  it('can be started twice at once on one database', async () => {
+  it('can start twice concurrently on one database', async () => {
     const both = await Promise.all([startApi(configOf(), log), startApi(configOf(), log)]);
     await Promise.all(both.map((api) => api.stop()));
   });
 
-  it('gives up waiting for a database when told to', async () => {
+  it('stops waiting for a database when the signal fires', async () => {
     const signal = AbortSignal.abort();
     const config = configOf({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
     await expect(startApi(config, log, signal)).rejects.toMatchObject({ code: 'aborted' });

@@ -1,10 +1,10 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** Carries bytes to a database, until it is cut. */
+/** A TCP proxy in front of a database, which tests can cut. */
 export interface TcpProxy {
-  /** The database's URL with the proxy's address. */
+  /** The URL of the database with the address of the proxy. */
   url: string;
-  /** Breaks every connection and refuses new ones. */
+  /** Breaks all connections and rejects new ones. */
   cut(): Promise<void>;
   /** Accepts connections again, at the same address. */
   mend(): Promise<void>;

@@ -33,7 +33,7 @@ const AGE = sql(
 const age = (key: string, seconds: number) => test.db.query(AGE, [accountId, key, seconds]);
 const HOURS_IN_SECONDS = IDEMPOTENCY_HOURS * 3_600;
 
-it('is one of one account, kept with its transaction only', async () => {
+it('claimIdempotencyKey scopes a key to its account and keeps it only when the transaction commits', async () => {
   const failed = test.db.transaction(async (tx) => {
     expect(await claimIdempotencyKey(tx, accountId, 'k')).toEqual({ outcome: 'claimed' });
     await keepIdempotentAnswer(tx, accountId, 'k', 'never');
@@ -46,7 +46,7 @@ it('is one of one account, kept with its transaction only', async () => {
   expect(await claim('k', await anAccount(test.db))).toEqual({ outcome: 'claimed' });
 });
 
-it('is busy while another transaction of the account uses it, and does not wait', async () => {
+it('claimIdempotencyKey returns busy without a wait while another transaction uses the key', async () => {
   const stranger = await anAccount(test.db);
   await keep('kept', 'an answer');
   await test.db.transaction(async (tx) => {
@@ -58,17 +58,17 @@ it('is busy while another transaction of the account uses it, and does not wait'
   expect(await claim('kept')).toMatchObject({ outcome: 'kept' });
 });
 
-it('is forgotten when it is old enough, deleted yet or not', async () => {
+it('claimIdempotencyKey ignores an expired key, deleted or not', async () => {
   await keep('k', 'an answer');
   await age('k', HOURS_IN_SECONDS - 60);
   expect(await claim('k')).toEqual({ outcome: 'kept', sealed: 'an answer' });
   await age('k', HOURS_IN_SECONDS);
   expect(await claim('k')).toEqual({ outcome: 'claimed' });
-  // It was taken over with a new day before it.
+  // The takeover above gave the key a new day.
   expect(await claim('k')).toEqual({ outcome: 'kept', sealed: '' });
 });
 
-it('is deleted in batches when it is old, except during a takeover', async () => {
+it('pruneIdempotencyKeys deletes expired keys in batches and skips a key during its takeover', async () => {
   const MANY = sql(
     'test_many_keys',
     `INSERT INTO idempotency_key SELECT $1, 'old-' || n, '', now() - interval '25 hours' FROM generate_series(1, 2500) n`,

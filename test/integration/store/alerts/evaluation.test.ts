@@ -9,24 +9,27 @@ beforeAll(async () => {
 });
 afterAll(() => desk.drop());
 
-describe('an alert', () => {
+describe('evaluateAlerts', () => {
   it.each([
     ['above', '0.60', '0.6', true],
     ['above', '0.60', '0.5999', false],
     ['below', '0.40', '0.4', true],
     ['below', '0.40', '0.4001', false],
-  ] as const)('%s %s at price %s fires: %s (touching counts)', async (condition, target, price, fires) => {
-    const mint = newId('req');
-    await desk.see(mint, '0.5');
-    const alert = await desk.create(mint, condition, target);
-    await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe('active');
-    await desk.see(mint, price);
-    await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe(fires ? 'triggered' : 'active');
-  });
+  ] as const)(
+    'evaluates %s %s at price %s as fired: %s (an equal price meets the target)',
+    async (condition, target, price, fires) => {
+      const mint = newId('req');
+      await desk.see(mint, '0.5');
+      const alert = await desk.create(mint, condition, target);
+      await desk.evaluate();
+      expect((await desk.stateOf(alert)).status).toBe('active');
+      await desk.see(mint, price);
+      await desk.evaluate();
+      expect((await desk.stateOf(alert)).status).toBe(fires ? 'triggered' : 'active');
+    },
+  );
 
-  it('fires once, at the observation that met it, with one event and one delivery', async () => {
+  it('fires an alert once, at the observation that met it, with one event and one delivery', async () => {
     const mint = newId('req');
     const webhook = await aSubscription(desk.db, { accountId: desk.accountId });
     await desk.see(mint, '0.5');
@@ -37,52 +40,52 @@ describe('an alert', () => {
     expect(results.flatMap((result) => result.subscriptionPks)).toEqual([webhook]);
     await desk.see(mint, '0.7');
     await desk.evaluate();
-    const { body, ...row } = await desk.told(alert);
-    expect(row).toEqual({ status: 'triggered', triggered_price: '0.61', events: 1, deliveries: 1 });
+    const { body, ...row } = await desk.stateOf(alert);
+    expect(row).toEqual({ status: 'triggered', triggeredPrice: '0.61', events: 1, deliveries: 1 });
     expect(JSON.parse(body ?? '')).toMatchObject({
       type: 'price_alert',
       data: { alertId: alert.id, tokenMint: mint, condition: 'above', targetPrice: 0.6, currentPrice: 0.61 },
     });
   });
 
-  it('fires at once when the current price already meets it', async () => {
+  it('fires an alert at once when the current price already meets it', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.7');
     await desk.evaluate();
     const alert = await desk.create(mint, 'above', '0.6');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
-  it('fires on a spike that came and went before it was evaluated', async () => {
+  it('fires on a spike that ended before the evaluation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.see(mint, '0.85', '0.5');
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.85' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.85' });
   });
 
-  it('does not fire on an observation from before its creation', async () => {
+  it('ignores an observation from before the creation of the alert', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.85', '0.5');
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe('active');
+    expect((await desk.stateOf(alert)).status).toBe('active');
   });
 
-  it('fires on a trade print, not on one that is more than ten minutes late', async () => {
+  it('fires on a trade print, but ignores one that is more than ten minutes late', async () => {
     const mint = newId('req');
     const alert = await desk.create(mint, 'above', '0.8');
     await desk.print(mint, '0.9', 601_000);
     await desk.evaluate();
-    expect((await desk.told(alert)).status).toBe('active');
+    expect((await desk.stateOf(alert)).status).toBe('active');
     await desk.print(mint, '0.81', 599_000);
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.81' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.81' });
   });
 
-  it('committed while a crossing is being evaluated is not missed', async () => {
+  it('fires an alert that commits while a crossing is evaluated', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.evaluate();
@@ -102,16 +105,16 @@ describe('an alert', () => {
       );
     });
     await inserted;
-    // The crossing is observed, evaluated and gone again while the alert is not visible yet.
+    // The crossing is observed, evaluated and over while the alert is still invisible.
     await desk.see(mint, '0.7', '0.5');
     await desk.evaluate();
     mayCommit();
     const [alert] = await Promise.all(commits);
     await desk.evaluate();
-    expect(await desk.told(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
-  it('made after a price was stamped and before it was committed fires on it as the current price', async () => {
+  it('fires on a price that was stamped before the alert and committed after its creation', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     await desk.evaluate();
@@ -120,23 +123,23 @@ describe('an alert', () => {
       await desk.seeIn(tx, mint, '0.7');
       alert = await desk.create(mint, 'above', '0.6');
       await desk.evaluate();
-      expect((await desk.told(alert)).status).toBe('active');
+      expect((await desk.stateOf(alert)).status).toBe('active');
     });
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', triggered_price: '0.7' });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
-  it('evaluated by several processes at once fires once', async () => {
+  it('fires an alert once when several processes evaluate it', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
     const alerts = await Promise.all(Array.from({ length: 20 }, () => desk.create(mint, 'above', '0.6')));
     await desk.see(mint, '0.7');
     const results = await Promise.all([desk.evaluate(), desk.evaluate(), desk.evaluate()]);
     expect(results.flat(2).flatMap((result) => result.fired)).toHaveLength(20);
-    for (const alert of alerts) expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1 });
+    for (const alert of alerts) expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1 });
   });
 
-  it('on a market whose outcome is final expires with no event, unless a price met it before', async () => {
+  it('expires an alert of a final market without an event unless an earlier price met it', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     await desk.see(mint, '0.5');
@@ -145,14 +148,14 @@ describe('an alert', () => {
     await desk.see(mint, '0.65');
     await desk.resolve(market);
     await desk.evaluate();
-    expect(await desk.told(expiring)).toMatchObject({ status: 'expired', events: 0 });
-    expect(await desk.told(met)).toMatchObject({ status: 'triggered', triggered_price: '0.65', events: 1 });
+    expect(await desk.stateOf(expiring)).toMatchObject({ status: 'expired', events: 0 });
+    expect(await desk.stateOf(met)).toMatchObject({ status: 'triggered', triggeredPrice: '0.65', events: 1 });
     const late = await desk.create(mint, 'above', '0.9');
     await desk.evaluate();
-    expect(await desk.told(late)).toMatchObject({ status: 'expired', events: 0 });
+    expect(await desk.stateOf(late)).toMatchObject({ status: 'expired', events: 0 });
   });
 
-  it('goes to the oldest active subscription that lists price_alert when none is named', async () => {
+  it('delivers to the oldest active subscription that lists price_alert when the alert names no webhook', async () => {
     const owner = await anAccount(desk.db);
     await aSubscription(desk.db, { accountId: owner, events: ['transaction'] });
     await aSubscription(desk.db, { accountId: owner, status: 'paused' });
@@ -165,13 +168,13 @@ describe('an alert', () => {
     expect(results.flatMap((result) => result.subscriptionPks)).toEqual([expected]);
   });
 
-  it('with no subscription keeps its event', async () => {
+  it('stores the event when the account has no subscription', async () => {
     const owner = await anAccount(desk.db);
     const mint = newId('req');
     await desk.see(mint, '0.7');
     const fields = { accountId: owner, mint, condition: 'above', target: '0.6' } as const;
     const alert = await desk.db.transaction((tx) => anAlert(tx, fields));
     await desk.evaluate();
-    expect(await desk.told(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 0 });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 0 });
   });
 });

@@ -31,8 +31,8 @@ const announce = (...keys: Parameters<typeof announceArrival>[1][]) =>
     for (const key of keys) await announceArrival(tx, key);
   });
 
-describe('waiting for an arrival', () => {
-  it('ends for all waiters of a key when the key is announced, and for no others', async () => {
+describe('createArrivals', () => {
+  it('resolves all waiters of an announced key, and no other waiters', async () => {
     const both = Promise.all([arrivals.waitFor('book:1', LONG_MS), arrivals.waitFor('book:1', LONG_MS)]);
     const stop = new AbortController();
     const other = arrivals.waitFor('book:2', LONG_MS, stop.signal);
@@ -42,7 +42,7 @@ describe('waiting for an arrival', () => {
     expect(await other).toBe(false);
   });
 
-  it('hears it at the commit, and not when the work is rolled back', async () => {
+  it('resolves at the commit, and not when the transaction rolls back', async () => {
     const waiting = arrivals.waitFor('book:3', LONG_MS);
     const failed = test.db.transaction(async (tx) => {
       await announceArrival(tx, 'book:3');
@@ -58,12 +58,12 @@ describe('waiting for an arrival', () => {
     expect([await waiting, committed]).toEqual([true, ['told']]);
   });
 
-  it('ends by itself, and at once for an aborted waiter', async () => {
+  it('resolves at the timeout, or at once for an aborted waiter', async () => {
     expect(await arrivals.waitFor('book:5', 10)).toBe(false);
     expect(await arrivals.waitFor('book:5', LONG_MS, AbortSignal.abort())).toBe(false);
   });
 
-  it('listens again after the connection was lost and refused for a while', async () => {
+  it('listens again when the connection was lost and temporarily refused', async () => {
     const proxy = await startTcpProxy(test.url);
     const behind = createArrivals(proxy.url, log);
     try {
@@ -75,7 +75,7 @@ describe('waiting for an arrival', () => {
         async () => (await test.db.query<{ n: number }>(LISTENERS))[0]?.n,
         (n) => n === 2,
       );
-      // Connected is not yet listening: say it until it is heard.
+      // A new connection may not listen yet, so the test announces until a waiter resolves.
       let heard: boolean | undefined;
       void behind.waitFor('book:6', LONG_MS).then((isHeard) => {
         heard = isHeard;
@@ -95,7 +95,7 @@ describe('waiting for an arrival', () => {
     }
   });
 
-  it('close ends every wait and leaves no connection, also without a database', async () => {
+  it('ends every wait and leaves no connection on close, also without a database', async () => {
     const own = createArrivals(test.url, log);
     await own.ready();
     const waiting = own.waitFor('book:7', LONG_MS);

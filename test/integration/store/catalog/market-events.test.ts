@@ -42,8 +42,8 @@ const write = (...page: MarketRecord[]) => test.db.transaction((tx) => writeMark
 const rows = () => test.db.query<Record<string, unknown>>(EVENTS, [venue]);
 const event = (eventId = 'e') => findEvent(test.db, [venue], eventId);
 
-describe('the event of written markets', () => {
-  it('has facts of the venue, sums of exact decimals and the span of its markets', async () => {
+describe('writeMarkets with events', () => {
+  it('stores the facts of the venue, exact decimal sums and the time span of the markets', async () => {
     await write(
       market('a', {
         category: 'Weather',
@@ -81,19 +81,19 @@ describe('the event of written markets', () => {
     expect((await event())?.createdAt).toEqual(new Date(Date.UTC(2026, 0, 1)));
   });
 
-  it('is not rewritten, nor are its markets, when nothing changes or only volumes move', async () => {
+  it('rewrites neither event nor markets when only volumes change or nothing changes', async () => {
     const page = [market('a', { eventUrl: 'https://venue.test/e', siblingLabel: 'Rain' }), market('b')];
     await write(...page);
     const before = [await rows(), await test.db.query(MARKETS, [venue])];
     expect(await write(...page)).toMatchObject({ changed: 0 });
     await write(market('a', { ...page[0], volume: decimal('7') }));
-    // A change of a market that changes nothing of the event.
+    // This change of a market leaves the event unchanged.
     await write({ ...market('b'), description: 'In Rome.' });
     expect(await rows()).toEqual(before[0]);
     expect((await test.db.query(MARKETS, [venue])).slice(0, 1)).toEqual(before[1]?.slice(0, 1));
   });
 
-  it('has the first status of open, halted, created, closed, resolved, settled that one of its markets has', async () => {
+  it('derives the status as the first of open, halted, created, closed, resolved, settled among the markets', async () => {
     const order: MarketStatus[] = ['open', 'halted', 'created', 'closed', 'resolved', 'settled'];
     expect([...order].sort()).toEqual([...MARKET_STATUSES].sort());
     await fc.assert(
@@ -116,7 +116,7 @@ describe('the event of written markets', () => {
     );
   });
 
-  it('closes when its last market is gone from the venue', async () => {
+  it('closes the event when its last market is gone from the venue', async () => {
     await write(market('a'), market('b', { status: 'resolved' }));
     const sweptAtMs = Date.now() + 60_000;
     await test.db.transaction((tx) => markMissing(tx, venue, sweptAtMs));
@@ -126,7 +126,7 @@ describe('the event of written markets', () => {
     expect((await event())?.status).toBe('closed');
   });
 
-  it('follows a market that moves to another event', async () => {
+  it('updates both events when a market moves between them', async () => {
     await write(market('a'), market('b', { status: 'settled' }));
     await write(market('a', { eventId: 'f', eventTitle: 'Weather in June' }));
     expect(await event()).toMatchObject({ status: 'settled', marketCount: 1 });
@@ -135,7 +135,7 @@ describe('the event of written markets', () => {
     expect(await event()).toMatchObject({ status: 'closed', marketCount: 0 });
   });
 
-  it('keeps its title and page when a later page names it by its id only', async () => {
+  it('keeps title and page of the event when a later record has only the event id', async () => {
     const { eventTitle: _title, ...untitled } = market('a');
     await write(market('a', { eventUrl: 'https://venue.test/e' }));
     expect(await write(untitled)).toMatchObject({ changed: 0 });
@@ -144,7 +144,7 @@ describe('the event of written markets', () => {
     expect(await findMarket(test.db, [venue], `${venue}-a`)).toMatchObject({ eventTitle: 'Weather in May' });
   });
 
-  it('has no title while only its id is known, and takes the title later', async () => {
+  it('stores an event without a title, and takes the title from a later record', async () => {
     const { eventTitle: _title, ...untitled } = market('a');
     await write(untitled);
     expect(await event()).toMatchObject({ title: null, status: 'open' });
@@ -152,7 +152,7 @@ describe('the event of written markets', () => {
     expect(await event()).toMatchObject({ title: 'Weather in May', marketCount: 2 });
   });
 
-  it('sees the markets of all writers when they write at once', async () => {
+  it('counts the markets of all writers when they write at once', async () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     await write(...names.map((name) => market(name)));
     await Promise.all(names.map((name) => write(market(name, { status: 'settled' }))));
@@ -161,7 +161,7 @@ describe('the event of written markets', () => {
     expect(await event('fresh')).toMatchObject({ status: 'created', marketCount: 6 });
   });
 
-  it('rolls back with the markets', async () => {
+  it('rolls back the event with the markets', async () => {
     const failed = test.db.transaction(async (tx) => {
       await writeMarkets(tx, venue, 'USD', [market('a')], NOW);
       throw new Error('stopped');
@@ -170,16 +170,16 @@ describe('the event of written markets', () => {
     expect(await rows()).toEqual([]);
   });
 
-  it('is none when its id is too long for an index, and the market is stored all the same', async () => {
+  it('stores the market without an event when the event id is too long for an index', async () => {
     await write(market('a', { eventId: 'x'.repeat(5_000) }), market('b', { eventId: 'y'.repeat(200) }));
-    expect((await rows()).map((row) => row['event_id'])).toEqual(['y'.repeat(200)]);
+    expect((await rows()).map((row) => row['eventId'])).toEqual(['y'.repeat(200)]);
     expect(await reconcileEvents(test.db)).toBe(0);
     expect(await findMarket(test.db, [venue], `${venue}-a`)).toMatchObject({ eventId: 'x'.repeat(5_000) });
   });
 });
 
 describe('reconcileEvents', () => {
-  it('adds the events of markets stored before events were, and repairs a status that an older release left', async () => {
+  it('adds missing events of older markets, and repairs a status that an older release wrote', async () => {
     await write(market('a', { category: 'Weather' }), market('b', { eventId: 'f', eventTitle: 'Weather in June' }));
     expect(await reconcileEvents(test.db)).toBe(0);
     const before = await rows();
@@ -192,13 +192,13 @@ describe('reconcileEvents', () => {
     );
     expect(await reconcileEvents(test.db)).toBe(2);
     expect(await rows()).toMatchObject([
-      { event_id: 'e', title: 'Weather in May', category: 'Weather', status: 'open' },
-      { event_id: 'f', title: 'Weather in June', status: 'closed', url: before[1]?.['url'] },
+      { eventId: 'e', title: 'Weather in May', category: 'Weather', status: 'open' },
+      { eventId: 'f', title: 'Weather in June', status: 'closed', url: before[1]?.['url'] },
     ]);
     expect(await reconcileEvents(test.db)).toBe(0);
   });
 
-  it('starts no batch once the signal has fired', async () => {
+  it('starts no batch after the abort', async () => {
     await write(market('a'));
     await test.db.query(sql('test_forget_events', `DELETE FROM market_event WHERE venue = $1`), [venue]);
     expect(await reconcileEvents(test.db, AbortSignal.abort())).toBe(0);
@@ -207,8 +207,8 @@ describe('reconcileEvents', () => {
   });
 });
 
-describe('the list of events', () => {
-  it('combines status, category and words', async () => {
+describe('listEvents', () => {
+  it('combines the filters status, category and words', async () => {
     const page = Array.from({ length: 300 }, (_, index) =>
       market(`m${index}`, {
         eventId: `e${index}`,

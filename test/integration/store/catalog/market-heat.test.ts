@@ -31,8 +31,8 @@ const hotOf = async (markets: number) =>
   hotOutcomes(test.db, 'v', markets, await mostTradedMarkets(test.db, 'v', markets));
 const hot = async (markets: number) => names(await hotOf(markets));
 
-describe('noted reads', () => {
-  it('keep the latest read of each market in any write order, and skip unknown markets', async () => {
+describe('noteMarketReads', () => {
+  it('keeps the latest read of each market in any write order, and skips unknown markets', async () => {
     const [a, b] = [await market('a', null), await market('b', null)];
     await read([a.pk, 30_000], [b.pk, 50_000], [a.pk + 1_000n, 0]);
     await read([a.pk, 90_000]);
@@ -41,7 +41,7 @@ describe('noted reads', () => {
     expect(await test.db.query(READS)).toEqual([{ id: Number(b.pk) }, { id: Number(a.pk) }]);
   });
 
-  it('are forgotten after a day', async () => {
+  it('keeps reads until pruneReads deletes them after a day', async () => {
     const [a, b] = [await market('a', null), await market('b', null)];
     await read([a.pk, 25 * 60 * MINUTE], [b.pk, 23 * 60 * MINUTE]);
     expect(await pruneReads(test.db)).toBe(1);
@@ -49,8 +49,8 @@ describe('noted reads', () => {
   });
 });
 
-describe('the hot set', () => {
-  it('holds markets read within 15 minutes, latest first, then the most traded markets', async () => {
+describe('hotOutcomes', () => {
+  it('lists outcomes of markets read within 15 minutes, latest first, then of the most traded markets', async () => {
     await market('busy', '1000');
     await market('calm', '10');
     await market('unknown', null);
@@ -64,7 +64,7 @@ describe('the hot set', () => {
     expect(await hot(0)).toEqual([]);
   });
 
-  it('holds only tradable markets of the venue with books', async () => {
+  it('lists only outcomes of tradable markets of the venue with books', async () => {
     const others = [
       await market('resolved', '9', { status: 'resolved' }),
       await market('bookless', '9', { hasBook: false }),
@@ -82,8 +82,8 @@ describe('the hot set', () => {
   });
 });
 
-describe('recently read outcomes', () => {
-  it('are those of tradable markets, with books or without, the latest read first', async () => {
+describe('recentlyReadOutcomes', () => {
+  it('lists outcomes of tradable markets, with or without books, latest read first', async () => {
     const bookless = await market('bookless', null, { hasBook: false });
     const open = await market('open', null, { labels: ['Yes', 'No'] });
     const closed = await market('closed', null, { status: 'closed' });

@@ -24,7 +24,7 @@ const VOLUME = sql(
   `SELECT s.volume::text FROM market_stats s JOIN market m ON m.id = s.market_id
    WHERE m.venue = $1 AND m.venue_market_id = 'm'`,
 );
-/** Each row version there is, and each lock that was ever written on it. */
+/** Each stored row version with its transaction and lock stamps. */
 const ROWS = (table: string) =>
   sql(`test_rows_${table}`, `SELECT xmin::text, xmax::text, ctid::text FROM ${table} ORDER BY ctid`);
 
@@ -51,84 +51,87 @@ const write = (page: readonly MarketRecord[], options: { nowMs?: number; sweepMs
 const miss = (sweepMs = SWEEP) => test.db.transaction((tx) => markMissing(tx, venue, sweepMs));
 const missing = () => missingMarkets(test.db, venue, 10);
 const sighting = async () =>
-  (await test.db.query<{ seen_at: Date | null; is_missing: boolean; version: string }>(STATS, [venue]))[0];
+  (await test.db.query<{ seenAt: Date | null; isMissing: boolean; version: string }>(STATS, [venue]))[0];
 const stored = async () => (await test.db.query<Record<string, unknown>>(MARKET, [venue]))[0];
-/** All that were asked for are unknown to the venue. */
+/** Asks for all missing markets, and the venue knows none of them. */
 const goneAll = async () => {
   const asked = await missing();
   return test.db.transaction((tx) => settleMissing(tx, asked, asked));
 };
 
-describe('sightings', () => {
-  it('of a sweep are stamped with its start, once', async () => {
+describe('writeMarkets', () => {
+  it('stamps sightings of a sweep with the start of the sweep, once', async () => {
     await write([market()], { sweepMs: SWEEP });
     const first = await sighting();
-    expect(first).toMatchObject({ seen_at: new Date(SWEEP), is_missing: false });
+    expect(first).toMatchObject({ seenAt: new Date(SWEEP), isMissing: false });
     await write([market()], { sweepMs: SWEEP });
     expect(await sighting()).toEqual(first);
     await write([market()], { sweepMs: LATER });
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER));
   });
 
-  it('outside a sweep are kept only where the row is written anyway', async () => {
+  it('stamps sightings outside a sweep only when it writes the row anyway', async () => {
     await write([market()], { nowMs: SWEEP });
     const first = await sighting();
-    expect(first?.seen_at).toEqual(new Date(SWEEP));
+    expect(first?.seenAt).toEqual(new Date(SWEEP));
     await write([market()], { nowMs: LATER });
     expect(await sighting()).toEqual(first);
     await write([market({ volume: decimal('7') })], { nowMs: LATER });
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER));
   });
 
-  it('never go back: an older sweep that is resumed late leaves the newer stamp', async () => {
+  it('keeps a newer stamp when an older sweep resumes late', async () => {
     await write([market()], { sweepMs: LATER });
     await write([market({ volume: decimal('7') })], { sweepMs: SWEEP });
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER));
   });
 });
 
-describe('the sighting of a record from a cache', () => {
+describe('writeMarkets with a cached record', () => {
   const volumeOf = async () => (await test.db.query<{ volume: string | null }>(VOLUME, [venue]))[0]?.volume;
 
-  it('keeps the volumes of a later sighting, and counts in a sweep', async () => {
+  it('keeps the volumes of a later sighting, and counts the market in the sweep', async () => {
     await write([market({ volume: decimal('9') })], { nowMs: LATER });
     await write([market({ volume: decimal('7'), ageMs: 60_000 })], { nowMs: LATER + 30_000 });
     expect(await volumeOf()).toBe('9');
     const sweepMs = LATER + 30_000;
     await write([market({ volume: decimal('7'), ageMs: 60_000 })], { nowMs: sweepMs, sweepMs });
     expect(await volumeOf()).toBe('9');
-    expect((await sighting())?.seen_at).toEqual(new Date(sweepMs));
+    expect((await sighting())?.seenAt).toEqual(new Date(sweepMs));
   });
 
-  it('brings its volumes when it is later than the last one', async () => {
+  it('updates the volumes when the record is newer than the last sighting', async () => {
     await write([market({ volume: decimal('7') })], { nowMs: LATER });
     await write([market({ volume: decimal('9'), ageMs: 60_000 })], { nowMs: LATER + 90_000 });
     expect(await volumeOf()).toBe('9');
-    expect((await sighting())?.seen_at).toEqual(new Date(LATER + 30_000));
+    expect((await sighting())?.seenAt).toEqual(new Date(LATER + 30_000));
   });
 });
 
-describe('the end of a sweep', () => {
-  it.each(['created', 'open', 'halted'] as const)('a market %s that no page named is missing', async (status) => {
+describe('markMissing', () => {
+  it.each(['created', 'open', 'halted'] as const)(
+    'reports a market with status %s that the sweep did not list',
+    async (status) => {
+      await write([market({ status })], { nowMs: SWEEP - 1 });
+      expect(await miss()).toBe(1);
+      expect(await missing()).toMatchObject([{ marketId: 'm' }]);
+      expect(await miss()).toBe(0);
+    },
+  );
+
+  it.each(['closed', 'resolved', 'settled'] as const)('ignores a %s market', async (status) => {
     await write([market({ status })], { nowMs: SWEEP - 1 });
-    expect(await miss()).toBe(1);
-    expect(await missing()).toMatchObject([{ marketId: 'm' }]);
     expect(await miss()).toBe(0);
   });
 
-  it.each(['closed', 'resolved', 'settled'] as const)('a %s market is not reported as missing', async (status) => {
-    await write([market({ status })], { nowMs: SWEEP - 1 });
-    expect(await miss()).toBe(0);
-  });
-
-  it('a market that was named by any page since it started, or first seen since, is not missing', async () => {
+  it('ignores a market that any page listed since the start of the sweep, and a market first seen since', async () => {
     await write([market()], { nowMs: SWEEP });
     expect(await miss()).toBe(0);
     await write([market()], { nowMs: LATER, sweepMs: LATER });
     expect(await miss(LATER)).toBe(0);
   });
 
-  it('other venues are not looked at', async () => {
+  it('ignores markets of other venues', async () => {
     await write([market()], { nowMs: SWEEP - 1 });
     venue = `${venue}-other`;
     expect(await miss()).toBe(0);
@@ -138,11 +141,11 @@ describe('the end of a sweep', () => {
   it.each([
     ['a page of a sweep', { sweepMs: LATER }],
     ['any page', {}],
-  ])('a missing market that %s names is found again', async (_name, options) => {
+  ])('no longer reports a missing market after %s lists it', async (_name, options) => {
     await write([market()], { nowMs: SWEEP - 1 });
     await miss();
     await write([market()], options);
-    expect(await sighting()).toMatchObject({ is_missing: false });
+    expect(await sighting()).toMatchObject({ isMissing: false });
     expect(await missing()).toEqual([]);
   });
 });
@@ -172,59 +175,59 @@ describe('a sweep that includes closed markets', () => {
     await write([market({ status: 'closed' })], { nowMs: SWEEP - 1 });
     await missClosed();
     expect(await goneAll()).toBe(1);
-    expect(await stored()).toMatchObject({ status: 'closed', is_gone: true });
+    expect(await stored()).toMatchObject({ status: 'closed', isGone: true });
     expect(await missClosed()).toBe(0);
   });
 });
 
-describe('a market that the venue does not know any more', () => {
+describe('settleMissing', () => {
   const lose = async (over: Partial<MarketRecord> = {}) => {
     await write([market(over)], { nowMs: SWEEP - 1 });
     await miss();
     return goneAll();
   };
 
-  it('is closed and gone, keeps a version of its last state, and is not requested again', async () => {
+  it('closes an unknown market, keeps a version of its last state, and does not request it again', async () => {
     expect(await lose({ status: 'halted' })).toBe(1);
-    expect(await stored()).toMatchObject({ status: 'closed', is_gone: true, at_once: true, were: ['halted'] });
+    expect(await stored()).toMatchObject({ status: 'closed', isGone: true, atOnce: true, were: ['halted'] });
     expect(await missing()).toEqual([]);
     expect(await miss(LATER)).toBe(0);
   });
 
-  it('listed again comes back as it is listed, changed or not', async () => {
+  it('lets a gone market return when it is listed again, changed or not', async () => {
     await lose();
     expect(await write([market()])).toMatchObject({ changed: 1 });
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, were: ['open', 'closed'] });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false, were: ['open', 'closed'] });
     expect(await write([market()])).toMatchObject({ changed: 0 });
   });
 
-  it('comes back by a summary too, with its stored fields', async () => {
+  it('lets a gone market return with its stored fields when a summary lists it', async () => {
     await lose({ title: 'T', description: 'Long.' });
     await write([market({ title: 'T', description: '', isSummary: true })]);
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, title: 'T' });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false, title: 'T' });
     expect(await write([market({ title: 'T', description: 'Long.' })])).toMatchObject({ changed: 0 });
   });
 
-  it('but was named or closed since it was missed: it is not gone', async () => {
+  it('ignores a market that was listed or closed after it went missing', async () => {
     await write([market()], { nowMs: SWEEP - 1 });
     await miss();
     const asked = await missing();
     await write([market()]);
     expect(await test.db.transaction((tx) => settleMissing(tx, asked, asked))).toBe(0);
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false, were: null });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false, were: null });
   });
 
-  it('those it knows are missing no more', async () => {
+  it('clears the missing state of markets that the venue knows', async () => {
     await write([market()], { nowMs: SWEEP - 1 });
     await miss();
     const asked = await missing();
     expect(await test.db.transaction((tx) => settleMissing(tx, asked, []))).toBe(0);
     expect(await missing()).toEqual([]);
-    expect(await stored()).toMatchObject({ status: 'open', is_gone: false });
+    expect(await stored()).toMatchObject({ status: 'open', isGone: false });
   });
 });
 
-describe('a catalog of thousands', () => {
+describe('writeMarkets with thousands of markets', () => {
   const MARKETS = 2_000;
   const PAGE = 500;
   const sync = async (sweepMs: number) => {
@@ -235,7 +238,7 @@ describe('a catalog of thousands', () => {
     return changed;
   };
 
-  it('synced again: no market, outcome or version is written or locked, and each sighting once', async () => {
+  it('writes and locks no market, outcome or version in a second sync, and writes each sighting once', async () => {
     const tables = ['market', 'outcome', 'token', 'market_version'].map(ROWS);
     const read = () => Promise.all(tables.map((rows) => test.db.query(rows)));
     expect(await sync(SWEEP)).toBe(MARKETS);

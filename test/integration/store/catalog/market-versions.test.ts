@@ -18,7 +18,7 @@ const CURRENT = sql(
   `SELECT m.title, m.status, m.updated_at::text, m.xmin::text || m.ctid::text AS version, m.description, m.category,
      m.tags, m.resolution_criteria, gone_at FROM market m WHERE m.venue_market_id = $1`,
 );
-/** How many versions, the current one among them, are known at each moment at which one begins, and just before it. */
+/** The number of versions, current one included, at the begin of each version and just before it. */
 const KNOWN_AT = sql(
   'test_known_at',
   `WITH span AS (
@@ -36,7 +36,7 @@ const WAITING = sql(
   `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 );
 
-/** The row changed an hour ago. */
+/** Moves the last change of the row an hour back. */
 const AGE_ROW = sql(
   'test_age_row',
   `UPDATE market SET updated_at = updated_at - interval '1 hour' WHERE venue_market_id = $1`,
@@ -45,8 +45,8 @@ const AGE_ROW = sql(
 const NOW = Date.UTC(2026, 2, 1);
 
 interface VersionRow {
-  known_from: string;
-  known_until: string;
+  knownFrom: string;
+  knownUntil: string;
   facts: Record<string, unknown> & { outcomes: [string, string][] };
 }
 
@@ -68,18 +68,18 @@ const write = (...page: MarketRecord[]) => test.db.transaction((tx) => writeMark
 const versions = (marketId = id) => test.db.query<VersionRow>(VERSIONS, [marketId]);
 const current = async () => (await test.db.query<Record<string, string>>(CURRENT, [id]))[0];
 
-/** Every known moment has one version, and moments before the first have none. */
+/** Exactly one version covers each moment since the first sighting, and none covers earlier moments. */
 async function expectTiles(marketId = id): Promise<void> {
-  const moments = await test.db.query<{ is_before: boolean; versions: number; are_forward: boolean }>(KNOWN_AT, [
+  const moments = await test.db.query<{ isBefore: boolean; versions: number; areForward: boolean }>(KNOWN_AT, [
     marketId,
   ]);
   expect(moments.length).toBeGreaterThan(0);
-  for (const { is_before, ...known } of moments) {
-    expect(known).toEqual({ versions: is_before ? 0 : 1, are_forward: true });
+  for (const { isBefore, ...known } of moments) {
+    expect(known).toEqual({ versions: isBefore ? 0 : 1, areForward: true });
   }
 }
 
-/** Writes `late` while the transaction that wrote `page` is not committed: it has read, and waits for the lock. */
+/** Writes `late` before the transaction of `page` commits: the late writer has read the old row and waits for its lock. */
 async function writeDuring(page: MarketRecord[], late: MarketRecord): Promise<void> {
   let written: Promise<unknown> = Promise.resolve();
   await test.db.transaction(async (tx) => {
@@ -94,15 +94,15 @@ async function writeDuring(page: MarketRecord[], late: MarketRecord): Promise<vo
   await written;
 }
 
-describe('versions of a market', () => {
-  it('a new market and an unchanged one have none', async () => {
+describe('writeMarkets with versions', () => {
+  it('keeps no version of a new or unchanged market', async () => {
     await write(market());
     await write(market());
     expect(await versions()).toEqual([]);
     await expectTiles();
   });
 
-  it('keeps the whole superseded version, outcomes in order, until the new one is known', async () => {
+  it('keeps the complete superseded version with ordered outcomes, valid until the new one', async () => {
     await write(
       market({
         eventId: 'e',
@@ -123,8 +123,8 @@ describe('versions of a market', () => {
     const second = await current();
     expect(await versions()).toEqual([
       {
-        known_from: first?.['updated_at'],
-        known_until: second?.['updated_at'],
+        knownFrom: first?.['updatedAt'],
+        knownUntil: second?.['updatedAt'],
         facts: {
           event_id: 'e',
           event_title: 'Weather in May',
@@ -153,13 +153,13 @@ describe('versions of a market', () => {
     await expectTiles();
   });
 
-  it('a market without outcomes keeps an empty list', async () => {
+  it('keeps an empty outcome list for a market without outcomes', async () => {
     await write(market({ outcomes: [] }));
     await write(market({ outcomes: [], title: 'x' }));
     expect((await versions())[0]?.facts.outcomes).toEqual([]);
   });
 
-  it('a page keeps versions of its changed markets alone', async () => {
+  it('keeps versions only of the changed markets of a page', async () => {
     const page = ['x', 'y', 'z'].map((name) => aMarketRecord({ marketId: `${id}-${name}` }));
     await write(...page);
     await write(...page.map((record, index) => (index === 1 ? { ...record, title: 'other' } : record)));
@@ -167,7 +167,7 @@ describe('versions of a market', () => {
     expect(kept.map((rows) => rows.length)).toEqual([0, 1, 0]);
   });
 
-  it('a change that is rolled back leaves no version', async () => {
+  it('keeps no version when the change rolls back', async () => {
     await write(market());
     const before = await current();
     const lost = test.db.transaction(async (tx) => {
@@ -179,7 +179,7 @@ describe('versions of a market', () => {
     expect(await current()).toEqual(before);
   });
 
-  it('a clock that was set back makes no gap and no overlap', async () => {
+  it('leaves no gap and no overlap when the clock was set back', async () => {
     await write(market());
     await test.db.query(
       sql('test_ahead', `UPDATE market SET updated_at = now() + interval '1 h' WHERE venue_market_id = $1`),
@@ -192,8 +192,8 @@ describe('versions of a market', () => {
   });
 });
 
-describe('writers at once', () => {
-  /** The title is the label too: a version whose outcomes are not of its time shows. */
+describe('concurrent calls of writeMarkets', () => {
+  /** The outcome label equals the title, so a version with outcomes of another time is visible. */
   const titled = (title: string) =>
     market({
       title,
@@ -205,8 +205,8 @@ describe('writers at once', () => {
 
   it.each([
     ['a new market', false],
-    ['one that exists', true],
-  ])('of %s: every state is kept once, and whole', async (_name, exists) => {
+    ['an existing market', true],
+  ])('keep every state of %s once and complete', async (_name, exists) => {
     const titles = Array.from({ length: 10 }, (_, writer) => `t${writer}`);
     if (exists) await write(titled('first'));
     await Promise.all(titles.map((title) => write(titled(title))));
@@ -219,14 +219,14 @@ describe('writers at once', () => {
     await expectTiles();
   });
 
-  it('with the same news: it is news once', async () => {
+  it('record the same change once', async () => {
     await write(titled('old'));
     const reports = await Promise.all(Array.from({ length: 6 }, () => write(titled('new'))));
     expect(reports.map((report) => report.changed).sort()).toEqual([0, 0, 0, 0, 0, 1]);
     expect(await versions()).toHaveLength(1);
   });
 
-  it('the second of two writers waits and keeps the version of the first', async () => {
+  it('keep the version of the first writer when the second waits for it', async () => {
     await write(titled('a'));
     await writeDuring([titled('b')], titled('c'));
     expect((await versions()).map(({ facts }) => [facts['title'], facts.outcomes[0]?.[1]])).toEqual([
@@ -236,7 +236,7 @@ describe('writers at once', () => {
     await expectTiles();
   });
 
-  it('law: the versions tile the known time for all pages, written in turn or concurrently', async () => {
+  it('produce versions that cover time without gap or overlap, for random pages in sequence or in parallel', async () => {
     let round = 0;
     const record = fc.record({
       which: fc.integer({ min: 0, max: 3 }),
@@ -265,7 +265,7 @@ describe('writers at once', () => {
     );
   });
 
-  it('law: written one after the other, the versions are the states it had, in order', async () => {
+  it('produce versions equal to the sequence of states, for random pages in sequence', async () => {
     let round = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom('p', 'q', 'r'), { minLength: 1, maxLength: 8 }), async (titles) => {
@@ -280,13 +280,13 @@ describe('writers at once', () => {
   });
 });
 
-describe('a summary', () => {
+describe('writeMarkets with a summary record', () => {
   const full = (over: Partial<MarketRecord> = {}) =>
     market({ description: 'Long.', category: 'C', tags: ['t'], resolutionCriteria: 'By rule.', ...over });
   const summary = (over: Partial<MarketRecord> = {}) => market({ description: '', tags: [], isSummary: true, ...over });
-  const KEPT = { description: 'Long.', category: 'C', tags: ['t'], resolution_criteria: 'By rule.' };
+  const KEPT = { description: 'Long.', category: 'C', tags: ['t'], resolutionCriteria: 'By rule.' };
 
-  it('after a full page changes nothing', async () => {
+  it('changes nothing after an equal full record', async () => {
     await write(full());
     const before = await current();
     expect(await write(summary())).toMatchObject({ changed: 0 });
@@ -294,14 +294,14 @@ describe('a summary', () => {
     expect(await versions()).toEqual([]);
   });
 
-  it('with changes updates its own fields, and keeps absent fields', async () => {
+  it('updates the changed fields and keeps absent fields', async () => {
     await write(full());
     expect(await write(summary({ status: 'closed' }))).toMatchObject({ changed: 1 });
     expect(await current()).toMatchObject({ ...KEPT, status: 'closed' });
     expect(await write(full({ status: 'closed' }))).toMatchObject({ changed: 0 });
   });
 
-  it('of a market we do not know is stored as it is; the full page then completes it', async () => {
+  it('stores an unknown market, and a later full record completes it', async () => {
     await write(summary());
     expect(await current()).toMatchObject({ description: '', category: null, tags: [] });
     expect(await write(full())).toMatchObject({ changed: 1 });
@@ -311,12 +311,12 @@ describe('a summary', () => {
   it.each([
     ['behind', (): MarketRecord[] => [full(), summary({ status: 'halted' })]],
     ['between', (): MarketRecord[] => [summary(), full(), summary({ status: 'halted' })]],
-  ])('%s a full record of the same page counts, without hiding it', async (_name, page) => {
+  ])('merges a summary %s a full record of the same page', async (_name, page) => {
     await write(...page());
     expect(await current()).toMatchObject({ ...KEPT, status: 'halted' });
   });
 
-  it('that waited for a full page keeps the fields of that page', async () => {
+  it('keeps the fields of a full page when the summary waited for its lock', async () => {
     await write(full());
     await writeDuring([full({ description: 'Longer.', category: 'D' })], summary({ status: 'halted' }));
     expect(await current()).toMatchObject({ ...KEPT, description: 'Longer.', category: 'D', status: 'halted' });
@@ -324,7 +324,7 @@ describe('a summary', () => {
   });
 });
 
-describe('a record without a list of tags', () => {
+describe('writeMarkets with a record without tags', () => {
   const tagged = (over: Partial<MarketRecord> = {}) =>
     market({ category: 'Economy', tags: ['fed', 'economy'], ...over });
   const untagged = (over: Partial<MarketRecord> = {}): MarketRecord => {
@@ -340,19 +340,19 @@ describe('a record without a list of tags', () => {
     expect(await current()).toMatchObject({ ...KEPT, status: 'halted', description: 'New.' });
   });
 
-  it('keeps the stored category when it has one of its own', async () => {
+  it('keeps the stored category when the record has another one', async () => {
     await write(tagged());
     await write(untagged({ category: 'US-current-affairs', status: 'halted' }));
     expect(await current()).toMatchObject({ ...KEPT, status: 'halted' });
   });
 
-  it('brings its own category when none is stored', async () => {
+  it('stores the category of the record when no category is stored', async () => {
     await write(untagged());
     await write(untagged({ category: 'US-current-affairs' }));
     expect(await current()).toMatchObject({ category: 'US-current-affairs', tags: [] });
   });
 
-  it('is different from one with an empty list, which clears them', async () => {
+  it('keeps the stored tags, while an empty list clears them', async () => {
     await write(tagged());
     const { category: _category, ...empty } = market({ tags: [] });
     expect(await write(empty)).toMatchObject({ changed: 1 });
@@ -365,8 +365,8 @@ describe('a record without a list of tags', () => {
   });
 });
 
-describe('a record from a cache', () => {
-  it('replaces nothing when the row changed after the cache had it', async () => {
+describe('writeMarkets with a record from a cache', () => {
+  it('ignores the record when the row changed after the cache entry', async () => {
     await write(market());
     await write(market({ status: 'closed' }));
     const before = await current();
@@ -375,23 +375,23 @@ describe('a record from a cache', () => {
     expect(await versions()).toHaveLength(1);
   });
 
-  it('replaces a row that is older than itself', async () => {
+  it('replaces a row that is older than the record', async () => {
     await write(market());
     await test.db.query(AGE_ROW, [id]);
     expect(await write(market({ status: 'closed', ageMs: 300_000 }))).toMatchObject({ changed: 1 });
     expect(await current()).toMatchObject({ status: 'closed' });
   });
 
-  it('replaces a row of this moment when it is fresh', async () => {
+  it('replaces a row of the same moment when the record is fresh', async () => {
     await write(market());
     expect(await write(market({ status: 'closed' }))).toMatchObject({ changed: 1 });
   });
 
-  it('is stored when the market is new', async () => {
+  it('stores the record of a new market', async () => {
     expect(await write(market({ ageMs: 300_000 }))).toMatchObject({ changed: 1 });
   });
 
-  it('makes no final outcome of a market that was reopened since', async () => {
+  it('does not finalize a market that was reopened after the cache entry', async () => {
     await write(market({ status: 'open' }));
     const late = market({ status: 'resolved', ageMs: 60_000 });
     expect(await write(late)).toEqual({ changed: 0, finalTokenIds: [] });

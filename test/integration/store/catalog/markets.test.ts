@@ -56,8 +56,8 @@ const tokensOf = async (...mints: string[]) => {
   return mints.map((mint) => found.get(mint));
 };
 
-describe('writing the catalog', () => {
-  it('stores every field, times as times, unknown ones as null', async () => {
+describe('writeMarkets', () => {
+  it('stores every field, with times as timestamps and absent values as null', async () => {
     const full: Partial<MarketRecord> = {
       eventId: 'e1',
       category: 'Weather',
@@ -69,41 +69,41 @@ describe('writing the catalog', () => {
     expect(await write(market(full))).toEqual({ changed: 1, finalTokenIds: [] });
     expect(await stored()).toMatchObject({
       venue: 'v',
-      event_id: 'e1',
+      eventId: 'e1',
       title: 'Will it rain?',
       description: 'In Paris, tomorrow.',
       category: 'Weather',
       tags: ['weather'],
       status: 'open',
-      has_book: true,
-      created_at: new Date(Date.UTC(2026, 0, 1)),
-      open_at: new Date(Date.UTC(2026, 0, 2)),
-      close_at: new Date(Date.UTC(2500, 11, 31)),
-      resolved_at: null,
-      winning_outcome_id: null,
-      resolution_criteria: 'By the rain gauge.',
+      hasBook: true,
+      createdAt: new Date(Date.UTC(2026, 0, 1)),
+      openAt: new Date(Date.UTC(2026, 0, 2)),
+      closeAt: new Date(Date.UTC(2500, 11, 31)),
+      resolvedAt: null,
+      winningOutcomeId: null,
+      resolutionCriteria: 'By the rain gauge.',
       url: 'https://venue.test/m',
     });
     expect(await outcomes()).toMatchObject([
       { mint: `${id}:yes`, label: 'Yes', ordinal: 0, payout: null, currency: 'USD' },
       { mint: `${id}:no`, label: 'No', ordinal: 1, payout: null },
     ]);
-    expect(await stats()).toMatchObject({ volume: '1000.5', volume_24h: '10', liquidity: '5' });
+    expect(await stats()).toMatchObject({ volume: '1000.5', volume24h: '10', liquidity: '5' });
   });
 
-  it('a market that did not change is not rewritten, nor its outcomes, nor its volumes', async () => {
+  it('rewrites neither market, outcomes nor volumes of an unchanged market', async () => {
     await write(market());
     const before = [await stored(), await outcomes(), await stats()];
     expect(await write(market())).toEqual({ changed: 0, finalTokenIds: [] });
     expect([await stored(), await outcomes(), await stats()]).toEqual(before);
   });
 
-  it('volumes that move do not rewrite the market', async () => {
+  it('does not rewrite the market when only volumes change', async () => {
     await write(market());
     const before = [await stored(), await outcomes()];
     expect(await write(market({ volume: decimal('2000'), volume24h: decimal('20') }))).toMatchObject({ changed: 0 });
     expect([await stored(), await outcomes()]).toEqual(before);
-    expect(await stats()).toMatchObject({ volume: '2000', volume_24h: '20', liquidity: '5' });
+    expect(await stats()).toMatchObject({ volume: '2000', volume24h: '20', liquidity: '5' });
   });
 
   it('removes volumes that the venue no longer sends', async () => {
@@ -113,28 +113,28 @@ describe('writing the catalog', () => {
     expect(await stats()).toMatchObject({ volume: null, liquidity: '5' });
   });
 
-  it('a change rewrites the market and moves updated_at', async () => {
+  it('rewrites a changed market and updates updated_at', async () => {
     await write(market());
     const before = await stored();
     await test.db.query(sql('test_tick', 'SELECT pg_sleep(0.002)'));
     expect(await write(market({ title: 'Will it snow?', status: 'halted' }))).toMatchObject({ changed: 1 });
     const after = await stored();
     expect(after).toMatchObject({ id: before?.['id'], title: 'Will it snow?', status: 'halted' });
-    expect(Number(after?.['updated_at'])).toBeGreaterThan(Number(before?.['updated_at']));
+    expect(Number(after?.['updatedAt'])).toBeGreaterThan(Number(before?.['updatedAt']));
   });
 
-  it('an optional field that goes away is null again', async () => {
+  it('clears an optional field that the venue no longer sends', async () => {
     await write(market({ category: 'X', closeAtMs: NOW }));
     await write(market());
-    expect(await stored()).toMatchObject({ category: null, close_at: null });
+    expect(await stored()).toMatchObject({ category: null, closeAt: null });
   });
 
-  it('of two records of one market in a page the later counts', async () => {
+  it('uses the later of two records of one market in a page', async () => {
     expect(await write(market({ title: 'first' }), market({ title: 'second' }))).toMatchObject({ changed: 1 });
     expect(await stored()).toMatchObject({ title: 'second' });
   });
 
-  it('an outcome that another market claims is back at the next listing of the one it belongs to', async () => {
+  it('returns an outcome that another market claimed at the next listing of its own market', async () => {
     await write(market());
     const own = await test.db.query<{ mint: string }>(OUTCOMES, [id]);
     expect(own.length).toBeGreaterThan(0);
@@ -146,7 +146,7 @@ describe('writing the catalog', () => {
     expect(await write(market())).toMatchObject({ changed: 0 });
   });
 
-  it('the same id at another venue is another market', async () => {
+  it('separates markets with the same id of different venues', async () => {
     await write(market());
     await test.db.transaction((tx) =>
       writeMarkets(
@@ -160,11 +160,11 @@ describe('writing the catalog', () => {
     expect(await stored()).toMatchObject({ title: 'Will it rain?' });
   });
 
-  it('an empty page is nothing', async () => {
+  it('writes nothing for an empty page', async () => {
     expect(await write()).toEqual({ changed: 0, finalTokenIds: [] });
   });
 
-  it('text with quotes, emoji and backslashes comes back as it was', async () => {
+  it('stores text with quotes, emoji and backslashes unchanged', async () => {
     const title = `"Ö'é \\ 🎲 $1 {a,b} NULL`;
     const tags = ['a,b', '{x}', '"q"', '', 'NULL', '\\'];
     await write(market({ title, tags, outcomes: [{ outcomeId: `${id}:x`, label: title }] }));
@@ -172,7 +172,7 @@ describe('writing the catalog', () => {
     expect(await outcomes()).toMatchObject([{ label: title }]);
   });
 
-  it('a text of any length is stored, and searched from its beginning', async () => {
+  it('stores text of any length and indexes its beginning for search', async () => {
     const text = Array.from({ length: 300_000 }, (_, word) => `w${word.toString(36)}`).join(' ');
     expect(await write(market({ title: text, description: text }))).toMatchObject({ changed: 1 });
     const found = sql(
@@ -183,7 +183,7 @@ describe('writing the catalog', () => {
     expect((await stored())?.['description']).toHaveLength(text.length);
   });
 
-  it('pages written at once, in opposite order, all get through', async () => {
+  it('writes concurrent pages in opposite order without a deadlock', async () => {
     const page = Array.from({ length: 40 }, (_, index) => aMarketRecord({ marketId: `crowd-${index}` }));
     const changed = (title: string) => page.map((record) => ({ ...record, title }));
     await Promise.all(
@@ -198,11 +198,11 @@ describe('writing the catalog', () => {
   });
 });
 
-describe('outcomes that change', () => {
+describe('writeMarkets with changed outcomes', () => {
   const set = (...labels: [id: string, label: string][]) =>
     market({ outcomes: labels.map(([outcomeId, label]) => ({ outcomeId: `${id}:${outcomeId}`, label })) });
 
-  it('are added, renamed and removed', async () => {
+  it('adds, renames and removes outcomes', async () => {
     await write(set(['a', 'A'], ['b', 'B']));
     await write(set(['a', 'A'], ['b', 'Bee'], ['c', 'C']));
     expect((await outcomes()).map((row) => row['label'])).toEqual(['A', 'Bee', 'C']);
@@ -212,7 +212,7 @@ describe('outcomes that change', () => {
     expect(await outcomes()).toEqual([]);
   });
 
-  it('can swap places, and the one that is as it was is not rewritten', async () => {
+  it('swaps outcomes without rewriting an unchanged one', async () => {
     await write(set(['a', 'A'], ['b', 'B'], ['c', 'C']));
     const before = (await outcomes())[2];
     await write(set(['b', 'B'], ['a', 'A'], ['c', 'C']));
@@ -220,7 +220,7 @@ describe('outcomes that change', () => {
     expect((await outcomes())[2]).toEqual(before);
   });
 
-  it('can move to another market', async () => {
+  it('moves an outcome to another market', async () => {
     await write(set(['a', 'A'], ['b', 'B']));
     const other = aMarketRecord({ marketId: `${id}-new`, outcomes: [{ outcomeId: `${id}:b`, label: 'B' }] });
     await write(other);
@@ -228,7 +228,7 @@ describe('outcomes that change', () => {
     expect((await outcomes(`${id}-new`)).map((row) => row['label'])).toEqual(['B']);
   });
 
-  it('one outcome claimed by two markets of a page does not stop the catalog', async () => {
+  it('stores the page when two markets claim one outcome', async () => {
     const shared = [{ outcomeId: `${id}:shared`, label: 'Yes' }];
     const page = ['x', 'y'].map((name) => aMarketRecord({ marketId: `${id}-${name}`, outcomes: shared }));
     expect(await write(...page, market())).toMatchObject({ changed: 3 });
@@ -237,13 +237,13 @@ describe('outcomes that change', () => {
     expect(await outcomes()).toHaveLength(2);
   });
 
-  it('one outcome named twice by a market does not stop the catalog', async () => {
+  it('stores the page when a market lists an outcome twice', async () => {
     expect(await write(set(['a', 'A'], ['a', 'Again'], ['b', 'B']))).toMatchObject({ changed: 1 });
     expect((await outcomes()).map((row) => row['mint'])).toEqual([`${id}:a`, `${id}:b`]);
   });
 });
 
-describe('a market whose outcome is final', () => {
+describe('writeMarkets with a final market', () => {
   const resolved = (over: Partial<MarketRecord> = {}) =>
     market({
       status: 'resolved',
@@ -258,34 +258,34 @@ describe('a market whose outcome is final', () => {
     });
 
   it.each(['resolved', 'settled'] as const)(
-    '%s: marks for its alerts, payouts as prices, no observation',
+    'marks alerts and stores payouts as prices without observations when the market is %s',
     async (status) => {
       await write(market());
       const { finalTokenIds } = await write(resolved({ status }));
       const tokens = await tokensOf(`${id}:yes`, `${id}:no`);
       expect(finalTokenIds).toEqual(tokens);
-      expect(await test.db.query(MARKS)).toEqual(tokens.map((key) => ({ key: String(key), detail: '0' })));
-      expect(await test.db.query(LATEST, [`${id}:yes`])).toEqual([{ price: '1', as_of: new Date(NOW) }]);
-      expect(await test.db.query(LATEST, [`${id}:no`])).toEqual([{ price: '0', as_of: new Date(NOW) }]);
+      expect(await test.db.query(MARKS)).toEqual(tokens.map((key) => ({ key, detail: 0n })));
+      expect(await test.db.query(LATEST, [`${id}:yes`])).toEqual([{ price: '1', asOf: new Date(NOW) }]);
+      expect(await test.db.query(LATEST, [`${id}:no`])).toEqual([{ price: '0', asOf: new Date(NOW) }]);
       expect(await outcomes()).toMatchObject([{ payout: '1' }, { payout: '0' }]);
       expect(await test.db.query(OBSERVATIONS)).toEqual([]);
     },
   );
 
-  it('says so once: read again, it makes no more marks', async () => {
+  it('inserts the marks once when the market is listed again', async () => {
     await write(resolved());
     await test.db.query(sql('test_clear_marks', 'TRUNCATE mark'));
     expect(await write(resolved())).toEqual({ changed: 0, finalTokenIds: [] });
     expect(await test.db.query(MARKS)).toEqual([]);
   });
 
-  it('without payouts it has no price, but its alerts end', async () => {
+  it('marks alerts but stores no price when payouts are absent', async () => {
     await write(resolved({ resolution: 'void', outcomes: market().outcomes }));
     expect(await test.db.query(LATEST, [`${id}:yes`])).toEqual([]);
     expect(await test.db.query(MARKS)).toHaveLength(2);
   });
 
-  it('a closed market is not final', async () => {
+  it('inserts no marks for a closed market', async () => {
     expect(await write(market({ status: 'closed' }))).toMatchObject({ finalTokenIds: [] });
     expect(await test.db.query(MARKS)).toEqual([]);
   });

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newToken } from '../../../../src/domain/values/ids.ts';
 import {
-  abandonPollLease,
   acquirePollLease,
   advancePoll,
   POLL_LEASE_SECONDS,
+  POLL_LEASES,
   type PollLease,
-  releasePollLease,
-  renewPollLease,
 } from '../../../../src/store/catalog/poll-state.ts';
+import { LeaseLostError } from '../../../../src/store/db/leases.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
@@ -42,12 +41,12 @@ const attempt = (kind = 'trades') => acquirePollLease(test.db, venue, kind, newT
 
 interface State {
   position: string | null;
-  lease_token: string | null;
-  lease_left: number | null;
-  last_attempt_at: Date | null;
-  last_success_at: Date | null;
-  last_error: string | null;
-  consecutive_failures: number;
+  leaseToken: string | null;
+  leaseLeft: number | null;
+  lastAttemptAt: Date | null;
+  lastSuccessAt: Date | null;
+  lastError: string | null;
+  consecutiveFailures: number;
 }
 async function state(kind = 'trades'): Promise<State> {
   const [row] = await test.db.query<State>(READ, [venue, kind]);
@@ -62,32 +61,32 @@ describe('the lease of a poll', () => {
     expect(await attempt()).toBeNull();
   });
 
-  it('is per venue and kind', async () => {
+  it('is separate for each venue and kind', async () => {
     await acquire('trades');
     await acquire('prices');
     expect(await acquirePollLease(test.db, `${venue}-other`, 'trades', newToken())).not.toBeNull();
   });
 
-  it('starts with no position, and hands the stored one back as it was', async () => {
+  it('starts without a position, and returns the stored position unchanged', async () => {
     const lease = await acquire();
     expect(lease.position).toBeNull();
     const position = { cursor: 'x\u0000\ud800"', at: 1.5, seen: [null, true, 'ż'] };
-    expect(await advancePoll(test.db, lease, position)).toBe(true);
-    await releasePollLease(test.db, lease, null);
+    await advancePoll(test.db, lease, position);
+    await POLL_LEASES.release(test.db, lease, null);
     expect((await acquire()).position).toEqual(position);
   });
 
-  it('a position of null starts over', async () => {
+  it('restarts the walk when the position is null', async () => {
     const lease = await acquire();
     await advancePoll(test.db, lease, { page: 2 });
     await advancePoll(test.db, lease, null);
-    await releasePollLease(test.db, lease, null);
+    await POLL_LEASES.release(test.db, lease, null);
     expect(await acquire()).toMatchObject({ position: null });
   });
 
-  it('runs out, and then the next one gets it with the position kept', async () => {
+  it('passes to the next process with its position when it expires', async () => {
     const frozen = await acquire();
-    expect((await state()).lease_left).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
+    expect((await state()).leaseLeft).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
     await advancePoll(test.db, frozen, 'p1');
     await test.db.query(EXPIRE, [venue]);
     const next = await acquire();
@@ -95,42 +94,42 @@ describe('the lease of a poll', () => {
     expect(next.token).not.toBe(frozen.token);
   });
 
-  it('once taken over, the frozen poll can neither advance, renew, release nor abandon it', async () => {
+  it('cannot be advanced, renewed, released or abandoned by a stalled poll after a takeover', async () => {
     const frozen = await acquire();
     await test.db.query(EXPIRE, [venue]);
     const next = await acquire();
     await advancePoll(test.db, next, 'theirs');
     await test.db.query(NEARLY, [venue]);
-    const before = { ...(await state()), lease_left: 0 };
-    expect(await advancePoll(test.db, frozen, 'mine')).toBe(false);
-    await renewPollLease(test.db, frozen);
-    expect(await releasePollLease(test.db, frozen, 'late')).toBe(0);
-    expect(await releasePollLease(test.db, frozen, null)).toBe(0);
-    await abandonPollLease(test.db, frozen);
-    expect((await state()).lease_left).toBeLessThan(5.1);
-    expect({ ...(await state()), lease_left: 0 }).toEqual(before);
-    expect(await advancePoll(test.db, next, 'still theirs')).toBe(true);
+    const before = { ...(await state()), leaseLeft: 0 };
+    await expect(advancePoll(test.db, frozen, 'mine')).rejects.toThrow(LeaseLostError);
+    await POLL_LEASES.renew(test.db, frozen);
+    expect(await POLL_LEASES.release(test.db, frozen, 'late')).toBe(0);
+    expect(await POLL_LEASES.release(test.db, frozen, null)).toBe(0);
+    await POLL_LEASES.abandon(test.db, frozen);
+    expect((await state()).leaseLeft).toBeLessThan(5.1);
+    expect({ ...(await state()), leaseLeft: 0 }).toEqual(before);
+    await advancePoll(test.db, next, 'still theirs');
   });
 
-  it('that expired cannot be advanced, even without a takeover', async () => {
+  it('cannot be advanced when it has expired, even without a takeover', async () => {
     const lease = await acquire();
     await test.db.query(EXPIRE, [venue]);
-    await renewPollLease(test.db, lease);
-    expect((await state()).lease_left).toBeLessThan(0);
-    expect(await advancePoll(test.db, lease, 'late')).toBe(false);
+    await POLL_LEASES.renew(test.db, lease);
+    expect((await state()).leaseLeft).toBeLessThan(0);
+    await expect(advancePoll(test.db, lease, 'late')).rejects.toThrow(LeaseLostError);
     expect((await state()).position).toBeNull();
   });
 
   it('is renewed by a page and by the heartbeat', async () => {
     const lease = await acquire();
-    for (const renew of [() => renewPollLease(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
+    for (const renew of [() => POLL_LEASES.renew(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
       await test.db.query(NEARLY, [venue]);
       await renew();
-      expect((await state()).lease_left).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
+      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
     }
   });
 
-  it('an advance that is rolled back keeps the old position', async () => {
+  it('keeps its position when an advance rolls back', async () => {
     const lease = await acquire();
     await advancePoll(test.db, lease, 'committed');
     const failing = test.db.transaction(async (tx) => {
@@ -141,7 +140,7 @@ describe('the lease of a poll', () => {
     expect((await state()).position).toBe('"committed"');
   });
 
-  it('a takeover waits for the page being written, and then finds the lease renewed', async () => {
+  it('stays with its holder when a takeover waits for a page that renews it', async () => {
     const lease = await acquire();
     let taken: ReturnType<typeof attempt> | undefined;
     await test.db.transaction(async (tx) => {
@@ -152,41 +151,41 @@ describe('the lease of a poll', () => {
   });
 });
 
-describe('the end of a poll', () => {
-  it('success records its time, and clears the last error', async () => {
-    await releasePollLease(test.db, await acquire(), 'venue down');
-    await releasePollLease(test.db, await acquire(), null);
+describe('the poll state', () => {
+  it('records the time of a success and clears the last error', async () => {
+    await POLL_LEASES.release(test.db, await acquire(), 'venue down');
+    await POLL_LEASES.release(test.db, await acquire(), null);
     expect(await state()).toMatchObject({
-      lease_token: null,
-      lease_left: null,
-      last_success_at: expect.any(Date),
-      last_error: null,
-      consecutive_failures: 0,
+      leaseToken: null,
+      leaseLeft: null,
+      lastSuccessAt: expect.any(Date),
+      lastError: null,
+      consecutiveFailures: 0,
     });
   });
 
   it('failures are counted, the last one is kept, and the last success is not forgotten', async () => {
-    await releasePollLease(test.db, await acquire(), null);
-    const { last_success_at } = await state();
-    expect(await releasePollLease(test.db, await acquire(), 'first')).toBe(1);
-    expect(await releasePollLease(test.db, await acquire(), 'bad \u0000 text \ud800')).toBe(2);
+    await POLL_LEASES.release(test.db, await acquire(), null);
+    const { lastSuccessAt } = await state();
+    expect(await POLL_LEASES.release(test.db, await acquire(), 'first')).toBe(1);
+    expect(await POLL_LEASES.release(test.db, await acquire(), 'bad \u0000 text \ud800')).toBe(2);
     expect(await state()).toMatchObject({
-      last_success_at,
-      last_error: 'bad \uFFFD text \uFFFD',
-      consecutive_failures: 2,
+      lastSuccessAt,
+      lastError: 'bad \uFFFD text \uFFFD',
+      consecutiveFailures: 2,
     });
   });
 
-  it('abandoned says neither', async () => {
-    await releasePollLease(test.db, await acquire(), 'first');
+  it('records neither success nor failure of an abandoned poll', async () => {
+    await POLL_LEASES.release(test.db, await acquire(), 'first');
     const before = await state();
-    await abandonPollLease(test.db, await acquire());
-    const { last_error, consecutive_failures, last_success_at, lease_token } = await state();
-    expect({ last_error, consecutive_failures, last_success_at, lease_token }).toEqual({
-      last_error: 'first',
-      consecutive_failures: 1,
-      last_success_at: before.last_success_at,
-      lease_token: null,
+    await POLL_LEASES.abandon(test.db, await acquire());
+    const { lastError, consecutiveFailures, lastSuccessAt, leaseToken } = await state();
+    expect({ lastError, consecutiveFailures, lastSuccessAt, leaseToken }).toEqual({
+      lastError: 'first',
+      consecutiveFailures: 1,
+      lastSuccessAt: before.lastSuccessAt,
+      leaseToken: null,
     });
     expect(await attempt()).not.toBeNull();
   });

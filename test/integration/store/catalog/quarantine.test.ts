@@ -36,30 +36,30 @@ const record = (over: Partial<QuarantinedRecord> = {}): QuarantinedRecord => ({
   ...over,
 });
 const stored = () =>
-  test.db.query<{ reason: string; record_id: string; detail: string; sample: string; times: number }>(READ, [venue]);
+  test.db.query<{ reason: string; recordId: string; detail: string; sample: string; times: number }>(READ, [venue]);
 
 describe('quarantine', () => {
-  it('is one row per venue, kind, reason and record, counted however often it comes back', async () => {
+  it('keeps one row per venue, kind, reason and record, and counts repetitions', async () => {
     await quarantine(test.db, venue, [record(), record({ recordId: 'r2' }), record()]);
     await quarantine(test.db, venue, [record({ detail: 'newer', sample: '{"a":1}' }), record({ kind: 'books' })]);
     await quarantine(test.db, `${venue}-other`, [record()]);
     expect(await stored()).toMatchObject([
-      { kind: 'books', record_id: 'r1', times: 1 },
-      { kind: 'trades', record_id: 'r1', times: 3, detail: 'newer', sample: '{"a":1}' },
-      { kind: 'trades', record_id: 'r2', times: 1 },
+      { kind: 'books', recordId: 'r1', times: 1 },
+      { kind: 'trades', recordId: 'r1', times: 3, detail: 'newer', sample: '{"a":1}' },
+      { kind: 'trades', recordId: 'r2', times: 1 },
     ]);
   });
 
-  it('records whose id could not be read share a row per reason', async () => {
+  it('keeps one row per reason for records without a readable id', async () => {
     const { recordId: _recordId, ...nameless } = record();
     await quarantine(test.db, venue, [nameless, nameless, { ...nameless, reason: 'not_an_object' }]);
     expect(await stored()).toMatchObject([
-      { reason: 'missing_field', record_id: '', times: 2 },
-      { reason: 'not_an_object', record_id: '', times: 1 },
+      { reason: 'missing_field', recordId: '', times: 2 },
+      { reason: 'not_an_object', recordId: '', times: 1 },
     ]);
   });
 
-  it('cuts long text, through an emoji too, and stores text that Postgres would reject', async () => {
+  it('truncates long text, even within an emoji, and stores text that Postgres would reject', async () => {
     const cutAt = (length: number) => `${'x'.repeat(length - 1)}🎲 and more`;
     await quarantine(test.db, venue, [
       record({ recordId: cutAt(200), detail: cutAt(500), sample: cutAt(4096), reason: cutAt(100) }),
@@ -68,17 +68,17 @@ describe('quarantine', () => {
     const rows = await stored();
     expect(rows).toHaveLength(2);
     for (const row of rows) for (const text of Object.values(row)) expect(isStorableText(String(text))).toBe(true);
-    const cut = rows.find((row) => row.record_id.startsWith('x'));
-    expect([cut?.record_id.length, cut?.detail.length, cut?.sample.length]).toEqual([200, 500, 4096]);
-    expect(cut?.record_id.endsWith('x\uFFFD')).toBe(true);
+    const cut = rows.find((row) => row.recordId.startsWith('x'));
+    expect([cut?.recordId.length, cut?.detail.length, cut?.sample.length]).toEqual([200, 500, 4096]);
+    expect(cut?.recordId.endsWith('x\uFFFD')).toBe(true);
   });
 
-  it('of nothing is nothing', async () => {
+  it('writes nothing for no records', async () => {
     await quarantine(test.db, venue, []);
     expect(await stored()).toEqual([]);
   });
 
-  it('written by many at once counts them all', async () => {
+  it('counts the records of all concurrent writers', async () => {
     const records = Array.from({ length: 30 }, (_, index) => record({ recordId: `r${index}` }));
     await Promise.all(
       Array.from({ length: 8 }, (_, writer) =>
@@ -96,8 +96,8 @@ const AGE = sql(
 );
 const age = (recordId: string, hours: number) => test.db.query(AGE, [venue, hours, recordId]);
 
-describe('the queries of an operator', () => {
-  it('a summary per venue, kind and reason, the most frequent first', async () => {
+describe('summarizeQuarantine and listQuarantine', () => {
+  it('summarize records per venue, kind and reason, most frequent first', async () => {
     await quarantine(test.db, venue, [record(), record(), record({ recordId: 'r2' }), record({ kind: 'books' })]);
     await age('r2', 48);
     const [trades, books, ...rest] = await summarizeQuarantine(test.db, { venue });
@@ -113,7 +113,7 @@ describe('the queries of an operator', () => {
     [{ kind: 'trades', reason: 'missing_field' }, ['r1']],
     [{ sinceMs: Date.now() - 3_600_000 }, ['b', 'r1']],
     [{ kind: 'nothing' }, []],
-  ])('filtered by %j', async (filter, ids) => {
+  ])('filter by %j', async (filter, ids) => {
     await quarantine(test.db, venue, [
       record(),
       record({ kind: 'books', recordId: 'b' }),
@@ -126,7 +126,7 @@ describe('the queries of an operator', () => {
     expect(summary.reduce((sum, row) => sum + row.records, 0)).toBe(ids.length);
   });
 
-  it('each record with all that is kept of it', async () => {
+  it('return each record with all stored fields', async () => {
     await quarantine(test.db, venue, [record(), record()]);
     const { entries } = await listQuarantine(test.db, { venue }, { limit: 10 });
     expect(entries).toEqual([
@@ -140,7 +140,7 @@ describe('the queries of an operator', () => {
     ]);
   });
 
-  it('a walk in pages shows each once, the last seen first, rows of one moment too', async () => {
+  it('list each record once across pages, last seen first, even with equal times', async () => {
     const ids = Array.from({ length: 25 }, (_, index) => `r${String(index).padStart(2, '0')}`);
     await quarantine(
       test.db,
@@ -161,28 +161,28 @@ describe('the queries of an operator', () => {
   });
 });
 
-describe('pruning', () => {
+describe('pruneQuarantine', () => {
   const all = () => summarizeQuarantine(test.db, { venue });
 
-  it('deletes only records that were not seen for the retention time', async () => {
+  it('deletes only records that were not seen within the retention period', async () => {
     await quarantine(test.db, venue, [record(), record({ recordId: 'r2' }), record({ recordId: 'r3' })]);
     await age('r2', 30 * 24 + 1);
     await age('r3', 30 * 24 - 1);
     expect(await pruneQuarantine(test.db)).toBe(1);
-    expect((await stored()).map((row) => row.record_id)).toEqual(['r1', 'r3']);
+    expect((await stored()).map((row) => row.recordId)).toEqual(['r1', 'r3']);
   });
 
-  it('keeps the newest of each reason, and the count of all', async () => {
+  it('keeps the newest records of each reason, and the total count', async () => {
     const flood = Array.from({ length: 40 }, (_, index) => record({ recordId: `r${String(index).padStart(2, '0')}` }));
     await quarantine(test.db, venue, [...flood, ...flood, record({ kind: 'books' }), record({ reason: 'odd' })]);
     for (const index of [0, 1, 2]) await age(`r0${index}`, 1);
     expect(await pruneQuarantine(test.db, { rowsPerReason: 37 })).toBe(3);
     const rows = await stored();
     const kept = rows.filter(
-      (row) => row.reason === 'missing_field' && row.record_id.startsWith('r') && row.times === 2,
+      (row) => row.reason === 'missing_field' && row.recordId.startsWith('r') && row.times === 2,
     );
-    expect(kept.map((row) => row.record_id)).toEqual(flood.slice(3).map((each) => each.recordId));
-    expect(rows.find((row) => row.record_id === '')).toMatchObject({ times: 6, detail: 'price: missing' });
+    expect(kept.map((row) => row.recordId)).toEqual(flood.slice(3).map((each) => each.recordId));
+    expect(rows.find((row) => row.recordId === '')).toMatchObject({ times: 6, detail: 'price: missing' });
     expect(await all()).toMatchObject([{ records: 38, times: 80 }, { times: 1 }, { times: 1 }]);
 
     expect(await pruneQuarantine(test.db, { rowsPerReason: 30 })).toBe(7);
@@ -191,7 +191,7 @@ describe('pruning', () => {
     expect(await pruneQuarantine(test.db, { rowsPerReason: 30 })).toBe(0);
   });
 
-  it('while polls go on refusing the same records loses no count', async () => {
+  it('loses no count while polls reject the same records', async () => {
     const flood = Array.from({ length: 30 }, (_, index) => record({ recordId: `r${index}` }));
     const write = () => test.db.transaction((tx) => quarantine(tx, venue, flood));
     await write();

@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../../../support/postgres
 const HOUR_MS = 3_600_000;
 const NOW = sql('test_now', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS at_ms');
 
-describe('the clock of the database', () => {
+describe('DatabaseClock', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase({ poolSize: 2 });
@@ -16,15 +16,15 @@ describe('the clock of the database', () => {
     vi.useRealTimers();
   });
 
-  /** How far the clock is from the database's, which was asked before and after. */
+  /** The difference between this clock and the database clock, which is read before and after it. */
   async function distanceMs(clock: DatabaseClock): Promise<number> {
-    const [before] = await database.db.query<{ at_ms: number }>(NOW);
+    const [before] = await database.db.query<{ atMs: number }>(NOW);
     const shown = clock.now();
-    const [after] = await database.db.query<{ at_ms: number }>(NOW);
-    return Math.max((before?.at_ms ?? 0) - shown, shown - (after?.at_ms ?? 0));
+    const [after] = await database.db.query<{ atMs: number }>(NOW);
+    return Math.max((before?.atMs ?? 0) - shown, shown - (after?.atMs ?? 0));
   }
 
-  it('is shown by a process whose own clock is an hour off', async () => {
+  it('returns database time when the process clock is an hour off', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - HOUR_MS });
     const clock = new DatabaseClock(database.db);
     expect(await distanceMs(clock)).toBeGreaterThan(HOUR_MS / 2);
@@ -32,14 +32,14 @@ describe('the clock of the database', () => {
     expect(await distanceMs(clock)).toBeLessThan(HOUR_MS / 100);
   });
 
-  it('goes on when the process has its clock set', async () => {
+  it('returns database time when the process clock is set', async () => {
     const clock = new DatabaseClock(database.db);
     await clock.read();
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + HOUR_MS });
     expect(await distanceMs(clock)).toBeLessThan(HOUR_MS / 100);
   });
 
-  it('is read by one statement at a time', async () => {
+  it('runs one statement at a time', async () => {
     const clock = new DatabaseClock(database.db);
     const first = clock.read();
     expect(clock.read()).toBe(first);

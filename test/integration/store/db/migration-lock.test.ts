@@ -7,7 +7,7 @@ import { createTestDatabase } from '../../../support/postgres/database.ts';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-it('a migration gives up on a locked table, so that no statement queues behind it', async () => {
+it('a migration fails on a locked table, so that no statement queues behind its lock request', async () => {
   const test = await createTestDatabase({ poolSize: 1 });
   const holder = new pg.Client({ connectionString: test.url });
   await holder.connect();

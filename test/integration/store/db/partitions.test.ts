@@ -38,8 +38,8 @@ beforeEach(async () => {
 const names = async (table: PartitionedTable) =>
   (await test.db.query<{ name: string }>(LIST, [table])).map((row) => row.name);
 
-describe('partitions', () => {
-  it('are made for each month that is named, once', async () => {
+describe('Partitions', () => {
+  it('creates each requested month once', async () => {
     const moments = [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 31, 23, 59, 59, 999), Date.UTC(2024, 1, 29)];
     await partitions.ensure('trade', moments);
     await partitions.ensure('trade', moments);
@@ -48,13 +48,13 @@ describe('partitions', () => {
     expect(first?.bound).toMatch(/FROM \('2024-02-01 00:00:00.*TO \('2024-03-01 00:00:00/);
   });
 
-  it.each(['observation', 'book_history'] as const)('are days for %s', async (table) => {
+  it.each(['observation', 'book_history'] as const)('creates days for %s', async (table) => {
     await partitions.ensure(table, [Date.UTC(2026, 1, 28, 23), Date.UTC(2026, 2, 1)]);
     expect(await names(table)).toEqual([`${table}_20260228`, `${table}_20260301`]);
     expect(partitionStartMs(table, Date.UTC(2026, 2, 1) - 1)).toBe(Date.UTC(2026, 1, 28));
   });
 
-  it('are listed with their bounds, oldest first', async () => {
+  it('lists partitions with their bounds, oldest first', async () => {
     await partitions.ensure('price_history', [Date.UTC(2026, 0, 9), Date.UTC(2025, 11, 9)]);
     expect(await listPartitions(test.db, 'price_history')).toEqual([
       { name: 'price_history_202512', fromMs: Date.UTC(2025, 11), untilMs: Date.UTC(2026, 0) },
@@ -63,7 +63,7 @@ describe('partitions', () => {
     expect(partitionStartMs('price_history', Date.UTC(2026, 0, 31))).toBe(Date.UTC(2026, 0));
   });
 
-  it('do not depend on the time zone of the session', async () => {
+  it('creates the same bounds in any session time zone', async () => {
     const newYork = await createTestDatabase({ poolSize: 1 });
     try {
       await newYork.db.query(sql('test_zone', `SET TIME ZONE 'America/New_York'`));
@@ -83,7 +83,7 @@ describe('partitions', () => {
     }
   });
 
-  it('around now exist for every time that our clock or the database may stamp', async () => {
+  it('creates partitions around now for every timestamp of the process clock and the database clock', async () => {
     await partitions.ensureAroundNow('observation');
     await partitions.ensureAroundNow('price_history');
     const days = (await names('observation')).length;
@@ -95,7 +95,7 @@ describe('partitions', () => {
     await test.db.query(insert);
   });
 
-  it('ensured at once by many processes are made once', async () => {
+  it('creates a partition once when many processes request it at once', async () => {
     const moments = Array.from({ length: 6 }, (_, month) => Date.UTC(2025, month));
     await Promise.all(
       Array.from({ length: 10 }, (_, process) =>
@@ -105,7 +105,7 @@ describe('partitions', () => {
     expect(await names('trade')).toHaveLength(6);
   });
 
-  it('are made while others read and write, without waiting', async () => {
+  it('creates a partition without waiting for concurrent reads and writes', async () => {
     await partitions.ensure('trade', [Date.UTC(2026, 0)]);
     await test.db.transaction(async (tx) => {
       await writeTrades(tx, [aTrade({ tsMs: Date.UTC(2026, 0, 5) })], 'USD');
@@ -117,7 +117,7 @@ describe('partitions', () => {
   });
 
   it.each(['trade', 'price_history', 'book_history', 'observation'] as const)(
-    'of %s have its keys and indexes',
+    'creates partitions of %s with its keys and indexes',
     async (table) => {
       await partitions.ensure(table, [Date.UTC(2026, 0)]);
       const rows = await test.db.query<{ parent: string; child: string }>(INDEXES, [table]);
@@ -126,7 +126,7 @@ describe('partitions', () => {
     },
   );
 
-  it('a late trade of an old month finds its place', async () => {
+  it('creates the partition of a late trade from an old month', async () => {
     const old = aTrade({ tsMs: Date.UTC(2019, 4, 5) });
     const write = () => test.db.transaction((tx) => writeTrades(tx, [old], 'USD'));
     await expect(write()).rejects.toThrow('no partition');

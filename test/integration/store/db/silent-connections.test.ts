@@ -43,7 +43,7 @@ afterEach(async () => {
   await network.close();
 });
 
-/** Opens so many connections, which are idle afterwards. */
+/** Opens this many connections, which are idle afterwards. */
 async function openAll(count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => db.query(SLEEP, [0.05])));
 }
@@ -54,8 +54,8 @@ const error = (work: Promise<unknown>): Promise<unknown> =>
     (thrown: unknown) => thrown,
   );
 
-describe('a database that does not answer any more', () => {
-  it('fails waiting statements and transactions, and ends idle connections', async () => {
+describe('the watch of silent connections', () => {
+  it('fails pending statements and transactions, and closes idle connections', async () => {
     await openAll(4);
     network.forsake();
     const thrown = await Promise.all([
@@ -67,7 +67,7 @@ describe('a database that does not answer any more', () => {
       expect(each).toMatchObject({ message: expect.stringContaining('did not answer for 0.6 s') });
       expect(isDatabaseUnavailable(each)).toBe(true);
     }
-    // The fourth was idle: no statement has to wait for it.
+    // The fourth connection was idle and is closed too, so no later statement waits for it.
     expect(await db.query(ONE)).toEqual([{ one: 1 }]);
     expect(lines.filter(({ msg }) => String(msg).includes('does not answer'))).toEqual([
       expect.objectContaining({ level: 'warn', connections: 4, limitMs: SILENCE_MS }),
@@ -79,11 +79,11 @@ describe('a database that does not answer any more', () => {
     network.forsake();
     const [lost, slow] = await Promise.all([error(db.query(ONE)), db.query(SLEEP, [2 * (SILENCE_MS / 1000)])]);
     expect(isDatabaseUnavailable(lost)).toBe(true);
-    expect(slow).toEqual([{ pg_sleep: '' }]);
+    expect(slow).toEqual([{ pgSleep: '' }]);
     expect(lines.filter(({ msg }) => String(msg).includes('does not answer'))).toMatchObject([{ connections: 1 }]);
   });
 
-  it('is waited for as long as it works, or waits for a lock', async () => {
+  it('keeps a statement that runs or waits for a lock, for any duration', async () => {
     await openAll(3);
     const locked = db.transaction(async (tx) => {
       await tx.query(LOCK, [1]);
@@ -95,7 +95,7 @@ describe('a database that does not answer any more', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is waited for when it answers in time', async () => {
+  it('keeps a connection that answers in time', async () => {
     network.hold();
     const asked = db.query(ONE);
     await delay(SILENCE_MS / 2);
@@ -104,17 +104,17 @@ describe('a database that does not answer any more', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is not judged for time in which this process was stopped', async () => {
+  it('ignores silence while this process was stopped', async () => {
     await openAll(2);
     const asked = db.query(SLEEP, [0.3]);
-    // A check sees it wait, then its answer comes between two checks.
+    // One check sees a pending statement; its answer arrives before the next check.
     await delay(SILENCE_MS / 5);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * SILENCE_MS);
-    expect(await asked).toEqual([{ pg_sleep: '' }]);
+    expect(await asked).toEqual([{ pgSleep: '' }]);
     expect(lines).toEqual([]);
   });
 
-  it('may stay silent without a pending statement', async () => {
+  it('ignores a silent connection without a pending statement', async () => {
     await openAll(3);
     await delay(3 * SILENCE_MS);
     expect(poolUse(db.dataSource).open).toBe(3);

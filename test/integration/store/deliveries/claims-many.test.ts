@@ -35,8 +35,8 @@ class CountingDatabase extends Database {
   }
 }
 
-describe('a claim of many subscriptions', () => {
-  it('gives each its own rows, oldest due first, no more than it wants', async () => {
+describe('claimDueOfMany', () => {
+  it('returns the rows of each subscription, oldest due first, up to its limit', async () => {
     const pks = await subscriptions(3, 4);
     const claims = await claimDueOfMany(desk.db, [
       { subscriptionPk: pks[0] ?? 0n, limit: 3 },
@@ -48,12 +48,12 @@ describe('a claim of many subscriptions', () => {
     expect(pks.map((pk) => claims.get(pk)?.deliveries.length)).toEqual([3, 1, 4]);
     expect(pks.map((pk) => claims.get(pk)?.subscription.sealedSecret)).toEqual(['sealed 0', 'sealed 1', 'sealed 2']);
     const [oldest] = claims.get(pks[1] ?? 0n)?.deliveries ?? [];
-    expect((await storedDelivery(desk.db, oldest?.pk ?? 0n)).due_in).toBeLessThan(-2.9);
+    expect((await storedDelivery(desk.db, oldest?.pk ?? 0n)).dueIn).toBeLessThan(-2.9);
     const again = await claimDueOfMany(desk.db, wanting(pks, 8));
     expect(pks.map((pk) => again.get(pk)?.deliveries.length)).toEqual([1, 3, 0]);
   });
 
-  it('from many processes at once hands out each row once, and never more than eight of a subscription', async () => {
+  it('returns each row once and at most eight rows per subscription when many processes claim at once', async () => {
     const pks = await subscriptions(5, 20);
     const rounds = await Promise.all(Array.from({ length: 8 }, () => claimDueOfMany(desk.db, wanting(pks, 5))));
     for (const pk of pks) {
@@ -64,7 +64,7 @@ describe('a claim of many subscriptions', () => {
     }
   });
 
-  it('cancels the pending deliveries of paused and deleted subscriptions, and sends test events of paused ones', async () => {
+  it('cancels pending deliveries of paused and deleted subscriptions, and returns test events of paused ones', async () => {
     const pks = await subscriptions(3, 2);
     const [paused = 0n, deleted = 0n, live = 0n] = pks;
     const test = await aDelivery(desk.db, { accountId: desk.accountId, subscriptionPk: paused, isTest: true });
@@ -78,7 +78,7 @@ describe('a claim of many subscriptions', () => {
     expect((await storedDelivery(desk.db, late.pk)).status).toBe('cancelled');
   });
 
-  it('holds those back that are failing where only healthy ones are wanted', async () => {
+  it('withholds failing subscriptions when the claim wants only healthy ones', async () => {
     const pks = await subscriptions(2, 2);
     const [failing = 0n, healthy = 0n] = pks;
     await desk.db.query(SET_FAILING, [failing]);
@@ -89,7 +89,7 @@ describe('a claim of many subscriptions', () => {
     expect((await claimDueOfMany(desk.db, wanting([failing], 8))).get(failing)?.deliveries).toHaveLength(2);
   });
 
-  it('skips locked subscriptions, while a single claim waits', async () => {
+  it('skips locked subscriptions, while a claim of one subscription waits', async () => {
     const [held = 0n, free = 0n] = await subscriptions(2, 1);
     const single = await desk.db.transaction(async (tx) => {
       await tx.query(HOLD, [held]);
@@ -101,7 +101,7 @@ describe('a claim of many subscriptions', () => {
     expect((await single.claim)?.deliveries).toHaveLength(1);
   });
 
-  it('combines concurrent claims of one process', async () => {
+  it('shares one transaction among concurrent claims of a process', async () => {
     const pks = await subscriptions(12, 1);
     const db = new CountingDatabase(desk.db.dataSource);
     const claims = await Promise.all(pks.map((subscriptionPk) => claimTogether(db, { subscriptionPk, limit: 8 })));
@@ -112,7 +112,7 @@ describe('a claim of many subscriptions', () => {
   });
 });
 
-it('due subscriptions are found by lane and page, without subscriptions that have nothing due', async () => {
+it('dueSubscriptionsOfLane lists subscriptions by lane and page, and omits those without due rows', async () => {
   const due = await subscriptions(9, 2);
   const idle = await subscriptions(3, 0);
   const [held = 0n] = await subscriptions(1, 1);

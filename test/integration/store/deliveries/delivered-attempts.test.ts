@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { claimDue } from '../../../../src/store/deliveries/claims.ts';
-import {
-  type DeliveredAttempt,
-  finishDelivered,
-  recordDelivered,
-} from '../../../../src/store/deliveries/delivered-attempts.ts';
-import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
+import { finishAttempt, finishDelivered, type MadeAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import {
   aDelivery,
@@ -25,6 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
+const DELIVERED = { state: 'delivered' } as const;
 const STARTED = new Date('2026-01-02T03:04:05.678Z');
 const SET_FAILING = sql(
   'test_set_failing',
@@ -33,8 +29,8 @@ const SET_FAILING = sql(
 const SET_STATUS = sql('test_set_status', 'UPDATE delivery SET status = $2 WHERE pk = $1');
 const STEAL = sql('test_steal', `UPDATE delivery SET locked_until = now() + interval '9 hours' WHERE pk = $1`);
 
-/** A subscription with claimed deliveries, each of them delivered. */
-async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<DeliveredAttempt[]> {
+/** A subscription with claimed deliveries, each with a successful attempt. */
+async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<MadeAttempt[]> {
   const subscriptionPk = await aSubscription(test.db, { accountId });
   for (let index = 0; index < count; index += 1) await aDelivery(test.db, { accountId, subscriptionPk, ...fields });
   const claim = await claimDue(test.db, subscriptionPk, count);
@@ -51,7 +47,7 @@ async function delivered(count: number, fields: Partial<DeliveryFields> = {}): P
   }));
 }
 
-/** Counts transactions and lets the first of them be held. */
+/** Counts transactions and can hold the first one. */
 class WatchedDatabase extends Database {
   transactions = 0;
   held: Promise<void> = Promise.resolve();
@@ -63,47 +59,47 @@ class WatchedDatabase extends Database {
   }
 }
 
-describe('many delivered attempts in one transaction', () => {
-  it('are each recorded as one alone would be', async () => {
+describe('one transaction of many delivered attempts', () => {
+  it('records each attempt like a transaction of its own', async () => {
     const made = [...(await delivered(3)), ...(await delivered(2))];
     const [alone] = await delivered(1);
     if (alone === undefined) throw new Error('nothing was claimed');
-    await finishAttempt(test.db, alone.subscriptionPk, alone.delivery, alone.attempt, { state: 'delivered' });
+    await finishAttempt(test.db, alone, DELIVERED);
     expect(await finishDelivered(test.db, made)).toEqual(new Set(made.map(({ delivery }) => delivery.pk)));
-    const { delivered_at: _at, due_in: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
+    const { deliveredAt: _at, dueIn: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
     for (const { delivery, attempt } of made) {
       const stored = await storedDelivery(test.db, delivery.pk);
-      expect(stored).toMatchObject({ ...expected, last_status_code: attempt.statusCode });
-      expect(stored.delivered_at).toBeInstanceOf(Date);
+      expect(stored).toMatchObject({ ...expected, lastStatusCode: attempt.statusCode });
+      expect(stored.deliveredAt).toBeInstanceOf(Date);
       expect(await storedAttempts(test.db, delivery.pk)).toEqual([
         {
-          attempt_number: 1,
+          attemptNumber: 1,
           outcome: 'delivered',
-          status_code: attempt.statusCode,
-          error_code: null,
-          duration_ms: Math.round(attempt.durationMs),
-          response_excerpt: attempt.responseExcerpt ?? null,
+          statusCode: attempt.statusCode,
+          errorCode: null,
+          durationMs: Math.round(attempt.durationMs),
+          responseExcerpt: attempt.responseExcerpt ?? null,
         },
       ]);
     }
   });
 
-  it('skip attempts whose lease was taken over, and record nothing twice', async () => {
+  it('skips attempts whose lease another worker took, and records no attempt twice', async () => {
     const made = await delivered(4);
     const [lost, finished, cancelled, plain] = made.map(({ delivery }) => delivery.pk);
     await test.db.query(STEAL, [lost]);
     await finishDelivered(test.db, made.slice(1, 2));
     await test.db.query(SET_STATUS, [cancelled, 'cancelled']);
     expect(await finishDelivered(test.db, made)).toEqual(new Set([cancelled, plain]));
-    expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attempt_count: 0 });
+    expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attemptCount: 0 });
     expect(await storedAttempts(test.db, lost ?? 0n)).toEqual([]);
     expect(await storedAttempts(test.db, finished ?? 0n)).toHaveLength(1);
-    // The receiver has it, even when it was cancelled meanwhile.
+    // The receiver accepted it, so the success wins over the cancellation.
     expect(await storedDelivery(test.db, cancelled ?? 0n)).toMatchObject({ status: 'delivered' });
     expect(await finishDelivered(test.db, made)).toEqual(new Set());
   });
 
-  it('clear the failures of their own subscriptions only, and test events clear none', async () => {
+  it('clears the failures of its own subscriptions, except for test events', async () => {
     const [first, second, tested, lost] = [
       await delivered(1),
       await delivered(1),
@@ -118,12 +114,12 @@ describe('many delivered attempts in one transaction', () => {
     await finishDelivered(test.db, made);
     const counts = [];
     for (const pk of [...made.map(({ subscriptionPk }) => subscriptionPk), outsider]) {
-      counts.push((await storedSubscription(test.db, pk)).exhausted_count);
+      counts.push((await storedSubscription(test.db, pk)).exhaustedCount);
     }
     expect(counts).toEqual([0, 0, 3, 3, 3]);
   });
 
-  it('in opposite orders from many processes end without a deadlock', async () => {
+  it('ends without a deadlock when many processes record in opposite orders', async () => {
     const made = [...(await delivered(8)), ...(await delivered(8)), ...(await delivered(8))];
     const calls = Array.from({ length: 8 }, (_, index) =>
       finishDelivered(test.db, index % 2 === 0 ? made : [...made].reverse()),
@@ -133,35 +129,35 @@ describe('many delivered attempts in one transaction', () => {
   });
 });
 
-describe('attempts that end one after the other', () => {
+describe('the batcher of delivered attempts', () => {
   let db: WatchedDatabase;
   beforeEach(() => {
     db = new WatchedDatabase(test.db.dataSource);
   });
 
-  it('share the transaction that follows the one in flight', async () => {
+  it('records attempts that end during a transaction in the next one', async () => {
     const made = await delivered(8);
     let letGo = (): void => undefined;
     db.held = new Promise((resolve) => {
       letGo = resolve;
     });
-    const finished = made.map((one) => recordDelivered(db, one));
+    const finished = made.map((one) => finishAttempt(db, one, DELIVERED));
     expect(db.transactions).toBe(1);
     letGo();
     expect(await Promise.all(finished)).toEqual(made.map(() => ({ isRecorded: true })));
     expect(db.transactions).toBe(2);
     const [again] = made;
-    expect(again && (await recordDelivered(db, again))).toEqual({ isRecorded: false });
+    expect(again && (await finishAttempt(db, again, DELIVERED))).toEqual({ isRecorded: false });
     expect(db.transactions).toBe(3);
   });
 
-  it('that Postgres refuses fail alone', async () => {
+  it('rejects only the attempt that Postgres refuses', async () => {
     const made = await delivered(5);
     const bad = made[3];
     if (bad === undefined) throw new Error('nothing was claimed');
-    // Beyond the range of the column.
+    // Exceeds the range of the column.
     made[3] = { ...bad, attempt: { ...bad.attempt, durationMs: 2 ** 31 + 5 } };
-    const results = await Promise.allSettled(made.map((one) => recordDelivered(db, one)));
+    const results = await Promise.allSettled(made.map((one) => finishAttempt(db, one, DELIVERED)));
     expect(results.map(({ status }) => status)).toEqual([
       'fulfilled',
       'fulfilled',
@@ -169,16 +165,16 @@ describe('attempts that end one after the other', () => {
       'rejected',
       'fulfilled',
     ]);
-    expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', is_locked: true });
+    expect(await storedDelivery(test.db, bad.delivery.pk)).toMatchObject({ status: 'pending', isLocked: true });
   });
 
-  it('all fail when the database is away, and the next ones do not', async () => {
+  it('rejects all attempts of a batch when the database is unavailable, and records later ones', async () => {
     const made = await delivered(3);
     db.held = Promise.reject(new Error('Connection terminated'));
-    const results = await Promise.allSettled(made.map((one) => recordDelivered(db, one)));
+    const results = await Promise.allSettled(made.map((one) => finishAttempt(db, one, DELIVERED)));
     expect(results.every(({ status }) => status === 'rejected')).toBe(true);
     db.held = Promise.resolve();
     const [first] = made;
-    expect(first && (await recordDelivered(db, first))).toEqual({ isRecorded: true });
+    expect(first && (await finishAttempt(db, first, DELIVERED))).toEqual({ isRecorded: true });
   });
 });

@@ -21,7 +21,7 @@ const LOCK_WAITERS = sql(
 const desk = deliveryDesk();
 const { due, many, claim, claimOne, finish } = desk;
 
-/** Resolves when `count` backends wait for a row: the interleaving a test set up is reached. */
+/** Resolves when `count` backends wait for a row lock: the intended interleaving is reached. */
 async function blocked(count: number): Promise<void> {
   for (;;) {
     const [row] = await desk.db.query<{ waiting: number }>(LOCK_WAITERS);
@@ -29,7 +29,7 @@ async function blocked(count: number): Promise<void> {
   }
 }
 
-/** A claim that has taken its rows and does not commit until it is told to. */
+/** A claim that has locked its rows and commits on request. */
 function claimHeldOpen(pk: bigint) {
   let commit: () => void = () => undefined;
   let claimed: () => void = () => undefined;
@@ -55,8 +55,8 @@ function claimHeldOpen(pk: bigint) {
   return { deliveries, isClaimed, commit: () => commit() };
 }
 
-describe('claiming', () => {
-  it('gives the delivery with its event, and the subscription to send it to', async () => {
+describe('claimDue', () => {
+  it('returns the delivery with its event and its subscription', async () => {
     const { pk, id, eventId } = await due({ body: '{"exact":1.10}' });
     const claimed = await claimDue(desk.db, desk.subscriptionPk, 8);
     expect(claimed?.subscription).toMatchObject({
@@ -78,14 +78,14 @@ describe('claiming', () => {
         createdAt: expect.any(Date),
       },
     ]);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', is_locked: true, attempt_count: 0 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', isLocked: true, attemptCount: 0 });
   });
 
-  it('an unknown subscription is null', async () => {
+  it('returns null for an unknown subscription', async () => {
     expect(await claimDue(desk.db, 999_999n, 8)).toBeNull();
   });
 
-  it('takes first attempts ahead of retries, and of each the oldest due', async () => {
+  it('takes first attempts before retries, each oldest due first', async () => {
     const oldRetry = await due({ attemptCount: 3, dueInSeconds: -900 });
     const newRetry = await due({ attemptCount: 1, dueInSeconds: -30 });
     const late = await due({ dueInSeconds: -10 });
@@ -97,7 +97,7 @@ describe('claiming', () => {
     expect(await claim()).toEqual([]);
   });
 
-  it('skips deliveries that are not due, over, or of another subscription', async () => {
+  it('skips deliveries that are not due, finished, or of another subscription', async () => {
     await due({ dueInSeconds: 60 });
     for (const status of ['delivered', 'failed', 'cancelled'] as const) await due({ status });
     const other = await aSubscription(desk.db, { accountId: desk.accountId });
@@ -105,7 +105,7 @@ describe('claiming', () => {
     expect(await claim()).toEqual([]);
   });
 
-  it('never hands out more than eight at once, however many ask together', async () => {
+  it('returns at most eight rows in total when many claims run at once', async () => {
     await many(40);
     const claims = await Promise.all(Array.from({ length: 12 }, () => claim()));
     const taken = claims.flat().map((delivery) => delivery.pk);
@@ -114,11 +114,11 @@ describe('claiming', () => {
     expect(await claim()).toEqual([]);
   });
 
-  it('a claim that is not committed yet counts: another waits for it', async () => {
+  it('waits for an uncommitted claim and counts its rows', async () => {
     await many(MAX_IN_FLIGHT, { attemptCount: 1 });
     const first = claimHeldOpen(desk.subscriptionPk);
     await first.isClaimed;
-    // Goes first, so a claim that did not wait would find it, and count nothing in flight.
+    // Sorts first, so a claim without the wait would find it and count no row in flight.
     await due();
     const second = claim();
     await blocked(1);
@@ -127,7 +127,7 @@ describe('claiming', () => {
     expect(await second).toEqual([]);
   });
 
-  it('hands out as many again as were finished', async () => {
+  it('returns as many new rows as were finished', async () => {
     await many(12);
     const first = await claim();
     await Promise.all(first.slice(0, 3).map((delivery) => finish(delivery, { state: 'delivered' })));
@@ -135,14 +135,14 @@ describe('claiming', () => {
     expect(await claim()).toHaveLength(0);
   });
 
-  it('asks no more than the limit', async () => {
+  it('returns at most the limit', async () => {
     await many(4);
     expect(await claim(0)).toHaveLength(0);
     expect(await claim(3)).toHaveLength(3);
     expect(await claim(8)).toHaveLength(1);
   });
 
-  it('claims the deliveries of a dead worker once its lease has ended', async () => {
+  it('returns deliveries of a dead worker when their lease has ended', async () => {
     const held = await due({ lockedForSeconds: 1 });
     const dead = await due({ lockedForSeconds: -1, attemptCount: 2 });
     expect((await claim()).map((delivery) => delivery.pk)).toEqual([dead.pk]);
@@ -151,56 +151,56 @@ describe('claiming', () => {
     expect((await claim()).map((delivery) => delivery.pk)).toEqual([held.pk]);
   });
 
-  it('a lease is longer than the longest attempt', () => {
+  it('uses a lease that is longer than the longest attempt', () => {
     expect(CLAIM_LEASE_SECONDS).toBeGreaterThan(30);
   });
 
   it.each([
     ['delivered', `status = 'delivered', attempt_count = 1, locked_until = NULL`],
     [
-      'put off',
+      'postponed',
       `attempt_count = 1, locked_until = NULL, last_error = 'http_status', next_attempt_at = now() + interval '1 hour'`,
     ],
-  ])('does not send again what was %s while the claim waited for it', async (what, change) => {
+  ])('skips a delivery that was %s while the claim waited for its lock', async (kind, change) => {
     const { pk } = await due({ lockedForSeconds: -1 });
     let waiting: Promise<ClaimedDelivery[]> | undefined;
     await desk.db.transaction(async (tx) => {
-      await tx.query(sql(`test_late_finish_${what}`, `UPDATE delivery SET ${change} WHERE pk = $1`), [pk]);
+      await tx.query(sql(`test_late_finish_${kind}`, `UPDATE delivery SET ${change} WHERE pk = $1`), [pk]);
       waiting = claim();
       await blocked(1);
     });
     expect(await waiting).toEqual([]);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ is_locked: false, attempt_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ isLocked: false, attemptCount: 1 });
   });
 });
 
-describe('giving a claim back', () => {
-  it('charges nothing: no attempt, no count, due again after the delay', async () => {
+describe('releaseClaim', () => {
+  it('makes the delivery due after the delay without recording an attempt', async () => {
     const { pk } = await due({ attemptCount: 2 });
     await releaseClaim(desk.db, await claimOne(), 30, 'internal_error');
     const stored = await storedDelivery(desk.db, pk);
     expect(stored).toMatchObject({
       status: 'pending',
-      attempt_count: 2,
-      is_locked: false,
-      last_error: 'internal_error',
+      attemptCount: 2,
+      isLocked: false,
+      lastError: 'internal_error',
     });
-    expect(stored.due_in).toBeGreaterThan(25);
+    expect(stored.dueIn).toBeGreaterThan(25);
     expect(await storedAttempts(desk.db, pk)).toEqual([]);
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ failing_since: null });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ failingSince: null });
   });
 
-  it('does nothing when another worker finished it', async () => {
+  it('changes nothing when the attempt was already finished', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await finish(mine, { state: 'retry', delaySeconds: 1_000 });
     await releaseClaim(desk.db, mine, 0, 'internal_error');
-    expect((await storedDelivery(desk.db, pk)).due_in).toBeGreaterThan(900);
+    expect((await storedDelivery(desk.db, pk)).dueIn).toBeGreaterThan(900);
   });
 });
 
-describe('the query of the reconcile timer', () => {
-  it('returns subscriptions with due and unclaimed rows, once each, up to a limit', async () => {
+describe('dueSubscriptions', () => {
+  it('returns subscriptions with due and unclaimed rows, once each, up to the limit', async () => {
     await desk.db.query(sql('test_clear_due', `UPDATE delivery SET status = 'cancelled' WHERE status = 'pending'`));
     expect(await dueSubscriptions(desk.db, 10)).toEqual([]);
     expect(await oldestOverdueSeconds(desk.db)).toBe(0);

@@ -27,7 +27,7 @@ const REFUSED: AttemptRecord = {
   responseExcerpt: Buffer.from([0, 255, 10]),
 };
 
-/** A database for the tests of a file, and a fresh subscription for each of them. */
+/** A database for the tests of a file, and a new subscription for each test. */
 interface DeliveryDesk {
   readonly db: Database;
   readonly accountId: bigint;
@@ -77,6 +77,10 @@ export function deliveryDesk(): DeliveryDesk {
       return delivery;
     },
     finish: (delivery, verdict) =>
-      finishAttempt(test.db, subscriptionPk, delivery, verdict.state === 'delivered' ? ATTEMPT : REFUSED, verdict),
+      finishAttempt(
+        test.db,
+        { subscriptionPk, delivery, attempt: verdict.state === 'delivered' ? ATTEMPT : REFUSED },
+        verdict,
+      ),
   };
 }

@@ -14,37 +14,37 @@ const DELETE_SUBSCRIPTION = sql('test_delete', 'UPDATE webhook_subscription SET 
 const desk = deliveryDesk();
 const { due, many, claim, claimOne, finish } = desk;
 
-describe('finishing', () => {
-  it('a success is delivered, with its attempt', async () => {
+describe('finishAttempt', () => {
+  it('marks a successful delivery as delivered and records the attempt', async () => {
     const { pk } = await due();
     expect(await finish(await claimOne(), { state: 'delivered' })).toEqual({ isRecorded: true });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({
       status: 'delivered',
-      attempt_count: 1,
-      is_locked: false,
-      last_status_code: 200,
-      last_error: null,
-      delivered_at: expect.any(Date),
+      attemptCount: 1,
+      isLocked: false,
+      lastStatusCode: 200,
+      lastError: null,
+      deliveredAt: expect.any(Date),
     });
     expect(await storedAttempts(desk.db, pk)).toEqual([
       {
-        attempt_number: 1,
+        attemptNumber: 1,
         outcome: 'delivered',
-        status_code: 200,
-        error_code: null,
-        duration_ms: 13,
-        response_excerpt: null,
+        statusCode: 200,
+        errorCode: null,
+        durationMs: 13,
+        responseExcerpt: null,
       },
     ]);
   });
 
-  it('a retry waits for its delay, then is claimed with one more attempt behind it', async () => {
+  it('makes a retry due after its delay, with one more attempt', async () => {
     const { pk } = await due();
     await finish(await claimOne(), { state: 'retry', delaySeconds: 30.5 });
     const stored = await storedDelivery(desk.db, pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1, is_locked: false, last_error: 'http_status' });
-    expect(stored.due_in).toBeGreaterThan(25);
-    expect(stored.due_in).toBeLessThanOrEqual(30.5);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 1, isLocked: false, lastError: 'http_status' });
+    expect(stored.dueIn).toBeGreaterThan(25);
+    expect(stored.dueIn).toBeLessThanOrEqual(30.5);
     expect(await claim()).toEqual([]);
     await desk.db.query(sql('test_due_now', 'UPDATE delivery SET next_attempt_at = now() WHERE pk = $1'), [pk]);
     const again = await claimOne();
@@ -53,22 +53,22 @@ describe('finishing', () => {
     expect((await storedAttempts(desk.db, pk)).map((attempt) => attempt.outcome)).toEqual(['failed', 'delivered']);
     expect(await storedDelivery(desk.db, pk)).toMatchObject({
       status: 'delivered',
-      attempt_count: 2,
-      last_error: null,
+      attemptCount: 2,
+      lastError: null,
     });
   });
 
-  it('keeps the bytes of the response as they came', async () => {
+  it('stores the exact bytes of the response', async () => {
     const { pk } = await due();
     await finish(await claimOne(), { state: 'failed' });
     expect((await storedAttempts(desk.db, pk))[0]).toMatchObject({
-      error_code: 'http_status',
-      status_code: 500,
-      response_excerpt: Buffer.from([0, 255, 10]),
+      errorCode: 'http_status',
+      statusCode: 500,
+      responseExcerpt: Buffer.from([0, 255, 10]),
     });
   });
 
-  it('an overtaken finish changes nothing of the delivery or the subscription', async () => {
+  it('changes neither delivery nor subscription when its attempt was already finished', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(END_LEASE, [pk]);
@@ -84,49 +84,49 @@ describe('finishing', () => {
     ] as const) {
       expect(await finish(mine, verdict)).toEqual({ isRecorded: false });
     }
-    expect({ ...(await storedDelivery(desk.db, pk)), due_in: 0 }).toEqual({ ...delivered, due_in: 0 });
+    expect({ ...(await storedDelivery(desk.db, pk)), dueIn: 0 }).toEqual({ ...delivered, dueIn: 0 });
     expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toEqual({
       status: 'active',
-      pause_reason: null,
-      failing_since: null,
-      exhausted_count: 0,
+      pauseReason: null,
+      failingSince: null,
+      exhaustedCount: 0,
     });
   });
 
-  it('a finish has no effect after another worker claimed the attempt', async () => {
+  it('has no effect when another worker claimed the delivery', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(END_LEASE, [pk]);
     const theirs = await claimOne();
     expect(await finish(mine, { state: 'retry', delaySeconds: 600 })).toEqual({ isRecorded: false });
     await releaseClaim(desk.db, mine, 600, 'internal_error');
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attempt_count: 0, is_locked: true, last_error: null });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attemptCount: 0, isLocked: true, lastError: null });
     expect(await finish(theirs, { state: 'delivered' })).toEqual({ isRecorded: true });
   });
 
-  it('an overtaken finish does not count as the attempt that follows', async () => {
+  it('is not recorded as the following attempt when its own attempt was already finished', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await finish({ ...mine }, { state: 'retry', delaySeconds: 600 });
     expect(await finish(mine, { state: 'delivered' })).toEqual({ isRecorded: false });
     expect(await finish(mine, { state: 'retry', delaySeconds: 1 })).toEqual({ isRecorded: false });
     const stored = await storedDelivery(desk.db, pk);
-    expect(stored).toMatchObject({ status: 'pending', attempt_count: 1 });
-    expect(stored.due_in).toBeGreaterThan(500);
+    expect(stored).toMatchObject({ status: 'pending', attemptCount: 1 });
+    expect(stored.dueIn).toBeGreaterThan(500);
     expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
   });
 
-  it('an overtaken success does not hide that the delivery failed', async () => {
+  it('keeps a failed delivery failed when an overtaken success arrives', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await finish({ ...mine }, { state: 'failed' });
     await finish(mine, { state: 'delivered' });
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attempt_count: 1 });
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attemptCount: 1 });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhaustedCount: 1 });
   });
 
-  it('two finishers at once: one is recorded', async () => {
+  it('records one of two concurrent results', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     const results = await Promise.all([
@@ -135,13 +135,13 @@ describe('finishing', () => {
       finish(mine, { state: 'failed' }),
     ]);
     expect(results.filter((result) => result.isRecorded)).toHaveLength(1);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attempt_count: 1 });
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhausted_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ attemptCount: 1 });
+    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({ exhaustedCount: 1 });
   });
 });
 
 describe('a paused subscription', () => {
-  it('cancels pending deliveries, lets attempts in flight end, and sends test events', async () => {
+  it('gets pending deliveries cancelled by a claim, keeps attempts in flight, and gets test events', async () => {
     const flying = await due();
     const mine = await claimOne();
     const waiting = await due();
@@ -151,21 +151,21 @@ describe('a paused subscription', () => {
     expect((await claim()).map((delivery) => [delivery.pk, delivery.isTest])).toEqual([[testEvent.pk, true]]);
     expect(await storedDelivery(desk.db, waiting.pk)).toMatchObject({ status: 'cancelled' });
     expect(await storedDelivery(desk.db, later.pk)).toMatchObject({ status: 'cancelled' });
-    expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'pending', is_locked: true });
+    expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'pending', isLocked: true });
     await finish(mine, { state: 'delivered' });
     expect(await storedDelivery(desk.db, flying.pk)).toMatchObject({ status: 'delivered' });
   });
 
-  it('has an attempt that failed meanwhile cancelled by the next claim, whenever it would be due', async () => {
+  it('gets a delivery cancelled whose attempt failed during the pause, regardless of its due time', async () => {
     const { pk } = await due();
     const mine = await claimOne();
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
     await finish(mine, { state: 'retry', delaySeconds: 36_000 });
     expect(await claim()).toEqual([]);
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled', attempt_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled', attemptCount: 1 });
   });
 
-  it('a delivery cancelled in flight stays so when it fails, and is delivered when it was', async () => {
+  it('keeps a delivery cancelled when an attempt in flight fails, and delivered when it succeeds', async () => {
     const cancel = sql('test_cancel', `UPDATE delivery SET status = 'cancelled' WHERE pk = $1`);
     for (const [verdict, status] of [
       [{ state: 'retry', delaySeconds: 1 }, 'cancelled'],
@@ -176,39 +176,39 @@ describe('a paused subscription', () => {
       const mine = await claimOne();
       await desk.db.query(cancel, [pk]);
       expect(await finish(mine, verdict)).toMatchObject({ isRecorded: true });
-      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status, attempt_count: 1 });
+      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status, attemptCount: 1 });
       expect(await storedAttempts(desk.db, pk)).toHaveLength(1);
     }
   });
 });
 
 describe('a deleted subscription', () => {
-  it('sends nothing more, test events included', async () => {
+  it('gets all its deliveries cancelled by the next claim, test events included', async () => {
     const rows = [await due(), await due({ isTest: true }), await due({ dueInSeconds: 60 })];
     await desk.db.query(DELETE_SUBSCRIPTION, [desk.subscriptionPk]);
     expect(await claim()).toEqual([]);
     for (const { pk } of rows) expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('is not counted or paused by attempts that were in flight', async () => {
+  it('is neither paused nor counted as failing by attempts in flight', async () => {
     await due();
     const mine = await claimOne();
     await desk.db.query(DELETE_SUBSCRIPTION, [desk.subscriptionPk]);
     expect(await finish(mine, { state: 'failed', pause: 'gone' })).toEqual({ isRecorded: true });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'active',
-      exhausted_count: 0,
+      exhaustedCount: 0,
     });
   });
 });
 
-describe('counting failures', () => {
+describe('finishAttempt and the failure counters', () => {
   async function failOnce(verdict: DeliveryVerdict = { state: 'failed' }): Promise<FinishedAttempt> {
     await due();
     return finish(await claimOne(), verdict);
   }
 
-  it('410 pauses at once with the reason, and cancels pending deliveries except test events', async () => {
+  it('pauses at once on 410 with the reason, and cancels pending deliveries except test events', async () => {
     const later = await due({ dueInSeconds: 3_600, attemptCount: 1 });
     const testEvent = await due({ isTest: true, dueInSeconds: 3_600 });
     expect(await failOnce({ state: 'failed', pause: 'gone' })).toEqual({
@@ -218,7 +218,7 @@ describe('counting failures', () => {
     });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'paused',
-      pause_reason: 'gone',
+      pauseReason: 'gone',
     });
     expect(await storedDelivery(desk.db, later.pk)).toMatchObject({ status: 'cancelled' });
     expect(await storedDelivery(desk.db, testEvent.pk)).toMatchObject({ status: 'pending' });
@@ -229,44 +229,47 @@ describe('counting failures', () => {
     [121, 8, 'active'],
     [121, 9, 'paused'],
     [500, 30, 'paused'],
-  ])('failing for %i h with %i exhausted before this one: %s', async (hours, exhausted, status) => {
-    await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, hours, exhausted]);
-    const pausing = status === 'paused' && { pausedFor: 'failing', cancelled: [] };
-    expect(await failOnce()).toEqual({ isRecorded: true, ...pausing });
-    expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
-      status,
-      pause_reason: status === 'paused' ? 'failing' : null,
-      exhausted_count: exhausted + 1,
-    });
-  });
+  ])(
+    'after %i h of failure and %i exhausted deliveries, one more failure leaves the subscription %s',
+    async (hours, exhausted, status) => {
+      await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, hours, exhausted]);
+      const pausing = status === 'paused' && { pausedFor: 'failing', cancelled: [] };
+      expect(await failOnce()).toEqual({ isRecorded: true, ...pausing });
+      expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
+        status,
+        pauseReason: status === 'paused' ? 'failing' : null,
+        exhaustedCount: exhausted + 1,
+      });
+    },
+  );
 
-  it('a retry starts the clock but exhausts nothing', async () => {
+  it('starts failing_since at a retry without counting an exhausted delivery', async () => {
     await failOnce({ state: 'retry', delaySeconds: 60 });
-    const { failing_since, exhausted_count } = await storedSubscription(desk.db, desk.subscriptionPk);
-    expect({ failing_since, exhausted_count }).toEqual({ failing_since: expect.any(Date), exhausted_count: 0 });
+    const { failingSince, exhaustedCount } = await storedSubscription(desk.db, desk.subscriptionPk);
+    expect({ failingSince, exhaustedCount }).toEqual({ failingSince: expect.any(Date), exhaustedCount: 0 });
     await failOnce();
-    expect((await storedSubscription(desk.db, desk.subscriptionPk)).failing_since).toEqual(failing_since);
+    expect((await storedSubscription(desk.db, desk.subscriptionPk)).failingSince).toEqual(failingSince);
   });
 
-  it('ten exhausted in five minutes do not pause', async () => {
+  it('does not pause after ten exhausted deliveries within five minutes', async () => {
     for (let turn = 0; turn < 10; turn++) expect(await failOnce()).toEqual({ isRecorded: true });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'active',
-      exhausted_count: 10,
+      exhaustedCount: 10,
     });
   });
 
-  it('one success forgets it all', async () => {
+  it('clears failing_since and the count at one success', async () => {
     await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
     await failOnce({ state: 'delivered' });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
-      failing_since: null,
-      exhausted_count: 0,
+      failingSince: null,
+      exhaustedCount: 0,
     });
     expect(await failOnce()).toEqual({ isRecorded: true });
   });
 
-  it('a test event does not change the counters with any result', async () => {
+  it('keeps the counters for test events with any result', async () => {
     await desk.db.query(AGE_FAILURE, [desk.subscriptionPk, 500, 9]);
     const before = await storedSubscription(desk.db, desk.subscriptionPk);
     for (const verdict of [{ state: 'delivered' }, { state: 'failed' }, { state: 'failed', pause: 'gone' }] as const) {
@@ -276,18 +279,18 @@ describe('counting failures', () => {
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toEqual(before);
   });
 
-  it('a manual pause keeps no reason when an attempt in flight fails', async () => {
+  it('keeps a manual pause without a reason when an attempt in flight fails', async () => {
     await due();
     const mine = await claimOne();
     await desk.db.query(SET_STATUS, [desk.subscriptionPk, 'paused']);
     expect(await finish(mine, { state: 'failed' })).toEqual({ isRecorded: true });
     expect(await storedSubscription(desk.db, desk.subscriptionPk)).toMatchObject({
       status: 'paused',
-      pause_reason: null,
+      pauseReason: null,
     });
   });
 
-  it('only the attempt that paused it says so', async () => {
+  it('returns pausedFor only from the attempt that paused the subscription', async () => {
     await many(2);
     const [first, second] = await claim();
     if (!first || !second) throw new Error('two were due');

@@ -45,7 +45,7 @@ const states = async (pk = desk.subscriptionPk) =>
 const eventsOf = async (pk = desk.subscriptionPk) =>
   (await desk.db.query<{ id: string }>(EVENTS_OF, [pk])).map(({ id }) => id);
 
-/** An account of its own: a recovery looks at every event of the account. */
+/** A new account, because a recovery covers all events of an account. */
 async function anOwner(events = ['price_alert']) {
   const accountId = await anAccount(desk.db);
   const pk = await aSubscription(desk.db, { accountId, events });
@@ -79,12 +79,12 @@ const retryFor = (accountId: bigint, subscriptionId: string, deliveryId: string)
 
 const recovered = (count: number) => ({ outcome: 'recovered', recovered: count });
 
-describe('retrying', () => {
+describe('retryDelivery', () => {
   const retry = async (deliveryId: string, subscriptionId?: string) =>
     retryFor(desk.accountId, subscriptionId ?? (await idOf()), deliveryId);
 
   it.each(['failed', 'cancelled', 'delivered'] as const)(
-    'makes a %s delivery due, its attempts counted on',
+    'makes a %s delivery due and keeps its attempt count',
     async (status) => {
       const { pk, id } = await due({ status, attemptCount: 3, dueInSeconds: 500 });
       expect(await retry(id)).toMatchObject({
@@ -92,19 +92,19 @@ describe('retrying', () => {
         subscriptionPk: desk.subscriptionPk,
         delivery: { id, status: 'pending', attempts: 3 },
       });
-      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', attempt_count: 3 });
+      expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'pending', attemptCount: 3 });
       const claimed = await claimOne();
       expect(claimed).toMatchObject({ id, attemptCount: 3, scheduleFrom: 0 });
       await finish(claimed, { state: 'delivered' });
-      expect((await storedAttempts(desk.db, pk)).map((row) => row.attempt_number)).toEqual([4]);
+      expect((await storedAttempts(desk.db, pk)).map((row) => row.attemptNumber)).toEqual([4]);
     },
   );
 
-  it('rejects pending, paused, foreign and unknown deliveries, and changes nothing', async () => {
+  it('rejects pending, paused, foreign and unknown deliveries without a change', async () => {
     const pending = await due({ dueInSeconds: 600 });
     const failed = await due({ status: 'failed' });
     expect(await retry(pending.id)).toEqual({ outcome: 'pending' });
-    expect((await storedDelivery(desk.db, pending.pk)).due_in).toBeGreaterThan(500);
+    expect((await storedDelivery(desk.db, pending.pk)).dueIn).toBeGreaterThan(500);
     const otherPk = await aSubscription(desk.db, { accountId: desk.accountId });
     expect(await retry(failed.id, await idOf(otherPk))).toEqual({ outcome: 'delivery_not_found' });
     expect(await retry(failed.id, 'wh_unknown')).toEqual({ outcome: 'webhook_not_found' });
@@ -115,7 +115,7 @@ describe('retrying', () => {
     expect(await storedDelivery(desk.db, failed.pk)).toMatchObject({ status: 'failed' });
   });
 
-  it('many at once, while workers claim: one is taken, one attempt is made at a time', async () => {
+  it('accepts one of many concurrent retries, with one attempt in flight at a time', async () => {
     const { pk, id } = await due({ status: 'failed', attemptCount: 10 });
     const subscriptionId = await idOf();
     const [retries, claims] = await Promise.all([
@@ -127,12 +127,12 @@ describe('retrying', () => {
     const late = (await claimDue(desk.db, desk.subscriptionPk, MAX_IN_FLIGHT))?.deliveries ?? [];
     const [only, ...others] = [...early, ...late];
     expect(others).toEqual([]);
-    if (!only) throw new Error('nobody claimed it');
+    if (!only) throw new Error('no worker claimed it');
     await finish(only, { state: 'failed' });
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attempt_count: 11 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed', attemptCount: 11 });
   });
 
-  it('waits for a cancelled attempt in flight', async () => {
+  it('starts no second attempt while one of the cancelled delivery is in flight', async () => {
     const { pk, id } = await due();
     const flying = await claimOne();
     await updateSubscription(desk.db, desk.accountId, await idOf(), { status: 'paused' });
@@ -140,26 +140,26 @@ describe('retrying', () => {
     expect(await retry(id)).toMatchObject({ outcome: 'retried' });
     expect(await desk.claim()).toEqual([]);
     expect(await finish(flying, { state: 'delivered' })).toEqual({ isRecorded: true });
-    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+    expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
     expect(await desk.claim()).toEqual([]);
   });
 
-  it('keeps the time of the first delivery with any result of a second', async () => {
+  it('keeps the first delivery time with any result of the second delivery', async () => {
     const { pk, id } = await due();
     await finish(await claimOne(), { state: 'delivered' });
-    const { delivered_at } = await storedDelivery(desk.db, pk);
+    const { deliveredAt } = await storedDelivery(desk.db, pk);
     await retry(id);
     await finish(await claimOne(), { state: 'failed' });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({
       status: 'failed',
-      delivered_at,
-      last_error: 'http_status',
+      deliveredAt,
+      lastError: 'http_status',
     });
   });
 });
 
-describe('recovering', () => {
-  it('makes failed, cancelled and missing deliveries due, and skips the rest', async () => {
+describe('recoverDeliveries', () => {
+  it('makes failed, cancelled and missing deliveries due, and skips all others', async () => {
     const owner = await anOwner();
     const failed = await owner.delivery({ status: 'failed', attemptCount: 10 });
     const cancelled = await owner.delivery({ status: 'cancelled' });
@@ -178,15 +178,15 @@ describe('recovering', () => {
       missed,
     ]);
     expect(await states(owner.pk)).toEqual({ pending: 4, delivered: 1 });
-    expect((await storedDelivery(desk.db, pending.pk)).due_in).toBeGreaterThan(800);
+    expect((await storedDelivery(desk.db, pending.pk)).dueIn).toBeGreaterThan(800);
     const claimed = (await claimDue(desk.db, owner.pk, 8))?.deliveries ?? [];
-    // A schedule of its own again, behind the attempts there were.
+    // The retry schedule starts anew after the recorded attempts.
     expect(claimed.find(({ id }) => id === failed.id)).toMatchObject({ attemptCount: 10, scheduleFrom: 10 });
     expect(claimed).toHaveLength(3);
     expect(await owner.recover()).toEqual(recovered(0));
   });
 
-  it('reaches back to the moment and no further', async () => {
+  it('covers events since the given moment only', async () => {
     const owner = await anOwner();
     for (const hours of [50, 24.1, 23.9, 5, 1]) {
       const { pk } = await owner.delivery({ status: 'failed' });
@@ -198,25 +198,25 @@ describe('recovering', () => {
     expect(await owner.recover({ hours: 40 })).toEqual(recovered(2));
   });
 
-  it('repeats neither test events nor delivered events', async () => {
+  it('skips test events and delivered events', async () => {
     const owner = await anOwner();
     await owner.delivery({ isTest: true, type: 'price_alert', status: 'failed' });
     const { pk, id } = await owner.delivery();
     const first = (await claimDue(desk.db, owner.pk, 1))?.deliveries[0];
-    if (!first) throw new Error('it was due');
+    if (!first) throw new Error('the delivery is not claimable');
     await desk.finish({ ...first }, { state: 'delivered' });
     await retryFor(owner.accountId, owner.id, id);
     const second = (await claimDue(desk.db, owner.pk, 1))?.deliveries[0];
-    if (!second) throw new Error('it was retried');
+    if (!second) throw new Error('the retried delivery is not claimable');
     await desk.finish({ ...second }, { state: 'failed' });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed' });
-    // Nor by another subscription, which has no delivery at all.
+    // A second subscription, which has no delivery of the event, does not recover it either.
     const other = await idOf(await aSubscription(desk.db, { accountId: owner.accountId }));
     expect(await owner.recover()).toEqual(recovered(0));
     expect(await owner.recover({ subscriptionId: other })).toEqual(recovered(0));
   });
 
-  it('leaves an alert to the subscription that it names, even when that was paused', async () => {
+  it('skips an alert that names another subscription, even a paused one', async () => {
     const owner = await anOwner();
     const named = await aSubscription(desk.db, { accountId: owner.accountId });
     const fields = { accountId: owner.accountId, condition: 'above', target: '1' } as const;
@@ -228,12 +228,12 @@ describe('recovering', () => {
     const open = await owner.event({ dedupeKey: `alert:${toNobody?.id}` });
     expect(await owner.recover()).toEqual(recovered(1));
     expect(await eventsOf(owner.pk)).toEqual([open]);
-    // The other has been taken now: an alert without address goes to one subscription.
+    // The other event has a delivery now: an alert without a webhook goes to one subscription.
     expect(await owner.recover({ subscriptionId: await idOf(named) })).toEqual(recovered(1));
     expect(await eventsOf(named)).toEqual([addressed]);
   });
 
-  it('takes an open alert of a deleted subscription that never got it, not of one that is there', async () => {
+  it('takes an undelivered alert event from a deleted subscription, not from an existing one', async () => {
     const owner = await anOwner();
     const later = await aSubscription(desk.db, { accountId: owner.accountId });
     const laterId = await idOf(later);
@@ -246,7 +246,7 @@ describe('recovering', () => {
     expect(await owner.recover({ subscriptionId: laterId })).toEqual(recovered(1));
   });
 
-  it('gives wallet events to every subscription that lists them', async () => {
+  it('delivers wallet events to every subscription that lists them', async () => {
     const owner = await anOwner(['transaction', 'balance_change']);
     const other = await aSubscription(desk.db, { accountId: owner.accountId, events: ['transaction'] });
     await owner.delivery({ type: 'transaction', status: 'delivered' });
@@ -256,7 +256,7 @@ describe('recovering', () => {
     expect(await owner.recover()).toEqual(recovered(1));
   });
 
-  it('refuses a paused, deleted, foreign or unknown subscription', async () => {
+  it('rejects a paused, deleted, foreign or unknown subscription', async () => {
     const owner = await anOwner();
     await owner.delivery({ status: 'failed' });
     expect(await owner.recover({ subscriptionId: await idOf() })).toEqual({ outcome: 'webhook_not_found' });
@@ -266,7 +266,7 @@ describe('recovering', () => {
     expect(await states(owner.pk)).toEqual({ failed: 1 });
   });
 
-  it('twice at once, over many batches, makes each event due once', async () => {
+  it('makes each event due once when two recoveries run at once over many batches', async () => {
     const owner = await anOwner();
     await desk.db.query(MANY_EVENTS, [owner.accountId, 2_500]);
     const both = await Promise.all([owner.recover(), owner.recover(), owner.recover()]);
@@ -275,7 +275,7 @@ describe('recovering', () => {
     expect(await states(owner.pk)).toEqual({ pending: 2_500 });
   });
 
-  it('of two subscriptions that recover at once, one gets an alert without address', async () => {
+  it('gives an alert without a webhook to one of two subscriptions that recover at once', async () => {
     const owner = await anOwner();
     const other = await aSubscription(desk.db, { accountId: owner.accountId });
     const otherId = await idOf(other);
@@ -284,7 +284,7 @@ describe('recovering', () => {
     expect((await eventsOf(owner.pk)).length + (await eventsOf(other)).length).toBe(50);
   });
 
-  it('dying between commit and wake-up leaves due rows for the timer, and a repetition does the rest', async () => {
+  it('leaves due rows for the timer when the process dies before the wake-up, and a second call recovers the rest', async () => {
     const owner = await anOwner();
     await desk.db.query(MANY_EVENTS, [owner.accountId, 2_500]);
     const dying = owner.recover({

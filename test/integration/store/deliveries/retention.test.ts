@@ -66,7 +66,7 @@ const prune = (db: Database = test.db, signal?: AbortSignal): Promise<PrunedEven
   });
 const left = async () => (await test.db.query<{ events: number; deliveries: number; attempts: number }>(LEFT))[0];
 
-it('drops the old attempts of finished deliveries, and nothing of pending ones', async () => {
+it('pruneEvents deletes old attempts of finished deliveries and keeps those of pending ones', async () => {
   await old(40, { status: 'failed' }, [40, 39, 2]);
   await old(40, { status: 'delivered' }, [40]);
   await old(40, { status: 'cancelled' }, [31]);
@@ -77,7 +77,7 @@ it('drops the old attempts of finished deliveries, and nothing of pending ones',
   expect(await prune()).toEqual({ attemptsPruned: 0, deliveriesPruned: 0, eventsPruned: 0 });
 });
 
-it('drops old events with their deliveries, unless one is pending', async () => {
+it('pruneEvents deletes old events with their deliveries unless a delivery is pending', async () => {
   const other = await aSubscription(test.db, { accountId });
   await old(91, { status: 'failed' }, [91]);
   const both = await old(91, { status: 'delivered' }, [91]);
@@ -91,7 +91,7 @@ it('drops old events with their deliveries, unless one is pending', async () => 
   expect(await left()).toEqual({ events: 4, deliveries: 4, attempts: 0 });
 });
 
-it('goes on batch by batch, and stops between two when told to', async () => {
+it('pruneEvents works in batches and stops between two batches on abort', async () => {
   await test.db.query(AN_OLD_EVENT, [accountId, 100, 2_300]);
   await test.db.query(AN_OLD_EVENT, [accountId, 1, 1_500]);
   const stopping = new AbortController();
@@ -99,7 +99,7 @@ it('goes on batch by batch, and stops between two when told to', async () => {
     #transactions = 0;
     override transaction: Database['transaction'] = async (work) => {
       this.#transactions += 1;
-      // The first statement deletes attempts, and finds none.
+      // The first statement deletes attempts and finds no rows.
       if (this.#transactions === 2) stopping.abort();
       return super.transaction(work);
     };
@@ -109,7 +109,7 @@ it('goes on batch by batch, and stops between two when told to', async () => {
   expect(await left()).toMatchObject({ events: 1_500 });
 });
 
-it('leaves locked rows to the next run', async () => {
+it('pruneEvents skips locked rows until the next run', async () => {
   const held = await old(91, { status: 'failed' }, [91]);
   await old(91, { status: 'failed' }, [91]);
   await test.db.transaction(async (tx) => {
@@ -120,7 +120,7 @@ it('leaves locked rows to the next run', async () => {
   expect(await prune()).toEqual({ attemptsPruned: 1, deliveriesPruned: 1, eventsPruned: 1 });
 });
 
-it('meets a retry or a recovery of the same rows without losing one that became pending', async () => {
+it('pruneEvents keeps rows that a concurrent retry or recovery made pending', async () => {
   const rows = [];
   for (let count = 0; count < 30; count++) rows.push(await old(91, { status: 'failed' }, [91]));
   const [pruned, retries] = await Promise.all([
@@ -140,7 +140,7 @@ it('meets a retry or a recovery of the same rows without losing one that became 
   expect(retries.filter(({ outcome }) => outcome === 'retried').length).toBeLessThanOrEqual(kept?.rows ?? 0);
 });
 
-it('forgets a secret that was rotated out and signs no more', async () => {
+it('forgetOldSecrets deletes an expired secret and keeps one that still signs', async () => {
   const rotate = sql(
     'test_rotated',
     `UPDATE webhook_subscription SET previous_sealed_secret = 'old', previous_secret_until = now() + $2 * interval '1 hour' WHERE pk = $1`,

@@ -19,7 +19,7 @@ const SHARD = 1;
 const ALL = { limit: 100, order: 'oldest' as const };
 const CLEAR = sql('test_clear_marks', 'TRUNCATE mark, parked_mark');
 const ADD_FACT = sql('test_add_fact', 'INSERT INTO fact (key, value) VALUES ($1, $2)');
-/** By this transaction, from the table, index or not. */
+/** Rows of `mark` that this transaction read, by index or sequential scan. */
 const MARKS_READ = sql(
   'test_marks_read',
   `SELECT (seq_tup_read + idx_tup_fetch)::int AS read FROM pg_stat_xact_user_tables WHERE relname = 'mark'`,
@@ -52,8 +52,8 @@ async function backlog(db: Queryable): Promise<{ waiting: number; parked: number
   return state && { waiting: state.waiting, parked: state.parked };
 }
 
-describe('marks, claimed by shard', () => {
-  it('are gone once their work is committed, and not before', async () => {
+describe('workShards', () => {
+  it('deletes marks only with the commit of their work', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
     await expect(
       workShards(test.db, STAGE, [SHARD], ALL, async () =>
@@ -66,7 +66,7 @@ describe('marks, claimed by shard', () => {
     expect(await waitingShards(test.db, STAGE)).toEqual([]);
   });
 
-  it('a fact committed between a claim and its read is read, or leaves its mark for the next claim', async () => {
+  it('reads a fact that commits between claim and read, or leaves its mark for the next claim', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
     const seen = await workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
       await test.db.transaction((other) => addFact(other, 1n, 20));
@@ -77,7 +77,7 @@ describe('marks, claimed by shard', () => {
     expect(after).toMatchObject({ claimed: 1, results: [[10, 20]] });
   });
 
-  it('a fact whose transaction ends after the read is worked off by a later claim', async () => {
+  it('processes a fact that commits after the read in a later claim', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
     const inserted = gate();
     const mayCommit = gate();
@@ -95,7 +95,7 @@ describe('marks, claimed by shard', () => {
     expect(second).toMatchObject({ claimed: 1, results: [[10, 20]] });
   });
 
-  it('two claims of one shard take turns: the second sees the writes of the first', async () => {
+  it('serializes two claims of a shard: the second sees the writes of the first', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 1));
     const claimed = gate();
     const mayCommit = gate();
@@ -119,7 +119,7 @@ describe('marks, claimed by shard', () => {
     expect(order).toEqual(['first', 'second']);
   });
 
-  it('shards do not wait for each other', async () => {
+  it('claims one shard without waiting for a claim of another', async () => {
     await test.db.transaction((tx) =>
       insertMarks(tx, STAGE, [
         { key: 1n, detail: 0n },
@@ -132,7 +132,7 @@ describe('marks, claimed by shard', () => {
     expect(done.results[0]).toMatchObject({ claimed: 1, results: [1] });
   });
 
-  it('of several shards go in one claim, each shard with its part of the limit', async () => {
+  it('claims several shards at once and divides the limit among them', async () => {
     const marks = [1n, 1n, 1n, 2n, 3n, 17n].map((key, n) => ({ key, detail: BigInt(n) }));
     await test.db.transaction((tx) => insertMarks(tx, STAGE, marks));
     const claim = { limit: 4, order: 'newest' } as const;
@@ -143,7 +143,7 @@ describe('marks, claimed by shard', () => {
     expect(await waitingShards(test.db, STAGE)).toEqual([1, 3]);
   });
 
-  it('of several shards in any order are claimed without a deadlock', async () => {
+  it('claims several shards in any order without a deadlock', async () => {
     await test.db.transaction((tx) =>
       insertMarks(
         tx,
@@ -166,7 +166,7 @@ describe('marks, claimed by shard', () => {
     expect(done.map(({ claimed }) => claimed).sort((a, b) => b - a)).toEqual([16, ...Array(11).fill(0)]);
   });
 
-  it('are claimed and found without reading the whole backlog, with any planner statistics', async () => {
+  it('reads only the claimed part of the backlog, with any planner statistics', async () => {
     const many = Array.from({ length: 100_000 }, (_, n) => ({ key: BigInt(n), detail: 0n }));
     await test.db.transaction((tx) => insertMarks(tx, STAGE, many));
     for (const order of ['oldest', 'newest'] as const) {
@@ -189,7 +189,7 @@ describe('marks, claimed by shard', () => {
     expect(read[0]).toBeLessThan(100);
   });
 
-  it('come back when the process holding the claim loses its connection', async () => {
+  it('leaves the marks pending when the claiming process loses its connection', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
     const claim = test.db.transaction(async (tx) => {
       await lockShards(tx, STAGE, [SHARD]);
@@ -203,7 +203,7 @@ describe('marks, claimed by shard', () => {
     expect(done).toMatchObject({ claimed: 1, results: [[10]] });
   });
 
-  it('held by a process that was stopped go to another once Postgres ends its session', async () => {
+  it('claims the marks of a stopped process when Postgres ends its session', async () => {
     const frozen = await createTestDatabase({ idleInTransactionMs: 1_000 });
     try {
       await frozen.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 1n, detail: 1n }]));
@@ -216,7 +216,7 @@ describe('marks, claimed by shard', () => {
       });
       const outcome = expect(stopped).rejects.toThrow();
       await holding.opened;
-      // Waits for the shard until the stopped one is thrown out, then finds the mark where it was.
+      // This claim waits for the shard until Postgres ends the stopped session; then it finds the mark unchanged.
       const done = await workShards(frozen.db, STAGE, [SHARD], ALL, async (_tx, marks) => marks.length);
       expect(done).toMatchObject({ claimed: 1, results: [1] });
       thaw.open();
@@ -227,7 +227,7 @@ describe('marks, claimed by shard', () => {
     }
   });
 
-  it('that are not ripe stay', async () => {
+  it('leaves marks that are not ripe', async () => {
     await test.db.transaction((tx) =>
       insertMarks(tx, STAGE, [
         { key: 1n, detail: 60n },
@@ -244,7 +244,7 @@ describe('marks, claimed by shard', () => {
   });
 });
 
-describe('a poison key', () => {
+describe('a poison key in workShards', () => {
   const keys = [1n, 17n, 33n, 49n, 65n];
   const failOn = (poison: bigint) => async (tx: Tx, marks: readonly Mark[]) => {
     for (const mark of marks) {
@@ -253,7 +253,7 @@ describe('a poison key', () => {
     return marks.map((mark) => mark.key);
   };
 
-  it('is parked with its reason while its neighbours go through', async () => {
+  it('is dead-lettered with its reason while other keys are processed', async () => {
     await test.db.transaction((tx) =>
       insertMarks(
         tx,
@@ -270,7 +270,7 @@ describe('a poison key', () => {
     expect(parked?.error).toContain('out of range');
   });
 
-  it('can be released and worked again', async () => {
+  it('is processed again after its release', async () => {
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
     await workShards(test.db, STAGE, [SHARD], ALL, failOn(33n));
     expect(await releaseParkedMarks(test.db, STAGE)).toBe(1);
@@ -278,7 +278,7 @@ describe('a poison key', () => {
     expect(done).toMatchObject({ claimed: 1, parked: [] });
   });
 
-  it('is not blamed for a connection lost between its last statement and the commit', async () => {
+  it('is not dead-lettered when the connection fails between its last statement and the commit', async () => {
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
     const cut = workShards(test.db, STAGE, [SHARD], ALL, async (tx) => {
       const [row] = await tx.query<{ pid: number }>(sql('test_own_pid', 'SELECT pg_backend_pid() AS pid'));
@@ -288,7 +288,7 @@ describe('a poison key', () => {
     expect(await backlog(test.db)).toEqual({ waiting: 1, parked: 0 });
   });
 
-  it('that fails only once is worked at the second try', async () => {
+  it('is processed at the second attempt when it fails only once', async () => {
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
     let tries = 0;
     const done = await workShards(test.db, STAGE, [SHARD], ALL, async () => {
@@ -298,7 +298,7 @@ describe('a poison key', () => {
     expect(done).toMatchObject({ claimed: 1, parked: [] });
   });
 
-  it('is not blamed for a broken statement or an absent database', async () => {
+  it('is not dead-lettered for a broken statement or an unavailable database', async () => {
     await test.db.transaction((tx) =>
       insertMarks(
         tx,

@@ -63,7 +63,7 @@ const TICK = sql('test_tick', 'SELECT pg_sleep(0.002)');
 
 async function write(...prices: TokenPrice[]) {
   const written = await test.db.transaction((tx) => writePrices(tx, prices));
-  // Rows are stamped to the millisecond, and two of one token in one millisecond are one row of history.
+  // Rows are stamped to the millisecond, and two rows of a token in one millisecond would be one row of history.
   await test.db.query(TICK);
   return written;
 }
@@ -72,34 +72,34 @@ interface Row {
   price: string;
   bid: string | null;
   ask: string | null;
-  as_of: Date;
-  received_at: Date;
+  asOf: Date;
+  receivedAt: Date;
   version: string;
 }
 const latest = async () => (await test.db.query<Row>(LATEST, [token]))[0];
 const history = async () => (await test.db.query<Row>(HISTORY, [token])).map((row) => row.price);
 const observed = async () => (await test.db.query<Row>(OBSERVED, [token])).map((row) => row.price);
-const marks = (stage: string) => test.db.query<{ shard: number; detail: string }>(MARKS, [stage, token]);
+const marks = (stage: string) => test.db.query<{ shard: number; detail: bigint }>(MARKS, [stage, token]);
 
-describe('writing prices', () => {
-  it('a first price is latest, history, observation, and a mark for both stages, at one moment of our clock', async () => {
+describe('writePrices', () => {
+  it('stores a first price as latest price, history and observation, and marks both stages, all with one timestamp', async () => {
     expect(await write(priceAt(0, '0.8073684210526316', { bid: '0.80', ask: '0.81' }))).toEqual({
       newer: 1,
       movedTokenIds: [token],
     });
     const row = await latest();
-    expect(row).toMatchObject({ price: '0.8073684210526316', bid: '0.8', ask: '0.81', as_of: new Date(T) });
+    expect(row).toMatchObject({ price: '0.8073684210526316', bid: '0.8', ask: '0.81', asOf: new Date(T) });
     expect(await history()).toEqual(['0.8073684210526316']);
     expect(await observed()).toEqual(['0.8073684210526316']);
-    const receivedMs = row?.received_at.getTime() ?? 0;
-    expect(await marks('evaluate-alerts')).toEqual([{ shard: shardOf(token), detail: String(receivedMs) }]);
+    const receivedMs = row?.receivedAt.getTime() ?? 0;
+    expect(await marks('evaluate-alerts')).toEqual([{ shard: shardOf(token), detail: BigInt(receivedMs) }]);
     const minute = Math.floor(receivedMs / 60_000) * 60;
-    expect(await marks('sample-snapshots')).toEqual([{ shard: shardOf(token), detail: String(minute) }]);
-    const [observation] = await test.db.query<{ received_at: Date; venue_at: Date }>(OBSERVED, [token]);
-    expect(observation).toMatchObject({ received_at: row?.received_at, venue_at: new Date(T) });
+    expect(await marks('sample-snapshots')).toEqual([{ shard: shardOf(token), detail: BigInt(minute) }]);
+    const [observation] = await test.db.query<{ receivedAt: Date; venueAt: Date }>(OBSERVED, [token]);
+    expect(observation).toMatchObject({ receivedAt: row?.receivedAt, venueAt: new Date(T) });
   });
 
-  it('a late poll never moves a price back, and leaves no trace', async () => {
+  it('ignores a price that is older than the latest one', async () => {
     await write(priceAt(10, '0.5'));
     const before = await latest();
     expect(await write(priceAt(9, '0.1'))).toEqual({ newer: 0, movedTokenIds: [] });
@@ -110,10 +110,10 @@ describe('writing prices', () => {
     expect(await marks('evaluate-alerts')).toHaveLength(1);
   });
 
-  it('an unchanged price moves the clock only', async () => {
+  it('updates only the time of an unchanged price', async () => {
     await write(priceAt(0, '0.5', { bid: '0.4' }));
     expect(await write(priceAt(1, '0.50', { bid: '0.40' }))).toEqual({ newer: 1, movedTokenIds: [] });
-    expect((await latest())?.as_of).toEqual(new Date(T + 1000));
+    expect((await latest())?.asOf).toEqual(new Date(T + 1000));
     expect(await history()).toEqual(['0.5']);
     expect(await observed()).toEqual(['0.5']);
     expect(await marks('sample-snapshots')).toHaveLength(1);
@@ -127,7 +127,7 @@ describe('writing prices', () => {
     ],
     [{ bid: '0.4', ask: '0.6' }, { bid: '0.4' }],
     [{}, { ask: '0.6' }],
-  ])('a quote that changes from %j to %j is history, but no observation', async (before, after) => {
+  ])('stores a quote change from %j to %j as history without an observation', async (before, after) => {
     await write(priceAt(0, '0.5', before));
     expect(await write(priceAt(1, '0.5', after))).toEqual({ newer: 1, movedTokenIds: [] });
     expect(await history()).toEqual(['0.5', '0.5']);
@@ -138,13 +138,13 @@ describe('writing prices', () => {
     expect([row?.bid, row?.ask]).toEqual([after.bid ?? null, after.ask ?? null]);
   });
 
-  it('a price that goes and comes back is three observations', async () => {
+  it('stores three observations when a price changes and returns', async () => {
     for (const [second, price] of ['0.5', '0.9', '0.5'].entries()) await write(priceAt(second, price));
     expect(await observed()).toEqual(['0.5', '0.9', '0.5']);
     expect(await history()).toEqual(['0.5', '0.9', '0.5']);
   });
 
-  it('not observed: latest and history, but nothing for the alerts', async () => {
+  it('stores latest price and history without an observation when observed is false', async () => {
     const result = await test.db.transaction((tx) => writePrices(tx, [priceAt(0, '1')], { observed: false }));
     expect(result).toEqual({ newer: 1, movedTokenIds: [token] });
     expect((await latest())?.price).toBe('1');
@@ -153,18 +153,18 @@ describe('writing prices', () => {
     expect(await marks('evaluate-alerts')).toEqual([]);
   });
 
-  it('nothing to write is nothing', async () => {
+  it('writes nothing for an empty batch', async () => {
     expect(await write()).toEqual({ newer: 0, movedTokenIds: [] });
   });
 
-  it('a token named twice does not fail the batch: the newer counts', async () => {
+  it('uses the newer of two prices of a token in one batch', async () => {
     expect(await write(priceAt(2, '0.7'), priceAt(1, '0.6'))).toMatchObject({ newer: 1 });
     expect((await latest())?.price).toBe('0.7');
     expect(await write(priceAt(3, '0.8'), priceAt(4, '0.9'))).toMatchObject({ newer: 1 });
     expect((await latest())?.price).toBe('0.9');
   });
 
-  it('many tokens in one batch each get their own', async () => {
+  it('stores the price of each token of a large batch', async () => {
     const mints = Array.from({ length: 200 }, (_, index) => `batch-${index}`);
     const tokens = [...(await ensureTokens(test.db, mints, 'USD')).values()];
     const prices = tokens.map((tokenId, index) => ({ tokenId, asOfMs: T, price: decimal(index / 200) }));
@@ -187,7 +187,7 @@ async function untilBlocked() {
   }
 }
 
-describe('two writers of one token', () => {
+describe('concurrent calls of writePrices', () => {
   async function interleaved(first: TokenPrice, second: TokenPrice) {
     let waiting: ReturnType<typeof write> | undefined;
     await test.db.transaction(async (tx) => {
@@ -198,14 +198,14 @@ describe('two writers of one token', () => {
     return waiting;
   }
 
-  it("a writer that waited compares with the other's row: the newer price wins", async () => {
+  it('store the newer price when the later writer waits for the row', async () => {
     await write(priceAt(0, '0.5'));
     expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.7'))).toEqual({ newer: 1, movedTokenIds: [token] });
     expect((await latest())?.price).toBe('0.7');
     expect((await observed()).sort()).toEqual(['0.5', '0.6', '0.7']);
   });
 
-  it("a writer that waited compares with the other's row: the older price is dropped", async () => {
+  it('drop the older price when the later writer waits for the row', async () => {
     await write(priceAt(0, '0.5'));
     expect(await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'))).toEqual({ newer: 0, movedTokenIds: [] });
     expect((await latest())?.price).toBe('0.7');
@@ -213,7 +213,7 @@ describe('two writers of one token', () => {
     expect(await history()).toEqual(['0.5', '0.7']);
   });
 
-  it('the very first price of a token: the older one that waited leaves no trace', async () => {
+  it('drop an older first price that waited for a newer one', async () => {
     expect(await interleaved(priceAt(2, '0.7'), priceAt(1, '0.6'))).toEqual({ newer: 0, movedTokenIds: [] });
     expect((await latest())?.price).toBe('0.7');
     expect(await history()).toEqual(['0.7']);
@@ -222,23 +222,23 @@ describe('two writers of one token', () => {
     expect(await marks('evaluate-alerts')).toHaveLength(1);
   });
 
-  it('the very first price of a token: the newer one that waited follows the older', async () => {
+  it('store a newer first price that waited for an older one', async () => {
     expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.7'))).toEqual({ newer: 1, movedTokenIds: [token] });
     expect((await latest())?.price).toBe('0.7');
     expect(await history()).toEqual(['0.6', '0.7']);
     expect(await observed()).toEqual(['0.6', '0.7']);
   });
 
-  it('two equal first prices of a token: the writer that waited only moves the time', async () => {
+  it('update only the time when two first prices are equal', async () => {
     expect(await interleaved(priceAt(1, '0.6'), priceAt(2, '0.60'))).toEqual({ newer: 1, movedTokenIds: [] });
-    expect((await latest())?.as_of).toEqual(new Date(T + 2000));
+    expect((await latest())?.asOf).toEqual(new Date(T + 2000));
     expect(await history()).toEqual(['0.6']);
     expect(await observed()).toEqual(['0.6']);
     expect(await marks('sample-snapshots')).toHaveLength(1);
     expect(await marks('evaluate-alerts')).toHaveLength(1);
   });
 
-  it('of a batch, only the first prices that raced are looked at again', async () => {
+  it('compare only the conflicting first prices of a batch again', async () => {
     const mints = ['known', 'fresh'].map((name) => `${name}-${made}`);
     const [known, fresh] = [...(await ensureTokens(test.db, mints, 'USD')).values()];
     if (known === undefined || fresh === undefined) throw new Error('no tokens');
@@ -259,7 +259,7 @@ describe('two writers of one token', () => {
     expect((await test.db.query<Row>(HISTORY, [fresh])).map((row) => row.price)).toEqual(['0.3']);
   });
 
-  it('history is stamped in the order in which it was written, however long a writer waited', async () => {
+  it('stamp history in write order, regardless of lock waits', async () => {
     await write(priceAt(0, '0.5'));
     let waiting: ReturnType<typeof write> | undefined;
     await test.db.transaction(async (tx) => {
@@ -274,7 +274,7 @@ describe('two writers of one token', () => {
     expect(await history()).toEqual(['0.5', '0.6', '0.7']);
   });
 
-  it('crowds of writers of the same tokens in any order all get through, and the newest of each stays', async () => {
+  it('complete without a deadlock in any token order, with the newest price of each token stored', async () => {
     const mints = Array.from({ length: 20 }, (_, index) => `crowd-${made}-${index}`);
     const tokens = [...(await ensureTokens(test.db, mints, 'USD')).values()];
     await Promise.all(
@@ -285,11 +285,11 @@ describe('two writers of one token', () => {
         );
       }),
     );
-    // 7 and 24 share no factor, so exactly one writer has the newest time, 23: the one with writer * 7 = 23 (mod 24).
+    // 7 and 24 are coprime, so exactly one writer has the newest time: writer * 7 = 23 (mod 24).
     const newest = Array.from({ length: 24 }, (_, writer) => writer).find((writer) => (writer * 7) % 24 === 23) ?? 0;
     for (const tokenId of tokens) {
       const [row] = await test.db.query<Row>(LATEST, [tokenId]);
-      expect(row).toMatchObject({ price: String(decimal(newest / 100)), as_of: new Date(T + 23) });
+      expect(row).toMatchObject({ price: String(decimal(newest / 100)), asOf: new Date(T + 23) });
     }
   });
 });

@@ -52,20 +52,20 @@ const bookAt = (seconds: number, over: Partial<TokenBook> = {}): TokenBook => ({
 });
 const write = (...books: TokenBook[]) => test.db.transaction((tx) => writeBooks(tx, books));
 interface Row {
-  as_of: Date;
+  asOf: Date;
   bids: unknown;
   asks: unknown;
-  received_at: Date;
+  receivedAt: Date;
 }
 const stored = async () => (await test.db.query<Row>(READ, [token]))[0];
 const history = () => test.db.query<Row>(HISTORY, [token]);
 
-describe('writing books', () => {
-  it('keeps exact digits, order and counts', async () => {
+describe('writeBooks', () => {
+  it('stores exact digits, order and counts', async () => {
     const bids = [level('0.41', '12345678901234567.000001', 3), level('0.4', '0.1')];
     expect(await write(bookAt(0, { bids, asks: [] }))).toBe(1);
     expect(await stored()).toMatchObject({
-      as_of: new Date(T),
+      asOf: new Date(T),
       bids: [
         ['0.41', '12345678901234567.000001', 3],
         ['0.4', '0.1'],
@@ -74,20 +74,20 @@ describe('writing books', () => {
     });
   });
 
-  it('an older book changes nothing; an equally old one is only seen again', async () => {
+  it('ignores an older book, and updates only the time seen of an equally old one', async () => {
     await write(bookAt(10));
     const before = await stored();
     expect(await write(bookAt(9, { bids: [] }))).toBe(0);
     expect(await stored()).toEqual(before);
     expect(await write(bookAt(10, { bids: [] }))).toBe(0);
-    const { received_at, ...seen } = (await stored()) as Row;
-    expect(seen).toEqual({ as_of: before?.as_of, bids: before?.bids, asks: before?.asks });
-    expect(received_at.getTime()).toBeGreaterThan(before?.received_at.getTime() ?? Number.POSITIVE_INFINITY);
+    const { receivedAt, ...seen } = (await stored()) as Row;
+    expect(seen).toEqual({ asOf: before?.asOf, bids: before?.bids, asks: before?.asks });
+    expect(receivedAt.getTime()).toBeGreaterThan(before?.receivedAt.getTime() ?? Number.POSITIVE_INFINITY);
     expect(await write(bookAt(11, { bids: [] }))).toBe(1);
-    expect(await stored()).toMatchObject({ as_of: new Date(T + 11_000), bids: [] });
+    expect(await stored()).toMatchObject({ asOf: new Date(T + 11_000), bids: [] });
   });
 
-  it(`keeps the best ${MAX_STORED_LEVELS} levels of each side`, async () => {
+  it(`stores the best ${MAX_STORED_LEVELS} levels of each side`, async () => {
     const bids = Array.from({ length: 900 }, (_, index) => level(String((900 - index) / 1000), '1'));
     await write(bookAt(0, { bids }));
     const { bids: kept } = (await stored()) as { bids: string[][] };
@@ -95,71 +95,71 @@ describe('writing books', () => {
     expect(kept[0]).toEqual(['0.9', '1']);
   });
 
-  it('a token named twice does not fail the batch: the newer counts', async () => {
+  it('uses the newer of two books of a token in one batch', async () => {
     expect(await write(bookAt(2, { bids: [] }), bookAt(1))).toBe(1);
-    expect(await stored()).toMatchObject({ as_of: new Date(T + 2000), bids: [] });
+    expect(await stored()).toMatchObject({ asOf: new Date(T + 2000), bids: [] });
   });
 
-  it('nothing to write is nothing', async () => expect(await write()).toBe(0));
+  it('writes nothing for an empty batch', async () => expect(await write()).toBe(0));
 
-  it('of writers at once the newest book stays', async () => {
+  it('stores the newest book of concurrent writers', async () => {
     const order = [3, 9, 1, 8, 2, 7, 5];
     await Promise.all(order.map((second) => write(bookAt(second, { bids: [level('0.4', String(second))] }))));
-    expect(await stored()).toMatchObject({ as_of: new Date(T + 9000), bids: [['0.4', '9']] });
+    expect(await stored()).toMatchObject({ asOf: new Date(T + 9000), bids: [['0.4', '9']] });
   });
 });
 
-describe('book history', () => {
-  it('gains a row for each change of content, the first included, equal to the applied book', async () => {
+describe('writeBooks with history', () => {
+  it('adds one row per change of content, the first book included, equal to the applied book', async () => {
     await write(bookAt(1));
     await write(bookAt(2));
     await write(bookAt(3, { asks: [] }));
     await write(bookAt(3, { bids: [] }));
     await write(bookAt(2, { bids: [] }));
     const rows = await history();
-    expect(rows.map(({ as_of, asks }) => [as_of, asks])).toEqual([
+    expect(rows.map(({ asOf, asks }) => [asOf, asks])).toEqual([
       [new Date(T + 1000), [['0.6', '20']]],
       [new Date(T + 3000), []],
     ]);
-    expect((await stored())?.received_at.getTime()).toBeGreaterThan(rows[1]?.received_at.getTime() ?? 0);
+    expect((await stored())?.receivedAt.getTime()).toBeGreaterThan(rows[1]?.receivedAt.getTime() ?? 0);
   });
 
-  it('one that lies still is written again each day, so that dropping a day does not lose it', async () => {
+  it('adds an unchanged book again each day, so that dropping a day does not lose it', async () => {
     await write(bookAt(1));
     await test.db.query(SEEN_BEFORE, [token, 24]);
     await write(bookAt(1));
     await write(bookAt(1));
     const rows = await history();
-    expect(rows.map(({ as_of }) => as_of)).toEqual([new Date(T + 1000), new Date(T + 1000)]);
+    expect(rows.map(({ asOf }) => asOf)).toEqual([new Date(T + 1000), new Date(T + 1000)]);
   });
 
-  it('never goes back in time when the clock does', async () => {
+  it('keeps times increasing when the clock moves back', async () => {
     await write(bookAt(1));
-    const [ahead] = await test.db.query<{ received_at: Date }>(AHEAD, [token]);
+    const [ahead] = await test.db.query<{ receivedAt: Date }>(AHEAD, [token]);
     await write(bookAt(2, { bids: [] }));
-    expect((await history()).at(-1)?.received_at.getTime()).toBe((ahead?.received_at.getTime() ?? 0) + 1);
+    expect((await history()).at(-1)?.receivedAt.getTime()).toBe((ahead?.receivedAt.getTime() ?? 0) + 1);
   });
 
-  it('of writers at once holds each applied book once, in the order of their own times', async () => {
+  it('adds each applied book of concurrent writers once, in the order of their times', async () => {
     await write(bookAt(0, { bids: [] }));
     const seconds = [3, 9, 1, 8, 2, 7, 5, 6, 4];
     const applied = await Promise.all(
       seconds.map((second) => write(bookAt(second, { bids: [level('0.4', String(second))] }))),
     );
     const rows = await history();
-    const times = rows.map(({ as_of }) => as_of.getTime());
+    const times = rows.map(({ asOf }) => asOf.getTime());
     expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
     expect(rows).toHaveLength(1 + applied.reduce((sum, count) => sum + count, 0));
-    const { as_of, bids } = (await stored()) as Row;
-    expect({ as_of, bids }).toMatchObject({ as_of: rows.at(-1)?.as_of, bids: rows.at(-1)?.bids });
+    const { asOf, bids } = (await stored()) as Row;
+    expect({ asOf, bids }).toMatchObject({ asOf: rows.at(-1)?.asOf, bids: rows.at(-1)?.bids });
   });
 
-  it("compares with the other writer's row after waiting for it", async () => {
+  it('compares with the row of the other writer after a lock wait', async () => {
     const asked = [['0.4', '7']];
     await write(bookAt(1, { bids: [level('0.4', '7')] }));
     const waiting = await test.db.transaction(async (tx) => {
       await writeBooks(tx, [bookAt(2, { bids: [] })]);
-      // The same content as the first: no change to a writer that looked before this one's commit.
+      // Equal to the first book: a writer that compares before this commit sees no change.
       const other = write(bookAt(3, { bids: [level('0.4', '7')] }));
       await eventually(
         async () => (await test.db.query<{ n: number }>(BLOCKED))[0]?.n,
@@ -172,15 +172,15 @@ describe('book history', () => {
     expect((await history()).map(({ bids }) => bids)).toEqual([asked, [], asked]);
   });
 
-  it('of first writers at once ends with the book that stays', async () => {
+  it('ends with the stored book when first writers run at once', async () => {
     await Promise.all([3, 1, 2].map((second) => write(bookAt(second, { bids: [level('0.4', String(second))] }))));
     const rows = await history();
-    const times = rows.map(({ as_of }) => as_of.getTime());
+    const times = rows.map(({ asOf }) => asOf.getTime());
     expect(times).toEqual([...times].sort((a, b) => a - b));
     expect(rows.at(-1)?.bids).toEqual([['0.4', '3']]);
   });
 
-  it('a write that is rolled back leaves none', async () => {
+  it('adds no row when the write rolls back', async () => {
     const failed = test.db.transaction(async (tx) => {
       await writeBooks(tx, [bookAt(1)]);
       throw new Error('lost');
@@ -190,20 +190,17 @@ describe('book history', () => {
   });
 });
 
-describe('reading books', () => {
-  it('gives the one that was known at a moment, and nothing before the first', async () => {
+describe('book reads', () => {
+  it('return the book known at a moment, and null before the first book', async () => {
     await write(bookAt(1));
     await write(bookAt(2, { asks: [] }));
-    const [first, second] = (await history()).map(({ received_at }) => received_at.getTime() / 1000) as [
-      number,
-      number,
-    ];
+    const [first, second] = (await history()).map(({ receivedAt }) => receivedAt.getTime() / 1000) as [number, number];
     expect(await readBookAt(test.db, token, first - 0.001)).toBeNull();
     expect(await readBookAt(test.db, token, first)).toMatchObject({ asOf: new Date(T + 1000) });
     expect(await readBookAt(test.db, token, second + 60)).toMatchObject({ asOf: new Date(T + 2000), asks: [] });
   });
 
-  it('says how long the latest has not been seen', async () => {
+  it('return the age of the latest book', async () => {
     expect(await readBook(test.db, token)).toBeNull();
     await write(bookAt(1));
     expect((await readBook(test.db, token))?.unseenMs).toBeLessThan(60_000);

@@ -47,14 +47,14 @@ async function audit(venue: string, repair = false, range = RANGE): Promise<Cand
 
 const change = (name: string, text: string, values: unknown[] = []) => test.db.query(sql(name, text), values);
 
-describe('the audit of candles', () => {
-  it('finds nothing where candles are the fold of their trades', async () => {
+describe('auditVenue', () => {
+  it('reports nothing when candles equal the fold of their trades', async () => {
     await aTradedMarket('sound');
     await fold();
     expect(await audit('sound')).toEqual([]);
   });
 
-  it('leaves out buckets whose fold is still waiting, and finds them once their mark is lost', async () => {
+  it('skips buckets with a pending mark, and reports them when the mark is lost', async () => {
     const market = await aTradedMarket('waiting');
     expect(await audit('waiting')).toEqual([]);
     await change('audit_lose_marks', `DELETE FROM mark WHERE key = ANY ($1::bigint[])`, [
@@ -65,7 +65,7 @@ describe('the audit of candles', () => {
     expect(found.every(({ stored, folded }) => stored === null && folded !== null)).toBe(true);
   });
 
-  it('names a changed, a missing and a surplus candle, with both sides, and mends all three', async () => {
+  it('reports a changed, a missing and a surplus candle with both sides, and repairs all three', async () => {
     const market = await aTradedMarket('broken');
     await fold();
     const token = market.outcomes[0]?.tokenId;
@@ -104,7 +104,7 @@ describe('the audit of candles', () => {
     );
   });
 
-  it('looks at buckets that start in the range, whole ones', async () => {
+  it('checks complete buckets that start in the range', async () => {
     const market = await aTradedMarket('ranged');
     await fold();
     const token = market.outcomes[0]?.tokenId;
@@ -117,7 +117,7 @@ describe('the audit of candles', () => {
     expect(found.some(({ intervalSeconds }) => intervalSeconds === 86_400)).toBe(false);
   });
 
-  it('sees no difference while trades come in and are folded at the same time', async () => {
+  it('reports nothing while trades are stored and folded concurrently', async () => {
     const market = await aTradedMarket('busy', 10);
     await fold();
     const outcomeId = market.outcomes[0]?.outcomeId ?? '';

@@ -75,8 +75,8 @@ const tape = fc.uniqueArray(
   { minLength: 1, maxLength: 60, selector: ({ offsetMs, id, outcome }) => `${offsetMs}/${id}/${outcome}` },
 );
 
-describe('candles', () => {
-  it('are a pure function of trades: any order, duplication, batching and interleaving gives the fold of the tape', async () => {
+describe('foldCandles', () => {
+  it('produces the fold of the tape for any order, duplication, batching and interleaving of trades', async () => {
     await fc.assert(
       fc.asyncProperty(
         tape,
@@ -120,7 +120,7 @@ describe('candles', () => {
     );
   });
 
-  it('move when a late trade takes over a bucket already folded', async () => {
+  it('updates a folded bucket when a late trade changes it', async () => {
     const outcomeId = 'late';
     const at = (offsetMs: number, tradeId: string, text: string): TradeRecord => ({
       tradeId,
@@ -137,7 +137,7 @@ describe('candles', () => {
     expect(day).toMatchObject({ open: '0.2', high: '0.9', low: '0.2', close: '0.9', volume: '4', trades: 4 });
   });
 
-  it('are not folded again for trades that were stored before', async () => {
+  it('skips trades that were already stored', async () => {
     const trade: TradeRecord = {
       tradeId: 'once',
       outcomeId: 'replayed',

@@ -80,12 +80,12 @@ async function price(...rows: (readonly [token: number, atMs: number, price: str
   ]);
 }
 const prices = (index: number) =>
-  test.db.query<{ received_at: Date; as_of: Date; price: string; bid: string }>(PRICES, [token(index)]);
+  test.db.query<{ receivedAt: Date; asOf: Date; price: string; bid: string }>(PRICES, [token(index)]);
 const priceAsOf = async (index: number, atMs: number) =>
   (await test.db.query<{ price: string }>(AS_OF, [token(index), new Date(atMs).toISOString()]))[0]?.price;
 
-describe('retiring partitions', () => {
-  it('drops only partitions that ended by then, whole', async () => {
+describe('retirePartitions', () => {
+  it('drops only partitions that ended before the limit', async () => {
     const at = [Date.UTC(2025, 10, 15), Date.UTC(2025, 11, 15), Date.UTC(2026, 0, 15)];
     await partitions.ensure('trade', at);
     const trades = at.map((tsMs) => aTrade({ tsMs }));
@@ -94,12 +94,12 @@ describe('retiring partitions', () => {
     expect(await retire('trade', Date.UTC(2026, 0, 1))).toMatchObject({ dropped: ['trade_202512'], carried: 0 });
     expect(await retire('trade', Date.UTC(2026, 0, 1))).toEqual({ dropped: [], carried: 0, postponed: [] });
     expect(await names('trade')).toEqual(['trade_202601']);
-    // A dropped partition is made again when a late row needs it.
+    // A late row recreates a dropped partition.
     await partitions.ensure('trade', at);
     expect(await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'))).toMatchObject({ inserted: 2 });
   });
 
-  it('by several processes at once drops each once', async () => {
+  it('drops each partition once when several processes run at once', async () => {
     const days = Array.from({ length: 5 }, (_, day) => Date.UTC(2020, 0, 1) + day * DAY_MS);
     await partitions.ensure('observation', days);
     const all = await Promise.all(Array.from({ length: 4 }, () => retire('observation', Date.UTC(2021, 0))));
@@ -111,15 +111,15 @@ describe('retiring partitions', () => {
     expect(await names('observation')).toEqual([]);
   });
 
-  it('stops between partitions when told to', async () => {
+  it('stops between partitions on abort', async () => {
     await partitions.ensure('observation', [JANUARY, JANUARY + DAY_MS]);
     const result = await retire('observation', MARCH, { signal: AbortSignal.abort() });
     expect(result).toMatchObject({ dropped: [], postponed: ['observation_20250101', 'observation_20250102'] });
   });
 });
 
-describe('the last row before a partition goes', () => {
-  it('is carried to the beginning of the next, as it was, but for when it was received', async () => {
+describe('retirePartitions with the last row of a partition', () => {
+  it('carries the row to the start of the next partition, unchanged except for its time of receipt', async () => {
     await price([0, JANUARY + 1, '0.1'], [0, JANUARY + 2, '0.2'], [1, JANUARY + 3, '0.3'], [1, FEBRUARY + 9, '0.4']);
     expect(await retire('price_history', FEBRUARY)).toEqual({
       dropped: ['price_history_202501'],
@@ -127,19 +127,19 @@ describe('the last row before a partition goes', () => {
       postponed: [],
     });
     expect(await prices(0)).toEqual([
-      { received_at: new Date(FEBRUARY), as_of: new Date(JANUARY + 2 - 1000), price: '0.2', bid: '0.1' },
+      { receivedAt: new Date(FEBRUARY), asOf: new Date(JANUARY + 2 - 1000), price: '0.2', bid: '0.1' },
     ]);
     expect((await prices(1)).map((row) => row.price)).toEqual(['0.3', '0.4']);
     expect(await priceAsOf(1, FEBRUARY + 8)).toBe('0.3');
   });
 
-  it('yields to a row that is there at that very moment', async () => {
+  it('keeps an existing row with the same time instead', async () => {
     await price([0, JANUARY, '0.1'], [0, FEBRUARY, '0.9']);
     expect(await retire('price_history', FEBRUARY)).toMatchObject({ carried: 0 });
     expect((await prices(0)).map((row) => row.price)).toEqual(['0.9']);
   });
 
-  it('goes on through every partition that goes, over a gap too, to where reads still reach', async () => {
+  it('carries the row through all dropped partitions and gaps to the start of the readable range', async () => {
     await price([0, JANUARY + 5, '0.1'], [1, FEBRUARY + 5, '0.2'], [2, MID_MARCH, '0.3']);
     expect(await retire('price_history', MARCH)).toMatchObject({ carried: 3 });
     for (const [index, value] of ['0.1', '0.2'].entries()) expect(await priceAsOf(index, MARCH)).toBe(value);
@@ -154,14 +154,14 @@ describe('the last row before a partition goes', () => {
     }
   });
 
-  it('is carried over the gap only as far as reads still reach', async () => {
+  it('carries the row across a gap no further than the start of the readable range', async () => {
     await price([0, JANUARY + 5, '0.1'], [1, Date.UTC(2025, 8, 1), '0.2']);
     await retire('price_history', MID_MARCH);
     expect(await names('price_history')).toEqual(['price_history_202503', 'price_history_202509']);
     expect(await priceAsOf(0, MID_MARCH)).toBe('0.1');
   });
 
-  it('is not that of a market which was known to be over, or gone, before reads reach back', async () => {
+  it('carries no row of a market that was over or gone before the readable range', async () => {
     const cases = [
       { status: 'settled', knownMs: JANUARY, isCarried: false },
       { status: 'resolved', knownMs: JANUARY, isCarried: false },
@@ -184,7 +184,7 @@ describe('the last row before a partition goes', () => {
     expect(left.map((rows) => rows.length === 1)).toEqual(cases.map(({ isCarried }) => isCarried));
   });
 
-  it('is kept of books, day by day', async () => {
+  it('carries the last book of each day', async () => {
     await partitions.ensure('book_history', [JANUARY, JANUARY + DAY_MS]);
     await test.db.query(INSERT_BOOKS, [[token(0)], [new Date(JANUARY + 7).toISOString()]]);
     expect(await retire('book_history', JANUARY + DAY_MS)).toMatchObject({
@@ -192,11 +192,11 @@ describe('the last row before a partition goes', () => {
       carried: 1,
     });
     expect(await test.db.query(BOOKS, [token(0)])).toEqual([
-      { received_at: new Date(JANUARY + DAY_MS), bids: [['0.1', '5']] },
+      { receivedAt: new Date(JANUARY + DAY_MS), bids: [['0.1', '5']] },
     ]);
   });
 
-  it('survives the loss of the database at every moment', async () => {
+  it('keeps the row when the database fails at any statement', async () => {
     await price([0, JANUARY + 5, '0.1'], [1, FEBRUARY + 5, '0.2'], [2, MARCH, '0.3']);
     for (let lost = 1; lost <= 2; lost += 1) {
       const db = new LosableDatabase(test.db.dataSource);
@@ -214,13 +214,13 @@ describe('the last row before a partition goes', () => {
   });
 });
 
-describe('a long reader', () => {
-  it('postpones the drop, and no other session waits for it', async () => {
+describe('retirePartitions during a long read', () => {
+  it('postpones the drop without blocking other sessions', async () => {
     await price([0, JANUARY + 5, '0.1'], [0, MARCH + 1, '0.3']);
     await test.db.transaction(async (reader) => {
       await reader.query(READ_PRICES);
       const retiring = retire('price_history', MARCH, { lockTimeoutMs: 50, tries: 3 });
-      // While the drop waits for the reader, others wait for the drop, for as long as one try at most.
+      // While the drop waits for the reader, other sessions wait for the drop, at most for one lock timeout.
       let isDone = false;
       const done = retiring.finally(() => {
         isDone = true;
@@ -244,7 +244,7 @@ describe('a long reader', () => {
     expect((await prices(0)).map((row) => row.price)).toEqual(['0.1', '0.3']);
   });
 
-  it('that ends in time postpones nothing', async () => {
+  it('drops the partition when the read ends in time', async () => {
     await price([0, JANUARY + 5, '0.1'], [0, MARCH, '0.3']);
     let retiring: ReturnType<typeof retire> | undefined;
     await test.db.transaction(async (reader) => {
@@ -258,7 +258,7 @@ describe('a long reader', () => {
     expect(await retiring).toMatchObject({ dropped: ['price_history_202501'], postponed: [] });
   });
 
-  it('writers go on while the last rows are carried', async () => {
+  it('carries the last rows without blocking writers', async () => {
     await price([0, JANUARY + 5, '0.1'], [0, MARCH, '0.3']);
     const other = new Database(test.db.dataSource);
     await test.db.transaction(async (reader) => {

@@ -17,7 +17,7 @@ const READ = sql(
   'SELECT ts, price, bid, ask, xmin::text AS version FROM snapshot WHERE token_id = $1 ORDER BY ts',
 );
 
-/** A minute of the past: epoch seconds. */
+/** A past minute, epoch seconds. */
 const MINUTE = Date.UTC(2026, 0, 5, 12) / 1000;
 
 let test: TestDatabase;
@@ -45,23 +45,23 @@ const sample = (...minutes: number[]) =>
     ),
   );
 const stored = () =>
-  test.db.query<{ ts: string; price: string; bid: string | null; ask: string | null; version: string }>(READ, [token]);
+  test.db.query<{ ts: bigint; price: string; bid: string | null; ask: string | null; version: string }>(READ, [token]);
 const series = async () => (await stored()).map((row) => [Number(row.ts) - MINUTE, row.price]);
 
-describe('sampling', () => {
-  it('takes the last quote of a minute, stamped with the end of it', async () => {
+describe('sampleSnapshots', () => {
+  it('stores the last quote of a minute, stamped with the end of the minute', async () => {
     await quote(0, '0.1');
     await quote(59.999, '0.3', '0.29');
     await quote(30, '0.2');
     await quote(60, '0.4');
     expect(await sample(0, 1)).toBe(2);
     expect(await stored()).toMatchObject([
-      { ts: String(MINUTE + 60), price: '0.3', bid: '0.29', ask: null },
-      { ts: String(MINUTE + 120), price: '0.4', bid: null },
+      { ts: BigInt(MINUTE + 60), price: '0.3', bid: '0.29', ask: null },
+      { ts: BigInt(MINUTE + 120), price: '0.4', bid: null },
     ]);
   });
 
-  it('is pure: again, doubled, in any order, it changes nothing and rewrites nothing', async () => {
+  it('rewrites nothing for repeated, duplicate or reordered minutes', async () => {
     await quote(5, '0.1');
     await quote(65, '0.2');
     await sample(0, 1);
@@ -70,7 +70,7 @@ describe('sampling', () => {
     expect(await stored()).toEqual(before);
   });
 
-  it('makes no row for a minute without a change: gaps are carried when read', async () => {
+  it('stores no row for a minute without a change, because reads carry values forward', async () => {
     await quote(5, '0.1');
     await quote(605, '0.2');
     await sample(0, 1, 2, 10);
@@ -80,7 +80,7 @@ describe('sampling', () => {
     ]);
   });
 
-  it('a late quote of an old minute corrects its sample', async () => {
+  it('updates the sample of an old minute when a late quote arrives', async () => {
     await quote(5, '0.1');
     await sample(0);
     await quote(50, '0.15');
@@ -88,15 +88,15 @@ describe('sampling', () => {
     expect(await series()).toEqual([[60, '0.15']]);
   });
 
-  it('knows one token from another', async () => {
+  it('separates tokens', async () => {
     await quote(5, '0.1');
     token += 1n;
     expect(await sample(0)).toBe(0);
   });
 });
 
-describe('ripeness', () => {
-  it('a change of the running minute waits until the minute is over, then is sampled once', async () => {
+describe('the stage sample-snapshots', () => {
+  it('claims a change of the current minute only after the minute, once', async () => {
     await test.db.transaction((tx) => writePrices(tx, [{ tokenId: token, asOfMs: Date.now(), price: decimal('0.5') }]));
     const work = (detailBelow: bigint) =>
       workShards(
@@ -106,18 +106,18 @@ describe('ripeness', () => {
         { limit: 100, order: 'oldest', detailBelow },
         sampleSnapshots,
       );
-    const [mark] = await test.db.query<{ detail: string }>(
+    const [mark] = await test.db.query<{ detail: bigint }>(
       sql('test_mark_of', `SELECT detail FROM mark WHERE stage = 'sample-snapshots' AND key = $1`),
       [token],
     );
-    const minute = BigInt(mark?.detail ?? 0);
+    const minute = mark?.detail ?? 0n;
     expect(await work(minute)).toMatchObject({ claimed: 0 });
     expect(await stored()).toEqual([]);
     expect(await work(minute + 60n)).toMatchObject({ claimed: 1, results: [1] });
-    expect(await stored()).toMatchObject([{ ts: String(minute + 60n), price: '0.5' }]);
+    expect(await stored()).toMatchObject([{ ts: minute + 60n, price: '0.5' }]);
   });
 
-  it('the running minute is the one of the database clock', async () => {
+  it('determines the current minute by the database clock', async () => {
     const before = Math.floor(Date.now() / 60_000) * 60;
     const minute = Number(await currentMinute(test.db));
     expect(minute % 60).toBe(0);

@@ -50,8 +50,8 @@ async function next(keep?: bigint): Promise<OpenHistory> {
 const historyOf = async (pk: bigint) => (await readTradeFacts(test.db, pk)).history;
 const step = (reachedMs: number, isDone = false) => ({ position: { at: reachedMs }, reachedMs, isDone });
 
-describe('the facts of a market', () => {
-  it('are the moment its venue is followed from, the earliest it can have begun, and no walk', async () => {
+describe('the stored trade history of a market', () => {
+  it('has the start of polling of its venue, its earliest possible start, and no walk', async () => {
     const opened = new Date(FROM + 5_000);
     const { pk } = await aStoredMarket(test.db, { venue, openAt: opened, createdAt: new Date(FROM) });
     expect(await readTradeFacts(test.db, pk)).toEqual({ liveMs: null, beganMs: FROM, history: null });
@@ -61,7 +61,7 @@ describe('the facts of a market', () => {
     expect(await readTradeFacts(test.db, ageless)).toMatchObject({ beganMs: null });
   });
 
-  it('name the first page of the trade poll, which later pages and other polls do not move', async () => {
+  it('starts at the first page of the trade poll, unchanged by later pages and other polls', async () => {
     const { pk } = await aStoredMarket(test.db, { venue });
     const live = async () => (await readTradeFacts(test.db, pk)).liveMs;
     for (const kind of ['prices', 'trades']) {
@@ -77,8 +77,8 @@ describe('the facts of a market', () => {
   });
 });
 
-describe('a request', () => {
-  it('is made once; another for no more changes nothing', async () => {
+describe('requestTradeHistory', () => {
+  it('creates a walk once, and ignores a request that needs no more history', async () => {
     const pk = await aRequest();
     const before = await historyOf(pk);
     expect(before).toMatchObject({ status: 'queued', fromMs: FROM, toMs: TO, reachedMs: null, isTouched: false });
@@ -87,7 +87,7 @@ describe('a request', () => {
     expect({ ...(await historyOf(pk)), asOfMs: 0 }).toEqual({ ...before, asOfMs: 0 });
   });
 
-  it('for more continues below the reached time', async () => {
+  it('continues below the reached time for a request for more', async () => {
     const pk = await aRequest();
     await advanceTradeHistory(test.db, await next(), step(FROM, true));
     const done = await historyOf(pk);
@@ -106,7 +106,7 @@ describe('a request', () => {
     expect(await next()).toMatchObject({ marketPk: pk, position: null });
   });
 
-  it('of a running walk leaves the page in flight without effect', async () => {
+  it('invalidates a page in flight of a running walk', async () => {
     const pk = await aRequest();
     const walk = await next();
     await requestTradeHistory(test.db, { marketPk: pk, fromMs: FROM - 1_000, toMs: TO });
@@ -115,7 +115,7 @@ describe('a request', () => {
     expect(await historyOf(pk)).toMatchObject({ status: 'queued', pages: 0, failures: 0 });
   });
 
-  it('of one that failed is taken an hour later', async () => {
+  it('accepts a request for a failed walk an hour later', async () => {
     const pk = await aRequest();
     const walk = await next();
     for (let failure = 1; failure <= MAX_HISTORY_FAILURES; failure++) {
@@ -131,8 +131,8 @@ describe('a request', () => {
   });
 });
 
-describe('the next walk', () => {
-  it('is an untouched walk, then the walk in turn, then the walk that waited longest', async () => {
+describe('the next walk of trade history', () => {
+  it('is a new walk, then the walk in turn, then the walk that waited longest', async () => {
     const [first, second] = [await aRequest(), await aRequest()];
     expect((await next()).marketPk).toBe(first);
     await advanceTradeHistory(test.db, await next(), step(TO - 1));
@@ -146,7 +146,7 @@ describe('the next walk', () => {
     expect((await next(second)).marketPk).toBe(third);
   });
 
-  it('carries the request of the adapter, and belongs to this venue', async () => {
+  it('includes the request of the adapter and belongs to the venue', async () => {
     const market = await aStoredMarket(test.db, { venue: `${venue}-other` });
     await requestTradeHistory(test.db, { marketPk: market.pk, fromMs: FROM, toMs: TO });
     expect(await nextTradeHistory(test.db, venue)).toBeNull();
@@ -159,7 +159,7 @@ describe('the next walk', () => {
     });
   });
 
-  it('skips a walk that failed a moment ago', async () => {
+  it('is not a walk that just failed', async () => {
     const pk = await aRequest();
     await chargeTradeHistory(test.db, await next(), 'no');
     expect(await nextTradeHistory(test.db, venue)).toBeNull();
@@ -175,8 +175,8 @@ describe('the next walk', () => {
   });
 });
 
-describe('a step', () => {
-  it('moves the walk and counts; it never claims more than was asked, nor goes up again', async () => {
+describe('advanceTradeHistory', () => {
+  it('advances the walk and counts trades, within the requested range and never upwards', async () => {
     const pk = await aRequest();
     await countHistoryTrades(test.db, pk, 7);
     expect(await advanceTradeHistory(test.db, await next(), step(TO - 10))).toMatchObject({ pages: 1, trades: 7 });
@@ -188,7 +188,7 @@ describe('a step', () => {
     expect(await historyOf(pk)).toMatchObject({ reachedMs: FROM, status: 'walking', pages: 3, trades: 7 });
   });
 
-  it('after failures clears them, and keeps the truncation', async () => {
+  it('clears failures and keeps the truncation', async () => {
     const pk = await aRequest();
     await chargeTradeHistory(test.db, await next(), 'for now');
     await test.db.query(AGE, [pk, 31]);

@@ -43,7 +43,7 @@ function literal(value: unknown): string {
   return Array.isArray(value) ? `'{${value.join(',')}}'` : `'${String(value)}'`;
 }
 
-/** The nodes of the plan that any values get, and what they did for these. */
+/** The nodes of the generic plan, which is the same for all values, with the row counts for these values. */
 async function genericPlan(statement: Statement, values: readonly unknown[]): Promise<PlanNode[]> {
   return test.db.transaction(async ({ em }) => {
     await em.query(`SET LOCAL plan_cache_mode = force_generic_plan`);
@@ -62,7 +62,7 @@ it.each([
   ['asc', true],
   ['desc', false],
   ['desc', true],
-] as const)('readTrades reads one page %s of a long tape, behind a place: %s', async (direction, isContinued) => {
+] as const)('readTrades reads one page %s of a long tape (from a cursor: %s)', async (direction, isContinued) => {
   const ran: [Statement, readonly unknown[]][] = [];
   const db: Queryable = {
     query: async (statement, values = []) => {
@@ -79,7 +79,7 @@ it.each([
   const read = nodes
     .filter((node) => /Scan/.test(node['Node Type']) && node['Node Type'] !== 'Function Scan')
     .reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
-  // A page of each of two outcomes, and what an incremental sort reads ahead.
+  // A page of each of two outcomes, plus the read-ahead of an incremental sort.
   expect(read).toBeGreaterThan(LIMIT);
   expect(read).toBeLessThan(10 * LIMIT);
   expect(nodes.some((node) => node['Node Type'] === 'Incremental Sort')).toBe(true);

@@ -35,7 +35,7 @@ const MINUTES = sql(
   'SELECT bucket, trades FROM candle WHERE token_id = $1 AND interval_seconds = 60 ORDER BY bucket',
 );
 
-/** Stores trades of a fresh outcome at these moments, in one batch; its token. */
+/** Stores trades of a new outcome at these times in one batch; returns its token. */
 async function store(timesMs: readonly number[]): Promise<bigint> {
   outcomes += 1;
   const outcomeId = `trades-${outcomes}`;
@@ -44,42 +44,42 @@ async function store(timesMs: readonly number[]): Promise<bigint> {
     return { tradeId: `t${index}`, outcomeId, tsMs, price: decimal('0.5'), size: decimal('1') };
   });
   await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
-  const [row] = await test.db.query<{ id: string }>(TOKEN, [outcomeId]);
-  return BigInt(row?.id ?? 0);
+  const [row] = await test.db.query<{ id: bigint }>(TOKEN, [outcomeId]);
+  return row?.id ?? 0n;
 }
 
 async function marksOf(token: bigint): Promise<number[]> {
   return (await test.db.query<{ detail: string }>(MARKS, [token])).map(({ detail }) => Number(detail));
 }
 
-describe('stored trades', () => {
-  it('keep their time to the microsecond', async () => {
+describe('writeTrades', () => {
+  it('stores times to the microsecond', async () => {
     const from = Date.UTC(2026, 2, 1) * 1000;
     const times = fc.uniqueArray(fc.integer({ min: from, max: from + 20 * 86_400 * 1_000_000 }), { minLength: 1 });
     await fc.assert(
       fc.asyncProperty(times, async (micros) => {
         const token = await store(micros.map((at) => at / 1000));
-        const rows = await test.db.query<{ micros: string }>(MICROS, [token]);
+        const rows = await test.db.query<{ micros: bigint }>(MICROS, [token]);
         expect(rows.map((row) => Number(row.micros)).sort()).toEqual([...micros].sort());
       }),
       { numRuns: 20 },
     );
   });
 
-  it('leave a mark of each minute that gained one, however many it gained', async () => {
+  it('inserts one mark per minute with new trades', async () => {
     const minutes = [3, 41, 17, 41, 60];
     const token = await store(minutes.map((minute, index) => HOUR_MS + minute * MINUTE_MS + 59_990 + index));
     const at = (minute: number) => HOUR_MS / 1000 + minute * 60;
     expect((await marksOf(token)).sort()).toEqual([at(3), at(17), at(41), at(60)]);
   });
 
-  it('are folded by a mark of a single minute, in that minute alone', async () => {
+  it('stores trades that the mark of one minute folds in that minute only', async () => {
     const token = await store([0, 1, 2].map((minute) => HOUR_MS + minute * MINUTE_MS));
     await test.db.query(sql('test_forget_marks', 'DELETE FROM mark WHERE key = $1'), [token]);
     await test.db.transaction((tx) =>
       insertMarks(tx, 'fold-candles', [{ key: token, detail: BigInt(HOUR_MS / 1000 + 60) }]),
     );
-    await workShards(test.db, 'fold-candles', [shardOf(BigInt(token))], { limit: 100, order: 'newest' }, foldCandles);
-    expect(await test.db.query(MINUTES, [token])).toEqual([{ bucket: String(HOUR_MS / 1000 + 60), trades: 1 }]);
+    await workShards(test.db, 'fold-candles', [shardOf(token)], { limit: 100, order: 'newest' }, foldCandles);
+    expect(await test.db.query(MINUTES, [token])).toEqual([{ bucket: BigInt(HOUR_MS / 1000 + 60), trades: 1 }]);
   });
 });

@@ -21,7 +21,7 @@ function anAlert(over: Partial<PriceAlert> = {}): PriceAlert {
 }
 
 describe('priceAlertBody', () => {
-  it('is the shape of the spec, plus venue and market', () => {
+  it('has the shape of the specification, plus venue and market', () => {
     expect(JSON.parse(priceAlertBody(anAlert()))).toEqual({
       id: 'evt_1',
       type: 'price_alert',
@@ -39,7 +39,7 @@ describe('priceAlertBody', () => {
     });
   });
 
-  it('leaves out a venue and a market that are not known', () => {
+  it('omits an unknown venue and market', () => {
     const { venue: _venue, marketId: _marketId, ...unknown } = anAlert();
     const { data } = JSON.parse(priceAlertBody(unknown));
     expect(Object.keys(data)).toEqual([
@@ -65,7 +65,7 @@ describe('priceAlertBody', () => {
     expect(typeof JSON.parse(body).data.currentPrice).toBe('number');
   });
 
-  it('is valid, storable JSON whatever the texts hold, and gives them back', () => {
+  it('is valid, storable JSON for any texts, and preserves them', () => {
     const wild = fc
       .array(fc.oneof(fc.constantFrom(0, 34, 92, 0xd800, 0xdfff, 0x2028), fc.integer({ min: 0, max: 0xffff })))
       .map((units) => String.fromCharCode(...units));

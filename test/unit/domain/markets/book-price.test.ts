@@ -11,7 +11,7 @@ describe('priceOfBook', () => {
     asks: asks.map((price) => ({ price: decimal(price), size: decimal('1') })),
   });
 
-  it('is the exact middle of the best bid and ask', () => {
+  it('is the exact midpoint of the best bid and ask', () => {
     expect(priceOfBook(book(['0.41', '0.4'], ['0.44', '0.5']))).toEqual({
       outcomeId: 'o',
       asOfMs: 1_000,
@@ -27,9 +27,9 @@ describe('priceOfBook', () => {
     [[], []],
     [['0.1'], ['0.9']],
     [['0.4'], ['0.5001']],
-  ])('is none for %j / %j', (bids, asks) => expect(priceOfBook(book(bids, asks))).toBeUndefined());
+  ])('is undefined for %j / %j', (bids, asks) => expect(priceOfBook(book(bids, asks))).toBeUndefined());
 
-  it('priceOfBook gives the last price with the quotes that exist when the book is not tight', () => {
+  it('is the last price with the existing quotes when the book is not tight', () => {
     expect(priceOfBook(book(['0.15'], ['0.59']), decimal('0.2'))).toMatchObject({
       price: '0.2',
       bid: '0.15',
@@ -43,7 +43,7 @@ describe('priceOfBook', () => {
     });
   });
 
-  it('a spread of exactly 0.1 still counts', () => {
+  it('is the midpoint at a spread of exactly 0.1', () => {
     expect(priceOfBook(book(['0.4'], ['0.5']))?.price).toBe('0.45');
   });
 });

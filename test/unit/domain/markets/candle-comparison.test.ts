@@ -11,12 +11,12 @@ const candle = (start: number, close: string, volume = '3') => ({
   volume: decimal(volume),
 });
 
-describe('candles of two sources', () => {
-  it('agree when they say the same, in whatever digits', () => {
+describe('the comparison of candles of two sources', () => {
+  it('finds no difference between equal values with different digits', () => {
     expect(compareCandles([candle(60, '0.50')], [candle(60, '0.5', '3.00')])).toEqual([]);
   });
 
-  it('differ by bucket and field, oldest first', () => {
+  it('lists differences by bucket and field, oldest first', () => {
     expect(
       compareCandles([candle(120, '0.4'), candle(60, '0.5')], [candle(60, '0.6', '4'), candle(120, '0.4')]),
     ).toEqual([
@@ -25,13 +25,13 @@ describe('candles of two sources', () => {
     ]);
   });
 
-  it('differ where one has none', () => {
+  it('reports a bucket that one source lacks', () => {
     const found = compareCandles([], [candle(60, '0.5')]);
     expect(found.map(({ field }) => field)).toEqual(['open', 'high', 'low', 'close', 'volume']);
     expect(found[0]).toEqual({ start: 60, field: 'open', theirs: '0.5' });
   });
 
-  it('differ in one price that only one of them has', () => {
+  it('reports a price that only one source has', () => {
     const { open, ...withoutOpen } = candle(60, '0.5');
     expect(compareCandles([candle(60, '0.5')], [withoutOpen])).toStrictEqual([
       { start: 60, field: 'open', ours: open },
@@ -42,12 +42,12 @@ describe('candles of two sources', () => {
     expect(compareCandles([withoutOpen], [withoutOpen])).toEqual([]);
   });
 
-  it('differ oldest first, whichever of them has the bucket', () => {
+  it('lists differences oldest first, whichever source has the bucket', () => {
     const found = compareCandles([candle(180, '0.5'), candle(60, '0.5')], [candle(120, '0.5'), candle(1000, '0.5')]);
     expect([...new Set(found.map(({ start }) => start))]).toEqual([60, 120, 180, 1000]);
   });
 
-  it('have nothing to compare where nothing was traded', () => {
+  it('ignores a bucket without trades', () => {
     expect(compareCandles([], [{ start: 60, close: decimal('0.3'), volume: decimal('0.00') }])).toEqual([]);
   });
 });

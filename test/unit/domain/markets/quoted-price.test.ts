@@ -20,15 +20,15 @@ const mirror = (value: Decimal | undefined) => (value === undefined ? undefined 
 describe('quotedPrice', () => {
   type Text = string | undefined;
   it.each<[string, Text, Text, Text, Text]>([
-    ['the middle of tight quotes, whatever the last price', '0.41', '0.44', '0.9', '0.425'],
-    ['the middle at a spread of exactly 0.10', '0.4', '0.5', '0.1', '0.45'],
+    ['the midpoint of tight quotes, for any last price', '0.41', '0.44', '0.9', '0.425'],
+    ['the midpoint at a spread of exactly 0.10', '0.4', '0.5', '0.1', '0.45'],
     ['the last price beyond a spread of 0.10', '0.4', '0.5001', '0.48', '0.48'],
     ['the last price of wide quotes (0.15 / 0.59, last 0.20)', '0.15', '0.59', '0.2', '0.2'],
     ['the last price outside of wide quotes', '0.15', '0.59', '0.7', '0.7'],
     ['the last price without a bid', undefined, '0.01', '0.02', '0.02'],
     ['the last price without quotes', undefined, undefined, '0.02', '0.02'],
     ['undefined for wide quotes without a last price', '0.15', '0.59', undefined, undefined],
-    ['undefined without anything', undefined, undefined, undefined, undefined],
+    ['undefined without quotes and a last price', undefined, undefined, undefined, undefined],
   ])('gives %s', (_, bid, ask, last, expected) => {
     const of = (text: Text) => (text === undefined ? undefined : decimal(text));
     expect(quotedPrice({ bid: of(bid), ask: of(ask) }, of(last))).toBe(expected);

@@ -19,8 +19,8 @@ const numericText = fc
   )
   .map(([isNegative, whole, fraction]) => `${isNegative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`);
 
-describe('exact numbers', () => {
-  it('keep every digit as JSON numbers and as strings', () => {
+describe('exact numbers in JSON', () => {
+  it('keep every digit as numbers and as strings', () => {
     fc.assert(
       fc.property(numericText, (text) => {
         const asNumber = toJsonText({ v: decimalField(text) }, 'number');
@@ -33,7 +33,7 @@ describe('exact numbers', () => {
     );
   });
 
-  it('are valid JSON that reads as the nearest double', () => {
+  it('are valid JSON that parses to the nearest double', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
         const text = toJsonText([decimalField(String(value))], 'number');
@@ -59,7 +59,7 @@ describe('toJsonText', () => {
     );
   });
 
-  it('leaves out a field that is undefined, and puts stored JSON where it belongs, digit for digit', () => {
+  it('omits an undefined field, and inserts stored JSON with its exact digits', () => {
     const answer = {
       a: undefined,
       b: null,
@@ -71,7 +71,7 @@ describe('toJsonText', () => {
     expect(toJsonText({ a: undefined }, 'number')).toBe('{}');
   });
 
-  it('refuses numbers JSON cannot say', () => {
+  it('rejects numbers that JSON cannot represent', () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => toJsonText(value, 'number')).toThrow(RangeError);
   });

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/domain/values/api-key.ts';
 
 describe('API keys', () => {
-  it('look like ow_live_<id>_<secret>, never the same twice', () => {
+  it('look like ow_live_<id>_<secret> and are never repeated', () => {
     const keys = Array.from({ length: 50 }, generateApiKey);
     for (const { id, key, hash } of keys) {
       expect(key).toMatch(/^ow_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{36}$/);
@@ -19,7 +19,7 @@ describe('API keys', () => {
     expect(new Set(keys.map(({ key }) => key)).size).toBe(50);
   });
 
-  it('may be chosen, and then have an id that gives nothing away', () => {
+  it('may be chosen, and then have an id that reveals nothing', () => {
     const key = 'correct-horse-battery-staple';
     expect(apiKeyId(key)).toMatch(/^chosen-[0-9a-f]{16}$/);
     expect(apiKeyId(key)).toBe(apiKeyId(key));
@@ -32,7 +32,7 @@ describe('API keys', () => {
     }
   });
 
-  it('differ by their hash, whatever its length', () => {
+  it('differ by their hash, at any length', () => {
     expect(isSameHash(hashApiKey('a'), hashApiKey('b'))).toBe(false);
     expect(isSameHash(hashApiKey('a'), hashApiKey('a').subarray(1))).toBe(false);
   });
@@ -42,12 +42,12 @@ describe('API keys', () => {
     expect(generateApiKey().hash).toHaveLength(32);
   });
 
-  it('may have 256 characters, the least and the most of which are ! and ~', () => {
+  it('may have 256 characters, from ! to ~', () => {
     expect(isPresentableKey('x'.repeat(256))).toBe(true);
     expect(isPresentableKey('!~')).toBe(true);
   });
 
-  it.each(['', 'has space', 'tab\t', 'é', 'x'.repeat(257), 'nul\0', ' first', 'last\n'])('cannot be %j', (key) => {
+  it.each(['', 'has space', 'tab\t', 'é', 'x'.repeat(257), 'nul\0', ' first', 'last\n'])('do not include %j', (key) => {
     expect(isPresentableKey(key)).toBe(false);
   });
 });

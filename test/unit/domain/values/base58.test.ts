@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeBase58, encodeBase58, isPublicKey } from '../../../../src/domain/values/base58.ts';
 
 describe('base58', () => {
-  it('reads back what it wrote, leading zero bytes included', () => {
+  it('decodes encoded bytes, leading zero bytes included', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), fc.nat({ max: 3 }), (bytes, zeros) => {
         const padded = Uint8Array.from([...new Uint8Array(zeros), ...bytes]).slice(0, 64);
@@ -13,12 +13,12 @@ describe('base58', () => {
     );
   });
 
-  it('knows the test vectors of its specification', () => {
+  it('decodes the test vectors of its specification', () => {
     expect(encodeBase58(Buffer.from('Hello World!'))).toBe('2NEpo7TZRRrLZSi2U');
     expect(encodeBase58(Buffer.from('0000287fb4cd', 'hex'))).toBe('11233QC4');
   });
 
-  it('is read up to the 88 digits that 64 bytes may have', () => {
+  it('accepts up to the 88 digits that 64 bytes may have', () => {
     expect(decodeBase58('1'.repeat(88))).toHaveLength(88);
     expect(decodeBase58('1'.repeat(89))).toBeNull();
     expect(encodeBase58(new Uint8Array(64).fill(255))).toHaveLength(88);
@@ -36,7 +36,7 @@ describe('base58', () => {
     ['EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v ', false],
     ['0x4bfb41d5b3570defd03c39a9a4d8de6bd8b8982e', false],
     ['', false],
-  ])('%j is a public key: %s', (text, isKey) => {
+  ])('says whether %j is a public key: %s', (text, isKey) => {
     expect(isPublicKey(text)).toBe(isKey);
   });
 });

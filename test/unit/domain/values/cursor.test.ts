@@ -7,7 +7,7 @@ const text = fc.string({ unit: 'grapheme', maxLength: 40 });
 const position = fc.array(text, { maxLength: 4 });
 
 describe('cursors', () => {
-  it('read back to what they were made of, deterministically, in text fit for a URL', () => {
+  it('encode and decode a position, deterministically, in text fit for a URL', () => {
     fc.assert(
       fc.property(text, position, (scope, place) => {
         const cursor = codec.encode(scope, place);
@@ -18,13 +18,13 @@ describe('cursors', () => {
     );
   });
 
-  it('stay what they are from release to release: a client may hold one for long', () => {
+  it('stay valid over releases, because clients may keep them for long', () => {
     const cursor = 'ATFrJQVhH7Iyc1obWld9ylpbIjEyMyIsIjAuNSJd';
     expect(codec.encode('markets', ['123', '0.5'])).toBe(cursor);
     expect(codec.decode('markets', cursor)).toEqual(['123', '0.5']);
   });
 
-  it('of a later version are read by lists that name it, and by no other', () => {
+  it('of a later version are accepted only by lists that name it', () => {
     fc.assert(
       fc.property(text, position, fc.integer({ min: 2, max: 255 }), (scope, place, version) => {
         const cursor = codec.encode(scope, place, version);
@@ -38,7 +38,7 @@ describe('cursors', () => {
     );
   });
 
-  it('are refused with any other scope or key', () => {
+  it('are rejected with any other scope or key', () => {
     const other = createCursorCodec(Buffer.alloc(32, 2));
     fc.assert(
       fc.property(text, text, position, (scope, otherScope, place) => {
@@ -49,7 +49,7 @@ describe('cursors', () => {
     );
   });
 
-  it('are refused when any character is changed, added or missing', () => {
+  it('are rejected when any character is changed, added or missing', () => {
     const cursor = codec.encode('markets', ['123', '0.5']);
     const altered = [...cursor].flatMap((_, at) => [
       cursor.slice(0, at),
@@ -61,7 +61,7 @@ describe('cursors', () => {
     }
   });
 
-  it('are refused when a byte moves from the position into the scope', () => {
+  it('are rejected when a byte moves from the position into the scope', () => {
     const [version = 0, ...rest] = Buffer.from(codec.encode('markets', ['1']), 'base64url');
     const [mac, payload] = [rest.slice(0, 16), rest.slice(16)];
     const moved = Buffer.from([version, ...mac, ...payload.slice(1)]).toString('base64url');
@@ -69,14 +69,14 @@ describe('cursors', () => {
     expect(() => codec.decode(scope, moved)).toThrow(InvalidCursorError);
   });
 
-  it('may have 1024 characters, and are refused beyond without a look', () => {
+  it('may have 1024 characters, and are rejected beyond without parsing', () => {
     const long = (length: number) => codec.encode('markets', ['x'.repeat(length)]);
     expect(long(747)).toHaveLength(1024);
     expect(codec.decode('markets', long(747))).toEqual(['x'.repeat(747)]);
     expect(() => codec.decode('markets', long(748))).toThrow(InvalidCursorError);
   });
 
-  it('are refused when they are anything else', () => {
+  it('are rejected in any other form', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.string(), fc.base64String(), fc.string({ minLength: 1025, maxLength: 3000 })),

@@ -36,7 +36,7 @@ function sign(value: bigint): -1 | 0 | 1 {
 const CANONICAL = /^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d*[1-9])$/;
 
 const digits = (max: number) => fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: max });
-/** Plain notation with leading and trailing zeros, beside the rational it stands for. */
+/** Plain notation with leading and trailing zeros, beside its rational value. */
 const plain = fc.tuple(fc.constantFrom('', '-', '+'), digits(30), fc.option(digits(30))).map(([mark, whole, part]) => ({
   text: `${mark}${whole}${part === null ? '' : `.${part}`}`,
   value: toRational(`${mark === '-' ? '-' : ''}${whole}${part === null ? '' : `.${part}`}`),
@@ -73,7 +73,7 @@ describe('parseDecimal', () => {
     );
   });
 
-  it('whatever it gives, it reads again as the same', () => {
+  it('parses its own output to the same text', () => {
     const hostile = fc.oneof(
       plain.map(({ text }) => text),
       fc.tuple(plain, fc.integer({ min: -450, max: 450 })).map(([{ text }, exponent]) => `${text}e${exponent}`),
@@ -91,14 +91,14 @@ describe('parseDecimal', () => {
   });
 
   it.each(['1e399', '1e400', '-1e399', '1e-399', '9'.repeat(400), `0.${'0'.repeat(397)}1`])(
-    'never makes a decimal it would refuse: %s',
+    'never makes a decimal that it would reject: %s',
     (text) => {
       const parsed = parseDecimal(text);
       if (parsed !== null) expect(parseDecimal(parsed)).toBe(parsed);
     },
   );
 
-  it('takes up to 400 characters, written and as they come out', () => {
+  it('accepts up to 400 characters, in input and output', () => {
     expect(parseDecimal('9'.repeat(400))).toBe('9'.repeat(400));
     expect(parseDecimal('9'.repeat(401))).toBeNull();
     expect(parseDecimal(`${'0'.repeat(400)}1`)).toBeNull();
@@ -109,7 +109,7 @@ describe('parseDecimal', () => {
     expect(parseDecimal('0e-9999')).toBe('0');
   });
 
-  it('takes a JSON number by its shortest text', () => {
+  it('converts a JSON number by its shortest text', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
         expect(Number(parseDecimal(number))).toBe(number === 0 ? 0 : number);
@@ -178,10 +178,10 @@ describe('parseDecimal', () => {
     10n,
     ['1'],
     {},
-  ])('refuses %s', (input) => expect(parseDecimal(input)).toBeNull());
+  ])('rejects %s', (input) => expect(parseDecimal(input)).toBeNull());
 
-  // Quadratic work over five million characters would take minutes: the limit of every test sees that.
-  it('refuses a hostile length without working through it', () => {
+  // Quadratic work over five million characters would take minutes, beyond the time limit of every test.
+  it('rejects a hostile length without processing it', () => {
     for (const text of ['1'.repeat(5_000_000), `1e${'9'.repeat(5_000_000)}`, `${'0'.repeat(5_000_000)}.5`]) {
       expect(parseDecimal(text)).toBeNull();
     }
@@ -189,13 +189,13 @@ describe('parseDecimal', () => {
 });
 
 describe('decimal', () => {
-  it('throws for what is none, without repeating it', () => {
+  it('throws for other text, without repeating it', () => {
     expect(() => decimal('hunter2')).toThrow(new RangeError('not a decimal'));
     expect(() => decimal('hunter2')).not.toThrow(/hunter2/);
   });
 });
 
-describe('arithmetic agrees with exact rationals', () => {
+describe('decimal arithmetic', () => {
   const check = (result: Decimal, expected: Rational) => {
     expect(result).toMatch(CANONICAL);
     expect(difference(toRational(result), expected)).toBe(0n);
@@ -206,7 +206,7 @@ describe('arithmetic agrees with exact rationals', () => {
     return { a: raise(a), b: raise(b), scale };
   };
 
-  it('compare', () => {
+  it('compares like exact rationals', () => {
     fc.assert(
       fc.property(anyDecimal, anyDecimal, (a, b) => {
         expect(compareDecimals(a, b)).toBe(sign(difference(toRational(a), toRational(b))));
@@ -219,7 +219,7 @@ describe('arithmetic agrees with exact rationals', () => {
     );
   });
 
-  it('compare where they differ in the last digit, in the point or in the sign only', () => {
+  it('compares values that differ only in the last digit, the point or the sign', () => {
     const near = fc
       .tuple(
         fc.constantFrom('', '-'),
@@ -236,7 +236,7 @@ describe('arithmetic agrees with exact rationals', () => {
     );
   });
 
-  it('add and subtract', () => {
+  it('adds and subtracts like exact rationals', () => {
     fc.assert(
       fc.property(anyDecimal, anyDecimal, (a, b) => {
         const common = over(toRational(a), toRational(b));
@@ -248,7 +248,7 @@ describe('arithmetic agrees with exact rationals', () => {
     );
   });
 
-  it('multiply', () => {
+  it('multiplies like exact rationals', () => {
     fc.assert(
       fc.property(anyDecimal, anyDecimal, (a, b) => {
         const [x, y] = [toRational(a), toRational(b)];
@@ -257,7 +257,7 @@ describe('arithmetic agrees with exact rationals', () => {
     );
   });
 
-  it('midpoint', () => {
+  it('computes midpoints like exact rationals', () => {
     fc.assert(
       fc.property(anyDecimal, anyDecimal, (a, b) => {
         const common = over(toRational(a), toRational(b));
@@ -266,7 +266,7 @@ describe('arithmetic agrees with exact rationals', () => {
     );
   });
 
-  it('does not lose what a float would', () => {
+  it('keeps digits that a float would lose', () => {
     expect(addDecimals(decimal('0.1'), decimal('0.2'))).toBe('0.3');
     expect(multiplyDecimals(decimal('1.1'), decimal('1.1'))).toBe('1.21');
     expect(compareDecimals(decimal('0.30000000000000004'), decimal('0.3'))).toBe(1);

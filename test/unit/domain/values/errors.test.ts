@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { asError, OddswireError } from '../../../../src/domain/values/errors.ts';
 
 describe('asError', () => {
-  it('gives an error back as it is', () => {
+  it('returns an error unchanged', () => {
     const error = new OddswireError('x', 'y');
     expect(asError(error)).toBe(error);
   });
@@ -24,7 +24,7 @@ describe('asError', () => {
 });
 
 describe('OddswireError', () => {
-  it('names its class, its code, and whether trying again may help', () => {
+  it('names its class, its code, and whether a retry may help', () => {
     class ShortError extends OddswireError {}
     const cause = new Error('why');
     const error = new ShortError('short', 'too short', { retryable: true, cause });

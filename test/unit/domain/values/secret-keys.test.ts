@@ -23,7 +23,7 @@ const k2: SecretKey = { kid: 'k2', key: Buffer.alloc(32, 2) };
 describe('parseSecretsKeys', () => {
   const text = (kid: string, bytes = 32) => `${kid}:${Buffer.alloc(bytes, 200).toString('base64')}`;
 
-  it('keeps the order and forgives spaces', () => {
+  it('keeps the order and ignores spaces', () => {
     const keys = parseSecretsKeys(` ${text('k2')} , ${text('k-1_a')}`);
     expect(keys.map(({ kid, key }) => [kid, key.length])).toEqual([
       ['k2', 32],
@@ -47,7 +47,7 @@ describe('parseSecretsKeys', () => {
     }
   });
 
-  it('takes key ids of 1 to 32 characters', () => {
+  it('accepts key ids of 1 to 32 characters', () => {
     const longest = 'k'.repeat(32);
     expect(parseSecretsKeys(`k : ${text('').slice(1)},${text(longest)}`).map(({ kid }) => kid)).toEqual(['k', longest]);
     for (const kid of ['', `${longest}k`, 'a b', 'é']) {
@@ -55,14 +55,14 @@ describe('parseSecretsKeys', () => {
     }
   });
 
-  it.each(['', '   '])('refuses %j as a ring without a key', (empty) => {
+  it.each(['', '   '])('rejects %j as a ring without a key', (empty) => {
     expect(errorOf(empty)).toMatchObject({
       code: 'invalid_secrets_keys',
       problems: [expect.stringContaining('no key')],
     });
   });
 
-  it('says in its message all that is wrong', () => {
+  it('lists every problem in its message', () => {
     expect(errorOf('x,y').message).toBe('SECRETS_KEYS: entry 1 is not kid:base64; entry 2 is not kid:base64');
   });
 });
@@ -78,7 +78,7 @@ describe('deriveKey', () => {
     expect(() => deriveKey([], 'cursor')).toThrow(/no key/);
   });
 
-  it('is HKDF-SHA256 for ever: another derivation would end every session and void every cursor', () => {
+  it('is always HKDF-SHA256: another derivation would end every session and invalidate every cursor', () => {
     const prk = createHmac('sha256', 'oddswire').update(k1.key).digest();
     expect(deriveKey([k1], 'cursor')).toEqual(createHmac('sha256', prk).update('cursor\u0001').digest());
   });

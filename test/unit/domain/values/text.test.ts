@@ -8,7 +8,7 @@ const wild = fc
   .map((units) => String.fromCharCode(...units));
 
 describe('scrubText', () => {
-  it('gives storable text, changes nothing else, and settles at once', () => {
+  it('gives storable text, changes nothing else, and is idempotent', () => {
     fc.assert(
       fc.property(wild, (text) => {
         const scrubbed = scrubText(text);
@@ -28,7 +28,7 @@ describe('scrubText', () => {
     ['whole emoji 🎲', 'whole emoji 🎲'],
   ])('%j becomes %j', (text, expected) => expect(scrubText(text)).toBe(expected));
 
-  it('agrees with what UTF-8 can carry', () => {
+  it('agrees with the text that UTF-8 can encode', () => {
     fc.assert(
       fc.property(wild, (text) => {
         const survives = Buffer.from(text, 'utf8').toString('utf8') === text && !text.includes('\u0000');
@@ -57,12 +57,12 @@ describe('scrubData', () => {
     );
   });
 
-  it('leaves numbers, booleans and null as they are', () => {
+  it('keeps numbers, booleans and null unchanged', () => {
     const data = { a: [1, true, null, { b: 'x' }] };
     expect(scrubData(data)).toEqual(data);
   });
 
-  it('a key named __proto__ stays a key', () => {
+  it('keeps a key named __proto__ as a key', () => {
     const scrubbed = scrubData(JSON.parse('{"__proto__":{"polluted":"\\u0000"}}')) as object;
     expect(Object.keys(scrubbed)).toEqual(['__proto__']);
     expect(scrubbed).not.toHaveProperty('polluted');

@@ -27,7 +27,7 @@ describe('resolveSeriesRange', () => {
     );
   });
 
-  it('keeps what was asked, or says what is wrong', () => {
+  it('keeps the requested range, or names the problem', () => {
     fc.assert(
       fc.property(interval, now, fc.option(moment), fc.option(moment), (seconds, nowSeconds, start, end) => {
         const asked = { ...(start !== null && { start }), ...(end !== null && { end }) };
@@ -44,7 +44,7 @@ describe('resolveSeriesRange', () => {
     );
   });
 
-  it('takes exactly the cap and refuses one bucket more, naming the cap', () => {
+  it('accepts exactly the maximum and rejects one bucket more, naming the maximum', () => {
     const end = 10_000 * 60;
     expect(resolveSeriesRange({ start: end - MAX_BUCKETS * 60, end }, 60, end)).toEqual({
       start: end - MAX_BUCKETS * 60,
@@ -53,12 +53,12 @@ describe('resolveSeriesRange', () => {
     expect(() => resolveSeriesRange({ start: end - (MAX_BUCKETS + 1) * 60, end }, 60, end)).toThrow(/5000 buckets/);
   });
 
-  it('begins at the epoch at the earliest, and ends behind the bucket of now', () => {
+  it('begins at the epoch at the earliest, and ends after the bucket of now', () => {
     expect(resolveSeriesRange({ end: 600 }, 60, 1_000_000)).toEqual({ start: 0, end: 600 });
     expect(resolveSeriesRange({}, 60, 36_000)).toEqual({ start: 18_060, end: 36_060 });
   });
 
-  it('blames the start, for it is what has to move', () => {
+  it('names the start as the parameter at fault', () => {
     const problem = { code: 'invalid_request', path: 'start' };
     expect(() => checkedRange(7, 7)).toThrow(
       expect.objectContaining({ ...problem, message: 'must be before end (7)' }),
@@ -67,7 +67,7 @@ describe('resolveSeriesRange', () => {
     expect(checkedRange(7, 8)).toEqual({ start: 7, end: 8 });
   });
 
-  it('refuses an empty range', () => {
+  it('rejects an empty range', () => {
     for (const [start, end] of [
       [5, 5],
       [6, 5],

@@ -10,7 +10,7 @@ import {
 
 type Holdings = Readonly<Record<string, string>>;
 
-/** A wallet that is read again and again, as the store keeps it. */
+/** A wallet that is read repeatedly, as the store keeps it. */
 function aWallet() {
   const known = new Map<string, KnownBalance>();
   let isBaseline = true;
@@ -28,13 +28,13 @@ function aWallet() {
 const told = (changes: BalanceChange[]) => changes.map(({ mint, previous, current }) => [mint, previous, current]);
 
 describe('compareBalances', () => {
-  it('takes the first read for the baseline', () => {
+  it('uses the first read as the baseline', () => {
     const wallet = aWallet();
     expect(wallet.read({ a: '5', b: '0.1' })).toEqual([]);
     expect(wallet.read({ a: '5', b: '0.1' })).toEqual([]);
   });
 
-  it('tells what is new, more, less or explicitly nothing, at once', () => {
+  it('reports new, larger, smaller and explicitly empty balances at once', () => {
     const wallet = aWallet();
     wallet.read({ a: '5', b: '2', c: '1' });
     expect(told(wallet.read({ a: '7', b: '1', c: '0', d: '3' }))).toEqual([
@@ -45,7 +45,7 @@ describe('compareBalances', () => {
     ]);
   });
 
-  it('believes a disappearance when it is seen twice in a row', () => {
+  it('reports a disappearance after two reads in a row without the token', () => {
     const wallet = aWallet();
     wallet.read({ a: '5', b: '1' });
     expect(wallet.read({ b: '1' })).toEqual([]);
@@ -56,7 +56,7 @@ describe('compareBalances', () => {
     expect(told(wallet.read({ a: '2', b: '1' }))).toEqual([['a', '0', '2']]);
   });
 
-  it('does not take an unreadable row for a disappearance', () => {
+  it('does not treat an unreadable row as a disappearance', () => {
     const wallet = aWallet();
     wallet.read({ a: '5', b: '1' });
     for (const unreadable of [new Set(['a']), null, new Set(['a'])]) {
@@ -65,7 +65,7 @@ describe('compareBalances', () => {
     expect(told(wallet.read({ a: '4', b: '1' }))).toEqual([['a', '5', '4']]);
   });
 
-  it('keeps a name that a later read leaves out', () => {
+  it('keeps a name that a later read omits', () => {
     const known = new Map<string, KnownBalance>([
       ['a', { mint: 'a', amount: decimal('1'), version: 3n, symbol: 'Yes', marketId: '0xc', missed: 0 }],
     ]);
@@ -79,7 +79,7 @@ describe('compareBalances', () => {
     ]);
   });
 
-  describe('stores', () => {
+  describe('rows to store', () => {
     const held = (mint: string, amount: string, more: Partial<KnownBalance> = {}): KnownBalance => ({
       mint,
       amount: decimal(amount),
@@ -96,12 +96,12 @@ describe('compareBalances', () => {
       });
     const listed = (tokenMint: string, amount: string, more = {}) => ({ tokenMint, amount: decimal(amount), ...more });
 
-    it('nothing where nothing changed, and nothing of what was never held', () => {
+    it('are empty without a change, and never include tokens that were never held', () => {
       const read = { balances: [listed('a', '5'), listed('gone', '0'), listed('never', '0')] };
       expect(compare([held('a', '5'), held('gone', '0')], read)).toEqual({ rows: [], changes: [] });
     });
 
-    it('the baseline without telling it, at the first version', () => {
+    it('include the baseline at the first version, without changes', () => {
       const read = { balances: [listed('b', '2', { tokenSymbol: 'No' }), listed('a', '1')], isBaseline: true };
       const rows = [
         { mint: 'a', amount: '1', version: 1n, missed: 0 },
@@ -110,13 +110,13 @@ describe('compareBalances', () => {
       expect(compare([], read)).toStrictEqual({ rows, changes: [] });
     });
 
-    it('that a token was missed, and that it was seen again', () => {
+    it('include a token that was missed, and one that was seen again', () => {
       const missed = { ...held('a', '5'), missed: 1 };
       expect(compare([held('a', '5')], {})).toEqual({ rows: [missed], changes: [] });
       expect(compare([missed], { balances: [listed('a', '5')] })).toEqual({ rows: [held('a', '5')], changes: [] });
     });
 
-    it('a change with the names that are known by now, the newer ones first', () => {
+    it('include a change with all known names, newer ones first', () => {
       const known = [held('b', '1', { symbol: 'Old', marketId: 'm' }), held('a', '1')];
       const read = { balances: [listed('b', '2', { tokenSymbol: 'New' }), listed('a', '3', { marketId: 'n' })] };
       expect(compare(known, read)).toStrictEqual({
@@ -131,7 +131,7 @@ describe('compareBalances', () => {
       });
     });
 
-    it('nothing for a token that is gone, under the names it had', () => {
+    it('include a token that is gone as zero, under its known names', () => {
       const known = [
         held('b', '2', { missed: 1 }),
         held('a', '1', { missed: 1, symbol: 'Yes', marketId: 'm' }),
@@ -151,7 +151,7 @@ describe('compareBalances', () => {
     });
   });
 
-  it('tells changes that add up to what is held, each with a version of its own, whatever is passed over', () => {
+  it('reports changes that add up to the balance, each with its own version, with any reads skipped', () => {
     const amounts = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('0', '0.1', '2', '3.000001'));
     fc.assert(
       fc.property(fc.array(amounts, { minLength: 1, maxLength: 12 }), (reads) => {

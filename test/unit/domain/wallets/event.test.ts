@@ -10,7 +10,7 @@ const COMMON = {
 };
 
 describe('transactionBody', () => {
-  it('tells a trade as DESIGN section 8 says, digit for digit', () => {
+  it('contains the trade with its exact digits', () => {
     const body = transactionBody({
       ...COMMON,
       transactionId: '0xhash:1',
@@ -37,7 +37,7 @@ describe('transactionBody', () => {
     );
   });
 
-  it('leaves out what is not known', () => {
+  it('omits unknown fields', () => {
     const body = transactionBody({
       ...COMMON,
       transactionId: 't',
@@ -59,7 +59,7 @@ describe('transactionBody', () => {
 });
 
 describe('balanceChangeBody', () => {
-  it('tells both balances and the exact difference', () => {
+  it('contains both balances and the exact difference', () => {
     const body = balanceChangeBody({
       ...COMMON,
       tokenMint: '98255',

@@ -81,11 +81,11 @@ const PUBLIC = [
 
 describe('isPublicAddress', () => {
   const rows = Object.entries(FORBIDDEN).flatMap(([kind, addresses]) => addresses.map((address) => [kind, address]));
-  it.each(rows)('%s: %j is forbidden', (_kind, address) => expect(isPublicAddress(address ?? '')).toBe(false));
-  it('holds at least sixty hostile addresses', () => expect(rows.length).toBeGreaterThanOrEqual(60));
-  it.each(PUBLIC)('%s is public', (address) => expect(isPublicAddress(address)).toBe(true));
+  it.each(rows)('forbids %s: %j', (_kind, address) => expect(isPublicAddress(address ?? '')).toBe(false));
+  it('is tested with at least sixty hostile addresses', () => expect(rows.length).toBeGreaterThanOrEqual(60));
+  it.each(PUBLIC)('allows %s', (address) => expect(isPublicAddress(address)).toBe(true));
 
-  it('law: mapping an IPv4 address changes nothing, embedding it otherwise never helps', () => {
+  it('law: gives mapped IPv4 addresses the same result, and never allows more in another embedding', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         expect(isPublicAddress(`::ffff:${address}`)).toBe(isPublicAddress(address));
@@ -104,7 +104,7 @@ describe('isPublicAddress', () => {
   });
 });
 
-describe('the operator’s exceptions', () => {
+describe('the exceptions of the operator', () => {
   const allow = parseCidrs('127.0.0.0/8, 10.1.0.0/16,fd00::/8, 192.168.7.7,::1');
 
   it.each(['127.0.0.1', '::ffff:127.0.0.1', '10.1.2.3', 'fd12::1', '192.168.7.7', '::1', '8.8.8.8'])(
@@ -117,10 +117,10 @@ describe('the operator’s exceptions', () => {
     (address) => expect(isPublicAddress(address, allow)).toBe(false),
   );
 
-  it('may open the Azure address too', () =>
+  it('may allow the Azure address too', () =>
     expect(isPublicAddress('168.63.129.16', parseCidrs('168.63.129.16/32'))).toBe(true));
 
-  it('tell loopback in every form', () => {
+  it('recognise loopback in every form', () => {
     expect(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'].every(isLoopbackAddress)).toBe(true);
     expect(['128.0.0.1', '10.0.0.1', '::2', 'localhost', ''].some(isLoopbackAddress)).toBe(false);
   });
@@ -137,19 +137,19 @@ describe('networkOf', () => {
     ['2001:db8:1:2:ffff::1', '20010db800010002::/64', false],
     ['2001:db8:ff:2::1', '20010db800ff0002::/64', true],
     ['fe80::1%eth0', 'fe80000000000000::/64', false],
-  ])('%s is of %s, ours: %s', (address, text, isWithin) => {
+  ])('returns for %s the network %s, in the ranges: %s', (address, text, isWithin) => {
     expect(networkOf(address, ours)).toEqual({ text, isWithin });
   });
 
-  it.each(['', 'unknown', '203.0.113.7:80', '::203.0.113.7'])('%j is of none', (text) => {
+  it.each(['', 'unknown', '203.0.113.7:80', '::203.0.113.7'])('returns null for %j', (text) => {
     expect(networkOf(text, ours)).toBeNull();
   });
 });
 
 describe('parseCidrs', () => {
-  it('reads nothing as nothing', () => expect([parseCidrs(''), parseCidrs(' , ')]).toEqual([[], []]));
+  it('returns no range for an empty text', () => expect([parseCidrs(''), parseCidrs(' , ')]).toEqual([[], []]));
 
-  it('takes a bare address for a range of one', () => {
+  it('treats a bare address as a range of one', () => {
     const allow = parseCidrs('10.0.0.5, fd00::5');
     for (const address of ['10.0.0.5', 'fd00::5']) expect(isPublicAddress(address, allow)).toBe(true);
     for (const address of ['10.0.0.4', '10.0.0.6', 'fd00::4', 'fd00::6']) {
@@ -157,7 +157,7 @@ describe('parseCidrs', () => {
     }
   });
 
-  it('wants a mapped range written as what it stands for', () => {
+  it('requires a mapped range in its IPv4 form', () => {
     expect(() => parseCidrs('10.0.0.0/8, ::ffff:10.0.0.0/104, 10/8')).toThrow(
       expect.objectContaining({
         code: 'invalid_cidr_list',
@@ -168,7 +168,7 @@ describe('parseCidrs', () => {
     );
   });
 
-  it('lists everything that is wrong', () => {
+  it('lists every problem', () => {
     const bad = [
       '10.0.0.0/33',
       '10.1/8',

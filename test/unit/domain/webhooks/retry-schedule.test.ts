@@ -27,9 +27,9 @@ describe('parseRetrySchedule', () => {
     '9999999',
     '1,,2',
     '1,'.repeat(60),
-  ])('refuses %j', (text) => expect(() => parseRetrySchedule(text)).toThrow(RetryScheduleError));
+  ])('rejects %j', (text) => expect(() => parseRetrySchedule(text)).toThrow(RetryScheduleError));
 
-  it('takes 50 delays of up to 30 days, and not one more', () => {
+  it('accepts 50 delays of up to 30 days, and rejects one more', () => {
     const month = 30 * 86_400;
     const longest = Array.from({ length: 50 }, () => month);
     expect(parseRetrySchedule(longest.join(','))).toEqual(longest);
@@ -40,6 +40,6 @@ describe('parseRetrySchedule', () => {
     );
   });
 
-  it('names every bad delay by its place, never by its text', () =>
+  it('names every bad delay by its position, never by its text', () =>
     expect(() => parseRetrySchedule('1,x,2,-3')).toThrow(/^entry 2, entry 4: not seconds/));
 });

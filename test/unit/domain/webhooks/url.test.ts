@@ -30,7 +30,7 @@ describe('webhookUrlProblem accepts', () => {
   ])('%s', (url) => expect(webhookUrlProblem(url)).toBeNull());
 });
 
-describe('webhookUrlProblem calls malformed', () => {
+describe('webhookUrlProblem rejects as malformed', () => {
   it.each([
     ['', 'https'],
     ['http://example.com/', 'https'],
@@ -72,7 +72,7 @@ describe('webhookUrlProblem calls malformed', () => {
   });
 });
 
-describe('webhookUrlProblem forbids, without saying what it found', () => {
+describe('webhookUrlProblem forbids, without naming the reason', () => {
   it.each([
     'https://127.0.0.1/',
     'https://127.1/',
@@ -122,25 +122,25 @@ describe('webhookUrlProblem forbids, without saying what it found', () => {
   });
 });
 
-describe('with the operator’s exceptions', () => {
+describe('webhookUrlProblem with exceptions of the operator', () => {
   it.each(['https://127.0.0.1:9443/x', 'https://localhost:9443/x', 'https://a.localhost:9443/', 'https://127.1:9443/'])(
-    'loopback opens %s',
+    'opens %s with loopback',
     (url) => expect(webhookUrlProblem(url, LOOPBACK)).toBeNull(),
   );
 
   it.each(['https://10.0.0.1/', 'https://[::1]/', 'https://printer.local/', 'https://metadata.google.internal/'])(
-    'loopback does not open %s',
+    'does not open %s with loopback',
     (url) => expect(inspectWebhookUrl(url, LOOPBACK)?.kind).toBe('blocked'),
   );
 
-  it('an intranet range opens its addresses and intranet names, and still not loopback', () => {
+  it('opens addresses and intranet names with an intranet range, but not loopback', () => {
     const intranet = parseCidrs('10.0.0.0/8');
     expect(webhookUrlProblem('https://10.0.0.1/', intranet)).toBeNull();
     expect(webhookUrlProblem('https://hooks.corp.internal/', intranet)).toBeNull();
     expect(inspectWebhookUrl('https://localhost/', intranet)?.kind).toBe('blocked');
   });
 
-  it('never loosens form: port, scheme and user info', () => {
+  it('never relaxes the form: port, scheme and user info', () => {
     for (const url of ['https://127.0.0.1:80/', 'http://127.0.0.1:9443/', 'https://a@127.0.0.1:9443/']) {
       expect(inspectWebhookUrl(url, LOOPBACK)?.kind).toBe('invalid');
     }

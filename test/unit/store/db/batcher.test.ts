@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createBatcher, oncePerOwner } from '../../../../src/store/db/batcher.ts';
 
-/** A batcher whose runs end when told to. */
+/** A batcher whose runs end on request. */
 function held(options: { maxItems?: number; isWorthSplitting?: (error: unknown) => boolean } = {}) {
   const runs: { items: readonly string[]; end: (failure?: Error) => void }[] = [];
   const ask = createBatcher<string, string>({
@@ -15,11 +15,11 @@ function held(options: { maxItems?: number; isWorthSplitting?: (error: unknown) 
   return { runs, ask };
 }
 
-/** What waits for a promise that has settled comes before this. */
+/** Resolves after the continuations of settled promises have run. */
 const aTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('a batcher', () => {
-  it('serves who asks alone at once, and those who ask meanwhile together, in order and in batches', async () => {
+describe('createBatcher', () => {
+  it('runs a first item at once, and batches later items in order while a run is in flight', async () => {
     const { runs, ask } = held();
     const answers = ['a', 'b', 'c', 'd', 'e'].map(ask);
     expect(runs.map(({ items }) => items)).toEqual([['a']]);
@@ -37,7 +37,7 @@ describe('a batcher', () => {
     expect(runs[3]?.items).toEqual(['f']);
   });
 
-  it('fails those of the run that failed, and goes on', async () => {
+  it('rejects only the items of a failed run and continues', async () => {
     const { runs, ask } = held();
     const answers = ['a', 'b', 'c'].map((item) => ask(item).catch((error: Error) => error.message));
     runs[0]?.end();
@@ -51,7 +51,7 @@ describe('a batcher', () => {
     expect(await later).toBe('d!');
   });
 
-  it('tries each alone when one of them may be to blame', async () => {
+  it('runs each item alone when isWorthSplitting accepts the error', async () => {
     const tried: string[] = [];
     const ask = createBatcher<string, string>({
       maxItems: 10,
@@ -68,7 +68,7 @@ describe('a batcher', () => {
   });
 });
 
-it('what is made for an owner is made once for it', () => {
+it('oncePerOwner calls make once per owner', () => {
   let made = 0;
   const of = oncePerOwner((_owner: object) => {
     made += 1;

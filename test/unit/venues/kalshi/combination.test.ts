@@ -42,11 +42,11 @@ describe('isCombination', () => {
     { ticker: 7, mve_collection_ticker: 7, mve_selected_legs: {} },
     null,
     'KXMVE',
-  ])('takes nothing else for one: %j', (row) => {
+  ])('rejects other rows: %j', (row) => {
     expect(isCombination(row)).toBe(false);
   });
 
-  it('reads the prefix of texts only', () => {
+  it('reads the prefix of strings only', () => {
     expect([TICKER, 'KXMV-1', undefined, { ticker: TICKER }].map(isCombinationTicker)).toEqual([
       true,
       false,
@@ -80,7 +80,7 @@ describe('the parsers of Kalshi', () => {
     expect(JSON.stringify(records)).not.toContain(TICKER);
   });
 
-  it('reject a combination that is no sound record', () => {
+  it('reject a combination with a fault', () => {
     expect(parseMarkets([{ ...market, status: 7 }])).toMatchObject({
       skipped: [],
       rejected: [{ reason: 'invalid_field' }],

@@ -7,7 +7,7 @@ const row = (ticker: string, event: string) => ({ ticker, event_ticker: event })
 const httpError = (statusCode: number) =>
   new VenueError('kalshi', 'http_status', `HTTP ${statusCode}`, { retryable: false, statusCode });
 
-/** A venue that has the events E1 to E300. */
+/** A venue with the events E1 to E300. */
 function setup() {
   const asked: string[] = [];
   const factsOf = (ticker: string) => ({ event_ticker: ticker, title: `Title of ${ticker}` });
@@ -36,7 +36,7 @@ function setup() {
 }
 
 describe('the event directory', () => {
-  it('asks for a hundred events at a time and remembers them', async () => {
+  it('requests a hundred events at a time and remembers them', async () => {
     const { asked, titles } = setup();
     const events = Array.from({ length: 250 }, (_, at) => `E${at + 1}`);
     expect(await titles(...events)).toEqual(events.map((event) => `Title of ${event}`));
@@ -45,13 +45,13 @@ describe('the event directory', () => {
     expect(asked.length).toBe(3);
   });
 
-  it('asks for a single event by its own route', async () => {
+  it('requests a single event by its own route', async () => {
     const { asked, titles } = setup();
     expect(await titles('E1', 'E1')).toEqual(['Title of E1', 'Title of E1']);
     expect(asked).toEqual(['E1']);
   });
 
-  it('asks once more by its own route for an event that the batch does not have', async () => {
+  it('requests an event by its own route when the batch does not have it', async () => {
     const { asked, titles } = setup();
     expect(await titles('E1', 'GONE', 'E2')).toEqual(['Title of E1', undefined, 'Title of E2']);
     expect(asked).toEqual(['batch of 3', 'GONE']);
@@ -60,7 +60,7 @@ describe('the event directory', () => {
   });
 
   it.each([400, 404, 414, 422])(
-    'asks for each event alone after HTTP %i to a batch, and for no other batch',
+    'requests each event alone after HTTP %i to a batch, and no other batch',
     async (status) => {
       const { asked, venue, titles } = setup();
       venue.batch = async () => {
@@ -72,7 +72,7 @@ describe('the event directory', () => {
     },
   );
 
-  it('asks for each event alone when the answer is about other events', async () => {
+  it('requests each event alone when the answer is about other events', async () => {
     const { asked, venue, titles } = setup();
     venue.batch = async () => ['E7', 'E1'].map((event_ticker) => ({ event_ticker, title: `Title of ${event_ticker}` }));
     expect(await titles('E1', 'E2')).toEqual(['Title of E1', 'Title of E2']);
@@ -80,7 +80,7 @@ describe('the event directory', () => {
     expect(asked).toEqual(['batch of 2', 'E2', 'E3', 'E4']);
   });
 
-  it('passes on a failure and remembers the batch before it', async () => {
+  it('throws a failure of the venue and remembers the batch before it', async () => {
     const { asked, venue, titles } = setup();
     const { batch } = venue;
     venue.batch = async (tickers) => {
@@ -94,14 +94,14 @@ describe('the event directory', () => {
     expect(asked).toEqual(['batch of 100', 'batch of 2', 'batch of 2']);
   });
 
-  it('asks for no event of a combination', async () => {
+  it('requests no event of a combination', async () => {
     const { asked, directory } = setup();
     const rows = [{ ...row('KXMVE-1', 'KXMVE-S1') }, { ...row('A', 'E1'), mve_collection_ticker: 'KXMVE-R' }];
     expect(await directory.complete(rows, signal)).toEqual(rows);
     expect(asked).toEqual([]);
   });
 
-  it('keeps a ticker that does not fit into a list out of it', async () => {
+  it('requests a ticker alone when it does not fit into a list', async () => {
     const { asked, titles } = setup();
     await titles('E1', 'E2', 'E3,E4');
     expect(asked).toEqual(['batch of 2', 'E3,E4']);

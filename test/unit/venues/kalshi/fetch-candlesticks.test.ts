@@ -17,7 +17,7 @@ const signal = new AbortController().signal;
 const dollars = { open_dollars: '0.4300', high_dollars: '0.4500', low_dollars: '0.4100', close_dollars: '0.4400' };
 const traded = { open: '0.43', high: '0.45', low: '0.41', close: '0.44' };
 
-describe('candlesticks', () => {
+describe('parseCandlesticks', () => {
   it('reads the fixed-point keys, and periods without trades, oldest first', () => {
     const rows = [
       { end_period_ts: MINUTE + 120, price: { previous_dollars: '0.4400' }, volume_fp: '0.00' },
@@ -29,7 +29,7 @@ describe('candlesticks', () => {
     ]);
   });
 
-  it('reads cents beside dollars, and nulls for none', () => {
+  it('reads dollars beside cents, and nulls as absent', () => {
     const price = { ...dollars, open: 43, high: 45, low: 41, close: 44, max: null, previous: 40 };
     const none = { open: null, high: null, low: null, close: null, previous: 44, previous_dollars: '0.4400' };
     const rows = [
@@ -42,7 +42,7 @@ describe('candlesticks', () => {
     ]);
   });
 
-  it("reads the archive's text without a suffix as dollars, and numbers alone as cents", () => {
+  it('reads text without a suffix as dollars, and numbers alone as cents', () => {
     const archived = { open: '0.4300', high: '0.4500', low: '0.4100', close: '0.4400', mean: null };
     const cents = { open: 43, high: 45, low: 41, close: 44 };
     const rows = [
@@ -55,7 +55,7 @@ describe('candlesticks', () => {
     ]);
   });
 
-  it('lets a day begin where the one before it ends, and after a hole 24 hours before its own end', () => {
+  it('starts a day at the end of the day before, and after a gap 24 hours before its own end', () => {
     const day = (end: number) => ({ end_period_ts: end, price: {}, volume_fp: '0.00' });
     const autumn = DAY + 90_000;
     const later = autumn + 3 * 86_400;
@@ -64,13 +64,13 @@ describe('candlesticks', () => {
   });
 
   it.each([
-    ['an end that is none', { end_period_ts: '5', price: {}, volume_fp: '1' }],
+    ['an invalid end', { end_period_ts: '5', price: {}, volume_fp: '1' }],
     ['a price above 1', { end_period_ts: MINUTE, price: { ...dollars, high_dollars: '1.2' }, volume_fp: '1' }],
     ['three prices of four', { end_period_ts: MINUTE, price: { ...dollars, low_dollars: null }, volume_fp: '1' }],
     ['a negative volume', { end_period_ts: MINUTE, price: dollars, volume_fp: '-1' }],
     ['no volume', { end_period_ts: MINUTE, price: dollars }],
     ['no object', 7],
-  ])('refuses %s, rather than leave a candle out', (_, row) => {
+  ])('throws on %s instead of skipping the candle', (_, row) => {
     expect(() => parseCandlesticks([row], 1)).toThrow(VenueError);
   });
 });
@@ -81,7 +81,7 @@ type Rows = { candlesticks: unknown[] };
 const withTrades = (candles: readonly Candlestick[]) => candles.filter(({ open }) => open !== undefined);
 
 describe.skipIf(folder === undefined)('recorded candlesticks', () => {
-  it('90 days in the shape of January 2026: 22 without trades, one of 25 hours', () => {
+  it('contain 90 days in the shape of January 2026: 22 without trades, one of 25 hours', () => {
     const { response } = read('2026-01_golden/series_candlesticks_response.json') as { response: Rows };
     const candles = parseCandlesticks(response.candlesticks, 1440);
     expect(candles).toHaveLength(90);
@@ -100,7 +100,7 @@ describe.skipIf(folder === undefined)('recorded candlesticks', () => {
     );
   });
 
-  it('minutes of August 2026: 4 of 50 without trades', () => {
+  it('contain 50 minutes of August 2026: 4 without trades', () => {
     const { candlesticks_response: answer } = read('2026-08_cockpit/candlesticks_pregame_mlb.json') as {
       candlesticks_response: Rows;
     };
@@ -117,11 +117,11 @@ describe.skipIf(folder === undefined)('recorded candlesticks', () => {
   });
 });
 
-describe('fetching candlesticks', () => {
+describe('fetchCandlesticks', () => {
   const request = { ticker: 'KXT-1', seriesTicker: 'KXT', periodMinutes: 1 as const };
   const notFound = new VenueError('kalshi', 'http_status', 'HTTP 404', { retryable: false, statusCode: 404 });
 
-  /** A venue with a candle at every whole period, ends inclusive on both sides. */
+  /** A venue with a candle at every whole period, both ends inclusive. */
   function venueOf(route: 'live' | 'archive' | 'nowhere', periodSeconds = 60) {
     const asked: (CandlesticksOf & Parameters)[] = [];
     const listCandlesticks = async (of: CandlesticksOf, parameters: Parameters) => {
@@ -137,7 +137,7 @@ describe('fetching candlesticks', () => {
     return { asked, listCandlesticks };
   }
 
-  it('brings each candle of the range once, some thousands a request', async () => {
+  it('returns each candle of the range once, some thousands per request', async () => {
     const venue = venueOf('live');
     const range = { startSeconds: MINUTE, endSeconds: MINUTE + 600_000 };
     const candles = await fetchCandlesticks(venue, { ...request, ...range }, signal);
@@ -153,7 +153,7 @@ describe('fetching candlesticks', () => {
     });
   });
 
-  it('knows where the first day of a range starts', async () => {
+  it('finds the start of the first day of a range', async () => {
     const venue = venueOf('live', 86_400);
     const midnight = Math.ceil(DAY / 86_400) * 86_400;
     const range = { startSeconds: midnight, endSeconds: midnight + 2 * 86_400, periodMinutes: 1440 as const };
@@ -162,7 +162,7 @@ describe('fetching candlesticks', () => {
     expect(venue.asked[0]?.['start_ts']).toBeLessThanOrEqual(midnight - 86_400);
   });
 
-  it('turns to the archive for what the live route does not know, and fails where neither does', async () => {
+  it('uses the archive when the live route has no candles, and throws when neither has any', async () => {
     const range = { startSeconds: MINUTE, endSeconds: MINUTE + 300 };
     expect(await fetchCandlesticks(venueOf('archive'), { ...request, ...range }, signal)).toHaveLength(5);
     await expect(fetchCandlesticks(venueOf('nowhere'), { ...request, ...range }, signal)).rejects.toMatchObject({

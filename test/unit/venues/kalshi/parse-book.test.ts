@@ -11,7 +11,7 @@ function books(book: object, requested?: ReadonlySet<string>) {
 }
 
 describe('Kalshi books', () => {
-  it('turn bids of NO into asks of YES and the other way round, exactly', () => {
+  it('convert bids of NO to asks of YES and the other way round, exactly', () => {
     const { yes, no } = books({
       orderbook_fp: {
         yes_dollars: [
@@ -50,7 +50,7 @@ describe('Kalshi books', () => {
     });
   });
 
-  it('may be empty on either side: an empty list, null, or not there', () => {
+  it('may be empty on either side: an empty list, null, or absent', () => {
     const bids = [['0.4000', '5.00']];
     expect(books({ orderbook_fp: { yes_dollars: bids, no_dollars: [] } }).yes?.asks).toEqual([]);
     expect(books({ orderbook_fp: { yes_dollars: null, no_dollars: bids } }).yes?.bids).toEqual([]);
@@ -59,7 +59,7 @@ describe('Kalshi books', () => {
     expect(books(nulls)).toMatchObject({ count: 2, yes: { bids: [], asks: [] }, no: { bids: [], asks: [] } });
   });
 
-  it('are empty when the answer has no side at all', () => {
+  it('are empty when the answer has no side', () => {
     expect(books({ orderbook_fp: {} })).toMatchObject({
       count: 2,
       yes: { bids: [], asks: [] },
@@ -68,7 +68,7 @@ describe('Kalshi books', () => {
     expect(books({ orderbook_fp: { yes_levels: [['0.4', '5']] } }).reason).toBe('missing_field');
   });
 
-  it('are skipped when they are empty and have an empty market id, which is how the venue names an unknown market', () => {
+  it('are skipped when they are empty and have the empty market id of an unknown market', () => {
     const empty = { ticker: 'KXA', orderbook_fp: { yes_dollars: [], no_dollars: null } };
     const batch = parseBooks([{ ...empty, market_id: '' }], NOW);
     expect(batch).toMatchObject({ records: [], rejected: [], skipped: ['unknown_market'] });
@@ -76,25 +76,25 @@ describe('Kalshi books', () => {
     expect(books({ orderbook_fp: { yes_dollars: [['0.4', '5']] }, market_id: '' }).count).toBe(2);
   });
 
-  it('are read from the older key, by dollars before cents', () => {
+  it('are read from the older key, dollars before cents', () => {
     const { yes } = books({ orderbook: { yes: [[8, 10]], no: [[90, 20]], no_dollars: [['0.9050', '20']] } });
     expect(yes).toMatchObject({ bids: [{ price: '0.08', size: '10' }], asks: [{ price: '0.095', size: '20' }] });
   });
 
-  it('are refused rather than taken for empty when no known key is there', () => {
+  it('are rejected when they have no known key', () => {
     expect(books({}).reason).toBe('missing_field');
     expect(books({ orderbook_v3: { yes_dollars: [] } }).reason).toBe('missing_field');
     expect(books({ orderbook_fp: { yes_prices: [], no_prices: [] } }).reason).toBe('missing_field');
   });
 
-  it('are refused when nobody asked for their ticker', () => {
+  it('are rejected when their ticker was not requested', () => {
     const empty = { orderbook_fp: { yes_dollars: [], no_dollars: [] } };
-    // What the venue makes of a comma list where it wants the parameter again and again.
+    // The venue's answer to a comma list on the route with repeated parameters.
     expect(books({ ...empty, ticker: 'KXA,KXB' }, new Set(['KXA', 'KXB'])).reason).toBe('invalid_field');
     expect(books(empty, new Set(['KXB'])).reason).toBe('not_requested');
   });
 
-  it('are refused when crossed, with prices outside 0..1, or with sizes that are none', () => {
+  it('are rejected when crossed, with prices outside 0..1, or with invalid sizes', () => {
     const of = (yes: unknown, no: unknown) => books({ orderbook_fp: { yes_dollars: yes, no_dollars: no } }).reason;
     expect(of([['0.6', '1']], [['0.5', '1']])).toBe('crossed_book');
     expect(of([['6', '1']], [])).toBe('price_out_of_range');
@@ -104,7 +104,7 @@ describe('Kalshi books', () => {
     expect(of({ '0.6': '1' }, [])).toBe('invalid_field');
   });
 
-  it('mirror each other whatever the order, with equal prices merged and empty levels dropped', () => {
+  it('mirror each other in any order of levels, with equal prices merged and empty levels dropped', () => {
     const side = fc.array(fc.tuple(fc.integer({ min: 1, max: 4_999 }), fc.integer({ min: 0, max: 10_000 })), {
       maxLength: 30,
     });

@@ -69,11 +69,11 @@ describe('a Kalshi market', () => {
     ['none when it names an outcome', { yes_sub_title: 'Yes' }, undefined],
     ['none when both are absent', { yes_sub_title: null }, undefined],
     ['none when Postgres cannot store it', { yes_sub_title: null, subtitle: 'a\u0000b' }, undefined],
-  ])('takes as label among siblings %s', (_name, more, label) => {
+  ])('has as sibling label %s', (_name, more, label) => {
     expect(parseOne(more).record?.siblingLabel).toBe(label);
   });
 
-  it('has no event title when the event is known by its ticker only', () => {
+  it('has no event title when only the ticker of the event is known', () => {
     const { record } = parseOne({ event: undefined });
     expect(record).toMatchObject({ eventId: 'KXA' });
     expect(record).not.toHaveProperty('eventTitle');
@@ -88,13 +88,13 @@ describe('a Kalshi market', () => {
     ['disputed', 'resolved'],
     ['amended', 'resolved'],
     ['finalized', 'settled'],
-  ])('%s is %s', (status, normalized) => {
+  ])('of status %s is %s', (status, normalized) => {
     const { record, unknowns } = parseOne({ status });
     expect(record?.status).toBe(normalized);
     expect(unknowns).toEqual([]);
   });
 
-  it('of an unknown status counts as closed, and says so', () => {
+  it('of an unknown status counts as closed, and the status is reported', () => {
     const { record, unknowns } = parseOne({ status: 'hibernating' });
     expect(record?.status).toBe('closed');
     expect(unknowns).toEqual([{ field: 'status', value: 'hibernating' }]);
@@ -123,36 +123,36 @@ describe('a Kalshi market', () => {
     expect(record?.hasBook).toBe(false);
   });
 
-  it('of the scalar type is resolved by a fraction without a winner', () => {
+  it('of the scalar type resolves to a fraction without a winner', () => {
     const scalar = { market_type: 'scalar', status: 'finalized', result: 'scalar', settlement_value_dollars: '0.2500' };
     const { record } = parseOne(scalar);
     expect(record).toMatchObject({ resolution: 'outcome', outcomes: [{ payout: '0.25' }, { payout: '0.75' }] });
     expect(record?.winningOutcomeId).toBeUndefined();
   });
 
-  it('that is corrected after determination names the new winner', () => {
+  it('names the new winner when it is amended', () => {
     expect(parseOne({ status: 'determined', result: 'yes' }).record?.winningOutcomeId).toBe('KXA-1:yes');
     expect(parseOne({ status: 'amended', result: 'no' }).record?.winningOutcomeId).toBe('KXA-1:no');
   });
 
-  it('is not believed to have a result before determination', () => {
+  it('has no result before determination', () => {
     const { record } = parseOne({ status: 'closed', result: 'yes', settlement_ts: '2026-08-08T22:57:45Z' });
     expect(record?.resolution).toBeUndefined();
     expect(record?.resolvedAtMs).toBeUndefined();
   });
 
-  it('without a title takes the name of its event and of YES', () => {
+  it('takes the title of its event and the label of YES when it has no title', () => {
     expect(parseOne({ title: '', event: { title: 'Weather' } }).record?.title).toBe('Weather: Rain');
     expect(parseOne({ title: null, event: undefined, yes_sub_title: '' }).reason).toBe('missing_field');
   });
 
-  it("takes Go's zero time for unknown, and counts what is no time", () => {
+  it("has no creation time at Go's zero time, and reports invalid times", () => {
     const { record, unknowns } = parseOne({ created_time: '0001-01-01T00:00:00Z', open_time: 'soon' });
     expect(record?.createdAtMs).toBeUndefined();
     expect(unknowns).toEqual([{ field: 'open_time', value: 'soon' }]);
   });
 
-  it('is refused when its payout, its ticker or its status makes no sense', () => {
+  it('is rejected when its payout, its ticker or its status is invalid', () => {
     expect(parseOne({ status: 'finalized', settlement_value_dollars: '100.0' }).reason).toBe('price_out_of_range');
     expect(parseOne({ ticker: 'A,B' }).reason).toBe('invalid_field');
     expect(parseOne({ ticker: 'A:yes' }).reason).toBe('invalid_field');

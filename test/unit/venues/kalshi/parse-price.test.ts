@@ -29,7 +29,7 @@ describe('Kalshi prices', () => {
     expect(prices(dollars('0.1500', '0.5900', '0.0000'))).toMatchObject({ count: 0, reason: undefined });
   });
 
-  it('fall back to the last trade when a side is empty, which 0 and 1 stand for', () => {
+  it('are the last trade when a side is empty, written as 0 or 1', () => {
     const { yes, no } = prices(dollars('0.0000', '0.0100', '0.0200'));
     expect(yes).toEqual({ outcomeId: 'KXA:yes', asOfMs: NOW, price: '0.02', ask: '0.01' });
     expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '0.98', bid: '0.99' });
@@ -42,12 +42,12 @@ describe('Kalshi prices', () => {
     });
   });
 
-  it('are absent when nobody quotes and nobody traded', () => {
+  it('are absent without quotes and without a trade', () => {
     expect(prices(dollars('0.0000', '1.0000', '0.0000'))).toMatchObject({ count: 0, reason: undefined });
     expect(prices(dollars('0.4000', '1.0000', '0.0000'))).toMatchObject({ count: 0, reason: undefined });
   });
 
-  it('are read from cents where there are no dollars', () => {
+  it('are read from cents when dollars are absent', () => {
     expect(prices({ yes_bid: 8, yes_ask: 11, last_price: 9 }).yes).toMatchObject({
       price: '0.095',
       bid: '0.08',
@@ -55,14 +55,14 @@ describe('Kalshi prices', () => {
     });
   });
 
-  it('are what a determined market pays', () => {
+  it('are the payouts of a determined market', () => {
     const settled = { status: 'finalized', result: 'no', settlement_value_dollars: '0.0000' };
     const { yes, no } = prices({ ...settled, ...dollars('0.0000', '1.0000', '0.9900') });
     expect(yes).toEqual({ outcomeId: 'KXA:yes', asOfMs: NOW, price: '0' });
     expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '1' });
   });
 
-  it('are refused when crossed, out of range, not asked for, or not there under any name', () => {
+  it('are rejected when crossed, out of range, not requested, or absent under every name', () => {
     expect(prices(dollars('0.6000', '0.5000', '0.5500')).reason).toBe('crossed_quote');
     expect(prices(dollars('0.6000', '5.0000', '0.5500')).reason).toBe('price_out_of_range');
     expect(prices({ yes_bid: 108, yes_ask: 11, last_price: 9 }).reason).toBe('price_out_of_range');

@@ -24,7 +24,7 @@ function parseOne(more: object = {}) {
 }
 
 describe('a Kalshi trade', () => {
-  it('is one record in the words of YES', () => {
+  it('is one record in terms of YES', () => {
     expect(parseOne().trade).toEqual({
       tradeId: 'c174ce46-46d8-705a-6f03-2e1037bd1dd1',
       outcomeId: 'KXETH15M-26JUL250200-00:yes',
@@ -35,19 +35,19 @@ describe('a Kalshi trade', () => {
     });
   });
 
-  it('is a sale where the taker took NO, by the newer field before the older one', () => {
+  it('is a sale when the taker took NO, by the newer field before the older one', () => {
     expect(parseOne({ taker_outcome_side: 'no', taker_side: 'yes' }).trade?.side).toBe('sell');
     expect(parseOne({ taker_outcome_side: undefined, taker_side: 'no' }).trade?.side).toBe('sell');
   });
 
-  it('has no side when it is a block trade or names an unknown one, which is counted', () => {
+  it('has no side when it is a block trade, or when its side is unknown and reported', () => {
     expect(parseOne({ is_block_trade: true }).trade).not.toHaveProperty('side');
     const { trade, unknowns } = parseOne({ taker_outcome_side: 'maybe' });
     expect(trade).not.toHaveProperty('side');
     expect(unknowns).toEqual([{ field: 'taker_side', value: 'maybe' }]);
   });
 
-  it('is read from cents and whole contracts where there is nothing else', () => {
+  it('is read from cents and whole contracts when other fields are absent', () => {
     const old = { count_fp: undefined, count: 3, yes_price_dollars: undefined, no_price_dollars: undefined };
     expect(parseOne({ ...old, yes_price: 6, no_price: 94 }).trade).toMatchObject({ price: '0.06', size: '3' });
     expect(parseOne({ ...old, no_price: 94 }).trade?.price).toBe('0.06');
@@ -58,7 +58,7 @@ describe('a Kalshi trade', () => {
     ['2026-07-25T05:51:39.5Z', 500_000],
     ['2026-07-25T05:51:39.54Z', 540_000],
     ['2026-07-25T05:51:39.544670Z', 544_670],
-  ])('may be dated %s, to the microsecond', (created_time, micros) => {
+  ])('keeps the microseconds of %s', (created_time, micros) => {
     expect(parseOne({ created_time }).trade?.tsMs).toBe((Date.UTC(2026, 6, 25, 5, 51, 39) * 1000 + micros) / 1000);
   });
 
@@ -73,11 +73,11 @@ describe('a Kalshi trade', () => {
     [{ created_time: '2026-08-02T00:00:00Z' }, 'timestamp_in_future'],
     [{ created_time: '2001-01-01T00:00:00Z' }, 'timestamp_out_of_range'],
     [{ trade_id: '' }, 'invalid_field'],
-  ])('with %j is refused: %s', (more, reason) => {
+  ])('with %j is rejected: %s', (more, reason) => {
     expect(parseOne(more)).toMatchObject({ trade: undefined, reason });
   });
 
-  it('that is there twice counts once', () => {
+  it('that occurs twice counts once', () => {
     const { records, rejected } = collectTrades(readFeed([row(), row()], NOW));
     expect(records.length).toBe(1);
     expect(rejected.map((each) => each.reason)).toEqual(['duplicate_record']);

@@ -56,7 +56,7 @@ describe('the series directory', () => {
     });
   });
 
-  it('leaves the category of the event to a market whose series has none or is not listed', async () => {
+  it('keeps the category of the event when the series has none or is not listed', async () => {
     const { venue, read } = setup();
     venue.rows.push({ ticker: 'KXBARE', tags: null });
     expect(await read('KXBARE')).toEqual({ category: 'Old', tags: [], isSummary: undefined });
@@ -64,7 +64,7 @@ describe('the series directory', () => {
     expect(await read(undefined)).toEqual({ category: 'Old', tags: [], isSummary: undefined });
   });
 
-  it('asks once, then for changes after half an hour and for all after six hours', async () => {
+  it('requests all series once, changes after half an hour and all again after six hours', async () => {
     const { queries, venue, read } = setup();
     await Promise.all([read('KXRAIN'), read('KXRAIN')]);
     venue.nowMs += 29 * MINUTE;
@@ -79,7 +79,7 @@ describe('the series directory', () => {
     expect(queries[2]).toEqual({ cursor: undefined });
   });
 
-  it('asks for changes when a new series comes, at most once a minute, and once for a series that stays unlisted', async () => {
+  it('requests changes when a series is new, at most once a minute, and once when it stays unlisted', async () => {
     const { queries, venue, read } = setup();
     await read('KXRAIN');
     venue.rows = [{ ticker: 'KXNEW', category: 'Sports', tags: ['Tennis'] }];
@@ -111,7 +111,7 @@ describe('the series directory', () => {
     expect(await read('KXRAIN')).toEqual(RAIN);
   });
 
-  it('goes on with the series that it knows when a later listing fails', async () => {
+  it('uses the known series when a later listing fails', async () => {
     const { failures, venue, read } = setup();
     await read('KXRAIN');
     venue.answer = () => fail(500);
@@ -128,7 +128,7 @@ describe('the series directory', () => {
 
   it.each([
     ['an empty list', () => ({ rows: [] })],
-    ['rows that are no series', () => ({ rows: [null, 7, {}, { ticker: '' }] })],
+    ['rows without a series', () => ({ rows: [null, 7, {}, { ticker: '' }] })],
   ])('counts %s as a failure', async (_, answer) => {
     const { failures, venue, read } = setup();
     venue.answer = answer;
@@ -136,7 +136,7 @@ describe('the series directory', () => {
     expect(failures).toEqual(['series: no series is readable']);
   });
 
-  it('asks for all again where the venue refuses the filter for changes', async () => {
+  it('requests all series when the venue refuses the filter for changes', async () => {
     const { queries, failures, venue, read } = setup();
     venue.answer = (query) => ('min_updated_ts' in query ? fail(400) : { rows: venue.rows });
     await read('KXRAIN');
@@ -148,7 +148,7 @@ describe('the series directory', () => {
     expect(failures).toEqual([]);
   });
 
-  it('follows a cursor, should the venue send one, and stops where it repeats', async () => {
+  it('follows a cursor, and stops when it repeats', async () => {
     const { queries, venue, read } = setup();
     venue.answer = ({ cursor }) =>
       cursor === undefined
@@ -158,7 +158,7 @@ describe('the series directory', () => {
     expect(queries.map((query) => query['cursor'])).toEqual([undefined, 'next']);
   });
 
-  it('reads a series whose tags or category are of another type or not storable without them', async () => {
+  it('drops tags and category of a series when their type is wrong or their text is not storable', async () => {
     const { venue, read } = setup();
     venue.rows = [
       { ticker: 'KXRAIN', category: 7, tags: ['Rain', 7, '', null, 'nul\u0000'] },
@@ -168,7 +168,7 @@ describe('the series directory', () => {
     expect(await read('KXTEXT')).toEqual({ category: 'Old', tags: [], isSummary: undefined });
   });
 
-  it('throws when its call is aborted, and does not begin the next call with the same request', async () => {
+  it('throws when its call is aborted, and does not repeat the request in the next call', async () => {
     const { queries, failures, abort, venue, directory, read } = setup();
     venue.answer = () => {
       abort.abort();
@@ -180,7 +180,7 @@ describe('the series directory', () => {
     expect([queries.length, failures]).toEqual([1, []]);
   });
 
-  it('asks for no series of a combination', async () => {
+  it('requests no series of a combination', async () => {
     const { queries, venue, directory, abort } = setup();
     await directory.complete([{ ticker: 'KXMVE-1', event: { series_ticker: 'KXMVE' } }], venue.nowMs, abort.signal);
     expect(queries).toEqual([]);

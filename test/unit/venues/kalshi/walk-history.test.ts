@@ -21,7 +21,7 @@ const request = (fromMs = START, toMs = NOW) => ({ marketId: TICKER, outcomeIds:
 const refusal = (statusCode: number) =>
   new VenueError('kalshi', 'http_status', `HTTP ${statusCode}`, { retryable: false, statusCode });
 
-/** A venue with these prints; those before the cutoff are on the archive's route alone. */
+/** A venue with these trades; those before the cutoff are on the route of the archive only. */
 function venueOf(prints: readonly Print[], options: { cutoff?: number; pageSize?: number } = {}) {
   const asked: { route: string; parameters: Parameters }[] = [];
   const venue = {
@@ -77,8 +77,8 @@ async function walk(
   throw new Error('no end');
 }
 
-describe("the walk back over a market's prints", () => {
-  it('yields exactly the prints of the range, down the live route and then the archive, whatever the pages', async () => {
+describe("the walk back over a market's trades", () => {
+  it('yields exactly the trades of the range, from the live route and then the archive, at any page size', async () => {
     const moment = fc.integer({ min: 0, max: 40 }).map((half) => START + half * 500);
     const parameters = fc.record({
       moments: fc.array(moment, { maxLength: 40 }),
@@ -104,15 +104,15 @@ describe("the walk back over a market's prints", () => {
     );
   });
 
-  it('says at every page how far down everything was read', async () => {
+  it('reports at every page how far back everything was read', async () => {
     const prints = printsAt(...Array.from({ length: 9 }, (_, index) => START + index * 1_000));
     const venue = venueOf(prints);
     const { reached } = await walk(venue, request(START, START + 9_000), 4);
-    // The last second of a page may go on behind it.
+    // The last second of a page may continue on the next page.
     expect(reached).toEqual([START + 6_000, START + 2_000, START]);
   });
 
-  it('asks for whole seconds around the range, and leaves the archive alone where the live route has it all', async () => {
+  it('requests whole seconds around the range, and no archive when the live route has all', async () => {
     const venue = venueOf(printsAt(START + 500), { cutoff: START_SECOND - 8 * DAY });
     await walk(venue, request(START + 250, START + 750));
     expect(venue.asked).toEqual([
@@ -123,7 +123,7 @@ describe("the walk back over a market's prints", () => {
     ]);
   });
 
-  it('loses nothing when the cutoff moves while it walks, after it was asked for', async () => {
+  it('loses nothing when the cutoff moves during the walk', async () => {
     const prints = printsAt(...Array.from({ length: 40 }, (_, index) => START + index * 3_600_000));
     const venue = venueOf(prints, { cutoff: START_SECOND });
     const routes = { ...venue, cutoffSecond: async () => START_SECOND };
@@ -133,7 +133,7 @@ describe("the walk back over a market's prints", () => {
     expect(unique).toHaveLength(40);
   });
 
-  it('does without a cursor that is refused, by time', async () => {
+  it('continues by time when a cursor is refused', async () => {
     const prints = printsAt(...Array.from({ length: 9 }, (_, index) => START + index * 1_000));
     const venue = venueOf(prints);
     const { unique } = await walk({
@@ -146,7 +146,7 @@ describe("the walk back over a market's prints", () => {
     expect(unique).toHaveLength(9);
   });
 
-  it('ends, and says what is missing, where cursors lead in circles', async () => {
+  it('ends and reports the missing trades when cursors repeat', async () => {
     const venue = venueOf(printsAt(START + 5_000, START + 5_100, START + 5_200));
     let calls = 0;
     const { truncated, reached, pages } = await walk({
@@ -158,11 +158,11 @@ describe("the walk back over a market's prints", () => {
       },
     });
     expect(pages).toBeLessThan(30);
-    expect(truncated).toMatch(/goes in circles/);
+    expect(truncated).toMatch(/pages of the venue repeat/);
     expect(reached.at(-1)).toBe(START + 6_000);
   });
 
-  it('ends where the venue ignores the end of a window or which market is asked for', async () => {
+  it('ends when the venue ignores the end of a window or the market of the request', async () => {
     const venue = venueOf(printsAt(START + 500_000, START));
     const deaf = await walk(
       { ...venue, list: (route, parameters) => venue.list(route, { ...parameters, max_ts: undefined }) },
@@ -170,13 +170,13 @@ describe("the walk back over a market's prints", () => {
     );
     expect(deaf.truncated).toMatch(/ignores the end of a window/);
     const crowd = await walk(venueOf([...printsAt(START + 500), { id: 'x', ms: START + 700, ticker: 'KXU-1' }]));
-    expect(crowd.truncated).toMatch(/ignores which market/);
+    expect(crowd.truncated).toMatch(/ignores the market/);
     expect(crowd.unique).toEqual(['t0']);
     expect(crowd.reached.at(-1)).toBe(NOW);
   });
 
   it.each([401, 404])(
-    'does without an archive that answers %i, and says so only of a market as old',
+    'ends when the archive answers %i, and reports it only for a market older than the cutoff',
     async (status) => {
       const cutoff = START_SECOND + 20 * DAY;
       const venue = venueOf(printsAt(START, START + 30 * DAY * 1000), { cutoff });
@@ -188,7 +188,7 @@ describe("the walk back over a market's prints", () => {
         },
       };
       const old = await walk(routes);
-      expect(old.truncated).toMatch(/does not open its archive/);
+      expect(old.truncated).toMatch(/archive of the venue is not available/);
       expect(old.unique).toEqual(['t1']);
       expect(old.reached.at(-1)).toBe(START + 30 * DAY * 1000 + 1_000);
       const young = await walk({ ...routes, hasBegunBefore: async () => false });
@@ -198,7 +198,7 @@ describe("the walk back over a market's prints", () => {
     },
   );
 
-  it('passes on what the venue is down with', async () => {
+  it('throws the error of the venue when the venue is down', async () => {
     const venue = venueOf(printsAt(START));
     const routes = {
       ...venue,
@@ -209,7 +209,7 @@ describe("the walk back over a market's prints", () => {
     await expect(walk(routes)).rejects.toMatchObject({ statusCode: 503 });
   });
 
-  it('begins anew from anything that is no position', async () => {
+  it('begins anew when the stored position is unreadable', async () => {
     const venue = venueOf(printsAt(START));
     for (const stored of [7, 'text', {}, { v: 2 }, { v: 1, route: 'sea', left: { next: 1, floor: 0 }, idlePages: 0 }]) {
       const step = await readHistoryPage(request(), stored, NOW, { pageSize: 5 }, venue);

@@ -19,7 +19,7 @@ const START = Date.UTC(2026, 0, 1);
 const SECOND = START / 1000;
 const LAST: ListAnswer = { rows: [] };
 
-/** Follows a walk with the same answer to every request; returns what was asked. */
+/** Follows a walk with the same answer to every request; returns the requests. */
 function walk(at: MarketPosition, answer: (page: number) => ListAnswer = () => LAST) {
   const asked: { listing: string; [parameter: string]: unknown }[] = [];
   const cuts: string[] = [];
@@ -38,7 +38,7 @@ function walk(at: MarketPosition, answer: (page: number) => ListAnswer = () => L
 }
 
 describe('the walk over the Kalshi catalog', () => {
-  it('lists the events of every state first, and what settled lately', () => {
+  it('first lists the events of every state and the markets that settled lately', () => {
     const { asked, position } = walk(openWalk(null, START, SETTINGS));
     expect(asked).toEqual([
       { listing: 'events', limit: 10, status: 'open' },
@@ -49,7 +49,7 @@ describe('the walk over the Kalshi catalog', () => {
     expect(position).toEqual({ v: 1, phases: [], fullWalkAtMs: START, since: SECOND });
   });
 
-  it('then lists what changed, closed and settled since the start of the walk before', () => {
+  it('then lists the markets that changed, closed and settled since the start of the previous walk', () => {
     const { position } = walk(openWalk(null, START, SETTINGS));
     const { asked } = walk(openWalk(position, START + 30_500, SETTINGS));
     const since = SECOND - 60;
@@ -60,14 +60,14 @@ describe('the walk over the Kalshi catalog', () => {
     ]);
   });
 
-  it('is full again after its interval, and looks for settled markets as far back as was not seen', () => {
+  it('runs in full after its interval, and lists settled markets since the last walk', () => {
     const { position } = walk(openWalk(null, START, SETTINGS));
     const { asked } = walk(openWalk(position, START + 600_000, SETTINGS));
     expect(asked[0]).toMatchObject({ listing: 'events', status: 'open' });
     expect(asked.at(-1)).toMatchObject({ status: 'settled', min_settled_ts: SECOND - 60 });
   });
 
-  it('follows cursors as they come, without a bound in a full walk', () => {
+  it('follows cursors without a bound in a full walk', () => {
     const { asked, cuts } = walk(openWalk(null, START, SETTINGS), (page) =>
       page < 9 ? { rows: [{}], nextCursor: `c${page}` } : LAST,
     );
@@ -78,7 +78,7 @@ describe('the walk over the Kalshi catalog', () => {
     expect(cuts).toEqual([]);
   });
 
-  it('cuts an endless listing short between full walks, and goes back as far the next time', () => {
+  it('cuts an endless listing short between full walks, and begins at the same second the next time', () => {
     const { position } = walk(openWalk(null, START, SETTINGS));
     const endless = walk(openWalk(position, START + 30_000, SETTINGS), (page) => ({
       rows: [],
@@ -94,7 +94,7 @@ describe('the walk over the Kalshi catalog', () => {
     expect(cuts[0]).toMatch(/repeats a cursor/);
   });
 
-  it('begins a phase again when its cursor is refused, a few times, then goes without it', () => {
+  it('restarts a phase a few times when its cursor is refused, then drops it', () => {
     let at = openWalk(null, START, SETTINGS);
     for (let tries = 0; tries < 2; tries += 1) {
       at = advance(at, { rows: [], nextCursor: 'old' }, SETTINGS).position;
@@ -106,7 +106,7 @@ describe('the walk over the Kalshi catalog', () => {
     expect(afterRefusal(at)?.phases[0]?.name).toBe('unopened');
   });
 
-  it('goes without a filter that is refused, unless it is that of the open events', () => {
+  it('drops a filter that is refused, except that of the open events', () => {
     const at = openWalk(null, START, SETTINGS);
     expect(afterRefusal(at)).toBeUndefined();
     const unopened = advance(at, LAST, SETTINGS).position;
@@ -117,7 +117,7 @@ describe('the walk over the Kalshi catalog', () => {
     const some: ListAnswer = { rows: [{}] };
     const pages = (page: number) => (page % 2 === 0 ? { rows: [{}], nextCursor: `c${page}` } : some);
 
-    it('are the pages of a full walk that list what is not over, ended by the last of them', () => {
+    it('are the pages of a full walk with the markets that are not over, and end with the last page', () => {
       const full = walk(openWalk(null, START, SETTINGS), pages);
       expect(full.sweeps).toEqual([
         `open ${START} false`,
@@ -143,7 +143,7 @@ describe('the walk over the Kalshi catalog', () => {
       expect(sweeps.filter((sweep) => sweep.endsWith('true'))).toEqual([]);
     });
 
-    it('never end when a listing was refused, and do in the walk after it', () => {
+    it('never end when a listing was refused, and end in the next walk', () => {
       const opened = advance(openWalk(null, START, SETTINGS), some, SETTINGS).position;
       const refused = walk(afterRefusal(opened) ?? opened, () => some);
       expect(refused.sweeps).toEqual([`closed ${START} false`, 'settled undefined undefined']);
@@ -151,19 +151,19 @@ describe('the walk over the Kalshi catalog', () => {
       expect(next.sweeps).toContain(`closed ${START + 600_000} true`);
     });
 
-    it('end after a cursor that was refused and a phase that began again', () => {
+    it('end when a cursor was refused and the phase began again', () => {
       const half = advance(openWalk(null, START, SETTINGS), { rows: [{}], nextCursor: 'old' }, SETTINGS).position;
       const { sweeps } = walk(afterRefusal(half) ?? half, () => some);
       expect(sweeps).toContain(`closed ${START} true`);
     });
 
-    it('never end when the venue has no open event at all', () => {
+    it('never end when the venue has no open event', () => {
       const { sweeps } = walk(openWalk(null, START, SETTINGS), () => LAST);
       expect(sweeps.filter((sweep) => sweep.endsWith('true'))).toEqual([]);
     });
   });
 
-  it('begins anew from anything that is no position', () => {
+  it('begins anew when the stored position is unreadable', () => {
     for (const stored of [null, 7, 'text', {}, { v: 2, phases: [] }, { v: 1, phases: [{ name: 'dreams' }] }]) {
       expect(openWalk(stored, START, SETTINGS)).toEqual(openWalk(null, START, SETTINGS));
     }

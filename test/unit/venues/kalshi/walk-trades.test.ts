@@ -17,7 +17,7 @@ interface Print {
   second: number;
 }
 
-/** A feed with keyset cursors. Every answer may be bent before it goes out. */
+/** A feed with keyset cursors. A test may change each answer. */
 class Feed {
   now = START;
   prints: Print[] = [];
@@ -73,7 +73,7 @@ async function follow(
 }
 
 describe('the walk over the Kalshi trade feed', () => {
-  it('reads all of a window over many pages, then only what is new and the overlap', async () => {
+  it('reads a window over many pages, then only new trades and the overlap', async () => {
     const feed = new Feed();
     for (let back = 0; back < 60; back += 1) feed.print(START - back);
     const seen = new Set<string>();
@@ -88,7 +88,7 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(pages.flatMap((page) => page.rows).length).toBe(3 + 11);
   });
 
-  it('brings late rows inside the overlap', async () => {
+  it('reads late rows within the overlap', async () => {
     const feed = new Feed();
     feed.print(START);
     const seen = new Set<string>();
@@ -98,7 +98,7 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(seen.size).toBe(2);
   });
 
-  it('reads a second of more rows than a page holds', async () => {
+  it('reads a second with more rows than a page', async () => {
     const feed = new Feed();
     feed.print(START - 2, 23);
     const seen = new Set<string>();
@@ -106,7 +106,7 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(seen.size).toBe(23);
   });
 
-  it('puts a long rest down as a gap, and reads new trades before it goes on filling it', async () => {
+  it('turns a long rest into a gap, and reads new trades before it fills the gap', async () => {
     const feed = new Feed();
     for (let back = 0; back < 900; back += 10) feed.print(START - back);
     const first = await readTradePage(null, feed.now * 1000, SETTINGS, async (query) => feed.list(query));
@@ -121,7 +121,7 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(position).toMatchObject({ watermark: START + 4, gaps: [] });
   });
 
-  it('goes on by time when the venue refuses a cursor, and loses nothing', async () => {
+  it('continues by time when the venue refuses a cursor, and loses nothing', async () => {
     const feed = new Feed();
     for (let back = 0; back < 40; back += 1) feed.print(START - back);
     let refusals = 0;
@@ -137,7 +137,7 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(pages.flatMap((page) => page.truncated ?? [])).toEqual([]);
   });
 
-  it('ends, and says what it could not read, when the venue repeats its cursor for ever', async () => {
+  it('ends and reports the unread part when the venue repeats its cursor endlessly', async () => {
     const feed = new Feed();
     feed.print(START - 2, 20);
     feed.bend = (answer) => ({ rows: answer.rows, nextCursor: 'same' });
@@ -146,7 +146,7 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(pages.flatMap((page) => page.truncated ?? [])).toEqual([expect.stringMatching(/repeats its cursor/)]);
   });
 
-  it('gives a stretch up when the venue ignores the end of a window', async () => {
+  it('gives up a stretch when the venue ignores the end of a window', async () => {
     const feed = new Feed();
     for (let back = 0; back < 900; back += 10) feed.print(START - back);
     const first = await readTradePage(null, feed.now * 1000, SETTINGS, async (query) => feed.list(query));
@@ -159,14 +159,14 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(pages.flatMap((page) => page.truncated ?? [])).toEqual([expect.stringMatching(/ignores the end/)]);
   });
 
-  it('throws when a whole page is unreadable, so that its position stays', async () => {
+  it('throws and keeps its position when a whole page is unreadable', async () => {
     const feed = new Feed();
     feed.bend = () => ({ rows: Array.from({ length: 25 }, () => ({ id: 1 })) });
     const page = readTradePage(null, feed.now * 1000, SETTINGS, async (query) => feed.list(query));
     await expect(page).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 
-  it('does not let a print from the future move the watermark past the clock', async () => {
+  it('keeps the watermark at or below the clock when a trade is from the future', async () => {
     const feed = new Feed();
     feed.print(START + 200);
     const { position } = await follow(feed, null, new Set());

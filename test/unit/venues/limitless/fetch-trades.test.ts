@@ -70,7 +70,7 @@ describe('readStretch', () => {
     expect(ids).toEqual(idsOf(feed.slice(0, 9)));
   });
 
-  it('skips what is newer than its range', async () => {
+  it('skips rows newer than its range', async () => {
     const range = { ...all, nextMs: NOW_MS - 1_300 };
     expect(await readAll(range, (query) => pageOf(feed, query), 1)).toEqual(idsOf(feed.slice(18)));
   });

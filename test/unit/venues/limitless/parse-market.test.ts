@@ -125,7 +125,7 @@ describe('textOfHtml', () => {
     expect(textOfHtml(html)).toBe('Resolves to "Up" if it rises.\n\nA < B');
   });
 
-  it('keeps a comparison that is no tag', () => {
+  it('keeps a comparison that is not a tag', () => {
     expect(textOfHtml('1 < 2 and 3 > 2')).toBe('1 < 2 and 3 > 2');
   });
 });

@@ -30,7 +30,7 @@ const orders: fc.Arbitrary<Order> = fc.record(
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.record({
     order: orders,
-    // The venue fills bets of a market one after the other, and a commit lies between two.
+    // The venue fills the bets of a market one after the other, with a commit between two.
     waitMs: fc.oneof(fc.integer({ min: 25, max: 400 }), fc.integer({ min: 400, max: 4_000 })),
     cancels: fc.boolean(),
   }),
@@ -44,7 +44,7 @@ function betsOf(taken: readonly Step[], stamp: (ms: number) => number, hasFees: 
   for (const { order, waitMs, cancels } of taken) {
     atMs += waitMs;
     if (cancels && waitMs > 3_500) market.cancelAll();
-    // Without milliseconds, an order at the very price of the market looks the same whether it rested or took.
+    // Without milliseconds, an order at the exact price of the market looks the same when it rested and when it took.
     const isAtMarket = order.limitProb !== undefined && Math.abs(order.limitProb - market.prob) < 1e-3;
     if (isAtMarket && stamp !== STAMPS['to the millisecond']) continue;
     market.place(order, atMs, hasFees);
@@ -98,12 +98,12 @@ describe('ownFills', () => {
   const fill = { matchedBetId: 'other', amount: 6, shares: 10, timestamp: SECOND + 412 };
   const sizeOf = (bet: object) => parseBets([bet], NOW_MS).records[0]?.size;
 
-  it('keeps what a limit order took at once when its stamp is cut to the second', () => {
+  it('keeps the fills that a limit order took at once when its stamp is cut to the second', () => {
     const fills = [{ ...fill, matchedBetId: null, amount: 12, shares: 20 }];
     expect(sizeOf({ ...order, fills })).toBe('20');
   });
 
-  it('keeps fills against orders at better prices than the limit, and those in the same instant', () => {
+  it('keeps fills at better prices than the limit, and fills at the same instant', () => {
     const better = { ...fill, amount: 5.5 };
     const last = { ...fill, timestamp: SECOND + 413 };
     const later = { ...fill, timestamp: SECOND + 700 };

@@ -47,8 +47,8 @@ function reasonOf(row: unknown): string | undefined {
   return parseMarkets([row], NOW).rejected[0]?.reason;
 }
 
-describe('summaries', () => {
-  it('are what listings hold, which have no description: a page has one, be it empty', () => {
+describe('a market of a listing', () => {
+  it('is a summary, because listings have no description, and a page has one, even if empty', () => {
     expect(one(binary())).toMatchObject({ isSummary: true, description: '', tags: [] });
     for (const more of [{ textDescription: '' }, { description: 'Old text.' }, { textDescription: 'How.' }]) {
       expect(one(binary(more)).isSummary).toBeUndefined();
@@ -57,8 +57,8 @@ describe('summaries', () => {
   });
 });
 
-describe('binary markets', () => {
-  it('reads every field', () => {
+describe('a binary market', () => {
+  it('has every field', () => {
     expect(
       one(binary({ textDescription: 'How.', description: { type: 'doc' }, groupSlugs: ['weather', 'fun'] })),
     ).toEqual({
@@ -84,7 +84,7 @@ describe('binary markets', () => {
     });
   });
 
-  it('is closed once its close has come, and open without one or with one in the year 9999', () => {
+  it('is closed after its close, and open without a close or with one in the year 9999', () => {
     expect(one(binary({ closeTime: NOW })).status).toBe('closed');
     expect(one(binary({ closeTime: undefined })).status).toBe('open');
     const never = one(binary({ closeTime: 253_399_726_740_000 }));
@@ -102,7 +102,7 @@ describe('binary markets', () => {
     expect(record.winningOutcomeId).toBe(winner);
   });
 
-  it('resolved to a probability pays by it, exactly, and nobody wins', () => {
+  it('resolved to a probability pays it exactly, without a winner', () => {
     const record = one(binary({ isResolved: true, resolution: 'MKT', resolutionProbability: 0.20000000000000004 }));
     expect(record).toMatchObject({ status: 'settled', resolution: 'outcome' });
     expect(record.outcomes.map((each) => each.payout)).toEqual(['0.20000000000000004', '0.79999999999999996']);
@@ -111,20 +111,20 @@ describe('binary markets', () => {
     expect(untold.outcomes.map((each) => each.payout)).toEqual([undefined, undefined]);
   });
 
-  it('cancelled is void', () => {
+  it('is void when cancelled', () => {
     const record = one(binary({ isResolved: true, resolution: 'CANCEL' }));
     expect(record).toMatchObject({ status: 'settled', resolution: 'void' });
     expect(record.outcomes.every((each) => each.payout === undefined)).toBe(true);
   });
 
-  it('an unknown resolution is settled without an outcome, and named', () => {
+  it('is settled without an outcome when its resolution is unknown, which is reported', () => {
     const batch = parseMarkets([binary({ isResolved: true, resolution: 'MAYBE' })], NOW);
     expect(batch.records[0]).toMatchObject({ status: 'settled' });
     expect(batch.records[0]?.resolution).toBeUndefined();
     expect(batch.unknowns).toEqual([{ field: 'resolution', value: 'MAYBE' }]);
   });
 
-  it('unresolved again forgets what it had resolved to', () => {
+  it('has no resolution after it is unresolved again', () => {
     const record = one(binary({ isResolved: false, resolution: 'YES', resolutionTime: NOW }));
     expect(record.status).toBe('open');
     expect(record.resolvedAtMs).toBeUndefined();
@@ -132,7 +132,7 @@ describe('binary markets', () => {
 });
 
 describe('multiple-choice markets', () => {
-  it('have an outcome per answer and group as their own event', () => {
+  it('have an outcome per answer and are their own event', () => {
     const record = one(multiple());
     // The market is the event of its answers, and has no sibling.
     expect(record).toMatchObject({ eventId: 'multi', eventTitle: 'Will it rain?', eventUrl: record.url });
@@ -144,13 +144,13 @@ describe('multiple-choice markets', () => {
     ]);
   });
 
-  it('resolved to an answer pay that one', () => {
+  it('pay the answer to which they resolve', () => {
     const record = one(multiple({ isResolved: true, resolution: 'a2' }));
     expect(record.outcomes.map((each) => each.payout)).toEqual(['0', '1', '0']);
     expect(record.winningOutcomeId).toBe('multi:a2');
   });
 
-  it('resolved answer by answer pay each by its own resolution', () => {
+  it('pay each answer by its own resolution when they resolve answer by answer', () => {
     const answers = [
       { id: 'a1', text: 'Red', resolution: 'YES' },
       { id: 'a2', text: 'Blue', resolution: 'MKT', resolutionProbability: 0.25 },
@@ -162,7 +162,7 @@ describe('multiple-choice markets', () => {
     expect(record.winningOutcomeId).toBeUndefined();
   });
 
-  it('without answers wait for their own page; with none or with twice the same, are refused', () => {
+  it('are skipped without answers, and rejected with an empty list or duplicate answers', () => {
     expect(parseMarkets([multiple({ answers: undefined })], NOW)).toMatchObject({
       records: [],
       rejected: [],
@@ -174,13 +174,13 @@ describe('multiple-choice markets', () => {
   });
 });
 
-describe('what is not read', () => {
+describe('parseMarkets', () => {
   it.each([
     [{ outcomeType: 'POLL', mechanism: 'none' }, 'outcomeType', 'POLL'],
     [{ outcomeType: 'PSEUDO_NUMERIC' }, 'outcomeType', 'PSEUDO_NUMERIC'],
     [{ mechanism: 'dpm-2' }, 'mechanism', 'BINARY dpm-2'],
     [{ token: 'CASH' }, 'token', 'CASH'],
-  ])('%o is left out and named, not refused', (more, field, value) => {
+  ])('skips and reports %o', (more, field, value) => {
     const batch = parseMarkets([binary(more)], NOW);
     expect(batch).toEqual({ records: [], rejected: [], unknowns: [{ field, value }], skipped: [field] });
   });
@@ -193,7 +193,7 @@ describe('what is not read', () => {
     ['a close before all time', { closeTime: -5 }, 'timestamp_out_of_range'],
     ['a payout above 1', { isResolved: true, resolution: 'MKT', resolutionProbability: 1.5 }, 'price_out_of_range'],
     ['a text that cannot be stored', { question: 'a\u0000b' }, 'unstorable_text'],
-  ])('%s refuses the record', (_, more, reason) => {
+  ])('rejects %s', (_, more, reason) => {
     expect(reasonOf(binary(more))).toBe(reason);
   });
 });

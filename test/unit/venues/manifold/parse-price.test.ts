@@ -5,8 +5,8 @@ import { countProbs, parseProbs } from '../../../../src/venues/manifold/parse-pr
 
 const NOW = 1_790_000_000_000;
 
-describe('probabilities as prices', () => {
-  it('both sides of a binary market, exactly', () => {
+describe('parseProbs', () => {
+  it('prices both sides of a binary market, exactly', () => {
     const wanted = new Set(['c1:YES', 'c1:NO']);
     expect(parseProbs({ c1: { prob: 0.20000000000000004 } }, NOW, wanted)).toEqual({
       records: [
@@ -19,13 +19,13 @@ describe('probabilities as prices', () => {
     });
   });
 
-  it('answers by their ids, and only outcomes that were asked for', () => {
+  it('prices answers by their ids, and only requested outcomes', () => {
     const probs = { c2: { answerProbs: { a1: 0.67, a2: 0.33 } }, c3: { prob: 0.5 } };
     const { records } = parseProbs(probs, NOW, new Set(['c2:a2', 'c3:NO']));
     expect(records.map((record) => `${record.outcomeId} ${record.price}`)).toEqual(['c2:a2 0.33', 'c3:NO 0.5']);
   });
 
-  it('any probability and its opposite add up to 1', () => {
+  it('returns prices of both sides that add up to 1 for any probability', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1, noNaN: true }), (prob) => {
         const [yes, no] = parseProbs({ c: { prob } }, NOW, new Set(['c:YES', 'c:NO'])).records;
@@ -40,7 +40,7 @@ describe('probabilities as prices', () => {
     ['0.5', 'invalid_field'],
     [null, 'missing_field'],
     [1e300, 'price_out_of_range'],
-  ])('%s is refused, and its neighbours go through', (prob, reason) => {
+  ])('rejects %s and keeps its neighbours', (prob, reason) => {
     const wanted = new Set(['bad:YES', 'good:YES', 'multi:a1', 'multi:a2']);
     const probs = { bad: { prob }, good: { prob: 0.4 }, multi: { answerProbs: { a1: prob, a2: 0.1 } } };
     const { records, rejected } = parseProbs(probs, NOW, wanted);
@@ -48,7 +48,7 @@ describe('probabilities as prices', () => {
     expect(rejected.map((each) => `${each.recordId} ${each.reason}`)).toEqual([`bad ${reason}`, `multi ${reason}`]);
   });
 
-  it('rejects ids that no contract and no answer has', () => {
+  it('rejects ids of another form', () => {
     const probs = { 'a:b': { prob: 0.5 }, c: { answerProbs: { 'x y': 0.5, a: 0.5 } } };
     const { records, rejected } = parseProbs(probs, NOW, new Set(['c:a']));
     expect(records.map(({ outcomeId }) => outcomeId)).toEqual(['c:a']);
@@ -73,7 +73,7 @@ describe('probabilities as prices', () => {
     );
   });
 
-  it.each([null, 5, [], { answerProbs: null }, { answerProbs: [] }, {}])('%o is no probability', (entry) => {
+  it.each([null, 5, [], { answerProbs: null }, { answerProbs: [] }, {}])('rejects %o', (entry) => {
     const { records, rejected } = parseProbs({ c: entry }, NOW, new Set(['c:YES']));
     expect(records).toEqual([]);
     expect(rejected.length).toBe(1);

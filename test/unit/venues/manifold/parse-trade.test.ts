@@ -31,8 +31,8 @@ function skipped(more: object): string[] {
   return batch.skipped;
 }
 
-describe('bets as trades', () => {
-  it('is priced by mana per share on the side it was made on', () => {
+describe('a bet as a trade', () => {
+  it('has as price the mana per share on its side', () => {
     expect(one({})).toEqual({
       tradeId: 'b1',
       outcomeId: 'c1:YES',
@@ -44,35 +44,35 @@ describe('bets as trades', () => {
     expect(one({ outcome: 'NO' })).toMatchObject({ outcomeId: 'c1:NO', price: '0.625', side: 'buy' });
   });
 
-  it('a negative bet is a sale', () => {
+  it('is a sale when its amount is negative', () => {
     expect(one({ amount: -10, shares: -16 })).toMatchObject({ price: '0.625', size: '16', side: 'sell' });
   });
 
-  it('the NO of an answer is told as its YES: price mirrored, side turned', () => {
+  it('on NO of an answer is in terms of its YES: mirrored price, opposite side', () => {
     expect(one({ answerId: 'a1' })).toMatchObject({ outcomeId: 'c1:a1', price: '0.625', side: 'buy' });
     const no = { answerId: 'a1', outcome: 'NO' };
     expect(one(no)).toMatchObject({ outcomeId: 'c1:a1', price: '0.375', side: 'sell' });
     expect(one({ ...no, amount: -10, shares: -16 })).toMatchObject({ price: '0.375', side: 'buy' });
   });
 
-  it('redemptions, antes, empty orders and numbered outcomes are left out', () => {
+  it('is skipped when it is a redemption, an ante, an empty order or on a numbered outcome', () => {
     expect(skipped({ isRedemption: true })).toEqual(['redemption']);
     expect(skipped({ isAnte: true })).toEqual(['ante']);
     expect(skipped({ amount: 0, shares: 0, limitProb: 0.4, fills: [], isCancelled: true })).toEqual(['nothing_taken']);
     expect(skipped({ outcome: '5' })).toEqual(['outcome']);
   });
 
-  it('of a limit order counts what it took when it was placed, whatever filled it later', () => {
+  it('with a limit counts the fills that it took when it was placed, without later fills', () => {
     const taken = { matchedBetId: null, amount: 2, shares: 4, timestamp: NOW - 12 };
     const later = { matchedBetId: 'b2', amount: 8, shares: 12, timestamp: NOW - 9 };
     expect(one({ limitProb: 0.7, fills: [taken, later] })).toMatchObject({ price: '0.5', size: '4' });
     expect(skipped({ limitProb: 0.7, fills: [later] })).toEqual(['nothing_taken']);
     expect(one({ limitProb: 0.7, fills: [taken], amount: 2, shares: 4 })).toMatchObject({ price: '0.5', size: '4' });
-    // A cancelled order keeps what it took.
+    // A cancelled order keeps its fills.
     expect(one({ limitProb: 0.7, fills: [taken, later], isCancelled: true })).toMatchObject({ size: '4' });
   });
 
-  it('the print of a limit order does not change as it fills', () => {
+  it('with a limit does not change as it fills', () => {
     const fill = fc.record({ amount: fc.integer({ min: 1, max: 50 }), shares: fc.integer({ min: 51, max: 200 }) });
     fc.assert(
       fc.property(fc.array(fill, { minLength: 1, maxLength: 4 }), fc.array(fill, { maxLength: 4 }), (own, others) => {
@@ -89,7 +89,7 @@ describe('bets as trades', () => {
     );
   });
 
-  it('an answer bought as NO and as YES at mirrored prices print the same price', () => {
+  it('has the same price for NO of an answer and for its YES at mirrored prices', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 999 }), (thousandths) => {
         const yes = one({ answerId: 'a', amount: thousandths, shares: 1000 });
@@ -109,7 +109,7 @@ describe('bets as trades', () => {
     ['a size beyond reason', { amount: 1e20, shares: 1e21 }, 'size_out_of_range'],
     ['no id', { id: undefined }, 'missing_field'],
     ['fills of another form', { fills: [{ amount: 'x' }] }, 'invalid_field'],
-  ])('%s refuses the bet', (_, more, reason) => {
+  ])('is rejected with %s', (_, more, reason) => {
     const batch = parseBets([bet(more)], NOW);
     expect(batch.records).toEqual([]);
     expect(batch.rejected.map((each) => each.reason)).toEqual([reason]);

@@ -15,7 +15,7 @@ export interface ReferenceBet {
     isRedemption: false;
     fills: { matchedBetId: string | null; amount: number; shares: number; timestamp: number; fees?: object }[];
   };
-  /** The order's moment, to the millisecond, whatever the stamp says. */
+  /** The order's time in milliseconds, independent of the stamp. */
   placedMs: number;
   takenShares: number;
   takenAmount: number;
@@ -30,8 +30,8 @@ export interface Order {
 const NOTHING = 1e-9;
 
 /**
- * A market maker (constant product of 500 and 500 shares) with a book of limit orders, filled in the order in which the venue
- * does it: a taker moves the pool to the next resting limit, then takes that order at its limit.
+ * A market maker (constant product of 500 and 500 shares) with a book of limit orders, filled in the venue's order: a taker moves the pool
+ * to the next resting limit, then takes that order at its limit.
  */
 export class ReferenceMarket {
   readonly bets: ReferenceBet[] = [];
@@ -71,7 +71,7 @@ export class ReferenceMarket {
       wire.shares += shares;
     };
     for (const maker of [...this.resting(outcome), undefined]) {
-      // All resting prices are prices of YES; the taker's own limit, or nearly certainty, bounds the pool.
+      // All resting prices are prices of YES. The taker's own limit, or near certainty, bounds the pool.
       const bound = limitProb ?? (outcome === 'YES' ? 0.99 : 0.01);
       const stop = maker === undefined || isBeyond(maker.limitProb, bound, outcome) ? bound : maker.limitProb;
       const poolAmount = Math.min(order.amount - wire.amount, this.amountTo(stop, outcome));
@@ -103,7 +103,7 @@ export class ReferenceMarket {
       .sort((a, b) => (outcome === 'YES' ? a.limitProb - b.limitProb : b.limitProb - a.limitProb));
   }
 
-  /** Mana that moves the pool to a probability; 0 when it is there or beyond. */
+  /** Mana that moves the pool to a probability; 0 at or beyond it. */
   private amountTo(prob: number, outcome: 'YES' | 'NO'): number {
     if (!isBeyond(prob, this.prob, outcome)) return 0;
     const product = this.pool.YES * this.pool.NO;
@@ -121,7 +121,7 @@ export class ReferenceMarket {
   }
 }
 
-/** Whether a taker of the outcome meets `prob` only after `from`. */
+/** Whether a taker of the outcome reaches `prob` after `from`. */
 function isBeyond(prob: number, from: number, outcome: 'YES' | 'NO'): boolean {
   return outcome === 'YES' ? prob > from : prob < from;
 }

@@ -19,7 +19,7 @@ const request = (fromMs = START, toMs = NOW) => ({ marketId: CONTRACT, outcomeId
 
 type List = (query: BetsQuery) => Promise<unknown[]>;
 
-/** The venue's list: newest first, both times exclusive, never more than `cap`. */
+/** The venue's list: newest first, both times exclusive, at most `cap` rows. */
 function listOf(bets: readonly Bet[], cap = Number.POSITIVE_INFINITY): List {
   return async ({ contractId, afterMs, beforeMs = Number.POSITIVE_INFINITY, limit }) =>
     bets
@@ -43,10 +43,10 @@ async function walk(list: List, of = request(), pageSize = 5) {
 }
 
 describe("the walk back over a market's bets", () => {
-  it('yields exactly the bets of the range, whatever the pages', async () => {
+  it('yields exactly the bets of the range, at any page size', async () => {
     const time = fc.integer({ min: START, max: START + 60 });
     const parameters = fc.record({
-      // At most as many in one millisecond as a page holds with one to spare.
+      // At most one bet less in one millisecond than a page has rows.
       times: fc.uniqueArray(time, { maxLength: 40 }).chain((unique) => fc.shuffledSubarray([...unique, ...unique])),
       pageSize: fc.integer({ min: 3, max: 8 }),
       from: time,
@@ -68,18 +68,18 @@ describe("the walk back over a market's bets", () => {
     );
   });
 
-  it('reads on where the venue gives less than it was asked for', async () => {
+  it('continues when the venue caps pages below the limit', async () => {
     const bets = betsAt(...Array.from({ length: 450 }, (_, index) => START + index * 10));
     const { ids, pages } = await walk(listOf(bets, 150), request(), 1_000);
     expect(ids).toHaveLength(450);
     expect(pages).toBe(4);
   });
 
-  it('takes a short page for the end', async () => {
+  it('ends at a short page', async () => {
     expect((await walk(listOf(betsAt(START, START + 1)), request(), 1_000)).pages).toBe(1);
   });
 
-  it('goes on below a millisecond that holds more than a page, and says so to the end', async () => {
+  it('skips the rest of a millisecond with more bets than a page, and reports it until the end', async () => {
     const crowd = Array.from({ length: 7 }, () => START + 50);
     const bets = betsAt(START + 90, ...crowd, START + 40, START + 30);
     const { ids, truncated, reached } = await walk(listOf(bets), request(), 5);
@@ -88,20 +88,20 @@ describe("the walk back over a market's bets", () => {
     expect(reached.at(-1)).toBe(START);
   });
 
-  it('ends where the venue ignores the end of a window or which market is asked for', async () => {
+  it('ends when the venue ignores the end of a window or the market of the request', async () => {
     const bets = betsAt(START, START + 500, START + 900);
     const deaf = await walk(({ beforeMs: _, ...query }) => listOf(bets)(query), request(START, START + 600));
     expect(deaf).toMatchObject({ truncated: expect.stringMatching(/ignores the end/), reached: [START + 600] });
     const crowd = await walk(async () => [...betsAt(START), { id: 'x', contractId: 'c2', createdTime: START }]);
-    expect(crowd).toMatchObject({ ids: ['b0'], truncated: expect.stringMatching(/ignores which market/), pages: 1 });
+    expect(crowd).toMatchObject({ ids: ['b0'], truncated: expect.stringMatching(/ignores the market/), pages: 1 });
   });
 
-  it('refuses bets that are not sorted', async () => {
+  it('throws when the bets are not sorted', async () => {
     const list = async () => betsAt(START, START + 10, START + 5);
     await expect(walk(list, request(), 3)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 
-  it('begins anew from anything that is no position', async () => {
+  it('begins anew when the stored position is unreadable', async () => {
     for (const stored of [7, 'text', {}, { v: 2, next: 5 }, { v: 1, next: 'x' }]) {
       const step = await readHistoryPage(request(), stored, NOW, { pageSize: 5 }, listOf(betsAt(START)));
       expect(step.rows).toHaveLength(1);

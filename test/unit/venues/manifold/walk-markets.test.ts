@@ -77,7 +77,7 @@ function walk(stored: unknown, rows: readonly Row[], nowMs = NOW, settings = SET
 }
 
 describe('the walk over the catalog', () => {
-  it('visits every market once, also those created in the same millisecond at a page end', () => {
+  it('visits every market once, even when a page ends between markets of one millisecond', () => {
     const rows = [row('a', 10), row('b', 20), row('c', 30), row('d', 30), row('e', 30), row('f', 40), row('g', 50)];
     const { listed, kind, cuts } = walk(null, rows, NOW, { ...SETTINGS, pageSize: 4 });
     expect(kind).toBe('full');
@@ -85,7 +85,7 @@ describe('the walk over the catalog', () => {
     expect(cuts).toEqual([]);
   });
 
-  it('goes by latest change between full walks, down to the last change seen', () => {
+  it('lists by latest change between full walks, down to the last change seen', () => {
     const rows = Array.from({ length: 20 }, (_, index) => row(`m${index}`, 200_000 + index * 60_000));
     const first = walk(null, rows);
     const later = NOW + 120_000;
@@ -96,7 +96,7 @@ describe('the walk over the catalog', () => {
     expect(walk(second.position, changed, later).listed[0]).toBe('m19');
   });
 
-  it('sees a change that the venue shows late', () => {
+  it('reads a change that the venue shows late', () => {
     const rows = [row('a', 400_000), row('b', 500_000)];
     const first = walk(null, rows);
     const second = walk(first.position, rows, NOW + 60_000);
@@ -105,14 +105,14 @@ describe('the walk over the catalog', () => {
     expect(walk(second.position, lagging, NOW + 120_000).listed).toContain('c');
   });
 
-  it('begins a full walk again when its time has come', () => {
+  it('begins a full walk after its interval', () => {
     const rows = [row('a', 10)];
     const { position } = walk(null, rows);
     expect(walk(position, rows, NOW + 3_599_999).kind).toBe('recent');
     expect(walk(position, rows, NOW + 3_600_000).kind).toBe('full');
   });
 
-  it('a walk by change that is cut short goes for the same changes again', () => {
+  it('reads the same changes again after a walk by change was cut short', () => {
     const first = walk(null, [row('old', DAY_MS)]);
     const busy = Array.from({ length: 40 }, (_, index) => row(`m${index}`, -60_000 - index * 100));
     const later = NOW + 120_000;
@@ -150,7 +150,7 @@ describe('the walk over the catalog', () => {
 describe('sweeps', () => {
   const many = Array.from({ length: 7 }, (_, index) => row(`m${index}`, 1_000 + index));
 
-  it('are the pages of a full walk, ended by the last of them, pending markets included', () => {
+  it('are the pages of a full walk, pending markets included, and end with the last page', () => {
     const binaries = walk(null, many);
     expect(binaries.sweeps.map(({ ended }) => ended)).toEqual([...binaries.sweeps.slice(1).map(() => false), true]);
     expect(new Set(binaries.sweeps.map(({ startedAtMs }) => startedAtMs))).toEqual(new Set([NOW]));
@@ -167,7 +167,7 @@ describe('sweeps', () => {
     expect(sweeps.at(-1)).toEqual({ startedAtMs: NOW + 3_600_000, ended: true });
   });
 
-  it('never end when the listing was cut short or lists nothing at all', () => {
+  it('never end when the listing was cut short or is empty', () => {
     expect(walk(null, []).sweeps.filter(({ ended }) => ended)).toEqual([]);
     const first = openWalk(null, NOW, SETTINGS);
     if (!isListing(first)) throw new Error('not listing');
@@ -193,7 +193,7 @@ describe('new markets', () => {
     expect(third.pages).toEqual(['newer']);
   });
 
-  it('of a kind that is not read are left alone', () => {
+  it('of other kinds are not read', () => {
     const { position } = walk(null, known);
     const poll = row('poll', -100_000, { outcomeType: 'POLL', mechanism: 'none' });
     expect(walk(position, [poll, ...known], NOW + 120_000).pages).toEqual([]);
@@ -203,7 +203,7 @@ describe('new markets', () => {
 describe('answers', () => {
   const old = 40 * DAY_MS;
 
-  it('are read of unresolved and of lately resolved markets in the first walk', () => {
+  it('are read for unresolved and lately resolved markets in the first walk', () => {
     const rows = [
       multiple('open', old),
       multiple('resolved-lately', old, { isResolved: true, resolutionTime: NOW - DAY_MS }),
@@ -214,7 +214,7 @@ describe('answers', () => {
     expect(walk(null, rows).pages.sort()).toEqual(['open', 'resolved-lately']);
   });
 
-  it('are read again in later full walks only of what changed or closed since', () => {
+  it('are read again in later full walks only for markets that changed or closed since', () => {
     const first = walk(null, [multiple('a', old), multiple('b', old), multiple('c', old)]);
     const later = NOW + 7_200_000;
     const rows = [
@@ -227,13 +227,13 @@ describe('answers', () => {
     expect(full.pages.sort()).toEqual(['b', 'c']);
   });
 
-  it('are read of everything that changed between full walks', () => {
+  it('are read between full walks for all markets that changed', () => {
     const first = walk(null, [row('a', old)]);
     const rows = [row('a', old), multiple('b', old, { lastUpdatedTime: NOW + 1_000 })];
     expect(walk(first.position, rows, NOW + 60_000).pages).toEqual(['b']);
   });
 
-  it('are not read again of what a walk by change lists below the last change seen', () => {
+  it('are not read again for markets below the last change seen', () => {
     const rows = [row('a', old), multiple('b', old), multiple('c', old, { lastUpdatedTime: NOW - 300_000 })];
     const first = walk(null, rows);
     expect(walk(first.position, rows, NOW + 60_000)).toMatchObject({ kind: 'recent', pages: [] });

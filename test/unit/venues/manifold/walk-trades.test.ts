@@ -38,7 +38,7 @@ async function follow(from: unknown, list: (query: BetsQuery) => Promise<unknown
 const bet = (id: string, ago: number): Bet => ({ id, createdTime: NOW - ago });
 
 describe('the walk over the bet feed', () => {
-  it('reads all, those of the same millisecond at a page end among them', async () => {
+  it('reads all bets, even when a page ends within a millisecond', async () => {
     const bets = [bet('a', 500), bet('b', 400), bet('c', 300), bet('d', 300), bet('e', 200), bet('f', 200)];
     const { ids, position, truncated } = await follow(null, feed(bets).list);
     expect(ids).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
@@ -46,7 +46,7 @@ describe('the walk over the bet feed', () => {
     expect(truncated).toEqual([]);
   });
 
-  it('starts at the recent past, and again an overlap before the watermark', async () => {
+  it('starts in the recent past, and later an overlap before the watermark', async () => {
     const { queries, list } = feed([bet('old', 20_000), bet('a', 500)]);
     const { ids, position } = await follow(null, list);
     expect(ids).toEqual(['a']);
@@ -54,7 +54,7 @@ describe('the walk over the bet feed', () => {
     expect(queries.map((query) => query.afterMs)).toEqual([NOW - 10_001, NOW - 601]);
   });
 
-  it('finds a bet that was stored late', async () => {
+  it('reads a bet that was stored late', async () => {
     const bets = [bet('a', 500)];
     const { list } = feed(bets);
     const { position } = await follow(null, list);
@@ -62,24 +62,24 @@ describe('the walk over the bet feed', () => {
     expect((await follow(position, list)).ids).toEqual(['late', 'a']);
   });
 
-  it('steps over a millisecond that fills a page, and says so', async () => {
+  it('skips the rest of a millisecond that fills a page, and reports it', async () => {
     const bets = [bet('a', 500), bet('b', 500), bet('c', 500), bet('d', 500), bet('e', 400)];
     const { ids, truncated } = await follow(null, feed(bets).list);
     expect(ids).toEqual(['a', 'b', 'c', 'e']);
     expect(truncated.length).toBe(1);
   });
 
-  it('a bet of the far future does not move the watermark', async () => {
+  it('keeps its watermark when a bet is from the far future', async () => {
     const { position } = await follow(null, feed([bet('a', 500), bet('future', -10_000_000)]).list);
     expect(position).toEqual({ v: 1, watermark: NOW - 500 });
   });
 
-  it('does not go on when the venue sorts otherwise', async () => {
+  it('throws when the venue sorts in another order', async () => {
     const newestFirst = async () => [bet('c', 300), bet('b', 400), bet('a', 500)];
     await expect(readBetPage(null, NOW, SETTINGS, newestFirst)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 
-  it('a position it cannot read begins anew', async () => {
+  it('begins anew when the stored position is unreadable', async () => {
     const { queries, list } = feed([]);
     await follow({ v: 7 }, list);
     expect(queries[0]?.afterMs).toBe(NOW - 10_001);

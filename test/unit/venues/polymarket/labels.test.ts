@@ -29,13 +29,13 @@ describe('the category of a market', () => {
     expect(labels({ tags: slugs.toReversed().map((slug) => tag(slug)) }).category).toBe(category);
   });
 
-  it('is read from the tags of the event too, and from labels without slugs', () => {
+  it('comes from the tags of the event too, and from labels without slugs', () => {
     expect(labels({ events: [{ id: '1', tags: [tag('weather')] }] }).category).toBe('Weather');
     expect(labels({ tags: ['Donald Trump', 'Pop Culture'] }).category).toBe('Culture');
     expect(labels({ tags: [{ label: 'Crypto' }] }).category).toBe('Crypto');
   });
 
-  it('is the own category of the market or its event when no tag has one', () => {
+  it('is the category field of the market or its event when no tag gives one', () => {
     expect(labels({ category: 'US-current-affairs', tags: [tag('meta')] }).category).toBe('US-current-affairs');
     expect(labels({ events: [{ id: '1', category: 'NFTs' }], tags: [] }).category).toBe('NFTs');
     expect(labels({ category: 'US-current-affairs', tags: [tag('politics')] }).category).toBe('Politics');
@@ -43,7 +43,7 @@ describe('the category of a market', () => {
 });
 
 describe('the tags of a market', () => {
-  it('are slugs, each once, without those for display and rewards', () => {
+  it('are slugs, each once, without tags for display and rewards', () => {
     const own = ['jerome-powell', 'hide-from-new', 'earn-4', 'economy', 'all', 'rewards-50-4pt5-100', 'recurring'];
     const events = [{ id: '1', tags: [tag('economy'), tag('fed')] }];
     const { tags } = labels({ tags: own.map((slug) => tag(slug)), events });
@@ -57,7 +57,7 @@ describe('the tags of a market', () => {
     ['has something else', { tags: 'politics' }, true],
     ['has an empty list', { tags: [] }, undefined],
     ['has a list at its event', { events: [{ id: '1', tags: [] }] }, undefined],
-  ])('are unknown rather than empty only when the answer %s', (_, more, isUntagged) => {
+  ])('are unknown only when the answer %s', (_, more, isUntagged) => {
     expect(labels(more)).toMatchObject({ tags: [], isUntagged });
   });
 });

@@ -40,7 +40,7 @@ function quotes(bid: string | undefined, ask: string | undefined) {
 }
 
 describe('parseBooks', () => {
-  it('sorts from the best price on, whatever order the venue uses', () => {
+  it('sorts levels from the best price on in any order of the payload', () => {
     expect(one(raw)).toEqual({
       outcomeId: '111',
       asOfMs: 1_786_275_591_068,
@@ -55,7 +55,7 @@ describe('parseBooks', () => {
     });
   });
 
-  it('gives the same book for any order, split and padding of its levels', () => {
+  it('returns the same book for any order, split and padding of its levels', () => {
     const level = fc.record({ ticks: fc.integer({ min: 1, max: 400 }), lots: fc.integer({ min: 1, max: 9 }) });
     fc.assert(
       fc.property(fc.array(level, { maxLength: 30 }), fc.infiniteStream(fc.nat()), (levels, shuffle) => {
@@ -75,7 +75,7 @@ describe('parseBooks', () => {
     );
   });
 
-  it('accepts empty and one-sided books, and the clock where the venue names no time', () => {
+  it('accepts empty and one-sided books, and uses the clock when the venue gives no time', () => {
     expect(one({ ...raw, bids: [], asks: [], timestamp: undefined })).toMatchObject({
       bids: [],
       asks: [],
@@ -95,12 +95,12 @@ describe('parseBooks', () => {
     ['a time in the future', { ...raw, timestamp: String(NOW + 301_000) }, 'timestamp_in_future'],
     ['a time in seconds', { ...raw, timestamp: '1786275591' }, 'timestamp_out_of_range'],
     ['a time that is none', { ...raw, timestamp: 'now' }, 'invalid_field'],
-    ['a token nobody asked for', { ...raw, asset_id: '999' }, 'not_requested'],
-  ])('refuses %s', (_, row, reason) => {
+    ['a token that was not requested', { ...raw, asset_id: '999' }, 'not_requested'],
+  ])('rejects %s', (_, row, reason) => {
     expect(refusal(row)).toBe(reason);
   });
 
-  it('refuses the second book of one token', () => {
+  it('rejects the second book of one token', () => {
     const { records, rejected } = parseBooks('prices', [raw, raw], NOW);
     expect(records).toHaveLength(1);
     expect(rejected).toMatchObject([{ kind: 'prices', reason: 'duplicate_record', recordId: '111' }]);
@@ -125,7 +125,7 @@ describe('priceWithLast', () => {
 });
 
 describe('parseLastTrades', () => {
-  it('takes what was asked for and really traded', () => {
+  it('returns requested tokens that traded', () => {
     const rows = [
       { token_id: '1', price: '0.42', side: 'BUY' },
       { token_id: '2', price: '0.5', side: '' },

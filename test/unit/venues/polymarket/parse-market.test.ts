@@ -156,7 +156,7 @@ describe('parseMarkets', () => {
     expect(one({ ...open, ...change }).hasBook).toBe(false);
   });
 
-  it('pays out only what is final', () => {
+  it('sets payouts only when they are final', () => {
     const payouts = (raw: object) => one(raw).outcomes.map((outcome) => outcome.payout);
     expect(payouts({ ...resolved, outcomePrices: '["0", "1"]' })).toEqual(['0', '1']);
     expect(payouts({ ...resolved, outcomePrices: '["0.5", "0.5"]' })).toEqual(['0.5', '0.5']);
@@ -164,7 +164,7 @@ describe('parseMarkets', () => {
     expect(payouts(open)).toEqual([undefined, undefined]);
   });
 
-  it('takes the time of closing and of resolution', () => {
+  it('reads the times of close and resolution', () => {
     const market = one({ ...resolved, outcomePrices: '["0", "1"]' });
     expect(market).toMatchObject({
       closeAtMs: Date.UTC(2026, 5, 24, 0, 0, 16),
@@ -174,7 +174,7 @@ describe('parseMarkets', () => {
     expect(one({ ...closed, outcomePrices: '["0.58", "0.42"]' })).not.toHaveProperty('resolvedAtMs');
   });
 
-  it('maps an unknown state to the nearest safe one and says so', () => {
+  it('maps an unknown state to the nearest safe one and reports it', () => {
     const market = one({ ...closed, umaResolutionStatus: 'escalated', outcomePrices: '["1", "0"]' });
     expect(market.status).toBe('closed');
     expect(market.unknowns).toEqual([{ field: 'umaResolutionStatus', value: 'escalated' }]);
@@ -182,14 +182,14 @@ describe('parseMarkets', () => {
     expect(one({ ...open, createdAt: 'long ago' }).unknowns).toEqual([{ field: 'createdAt', value: 'long ago' }]);
   });
 
-  it('names outcomes by position ids in protocol v2, and by nothing else before it', () => {
+  it('uses position ids in protocol v2 only', () => {
     const ids = (raw: object) => one(raw).outcomes.map((outcome) => outcome.outcomeId);
     expect(ids({ ...open, version: 'v2', positionIds: ['333', '444'] })).toEqual(['333', '444']);
     expect(ids({ ...open, version: 'v1', positionIds: ['333', '444'] })).toEqual(['111', '222']);
     expect(refusal({ ...open, version: 'v2' })).toBe('missing_field');
   });
 
-  it('keeps a market of the AMM era readable, without a book', () => {
+  it('reads a market of the AMM era, without a book', () => {
     const market = one({ ...closed, clobTokenIds: undefined, enableOrderBook: undefined });
     expect(market.outcomes.map((outcome) => outcome.outcomeId)).toEqual([`${CONDITION}:0`, `${CONDITION}:1`]);
     expect(market.hasBook).toBe(false);
@@ -209,11 +209,11 @@ describe('parseMarkets', () => {
     ['with a token id that is no number', { ...open, clobTokenIds: '["111", "0xab"]' }, 'invalid_field'],
     ['with U+0000 in its title', { ...open, question: 'a\u0000b' }, 'unstorable_text'],
     ['with a lone surrogate in a label', { ...open, outcomes: '["Yes", "\\ud800"]' }, 'unstorable_text'],
-  ])('refuses a market %s', (_, raw, reason) => {
+  ])('rejects a market %s', (_, raw, reason) => {
     expect(refusal(raw)).toBe(reason);
   });
 
-  it('refuses the second of two markets with one id, and keeps the neighbours', () => {
+  it('rejects the second of two markets with one id, and keeps the neighbours', () => {
     const other = { ...open, conditionId: `${CONDITION}0`, clobTokenIds: '["5", "6"]' };
     const batch = parseMarkets([open, open, null, other], NOW);
     expect(batch.records.map((market) => market.marketId)).toEqual([CONDITION, `${CONDITION}0`]);
@@ -221,7 +221,7 @@ describe('parseMarkets', () => {
     expect(batch.rejected[0]?.recordId).toBe(CONDITION);
   });
 
-  it('leaves out amounts that are none', () => {
+  it('drops invalid amounts', () => {
     const market = one({ ...open, volume: 'NaN', volumeNum: -3, volume24hr: null, liquidity: {}, liquidityNum: 5 });
     expect(market).not.toHaveProperty('volume');
     expect(market).not.toHaveProperty('volume24h');

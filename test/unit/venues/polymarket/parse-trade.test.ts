@@ -18,7 +18,7 @@ const parse = (rows: readonly unknown[]) => identifyTrades(readFeed(rows, NOW));
 const idsOf = (rows: readonly unknown[]) => parse(rows).records.map((trade) => trade.tradeId);
 
 describe('trade rows', () => {
-  it('are read with every digit the venue sent', () => {
+  it('keep every digit of the venue', () => {
     expect(parse([raw]).records).toEqual([
       {
         tradeId: expect.stringMatching(/^[0-9a-f]{40}$/),
@@ -33,7 +33,7 @@ describe('trade rows', () => {
     expect(parse([{ ...raw, price: 1e-7 }]).records[0]?.price).toBe('0.0000001');
   });
 
-  it('have one id however their numbers and hex digits are written', () => {
+  it('have one id in every notation of their numbers and hex digits', () => {
     const again = { ...raw, size: '16.99840', transaction_hash: '0xb0e3', side: 'buy', title: 'renamed since' };
     expect(idsOf([again])).toEqual(idsOf([raw]));
   });
@@ -49,7 +49,7 @@ describe('trade rows', () => {
     },
   );
 
-  it('that are equal all survive, and reading them again in any order adds nothing', () => {
+  it('all survive when they are equal, and have the same ids in a second read in any order', () => {
     const row = fc.record({
       price: fc.constantFrom(0.1, 0.2),
       timestamp: fc.constantFrom(1_767_841_819, 1_767_841_820),
@@ -84,25 +84,25 @@ describe('trade rows', () => {
     ['a time before the venue', { ...raw, timestamp: 12 }, 'timestamp_out_of_range'],
     ['a broken time', { ...raw, timestamp: 1_767_841_819.5 }, 'invalid_field'],
     ['a token id that cannot be stored', { ...raw, token_id: 'a\u0000' }, 'unstorable_text'],
-  ])('with %s are refused one by one', (_, row, reason) => {
+  ])('with %s are rejected individually', (_, row, reason) => {
     const batch = parse([raw, row, { ...raw, size: 3 }]);
     expect(batch.records).toHaveLength(2);
     expect(batch.rejected.map((each) => each.reason)).toEqual([reason]);
   });
 
-  it('of an unknown side have none, and say so', () => {
+  it('have no side when theirs is unknown, which is reported', () => {
     const batch = parse([{ ...raw, side: 'SWAP' }]);
     expect(batch.records[0]).not.toHaveProperty('side');
     expect(batch.unknowns).toEqual([{ field: 'side', value: 'SWAP' }]);
   });
 
-  it('come out oldest first', () => {
+  it('are sorted oldest first', () => {
     const rows = [3, 2, 1].map((second) => ({ ...raw, timestamp: raw.timestamp + second }));
     const times = parse(rows).records.map((trade) => trade.tsMs);
     expect(times).toEqual([...times].sort((a, b) => a - b));
   });
 
-  it('carry their order within a second of their market, the oldest first', () => {
+  it('have their order within a second of their market, the oldest first', () => {
     const rows = [
       { ...raw, transaction_hash: '0x4' },
       { ...raw, transaction_hash: '0x3', condition_id: '0xCD' },
@@ -117,13 +117,13 @@ describe('trade rows', () => {
     ]);
   });
 
-  it('keep their id when they come without the names of their market and outcome', () => {
+  it('keep their id when the names of market and outcome are absent', () => {
     const fresh = { ...raw, event_slug: '', outcome_index: 999, title: '', slug: '', outcome: '' };
     expect(idsOf([fresh])).toEqual(idsOf([{ ...raw, event_slug: 'e', outcome_index: 0, slug: 's', outcome: 'Yes' }]));
   });
 
-  it('have the id that version 1 of the API gave the same print', () => {
-    // By the row with `transactionHash`, `asset` and `proxyWallet` in a release before version 2.
+  it('have the same id as from version 1 of the API', () => {
+    // The id of the row with `transactionHash`, `asset` and `proxyWallet` in a release before version 2.
     expect(idsOf([raw])).toEqual(['eaf5e9935f935b093a79e3772bd8d6a6bc8484a9']);
   });
 

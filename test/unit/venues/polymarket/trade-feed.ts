@@ -4,7 +4,7 @@ import type { DataPage } from '../../../../src/venues/polymarket/data-page.ts';
 import { identifyTrades, readFeed } from '../../../../src/venues/polymarket/parse-trade.ts';
 
 export const START = 1_767_841_800;
-/** Largest pages for walks over a `Feed`: each second has its own size, and the feed's `pageCap` cuts all of them. */
+/** Largest pages of walks over a `Feed`: each second has its own size, and the feed's `pageCap` cuts all of them. */
 export const PAGE_SIZE = 1_000;
 
 export interface Row {
@@ -24,26 +24,26 @@ interface Anchor {
   sequence: number;
 }
 
-/** A feed like the venue's: newest first, no ids, moving between two requests, behind a CDN when it has a lifetime. */
+/** A feed like the venue's: newest first, without ids, moving between requests, and behind a CDN if it has a lifetime. */
 export class Feed {
   readonly rows: Row[] = [];
   second = START;
-  /** Whether the market that is asked for is ignored. */
+  /** Whether the feed ignores the market of the request. */
   isDeaf = false;
   pageCap = 6;
   /** Lifetime of an answer in the CDN, seconds. */
   cdnSeconds = 0;
-  /** Whether the venue has forgotten the cursors that it gave. */
+  /** Whether the venue no longer knows its cursors. */
   forgetsCursors = false;
   requests: TradesQuery[] = [];
-  /** How old the answers are that were given, seconds. */
+  /** The ages of the answers so far, seconds. */
   ages: number[] = [];
   beforeAnswer: (feed: Feed) => void = () => undefined;
 
   private transactions = 0;
   private readonly cache = new Map<string, { page: DataPage; second: number }>();
 
-  /** Kind 0 repeats the print before it, once, if that was in the same second: an exact duplicate, which is legitimate. */
+  /** Kind 0 repeats the previous trade once if it was in the same second: exact duplicates are legitimate. */
   trade(kind: number, second = this.second, market = 1): void {
     const last = this.rows.at(-1);
     const isTwin = this.rows.at(-2)?.transaction_hash === last?.transaction_hash;

@@ -61,7 +61,7 @@ class Walker {
 
 const isOf = (market: number) => (row: Row) => row.condition_id === conditionIdOf(market);
 
-/** A print each second of the last so many. */
+/** One trade in each of the last seconds. */
 function steadyFeed(seconds: number): Feed {
   const feed = new Feed();
   for (let age = seconds; age > 0; age -= 1) feed.trade(age, START - age);
@@ -69,7 +69,7 @@ function steadyFeed(seconds: number): Feed {
 }
 
 describe('readHistoryPage', () => {
-  it('yields each print of the market in the range once, however pages cut it and wherever it dies', async () => {
+  it('yields each trade of the market in the range once, at any page cuts and after any crash', async () => {
     const print = fc.record({
       kind: fc.nat(5),
       age: fc.nat(SPAN),
@@ -107,16 +107,16 @@ describe('readHistoryPage', () => {
     );
   });
 
-  it('names the market in each request, skips what is newer than the range, and stops below it', async () => {
+  it('names the market in each request, skips trades newer than the range, and stops below it', async () => {
     const feed = steadyFeed(100);
     const walker = await new Walker(feed, { fromMs: (START - 60) * 1000, toMs: (START - 50) * 1000 }).walk();
     expect(walker.sorted()).toEqual(feed.truth((row) => row.timestamp >= START - 60 && row.timestamp < START - 50));
     expect(new Set(feed.requests.map(({ market }) => market))).toEqual(new Set([MARKET]));
-    // 60 rows in pages of 6, of which two calls of two pages each read one again.
+    // 60 rows in pages of 6; of two calls with two pages each, one page is read again.
     expect(feed.requests.length).toBeLessThan(20);
   });
 
-  it('goes on by the seconds from a position of an older release', async () => {
+  it('continues by seconds from a position of an older release', async () => {
     const feed = steadyFeed(40);
     const walker = new Walker(feed);
     walker.position = { v: 1, next: START - 20 };
@@ -124,7 +124,7 @@ describe('readHistoryPage', () => {
     expect(walker.sorted()).toEqual(feed.truth((row) => row.timestamp <= START - 20));
   });
 
-  it('reports what lies before the three years that the venue serves', async () => {
+  it('reports the range before the three years that the venue serves', async () => {
     const range = { fromMs: (START - 4 * 365 * 86_400) * 1000, toMs: START * 1000 };
     const young = await new Walker(steadyFeed(10), range).walk();
     expect(young.truncated).toEqual([]);
@@ -135,16 +135,16 @@ describe('readHistoryPage', () => {
     expect(walker.truncated).toEqual([expect.stringContaining('three years')]);
   });
 
-  it('takes no trades of other markets from a venue that ignores which is asked for', async () => {
+  it('drops trades of other markets when the venue ignores the market of the request', async () => {
     const feed = steadyFeed(10);
     feed.trade(1, START - 3, 2);
     feed.isDeaf = true;
     const walker = await new Walker(feed).walk();
     expect(walker.ids).toEqual([]);
-    expect(walker.truncated).toEqual([expect.stringContaining('ignores which market')]);
+    expect(walker.truncated).toEqual([expect.stringContaining('ignores the market')]);
   });
 
-  it('asks nothing about an id that no market can have, nor about an empty range', async () => {
+  it('sends no request for an invalid market id or an empty range', async () => {
     const feed = steadyFeed(10);
     const odd = await new Walker(feed, EVERYTHING, '0xab:0').walk();
     const empty = await new Walker(feed, { fromMs: START * 1000 - 900, toMs: START * 1000 - 100 }).walk();
@@ -153,7 +153,7 @@ describe('readHistoryPage', () => {
     expect([odd.truncated, empty.truncated]).toEqual([[], []]);
   });
 
-  it('reports rows that are refused, and those without a time too', async () => {
+  it('reports rejected rows, including rows without a time', async () => {
     const feed = new Feed();
     feed.trade(1, START - 8);
     feed.trade(1, START - 5);
@@ -181,7 +181,7 @@ describe('readHistoryPage', () => {
     });
   });
 
-  it('begins at the end of its range where the stored position is not its own', async () => {
+  it('begins at the end of its range when the stored position belongs to another range', async () => {
     for (const foreign of [{ v: 2, next: 5 }, 'text', { v: 1, next: START + 500 }]) {
       const feed = steadyFeed(10);
       const walker = new Walker(feed, { ...EVERYTHING, toMs: (START - 4) * 1000 });

@@ -25,10 +25,10 @@ interface Market {
   updatedAt: string;
 }
 
-/** The ids that a catalog's first page has. */
+/** The ids of a catalog's first page. */
 const FIRST_PAGE = Array.from({ length: 10 }, (_, index) => ({ id: String(1_000 + index) }));
 
-/** A Gamma catalog. Every answer may be bent before it goes out. */
+/** A Gamma catalog. A test may change each answer. */
 class Catalog {
   markets: Market[] = [];
   nowMs = START;
@@ -72,7 +72,7 @@ interface Walked {
   position: MarketPosition;
   ids: string[];
   cutShort: string[];
-  /** Of the pages that were part of a sweep. */
+  /** The sweeps of the pages. */
   swept: { ids: string[]; startedAtMs: number; ended: boolean; madeSinceMs?: number }[];
 }
 
@@ -94,7 +94,7 @@ function walk(catalog: Catalog, stored: unknown): Walked {
 }
 
 describe('the market walk', () => {
-  it('lists all open markets, then the closed ones by latest change, so many pages of them', () => {
+  it('lists all open markets, then a bounded number of pages of closed ones by latest change', () => {
     const catalog = new Catalog();
     catalog.add(35);
     catalog.add(50, true);
@@ -109,7 +109,7 @@ describe('the market walk', () => {
     expect(cutShort).toEqual([]);
   });
 
-  it('sweeps the open markets in a full walk, and only there, and says on the last page of them that it ended', () => {
+  it('sweeps the open markets in full walks only, and ends the sweep on their last page', () => {
     const catalog = new Catalog();
     catalog.add(35);
     catalog.add(15, true);
@@ -132,15 +132,11 @@ describe('the market walk', () => {
       (answer, { cursor }) => (cursor === '20' ? { ...answer, rows: FIRST_PAGE } : answer),
     ],
     ['repeats a cursor', 30, (answer, { cursor }) => (cursor ? { ...answer, nextCursor: cursor } : answer)],
-    [
-      'gives an empty page that names a next one',
-      30,
-      (answer, { cursor }) => (cursor ? { ...answer, rows: [] } : answer),
-    ],
+    ['sends an empty page with a next one', 30, (answer, { cursor }) => (cursor ? { ...answer, rows: [] } : answer)],
     ['gives no cursor with a full first page', 30, ({ rows }) => ({ rows })],
     ['lists nothing at all', 0, (answer) => answer],
   ];
-  it.each(unended)('never ends a sweep where the venue %s', (_, markets, bend) => {
+  it.each(unended)('never ends a sweep when the venue %s', (_, markets, bend) => {
     const catalog = new Catalog();
     catalog.add(markets);
     catalog.bend = (answer, query) => (query.closed ? answer : bend(answer, query));
@@ -149,7 +145,7 @@ describe('the market walk', () => {
     expect(swept.filter((page) => page.ended)).toEqual([]);
   });
 
-  it('never ends a sweep by offset, nor one whose rest was refused', () => {
+  it('never ends a sweep by offset, or when the rest was refused', () => {
     const catalog = new Catalog();
     catalog.add(25);
     const byOffset = walk(catalog, switchListing(openWalk(null, START, SETTINGS), 'offset'));
@@ -158,13 +154,13 @@ describe('the market walk', () => {
     const { position } = advance(begun, catalog.list(nextQuery(begun, SETTINGS)), START, SETTINGS);
     const worn = { ...position, phases: position.phases.map((phase) => ({ ...phase, restarts: 2 })) };
     expect(walk(catalog, afterRefusal(worn)).swept).toEqual([]);
-    // Begun again after a refusal, it lists everything after all.
+    // After the restart, the phase lists everything.
     const again = walk(catalog, afterRefusal(position)).swept;
     expect(again.flatMap((page) => page.ids)).toHaveLength(25);
     expect(again.filter((page) => page.ended)).toHaveLength(1);
   });
 
-  it('then walks only what changed, and notices a closing', () => {
+  it('then walks only changed markets, and reads a close', () => {
     const catalog = new Catalog();
     catalog.add(200);
     catalog.add(50, true);
@@ -182,7 +178,7 @@ describe('the market walk', () => {
     expect(catalog.queries.every((query) => query.recentFirst)).toBe(true);
   });
 
-  it('misses no change made while a full walk was under way', () => {
+  it('reads every change made during a full walk', () => {
     const catalog = new Catalog();
     catalog.add(40);
     let isTouched = false;
@@ -202,7 +198,7 @@ describe('the market walk', () => {
     expect(walk(catalog, position).ids).toContain('1000');
   });
 
-  it('walks everything again after a while, and asks for the keyset listing again', () => {
+  it('walks everything again after its interval, and tests the keyset listing again', () => {
     const catalog = new Catalog();
     catalog.add(25);
     const { position } = walk(catalog, null);
@@ -213,7 +209,7 @@ describe('the market walk', () => {
     expect(catalog.queries[0]).toMatchObject({ listing: 'keyset', recentFirst: false });
   });
 
-  it('catches up on everything that closed during a long outage', () => {
+  it('reads every market that closed during a long outage', () => {
     const catalog = new Catalog();
     catalog.add(150);
     const { position } = walk(catalog, null);
@@ -222,7 +218,7 @@ describe('the market walk', () => {
     expect(new Set(walk(catalog, position).ids).size).toBe(150);
   });
 
-  it('stops where the venue gives the first page for ever', () => {
+  it('stops when the venue repeats the first page endlessly', () => {
     const catalog = new Catalog();
     catalog.add(30);
     const first = catalog.list({ listing: 'keyset', closed: false, recentFirst: false, limit: 10 });
@@ -231,7 +227,7 @@ describe('the market walk', () => {
     expect(cutShort).toContain('open markets: the venue repeats a page');
   });
 
-  it('stops where the venue does not sort by latest change', () => {
+  it('stops when the venue does not sort by latest change', () => {
     const catalog = new Catalog();
     catalog.add(60);
     const { position } = walk(catalog, null);
@@ -247,7 +243,7 @@ describe('the market walk', () => {
     expect(walk(catalog, position).cutShort).toContain('open markets: the venue does not sort by latest change');
   });
 
-  it('keeps its mark when there are more changes than a walk may read, so that none is given up', () => {
+  it('keeps its mark when a walk may not read all changes', () => {
     const catalog = new Catalog();
     catalog.add(5, true);
     catalog.add(100);
@@ -260,7 +256,7 @@ describe('the market walk', () => {
     expect(second.position.marks.closed).toBeGreaterThan(first.position.marks.closed ?? 0);
   });
 
-  it('goes by offset to an empty page, since a short one may only be capped', () => {
+  it('reads by offset to an empty page, since a short page may be capped', () => {
     const catalog = new Catalog();
     catalog.add(23);
     catalog.bend = (answer, query) => ({ rows: answer.rows.slice(0, query.limit - 3) });
@@ -274,7 +270,7 @@ describe('the market walk', () => {
     expect(ids).toEqual(catalog.markets.map((market) => market.id));
   });
 
-  it('begins a phase again without its cursor, and leaves out what the venue refuses', () => {
+  it('restarts a phase without its cursor, and drops a phase that the venue refuses', () => {
     const catalog = new Catalog();
     catalog.add(25);
     const begun = openWalk(null, START, SETTINGS);
@@ -294,7 +290,7 @@ describe('the market walk', () => {
   });
 
   describe('with pages from a cache', () => {
-    /** The catalog as it was `ageMs` ago, for requests that pass the filter. */
+    /** The catalog of `ageMs` ago, for requests that pass the filter. */
     const cachedPages = (catalog: Catalog, ageMs: number, hits: (query: MarketsQuery) => boolean) => {
       const then = structuredClone(catalog.markets);
       const past = new Catalog();
@@ -304,7 +300,7 @@ describe('the market walk', () => {
       catalog.bend = (answer, query) => (hits(query) ? { ...past.list(query), ageMs } : answer);
     };
 
-    it('the walk by change sees a change again when a cached page hid it', () => {
+    it('reads a change again when a cached page hid it', () => {
       const catalog = new Catalog();
       catalog.add(40);
       catalog.add(15, true);
@@ -324,7 +320,7 @@ describe('the market walk', () => {
       expect(fresh).toContain('1002');
     });
 
-    it('the mark follows at a distance when every page comes from a cache', () => {
+    it('moves its mark at a distance when every page comes from a cache', () => {
       const catalog = new Catalog();
       catalog.add(40);
       catalog.add(15, true);
@@ -336,7 +332,7 @@ describe('the market walk', () => {
       expect(marks.open).toBe(catalog.nowMs - 120_000 - 300_000);
     });
 
-    it('one cached page in the middle of a full walk keeps its changes in reach', () => {
+    it('keeps changes in reach when one page of a full walk comes from a cache', () => {
       const catalog = new Catalog();
       catalog.add(40);
       catalog.nowMs += 1_000_000;
@@ -349,7 +345,7 @@ describe('the market walk', () => {
       expect(walk(catalog, position).ids).toContain('1025');
     });
 
-    it('a sweep tells from when its oldest page is', () => {
+    it('reports the creation time of the oldest page with the sweep', () => {
       const catalog = new Catalog();
       catalog.add(35);
       catalog.bend = (answer, query) => (query.cursor === '10' ? { ...answer, ageMs: 90_000 } : answer);
@@ -363,7 +359,7 @@ describe('the market walk', () => {
       expect(swept.at(-1)?.ended).toBe(true);
     });
 
-    it('the walks by change within the lifetime of a page have different addresses', () => {
+    it('uses different addresses for the walks by change within the lifetime of a page', () => {
       const catalog = new Catalog();
       const settings = { ...SETTINGS, pageSize: 100 };
       catalog.add(5);
@@ -381,7 +377,7 @@ describe('the market walk', () => {
     });
   });
 
-  it('begins anew when the stored position is not its own', () => {
+  it('begins anew when the stored position is unreadable', () => {
     for (const foreign of [{ v: 2 }, { cursor: 'x' }, 'text', 7]) {
       expect(openWalk(foreign, START, SETTINGS)).toEqual(openWalk(null, START, SETTINGS));
     }

@@ -40,7 +40,7 @@ class Poller {
 }
 
 describe('readTradePage', () => {
-  it('yields exactly the feed, however it moves, crashes and lags', async () => {
+  it('yields exactly the feed under moves, crashes and lags', async () => {
     const action = fc.oneof(
       {
         weight: 6,
@@ -76,7 +76,7 @@ describe('readTradePage', () => {
           Object.assign(feed, { pageCap, cdnSeconds });
           const poller = new Poller();
           const waiting = [...arrivals];
-          // A trade arrives while the walk is between two requests.
+          // A trade arrives between two requests of the walk.
           feed.beforeAnswer = () => {
             const kind = waiting.pop();
             if (kind !== undefined) feed.trade(kind);
@@ -101,7 +101,7 @@ describe('readTradePage', () => {
     );
   });
 
-  it('starts its look-back behind now and goes no further', async () => {
+  it('starts its look-back before now and goes no further', async () => {
     const feed = new Feed();
     feed.trade(0, START - 601);
     feed.trade(1, START - 600);
@@ -135,7 +135,7 @@ describe('readTradePage', () => {
     expect(poller.ids.size).toBe(42);
   });
 
-  it('gives up a second that does not end, reports it, and goes on below', async () => {
+  it('gives up a second that does not end, reports it, and continues below', async () => {
     const feed = new Feed();
     feed.trade(0, START - 400);
     for (let each = 0; each < 400; each += 1) feed.trade(each, START - 10);
@@ -186,7 +186,7 @@ describe('readTradePage', () => {
     });
   });
 
-  it('reports a bad row once, not at every re-reading of its second', async () => {
+  it('reports a bad row once when its second is read again', async () => {
     const feed = new Feed();
     feed.trade(0, START - 20);
     feed.rows.push({ ...(feed.rows[0] as Row), price: 7, timestamp: START - 10 });
@@ -200,7 +200,7 @@ describe('readTradePage', () => {
     expect(again.rows.filter((row) => row.rejected)).toHaveLength(0);
   });
 
-  it('does not let a row from the future move its place', async () => {
+  it('keeps its place when a row is from the future', async () => {
     const feed = new Feed();
     feed.trade(0, START - 5);
     feed.trade(0, START + 100_000);
@@ -213,7 +213,7 @@ describe('readTradePage', () => {
     expect(poller.sorted()).toEqual(feed.truth());
   });
 
-  it('begins anew when the stored position is not its own', async () => {
+  it('begins anew when the stored position is unreadable', async () => {
     const feed = new Feed();
     feed.trade(0, START - 5);
     const poller = new Poller();
@@ -222,7 +222,7 @@ describe('readTradePage', () => {
     expect(poller.ids.size).toBe(1);
   });
 
-  it('goes on from the newest page when the venue has forgotten a stored cursor', async () => {
+  it('continues from the newest page when the venue no longer knows a stored cursor', async () => {
     const feed = new Feed();
     for (let age = 40; age > 0; age -= 1) feed.trade(age, START - age);
     const poller = new Poller();
@@ -236,7 +236,7 @@ describe('readTradePage', () => {
     expect(poller.sorted()).toEqual(feed.truth());
   });
 
-  it('counts a skipped row once, not at every re-reading of its second', async () => {
+  it('counts a skipped row once when its second is read again', async () => {
     const feed = new Feed();
     feed.trade(0, START - 20);
     feed.rows.push({
@@ -255,7 +255,7 @@ describe('readTradePage', () => {
     expect([skipped, poller.ids.size]).toEqual([1, 1]);
   });
 
-  it('refuses a cursor that leads to its own page', async () => {
+  it('throws when a cursor leads to its own page', async () => {
     const feed = new Feed();
     for (let age = 40; age > 0; age -= 1) feed.trade(age, START - age);
     const first = await feed.list({ limit: 6 });
@@ -265,7 +265,7 @@ describe('readTradePage', () => {
 });
 
 describe('readTradePage behind a CDN of 300 s', () => {
-  it('stores every trade when it is polled every two seconds, and asks for no first page twice', async () => {
+  it('stores every trade when it is polled every two seconds, and requests no first page twice', async () => {
     const feed = new Feed();
     Object.assign(feed, { cdnSeconds: 300, pageCap: 1_000 });
     const poller = new Poller();
@@ -280,7 +280,7 @@ describe('readTradePage behind a CDN of 300 s', () => {
     expect(feed.ages.filter((age) => age > 0)).toEqual([]);
   });
 
-  it('asks for no first page again after a restart that lost the position', async () => {
+  it('requests no first page again after a restart that lost the position', async () => {
     const feed = new Feed();
     Object.assign(feed, { cdnSeconds: 300 });
     const sizes: number[] = [];
@@ -295,7 +295,7 @@ describe('readTradePage behind a CDN of 300 s', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(PAGE_SIZE);
   });
 
-  it('asks for nothing when the head of this second was read already', async () => {
+  it('sends no request when the head of this second was already read', async () => {
     const feed = new Feed();
     feed.trade(0, START - 10);
     const poller = new Poller();
@@ -306,13 +306,13 @@ describe('readTradePage behind a CDN of 300 s', () => {
   });
 
   it.each([20_000, Number.POSITIVE_INFINITY])(
-    'holds the newest second of a page of age %d back, though it is old by the clock',
+    'holds back the newest second of a page of age %d, although it is old by the clock',
     async (ageMs) => {
       const feed = new Feed();
       feed.trade(1, START - 30);
       feed.trade(1, START - 20);
       const stale = { ...(await feed.list({ limit: 6 })), ageMs };
-      // It came after the page was made, in the page's newest second.
+      // It arrived after the page was made, in the page's newest second.
       feed.trade(0, START - 20);
       const poller = new Poller();
       const page = await readTradePage(null, START * 1000, SETTINGS, async () => stale);
@@ -325,7 +325,7 @@ describe('readTradePage behind a CDN of 300 s', () => {
     },
   );
 
-  it('keeps its watermark when a page is older than what it knows', async () => {
+  it('keeps its watermark when a page is older than the watermark', async () => {
     const feed = new Feed();
     feed.trade(1, START - 20);
     const old = { ...(await feed.list({ limit: 6 })), ageMs: 0 };
@@ -361,14 +361,14 @@ describe('readTradePage from a position of version 1 of the API', () => {
   }
   const down = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, index) => from - index);
 
-  it('reads each second above the watermark, and none that was read before', async () => {
+  it('reads each second above the watermark, and no second twice', async () => {
     const position = { v: 1, watermark: START - 21, headAtMs: 0, gaps: [] };
     const seconds = await secondsFrom(position);
     expect(seconds.filter((age) => age > 20)).toEqual([]);
     expect(new Set(seconds)).toEqual(new Set(down(20, 2)));
   });
 
-  it('goes on with the rest of a walk and with gaps, by their seconds', async () => {
+  it('continues a walk and gaps by their seconds', async () => {
     const position = {
       v: 1,
       watermark: START - 26,
@@ -380,7 +380,7 @@ describe('readTradePage from a position of version 1 of the API', () => {
     expect(seconds.filter((age) => age >= 20)).toEqual([33, 32, 31, 25, 24, 23]);
   });
 
-  it('leaves a position that an older process can go on from', async () => {
+  it('leaves a position from which an older process can continue', async () => {
     const feed = new Feed();
     for (let age = 40; age > 0; age -= 1) feed.trade(1, START - age);
     const poller = new Poller();

@@ -23,13 +23,13 @@ const V2 = {
   outcome_index: 0,
   outcome: 'Yes',
 };
-/** What rows that are no trades have in place of what they lack. */
+/** The placeholder values of rows that are not trades. */
 const NO_TRADE = { condition_id: '', token_id: '', side: '', outcome: '', outcome_index: 999, price: 0 };
 
 const ids = (rows: readonly unknown[]) => parseActivity(rows, NOW).records.map(({ transactionId }) => transactionId);
 
 describe('a row of activity', () => {
-  it('is one transaction, under the id that version 1 of the API gave it', () => {
+  it('is one transaction, under the same id as from version 1 of the API', () => {
     const { records, rejected, unknowns } = parseActivity([V2], NOW);
     expect([rejected, unknowns]).toEqual([[], []]);
     expect(records).toEqual([
@@ -73,7 +73,7 @@ describe('a row of activity', () => {
     expect(row?.marketId).toBe('condition_id' in change && change.condition_id === '' ? undefined : MARKET);
   });
 
-  it('of an unknown type or side is told without transfers, and counted', () => {
+  it('of an unknown type or side has no transfers, and is reported', () => {
     const rows = [
       { ...V2, ...NO_TRADE, type: 'AIRDROP' },
       { ...V2, side: 'HOLD' },
@@ -89,7 +89,7 @@ describe('a row of activity', () => {
     ]);
   });
 
-  it('is told from its equals by its number, and from its siblings of one transaction by what it is', () => {
+  it('has an id by its number among equal rows, and by its content among rows of one transaction', () => {
     const rows = [V2, V2, { ...V2, size: 1 }, { ...V2, side: 'SELL' }, { ...V2, token_id: '1' }, V2];
     expect(new Set(ids(rows)).size).toBe(rows.length);
     expect(ids([...rows].reverse()).sort()).toEqual(ids(rows).sort());
@@ -109,7 +109,7 @@ describe('a row of activity', () => {
     [{ token_id: '' }, 'missing_field'],
     [{ token_id: '\u0000' }, 'unstorable_text'],
     [{ outcome: '\ud800' }, 'unstorable_text'],
-  ])('with %j is refused as %s, and its neighbours are not', (change, reason) => {
+  ])('with %j is rejected as %s, without its neighbours', (change, reason) => {
     const { records, rejected } = parseActivity([V2, { ...V2, ...change }, { ...V2, size: 2 }], NOW);
     expect(records).toHaveLength(2);
     expect(rejected).toMatchObject([{ kind: 'wallets', reason }]);
@@ -117,13 +117,13 @@ describe('a row of activity', () => {
 });
 
 describe('a position', () => {
-  it('is how many tokens', () => {
+  it('is a number of tokens', () => {
     const row = { token_id: '9', condition_id: MARKET, current_size: 400_000.0, current_value: 1, outcome: 'No' };
     const records = [{ tokenMint: '9', amount: '400000', tokenSymbol: 'No', marketId: MARKET }];
     expect(parsePositions([row])).toEqual({ records, rejected: [] });
   });
 
-  it('listed twice is one, or none when the two disagree', () => {
+  it('listed twice is one position, and rejected when the amounts differ', () => {
     const row = { token_id: '9', current_size: 5 };
     const other = { token_id: '8', current_size: 1 };
     expect(parsePositions([row, other, row]).records).toHaveLength(2);
@@ -138,18 +138,18 @@ describe.skipIf(folder === undefined)('recorded wallets', () => {
   const read = (file: string) => readRecordedJson(`${folder}/${file}`) as Record<string, unknown>[];
   const activity = () => read('data_api_v2_2026-09/activity.json');
   const trades = (name: string) => read(`wallet_trades_2026-01/${name}.json`).map(asActivity);
-  /** A trade is the activity row without these two. */
+  /** A trade is the activity row without these two fields. */
   const asActivity = (row: Record<string, unknown>) => ({
     ...inVersion2(row),
     type: 'TRADE',
     usdc_size: Number(row['size']) * Number(row['price']),
   });
 
-  /** Those of version 1 under the names of version 2, where the size is the current one. */
+  /** The fields of version 1 under the names of version 2, where the size is the current one. */
   const positionsOf = (file: string) =>
     read(file).map((row) => ('asset' in row ? { ...inVersion2(row), current_size: row['size'] } : row));
 
-  it('activity of version 2 reads whole', () => {
+  it('are all readable as activity of version 2', () => {
     const { records, rejected, unknowns } = parseActivity(activity(), NOW);
     expect([records.length, rejected, unknowns]).toEqual([2, [], []]);
     expect(records[0]?.transfers[0]).toEqual({
@@ -159,7 +159,7 @@ describe.skipIf(folder === undefined)('recorded wallets', () => {
     });
   });
 
-  it('activity in its envelope and of every recorded type is accounted for', () => {
+  it('account for activity in its envelope and of every recorded type', () => {
     const page = readRecordedJson(`${folder}/../feeds/polymarket/data_v2_2026-09-14_activity.json`) as {
       data: unknown[];
     };
@@ -168,7 +168,7 @@ describe.skipIf(folder === undefined)('recorded wallets', () => {
     const { records, rejected, unknowns } = parseActivity(rows, Date.UTC(2026, 9, 3));
     expect([rows.length, records.length, rejected, unknowns]).toEqual([5, 5, [], []]);
     expect(records.map(({ type, value, transfers }) => [type, value, transfers.map(({ change }) => change)])).toEqual([
-      // 22.84 x 0.52, and the fee.
+      // 22.84 x 0.52 plus the fee.
       ['trade', '12.16184', ['22.84', '-12.16184']],
       ['trade', '6.72948', ['7.44', '-6.72948']],
       ['taker_rebate', undefined, ['558.1579']],
@@ -181,7 +181,7 @@ describe.skipIf(folder === undefined)('recorded wallets', () => {
     ['baguette_10pm', 6],
     ['gabagool_10pm', 30],
     ['gabagool_945pm', 45],
-  ])('%s keeps every row, exact duplicates and shared hashes included, in any order', (name, count) => {
+  ])('in %s keep every row, exact duplicates and shared hashes included, in any order', (name, count) => {
     const rows = trades(name);
     const { records, rejected } = parseActivity(rows, NOW);
     expect([records.length, rejected]).toEqual([count, []]);
@@ -194,7 +194,7 @@ describe.skipIf(folder === undefined)('recorded wallets', () => {
     );
   });
 
-  it('positions of both versions read whole', () => {
+  it('are all readable as positions of both versions', () => {
     for (const [file, count] of [
       ['data_api_v2_2026-09/positions.json', 2],
       ['data_api_positions_2025/positions.json', 2],
@@ -205,7 +205,7 @@ describe.skipIf(folder === undefined)('recorded wallets', () => {
     }
   });
 
-  it('mutated ones never throw, and leave nothing that cannot be stored', () => {
+  it('when mutated, never throw and yield storable records only', () => {
     const samples = [...activity(), ...trades('gabagool_10pm').slice(0, 3)];
     const positions = [
       ...positionsOf('data_api_v2_2026-09/positions.json'),

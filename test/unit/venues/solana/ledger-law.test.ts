@@ -19,8 +19,8 @@ function holdings(chain: Chain, owner: string): Map<string, Decimal> {
   return sums;
 }
 
-describe('for any ledger', () => {
-  it('what the transactions of an owner add up to is how the balances of the owner changed', () => {
+describe('parseTransaction over any ledger', () => {
+  it('yields changes that add up to the change of the owned balances', () => {
     const kinds = new Set<string>();
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 31 }), fc.integer({ min: 1, max: 60 }), (seed, transactions) => {

@@ -20,7 +20,7 @@ function tokens(accountIndex: number, mint: string, owner: string, amount: strin
   };
 }
 
-/** As the documentation of `getTransaction` shows it: ME pays, the second account is OTHER, the third MY_TOKENS. */
+/** The example in the documentation of `getTransaction`: ME pays, the second account is OTHER, the third MY_TOKENS. */
 function transaction(meta: object = {}, over: object = {}): object {
   return {
     blockTime: 1745463619,
@@ -74,12 +74,12 @@ describe('a transaction', () => {
     });
   });
 
-  it('without a block time has that of its listing', () => {
+  it('takes the time of its listing when it has no block time', () => {
     const parsed = read(transaction({}, { blockTime: null }));
     expect(parsed.ok && parsed.value.record.atMs).toBe(7);
   });
 
-  it('that failed changes nothing but the fee, whatever else it says', () => {
+  it('that failed changes only the fee', () => {
     const meta = { err: { InstructionError: [0, { Custom: 1 }] }, preTokenBalances: [tokens(2, USDC, ME, '9')] };
     const parsed = read(transaction(meta));
     expect(parsed.ok && parsed.value.record).toMatchObject({ status: 'failed', type: 'other' });
@@ -87,7 +87,7 @@ describe('a transaction', () => {
     expect(transfersOf(transaction(meta), OTHER)).toEqual([]);
   });
 
-  it('adds up the accounts of a mint: those made, those closed, and what changed hands', () => {
+  it('adds up the accounts of a mint, opened and closed ones included', () => {
     const meta = {
       preTokenBalances: [tokens(2, USDC, ME, '1500000'), tokens(1, USDC, OTHER, '1')],
       postTokenBalances: [tokens(1, USDC, ME, '250001'), tokens(2, CARD, ME, '1', 0)],
@@ -105,7 +105,7 @@ describe('a transaction', () => {
     expect(transfersOf(transaction(meta))).toEqual(['So11 -0.00204428']);
   });
 
-  it('into a token account that does not name its owner is seen by the owner of the account', () => {
+  it('into a token account concerns the owner of the account, even when it does not name the owner', () => {
     const meta = {
       preTokenBalances: [tokens(2, USDC, 'owner', '0')],
       postTokenBalances: [tokens(2, USDC, 'owner', '5')],
@@ -113,7 +113,7 @@ describe('a transaction', () => {
     expect(transfersOf(transaction(meta), 'owner')).toEqual(['EPjF 0.000005']);
   });
 
-  it('names accounts of lookup tables in the list, or behind it', () => {
+  it('reads accounts of lookup tables within the list, or after it', () => {
     const keys = [OTHER, 'x'];
     const loadedAddresses = { writable: [ME], readonly: ['y'] };
     const balances = { preBalances: [9, 8, 7, 6], postBalances: [9, 8, 17, 6] };
@@ -127,7 +127,7 @@ describe('a transaction', () => {
     expect(transfersOf(within)).toEqual(['So11 0.00000001']);
   });
 
-  it('knows the token accounts that were there before', () => {
+  it('lists the token accounts that existed before', () => {
     const meta = { preTokenBalances: [tokens(2, USDC, ME, '1')], postTokenBalances: [tokens(1, USDC, ME, '1')] };
     const parsed = read(transaction(meta));
     expect(parsed.ok && parsed.value.tokenAccounts).toEqual([MY_TOKENS]);
@@ -142,7 +142,7 @@ describe('a transaction', () => {
     ],
     ['a token in', [], [tokens(2, USDC, ME, '9')], 'transfer'],
     ['nothing', [], [], 'other'],
-  ])('with %s is called so', (_, preTokenBalances, postTokenBalances, type) => {
+  ])('with %s has the type of that', (_, preTokenBalances, postTokenBalances, type) => {
     const parsed = read(transaction({ preTokenBalances, postTokenBalances }));
     expect(parsed.ok && parsed.value.record.type).toBe(type);
   });
@@ -156,24 +156,24 @@ describe('a transaction', () => {
 
   it.each([
     ['lamports whose digits are lost', { preBalances: [2 ** 53, 5, 6] }, 'inexact_amount'],
-    ['balances of other accounts than it names', { preBalances: [1] }, 'invalid_field'],
-    ['an amount that is no integer text', { postTokenBalances: [tokens(2, USDC, ME, '1.5')] }, 'invalid_field'],
+    ['balances that do not match its accounts', { preBalances: [1] }, 'invalid_field'],
+    ['an amount that is not an integer text', { postTokenBalances: [tokens(2, USDC, ME, '1.5')] }, 'invalid_field'],
     [
       'a mint with two decimals',
       { preTokenBalances: [tokens(2, USDC, ME, '1', 5)], postTokenBalances: [tokens(2, USDC, ME, '1')] },
       'invalid_field',
     ],
     ['no balances', { preBalances: undefined }, 'missing_field'],
-  ])('with %s is refused', (_, meta, reason) => {
+  ])('with %s is rejected', (_, meta, reason) => {
     expect(read(transaction(meta))).toMatchObject({ ok: false, refusal: { reason } });
   });
 
-  it('of another signature is refused', () => {
+  it('is rejected when it has another signature', () => {
     const other = { transaction: { signatures: ['other'], message: { accountKeys: [] } } };
     expect(read(transaction({}, other))).toMatchObject({ ok: false });
   });
 
-  it('is not refused for what is wrong with others', () => {
+  it('is accepted when the balances of other owners are unreadable', () => {
     const meta = {
       preBalances: [10_000, 2 ** 60, 1],
       postBalances: [10_000, 2 ** 60, 1],
@@ -183,7 +183,7 @@ describe('a transaction', () => {
   });
 });
 
-/** Of version 1, in the form of the `json` encoding: keys as text, and the configuration in the message. */
+/** A transaction of version 1 in the `json` encoding: keys as text, and the configuration in the message. */
 function versionOne(config: unknown, over: object = {}): object {
   return transaction(
     {
@@ -221,13 +221,13 @@ describe('a transaction of version 1', () => {
     expect(transfersOf(versionOne(each))).toEqual(['EPjF -0.000001', 'So11 -0.000005003']);
   });
 
-  it('has the type of its transfers beside the whole fee, the priority fee included', () => {
+  it('has the type of its transfers without the fee, the priority fee included', () => {
     const meta = { fee: 5003, postBalances: [999_994_997, 5, 2_039_280] };
     const parsed = read(transaction(meta, { version: 1 }));
     expect(parsed.ok && parsed.value.record).toMatchObject({ type: 'other', transfers: [{ change: '-0.000005003' }] });
   });
 
-  it('is refused when it names fewer accounts than balances: it has no lookup tables to load others from', () => {
+  it('is rejected when it names fewer accounts than balances, because it has no lookup tables', () => {
     const meta = {
       preBalances: [9, 8, 7, 6],
       postBalances: [9, 8, 7, 7],
@@ -243,12 +243,12 @@ describe('the version of a transaction', () => {
     expect(read(transaction({}, { version })).ok).toBe(true);
   });
 
-  it.each([[2], [3], [255]])('%s is refused by a reason of its own, in any form of the rest', (version) => {
+  it.each([[2], [3], [255]])('%s is rejected with a reason of its own, in any form of the rest', (version) => {
     expect(read(transaction({}, { version }))).toMatchObject({ refusal: { reason: 'unsupported_version' } });
     expect(read({ version, somethingElse: [] })).toMatchObject({ refusal: { reason: 'unsupported_version' } });
   });
 
-  it.each([[1.5], [-1], ['1'], ['v1'], [{}], [true]])('%j is refused as an invalid field', (version) => {
+  it.each([[1.5], [-1], ['1'], ['v1'], [{}], [true]])('%j is rejected as an invalid field', (version) => {
     expect(read(transaction({}, { version }))).toMatchObject({ refusal: { reason: 'invalid_field' } });
   });
 });
@@ -264,7 +264,7 @@ describe('mutated transactions', () => {
       }),
     ],
     ['version 1', versionOne({ computeUnitLimit: 19, heapSize: null, priorityFee: 3 })],
-  ])('of %s are read or refused, never a crash', (_, good) => {
+  ])('of %s are read or rejected without a crash', (_, good) => {
     const paths = pathsOf(good);
     fc.assert(
       fc.property(fc.constantFrom(...paths), fc.jsonValue(), (path, value) => {

@@ -23,7 +23,7 @@ interface Block {
 
 const folder = venueDataFolder('feeds/solana');
 
-/** Each transaction as `getTransaction` sends it: with the slot and the time of its block. */
+/** Each transaction in the form of `getTransaction`: with the slot and the time of its block. */
 function recorded(): { file: string; raw: RecordedTransaction }[] {
   if (folder === undefined) return [];
   return listRecordedFiles(folder).flatMap((file) => {
@@ -38,7 +38,7 @@ function read(raw: RecordedTransaction, address: string, version?: number) {
 }
 
 describe.skipIf(folder === undefined)('the recorded blocks', () => {
-  it('hold two transactions of version 1 and one of version 0', () => {
+  it('contain two transactions of version 1 and one of version 0', () => {
     expect(
       recorded()
         .map(({ raw }) => raw.version)
@@ -71,7 +71,7 @@ describe.skipIf(folder === undefined)('the recorded blocks', () => {
     }
   });
 
-  it('are refused for their version alone when the reader knows version 0 only', () => {
+  it('are rejected only for their version when the reader knows version 0 only', () => {
     const payer = (raw: RecordedTransaction) => raw.transaction.message.accountKeys[0] ?? '';
     for (const { raw } of recorded()) {
       const parsed = read(raw, payer(raw), 0);

@@ -13,7 +13,7 @@ const account = {
 };
 
 describe('signatures', () => {
-  it('without a block time take that of the row above; the first of all has none', () => {
+  it('without a block time take that of the row above; the first row has none', () => {
     const rows = [{ ...row, blockTime: null }, row, { ...row, blockTime: null }, { ...row, blockTime: 1_780_000_000 }];
     expect(parseSignatures(rows).listed.map(({ atMs }) => atMs)).toEqual([
       undefined,
@@ -23,7 +23,7 @@ describe('signatures', () => {
     ]);
   });
 
-  it('that cannot be read are refused by themselves', () => {
+  it('are rejected individually when they are unreadable', () => {
     const { listed, rejected } = parseSignatures([row, { ...row, slot: 'x' }, null, row]);
     expect(listed).toHaveLength(2);
     expect(rejected).toMatchObject([
@@ -67,7 +67,7 @@ describe('token accounts', () => {
 });
 
 describe('amounts', () => {
-  it('are the integer with its point moved', () => {
+  it('are the integer with a shifted decimal point', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), fc.integer({ min: 0, max: 255 }), (raw, decimals) => {
         const text = unitsOf(raw, decimals);
@@ -80,7 +80,7 @@ describe('amounts', () => {
 });
 
 describe('a stored position', () => {
-  it('of an older form begins anew, whatever it was', () => {
+  it('of an unreadable form begins anew', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (stored) => {
         expect(readPosition(stored)).toEqual(START);
@@ -98,12 +98,12 @@ describe('the version of a stored position', () => {
     expect(readPosition(null, 1)).toMatchObject({ version: 1 });
   });
 
-  it('falls to that of the reading release, which may reject more, and never rises', () => {
+  it('falls to that of the reading release and never rises', () => {
     expect(readPosition({ ...old, version: 2 }, 1)).toEqual({ ...old, version: 1 });
     expect(readPosition({ ...old, version: 0 }, 1)).toEqual({ ...old, version: 0 });
   });
 
-  it('ends a re-read for another version: its pages prove nothing for this release', () => {
+  it('ends a re-read for another version', () => {
     const reread = { version: 1, round };
     expect(readPosition({ ...old, reread }, 1)).toEqual({ ...old, reread });
     expect(readPosition({ ...old, reread }, 2)).toEqual(old);
@@ -131,7 +131,7 @@ describe('an answer of a node', () => {
     ['Too many requests, retry in 86400 s', 60_000],
     ['request limit reached', 1_000],
     ['compute units per second capacity exceeded', 1_000],
-  ])('of a provider limit, %j, pauses for the time that it asks for, in bounds', (text, retryAfterMs) => {
+  ])('of a provider limit, %j, pauses for its time within bounds', (text, retryAfterMs) => {
     expect(new RpcError(-32099, text)).toMatchObject({ code: 'rate_limited', retryable: true, retryAfterMs });
   });
 
@@ -140,7 +140,7 @@ describe('an answer of a node', () => {
     expect(refusal).toMatchObject({ code: 'http_status', statusCode: 403, retryable: false });
   });
 
-  it('whose message is hostile is cut and storable', () => {
+  it('with a hostile message is cut and storable', () => {
     const { message } = new RpcError(-1, `\u0000\ud800${'x'.repeat(5_000)}`);
     expect(message.length).toBeLessThan(300);
     expect(message.isWellFormed() && !message.includes('\u0000')).toBe(true);

@@ -8,7 +8,7 @@ const SOL = 'So11111111111111111111111111111111111111112';
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const JUP = 'JUPyiwrYJFskUPiHa7hkeR8VUtAeFoSYbKedZNsDvCN';
 
-/** As the documentation of Price v3 shows it. */
+/** The example in the documentation of Price v3. */
 const entry = {
   createdAt: '2024-06-05T08:55:25.527Z',
   liquidity: 621679197.67,
@@ -18,8 +18,8 @@ const entry = {
   priceChange24h: 1.29,
 };
 
-describe('prices', () => {
-  it('reads what was asked for and leaves out what has no price', () => {
+describe('parseTokenPrices', () => {
+  it('reads the requested mints and skips mints without a price', () => {
     const answer = { [SOL]: entry, [JUP]: null, Other: entry };
     expect(parseTokenPrices(answer, [SOL, USDC, JUP])).toEqual({
       quotes: [{ mint: SOL, price: '147.48', slot: 348004023 }],
@@ -33,7 +33,7 @@ describe('prices', () => {
     [147.4789340738336, '147.4789340738336'],
     [1e21, null],
     ['0.9999', '0.9999'],
-  ])('takes %s by its shortest text', (usdPrice, expected) => {
+  ])('reads %s by its shortest text', (usdPrice, expected) => {
     const { quotes } = parseTokenPrices({ [SOL]: { ...entry, usdPrice } }, [SOL]);
     expect(quotes.map(({ price }) => price)).toEqual(expected === null ? [] : [expected]);
   });
@@ -44,13 +44,13 @@ describe('prices', () => {
     [{ usdPrice: 'NaN' }, 'invalid_field'],
     [{ usdPrice: [1] }, 'invalid_field'],
     [{ usdPrice: undefined }, 'missing_field'],
-  ])('refuses %j and keeps the neighbours', (bent, reason) => {
+  ])('rejects %j and keeps the neighbours', (bent, reason) => {
     const { quotes, rejected } = parseTokenPrices({ [SOL]: { ...entry, ...bent }, [USDC]: entry }, [SOL, USDC]);
     expect(quotes.map(({ mint }) => mint)).toEqual([USDC]);
     expect(rejected).toMatchObject([{ kind: 'prices', recordId: SOL, reason }]);
   });
 
-  it('refuses an entry that is no object, and does not trip over names of Object', () => {
+  it('rejects an entry that is not an object, and accepts names of Object as keys', () => {
     const mints = ['constructor', '__proto__', SOL];
     expect(parseTokenPrices({ [SOL]: 'x' }, mints)).toMatchObject({
       quotes: [],
@@ -58,12 +58,12 @@ describe('prices', () => {
     });
   });
 
-  it('without a slot is a price all the same', () => {
+  it('reads a price without a slot', () => {
     const { quotes } = parseTokenPrices({ [SOL]: { usdPrice: 1, blockId: 'x' } }, [SOL]);
     expect(quotes).toEqual([{ mint: SOL, price: '1' }]);
   });
 
-  it('whatever is in an entry, it is read or refused', () => {
+  it('reads or rejects any entry', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const { quotes, rejected } = parseTokenPrices({ [SOL]: value as unknown, [USDC]: entry }, [SOL, USDC]);
@@ -77,7 +77,7 @@ describe('prices', () => {
 describe('symbols', () => {
   const row = { id: SOL, name: 'Wrapped SOL', symbol: 'SOL', decimals: 9, isVerified: true };
 
-  it('are those of the mints that were asked for', () => {
+  it('belong to the requested mints', () => {
     const rows = [row, { ...row, id: USDC, symbol: ' USDC ' }, { ...row, id: 'other' }];
     expect([...parseTokenSymbols(rows, [SOL, USDC, JUP])]).toEqual([
       [SOL, 'SOL'],
@@ -93,13 +93,13 @@ describe('symbols', () => {
     ['a mark that turns the writing direction', 'A\u202eB'],
     ['a line break', 'A\nB'],
     ['a novel', 'x'.repeat(33)],
-  ])('that are %s are left out', (_, symbol) => {
+  ])('that are %s are skipped', (_, symbol) => {
     expect(parseTokenSymbols([{ ...row, symbol }, null, 3], [SOL]).size).toBe(0);
   });
 });
 
 describe('slots', () => {
-  it('that fall behind the last one of the mint are not newer; equal ones are', () => {
+  it('below the last one of the mint are stale; equal ones are current', () => {
     const slots = createSeenSlots();
     expect(slots.isCurrent(SOL, 100, 0)).toBe(true);
     expect(slots.isCurrent(SOL, 99, 1_000)).toBe(false);
@@ -107,7 +107,7 @@ describe('slots', () => {
     expect(slots.isCurrent(USDC, 50, 1_000)).toBe(true);
   });
 
-  it('that were wrong by far do not silence a mint for ever', () => {
+  it('that were far too high do not silence a mint permanently', () => {
     const slots = createSeenSlots();
     slots.isCurrent(SOL, 9e15, 0);
     expect(slots.isCurrent(SOL, 100, 599_999)).toBe(false);

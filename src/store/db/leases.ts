@@ -1,0 +1,103 @@
+import { OddswireError } from '../../domain/values/errors.ts';
+import { scrubText } from '../../domain/values/text.ts';
+import { type Queryable, sql } from './tx.ts';
+
+/** The right of one poll to work on a row until the lease ends. The key columns of the row are fields of the lease. */
+export interface Lease {
+  readonly venue: string;
+  readonly token: string;
+}
+
+/** Another process holds the lease now, or the row is gone: the caller's transaction must roll back. */
+export class LeaseLostError extends OddswireError {
+  constructor(subject: string) {
+    super('lease_lost', `${subject} was taken over`, { retryable: true });
+  }
+}
+
+interface LeaseTable<L> {
+  table: string;
+  /** A statement is called `release_<name>`. */
+  name: string;
+  key: readonly (keyof L & string)[];
+  /** A killed process blocks its row at most this long. A running one renews the lease after every third of it. */
+  seconds: number;
+  /** Counts consecutive failures. */
+  failuresColumn: string;
+  /** Keeps the time of the last success. */
+  successColumn?: string;
+  /** For the message of `LeaseLostError`. */
+  subject(lease: L): string;
+}
+
+export interface Leases<L extends Lease> {
+  readonly seconds: number;
+  /** Extends the lease during a slow fetch. Has no effect on a lost lease. */
+  renew(db: Queryable, lease: L): Promise<void>;
+  /** Ends the lease with success (`error` null) or a failure. Returns the number of consecutive failures, 0 when the lease was lost. */
+  release(db: Queryable, lease: L, error: string | null): Promise<number>;
+  /** Ends the lease without success or failure, because the process stops or the fault is not the row's. */
+  abandon(db: Queryable, lease: L): Promise<void>;
+  /**
+   * Creates a statement that advances a position and renews the lease. `assignments` gets the placeholder of the value. The statement
+   * throws LeaseLostError after a takeover, so that the transaction of an overtaken poll writes nothing.
+   */
+  advancing(
+    name: string,
+    assignments: (value: string) => string,
+  ): (tx: Queryable, lease: L, value: string | null) => Promise<void>;
+}
+
+/** The end of a lease that starts now, as SQL. */
+export function leaseEnd(seconds: number): string {
+  return `clock_timestamp() + ${seconds} * interval '1 second'`;
+}
+
+/** A position as stored JSON text; null at the start of a walk. */
+export function positionText(position: unknown): string | null {
+  return position === null || position === undefined ? null : JSON.stringify(position);
+}
+
+/** The leases of a table with the columns `lease_token`, `lease_until` and `last_error`. */
+export function leasesIn<L extends Lease>({ table, name, key, seconds, ...columns }: LeaseTable<L>): Leases<L> {
+  const { failuresColumn: failures, successColumn: success, subject } = columns;
+  const value = `$${key.length + 2}`;
+  const isFree = 'lease_until = NULL, lease_token = NULL';
+  const isRenewed = `lease_until = ${leaseEnd(seconds)}`;
+  const isOurs = [...key, 'lease_token'].map((column, index) => `${column} = $${index + 1}`).join(' AND ');
+  const isHeld = `${isOurs} AND lease_until > clock_timestamp()`;
+  const byOutcome = (column: string, succeeded: string, failed: string) =>
+    `${column} = CASE WHEN ${value}::text IS NULL THEN ${succeeded} ELSE ${failed} END`;
+  const noteSuccess = success === undefined ? '' : `${byOutcome(success, 'clock_timestamp()', success)}, `;
+  const valuesOf = (lease: L): unknown[] => [...key.map((column) => lease[column]), lease.token];
+
+  const RENEW = sql(`renew_${name}`, `UPDATE ${table} SET ${isRenewed} WHERE ${isHeld}`);
+  const ABANDON = sql(`abandon_${name}`, `UPDATE ${table} SET ${isFree} WHERE ${isOurs}`);
+  const RELEASE = sql(
+    `release_${name}`,
+    `UPDATE ${table} SET ${isFree}, last_error = ${value}, ${noteSuccess}${byOutcome(failures, '0', `${failures} + 1`)}
+     WHERE ${isOurs} RETURNING ${failures} AS failures`,
+  );
+  return {
+    seconds,
+    async renew(db, lease) {
+      await db.query(RENEW, valuesOf(lease));
+    },
+    async release(db, lease, error) {
+      const text = error === null ? null : scrubText(error.slice(0, 500));
+      const [row] = await db.query<{ failures: number }>(RELEASE, [...valuesOf(lease), text]);
+      return row?.failures ?? 0;
+    },
+    async abandon(db, lease) {
+      await db.query(ABANDON, valuesOf(lease));
+    },
+    advancing(statementName, assignments) {
+      const text = `UPDATE ${table} SET ${assignments(value)}, ${isRenewed} WHERE ${isHeld} RETURNING lease_until`;
+      const ADVANCE = sql(statementName, text);
+      return async (tx, lease, moved) => {
+        const rows = await tx.query(ADVANCE, [...valuesOf(lease), moved]);
+        if (rows.length === 0) throw new LeaseLostError(subject(lease));
+      };
+    },
+  };
+}

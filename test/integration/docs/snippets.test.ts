@@ -1,0 +1,184 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { standardSignature } from '../../../src/domain/webhooks/signature.ts';
+import { freePort } from '../../../src/embedded/free-port.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
+import { eventually } from '../../support/eventually.ts';
+import { PAGES, type Snippet, snippetsOf } from '../../support/markdown.ts';
+import { exposedMetrics } from '../../support/metrics/exposed-metrics.ts';
+import { readExpression } from '../../support/metrics/promql.ts';
+import { startTestApi, type TestApi } from '../api/api-harness.ts';
+import { openSnippetFolder, runShell, type SnippetFolder } from './snippets.ts';
+
+/** The client's README is run by its own tests. */
+const SNIPPETS = PAGES.filter((page) => page === 'README.md' || page.startsWith('docs/')).flatMap(snippetsOf);
+
+/** Why a block marked \`no-test\` does not run here, by its page and its first line. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  'README.md: npm ci && npm run demo    # everything on this machine, on a simulated exchange':
+    'installs the packages that this test uses; the calls against the demo are run below',
+  'docs/start.md: npm ci && npm run demo': 'installs the packages that this test uses',
+  'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
+  'docs/guides/add-a-venue.md: npx vitest run test/conformance/venue-adapter': 'the suite runs these tests by itself',
+  'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2':
+    'needs Docker',
+  'docs/operations.md: echo "POSTGRES_PASSWORD=$(openssl rand -hex 24)" >> .env': 'needs Docker',
+  'docs/operations.md: pg_dump --format=custom --file=oddswire.dump "$DATABASE_URL"':
+    'pg_dump may be older than the server; test/faults/restore-backup.test.ts runs it',
+  'docs/operations.md: docker compose stop api poller aggregator alerter deliverer':
+    'needs Docker, and empties a Redis; test/faults/restore-backup.test.ts restores a dump',
+  'docs/operations.md: docker compose build': 'needs Docker; test/faults/rolling-restart.test.ts replaces processes',
+  'docs/operations.md: npm run --silent keys -- revoke <id>': 'the id is a placeholder; keys.test.ts revokes a key',
+  'docs/proof.md: FAULTS_SEED=123 npm run test:faults -- test/faults/kill-on-redis.test.ts': 'takes minutes',
+};
+
+/** Blocks that other tests run or compare, by their page and info string. */
+const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  // verification.test.ts and documentation.test.ts in test/integration/webhooks.
+  'docs/webhooks.md': [
+    ...['js', 'python', 'go'],
+    ...['json price_alert', 'json transaction', 'json balance_change', 'json test', 'json vector'],
+  ],
+};
+
+type Kind = 'shell' | 'sql' | 'promql' | 'receiver' | 'not run' | 'elsewhere' | 'text';
+const KINDS: Readonly<Record<string, Kind>> = {
+  sh: 'shell',
+  sql: 'sql',
+  promql: 'promql',
+  'js receiver': 'receiver',
+  'sh no-test': 'not run',
+  text: 'text',
+};
+
+function kindOf({ page, info }: Snippet): Kind | undefined {
+  return RUN_ELSEWHERE[page]?.includes(info) ? 'elsewhere' : KINDS[info];
+}
+
+const firstLine = ({ page, text }: Snippet) => `${page}: ${text.split('\n')[0]}`;
+const ofKind = (kind: Kind) =>
+  SNIPPETS.filter((snippet) => kindOf(snippet) === kind).map(
+    (snippet) => [`${snippet.page}:${snippet.line}`, snippet] as const,
+  );
+
+describe('the snippets of the documentation', () => {
+  it('each have a runner or a reason', () => {
+    const unknown = SNIPPETS.filter((snippet) => kindOf(snippet) === undefined);
+    expect(unknown.map(({ page, line, info }) => `${page}:${line}: no runner for "${info}"`)).toEqual([]);
+    expect(
+      ofKind('not run')
+        .map(([, snippet]) => firstLine(snippet))
+        .sort(),
+    ).toEqual(Object.keys(NOT_RUN).sort());
+  });
+
+  it('are of every kind', () => {
+    for (const kind of ['shell', 'sql', 'promql', 'receiver'] as const) expect(ofKind(kind).length).toBeGreaterThan(0);
+  });
+});
+
+let api: TestApi;
+let folder: SnippetFolder;
+let client: pg.Client;
+let settings: Record<string, string>;
+beforeAll(async () => {
+  [api, folder] = await Promise.all([startTestApi({ now: Date.now }), openSnippetFolder()]);
+  client = new pg.Client({ connectionString: api.databaseUrl });
+  await client.connect();
+  const market = await aStoredMarket(api.db);
+  const [yes] = market.outcomes;
+  if (yes === undefined) throw new Error('the market has no outcome');
+  await fill(market.pk, yes.tokenId);
+  const { key } = await api.client();
+  const DATABASE_URL = api.databaseUrl;
+  settings = { API: api.url, KEY: key, MARKET: market.marketId, OUTCOME: yes.outcomeId, DATABASE_URL };
+});
+afterAll(async () => {
+  await client?.end();
+  await Promise.all([api?.close(), folder?.remove()]);
+});
+
+/** Rows of a market that was known a minute ago, so that every printed read finds something. */
+async function fill(marketPk: bigint, tokenId: bigint): Promise<void> {
+  const now = new Date();
+  const minute = Math.floor(now.getTime() / 60_000) * 60;
+  await aStoredPrice(api.db, tokenId, { price: '0.5', bid: '0.49', ask: '0.51', asOf: now });
+  await aStoredBook(api.db, tokenId, { asOf: now, bids: [['0.49', '10']], asks: [['0.51', '10']] });
+  await storedTrades(api.db, [{ tokenId, at: now, tradeId: 'docs' }]);
+  await storedCandles(api.db, tokenId, 300, [{ bucket: minute - (minute % 300), close: '0.5' }]);
+  await client.query(`UPDATE market SET updated_at = now() - interval '1 minute' WHERE id = ${marketPk}`);
+  for (const [table, columns, values] of [
+    ['price_history', 'price, bid, ask', '0.5, 0.49, 0.51'],
+    ['book_history', 'bids, asks', `'[["0.49","10"]]', '[["0.51","10"]]'`],
+  ] as const) {
+    await client.query(`CREATE TABLE IF NOT EXISTS ${table}_docs PARTITION OF ${table} DEFAULT`);
+    await client.query(
+      `INSERT INTO ${table} (token_id, received_at, as_of, ${columns})
+       VALUES (${tokenId}, now() - interval '1 minute', now() - interval '1 minute', ${values})`,
+    );
+  }
+}
+
+describe('a shell snippet', () => {
+  it.each(ofKind('shell'))('%s runs as printed', async (_place, snippet) => {
+    const { code, out, err } = await runShell(folder, snippet, settings);
+    expect({ code, err: code === 0 ? '' : `${err}${out}` }).toEqual({ code: 0, err: '' });
+  });
+
+  it('fails when a call of it fails', async () => {
+    const text = 'curl -H "Authorization: Bearer wrong" "$API/v1/venues"\n';
+    expect(await runShell(folder, { text }, settings)).toMatchObject({ out: expect.stringContaining('unauthorized') });
+    expect((await runShell(folder, { text }, settings)).code).not.toBe(0);
+  });
+});
+
+describe('an SQL snippet', () => {
+  it.each(ofKind('sql'))('%s runs on the schema', async (_place, { text }) => {
+    await expect(client.query(text)).resolves.toBeDefined();
+  });
+});
+
+describe('a PromQL snippet', () => {
+  const metrics = new Map(exposedMetrics().map(({ name, labels }) => [name, labels]));
+  it.each(ofKind('promql'))('%s names exposed metrics and their labels', (_place, { text }) => {
+    const { selectors, groupings } = readExpression(text);
+    expect(selectors.length).toBeGreaterThan(0);
+    for (const { metric, labels } of selectors) {
+      const known = metrics.get(metric) ?? metrics.get(metric.replace(/_(?:bucket|sum|count)$/, ''));
+      expect([metric, known]).toEqual([metric, expect.arrayContaining([...labels, ...groupings])]);
+    }
+  });
+});
+
+describe('a receiver snippet', () => {
+  it.each(ofKind('receiver'))('%s accepts a signed event and refuses another', async (_place, { text }) => {
+    const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
+    const port = await freePort();
+    await writeFile(join(folder.path, 'receiver.mjs'), text);
+    const env = { PATH: process.env['PATH'] ?? '', WEBHOOK_SECRET: secret, PORT: String(port) };
+    const child = spawn(process.execPath, ['receiver.mjs'], { cwd: folder.path, env, stdio: 'inherit' });
+    try {
+      const post = (signature: string, seconds: number) =>
+        fetch(`http://127.0.0.1:${port}`, {
+          method: 'POST',
+          headers: { 'webhook-id': 'evt_1', 'webhook-timestamp': String(seconds), 'webhook-signature': signature },
+          body: '{"id":"evt_1","type":"test","data":{}}',
+        });
+      const seconds = Math.floor(Date.now() / 1000);
+      const signature = standardSignature([secret], 'evt_1', seconds, '{"id":"evt_1","type":"test","data":{}}');
+      const good = await eventually(
+        () => post(signature, seconds).catch(() => null),
+        (answer) => answer !== null,
+      );
+      expect([good?.status, (await post(signature, seconds - 1)).status]).toEqual([204, 400]);
+    } finally {
+      child.kill();
+      if (child.exitCode === null) await once(child, 'exit');
+    }
+  });
+});

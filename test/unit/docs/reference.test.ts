@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { configTable } from '../../../src/config/config.ts';
+import { JOB_NAMES } from '../../../src/queues/jobs.ts';
+import { STAGES } from '../../../src/store/marks/marks.ts';
+import { pageText, ROOT } from '../../support/markdown.ts';
+
+/** The cells of each table row of a page, without the rows of dashes. */
+function rowsOf(page: string): string[][] {
+  return pageText(page)
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !/^[|\s:-]+$/.test(line))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim()),
+    );
+}
+
+const plain = (cell: string) => cell.replaceAll('`', '');
+const spans = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+
+describe('docs/configuration.md', () => {
+  it('lists every variable once, with its default', () => {
+    const documented = rowsOf('docs/configuration.md')
+      .filter(([name = '']) => /^`[A-Z_]+`$/.test(name))
+      .map(([name = '', value = '']) => [plain(name), plain(value)]);
+    expect(documented.sort()).toEqual(
+      configTable()
+        .map(({ name, default: value }) => [name, value])
+        .sort(),
+    );
+  });
+});
+
+describe('docs/architecture.md', () => {
+  /** The object that a constant of scripts/check-imports.mjs holds. */
+  function rule<T>(name: string): T {
+    const script = readFileSync(join(ROOT, 'scripts/check-imports.mjs'), 'utf8');
+    const literal = new RegExp(`const ${name} = (\\{[\\s\\S]*?\\n\\});`).exec(script)?.[1];
+    if (literal === undefined) throw new Error(`scripts/check-imports.mjs has no ${name}`);
+    return new Function(`return ${literal}`)() as T;
+  }
+
+  const rows = new Map(
+    rowsOf('docs/architecture.md').map(([name = '', , imports = '']) => [plain(name), spans(imports).sort()]),
+  );
+
+  it('states the imports of each folder as the import check does', () => {
+    const rules = rule<Record<string, string[]>>('MAY_IMPORT');
+    for (const [folder, imports] of Object.entries(rules)) {
+      expect([folder, rows.get(folder)]).toEqual([folder, imports.map((name) => name.replace('src/', '')).sort()]);
+    }
+  });
+
+  it('states the imports of each room as the import check does', () => {
+    const rules = rule<Record<string, Record<string, string[]>>>('ROOMS');
+    for (const [folder, rooms] of Object.entries(rules)) {
+      for (const [room, imports] of Object.entries(rooms)) {
+        const name = `${folder}/${room}`;
+        expect([name, rows.get(name)]).toEqual([name, imports.toSorted()]);
+      }
+    }
+  });
+
+  it('explains the marks of every stage', () => {
+    expect(STAGES.filter((stage) => !rows.has(stage))).toEqual([]);
+  });
+});
+
+describe('docs', () => {
+  it('mention every job', () => {
+    const text = ['docs/architecture.md', 'docs/glossary.md', 'docs/guides/follow-a-trade.md', 'docs/tables.md']
+      .map(pageText)
+      .join('\n');
+    const polls = JOB_NAMES.filter((name) => name.startsWith('poll-'));
+    expect(text).toContain('`poll-*`');
+    expect(JOB_NAMES.filter((name) => !polls.includes(name) && !text.includes(name))).toEqual([]);
+  });
+
+  it('sort the glossary by its terms', () => {
+    const [terms = []] = [
+      rowsOf('docs/glossary.md')
+        .filter((row) => row.length === 3)
+        .map(([term = '']) => plain(term).toLowerCase())
+        .filter((term) => term !== 'term'),
+    ];
+    expect(terms.length).toBeGreaterThan(50);
+    expect(terms).toEqual(terms.toSorted());
+  });
+});

@@ -1,0 +1,90 @@
+import { priceOfBook } from '../../src/domain/markets/book-price.ts';
+import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts';
+import type { WatchedOutcome } from '../../src/store/catalog/watched-outcomes.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
+import { shardsOf } from '../../src/store/marks/marks.ts';
+import { writePrices } from '../../src/store/prices/prices.ts';
+import { writeBooks } from '../../src/store/series/books.ts';
+import type { Batch, Page } from '../../src/venues/port.ts';
+import type { JobContext } from '../process/define.ts';
+import type { PageStore } from './polling.ts';
+
+/** The answer to a request for certain outcomes. Records of other outcomes are not stored. */
+export interface RequestedPage<R> extends Page<R> {
+  /** Our keys of the requested outcomes, by the ids of the venue. */
+  tokenIdOf: ReadonlyMap<string, bigint>;
+}
+
+export interface WrittenPrices {
+  written: number;
+  /** Outcomes whose price moved. */
+  movedTokenIds: readonly bigint[];
+}
+
+/** Stores prices, and wakes their alerts. */
+export function priceStore(context: JobContext): PageStore<PriceRecord, WrittenPrices, RequestedPage<PriceRecord>> {
+  return {
+    kind: 'prices',
+    prepare: () => prepareForPrices(context),
+    async write(tx, records, { tokenIdOf }) {
+      const { newer, movedTokenIds } = await writePrices(tx, withTokenIds(records, tokenIdOf));
+      return { written: newer, movedTokenIds };
+    },
+    wake: (parts) => wakeAlerts(context, parts),
+  };
+}
+
+/** Stores books, and wakes the alerts on their prices. */
+export function bookStore(context: JobContext): PageStore<BookRecord, WrittenPrices, RequestedPage<BookRecord>> {
+  return {
+    kind: 'books',
+    async prepare() {
+      await context.partitions.ensureAroundNow('book_history');
+      await prepareForPrices(context);
+    },
+    write: writeBookPage,
+    wake: (parts) => wakeAlerts(context, parts),
+  };
+}
+
+async function prepareForPrices({ partitions }: JobContext): Promise<void> {
+  await partitions.ensureAroundNow('price_history');
+  await partitions.ensureAroundNow('observation');
+}
+
+function wakeAlerts({ producer }: JobContext, parts: readonly WrittenPrices[]): void {
+  producer.wakeStage('evaluate-alerts', shardsOf(parts.flatMap(({ movedTokenIds }) => movedTokenIds)));
+}
+
+/** Writes books. Each is a price observation too. */
+export async function writeBookPage(
+  tx: Tx,
+  records: readonly BookRecord[],
+  { tokenIdOf }: Pick<RequestedPage<BookRecord>, 'tokenIdOf'>,
+): Promise<WrittenPrices> {
+  const known = withTokenIds(records, tokenIdOf);
+  const prices = known.flatMap((book) => {
+    const price = priceOfBook(book);
+    return price === undefined ? [] : [{ ...price, tokenId: book.tokenId }];
+  });
+  const written = await writeBooks(tx, known);
+  const { movedTokenIds } = await writePrices(tx, prices);
+  return { written, movedTokenIds };
+}
+
+function withTokenIds<R extends { outcomeId: string }>(records: readonly R[], tokenIdOf: ReadonlyMap<string, bigint>) {
+  return records.flatMap((record) => {
+    const tokenId = tokenIdOf.get(record.outcomeId);
+    return tokenId === undefined ? [] : [{ ...record, tokenId }];
+  });
+}
+
+/** Requests prices or books of outcomes. No outcomes need no request. */
+export async function fetchRequested<R>(
+  outcomes: readonly WatchedOutcome[],
+  fetch: (outcomeIds: readonly string[]) => Promise<Batch<R>>,
+): Promise<Batch<R> & Pick<RequestedPage<R>, 'tokenIdOf'>> {
+  const tokenIdOf = new Map(outcomes.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
+  const batch = tokenIdOf.size === 0 ? { records: [], rejected: [] } : await fetch([...tokenIdOf.keys()]);
+  return { ...batch, tokenIdOf };
+}
