@@ -21,9 +21,7 @@ export interface FigureRule {
   readonly expectation: Expectation;
 }
 
-/**
- * Tables that hold history: each row stays for its retention time. All other tables hold present state.
- */
+/** Tables that hold history: each row stays for its retention time. All other tables hold present state. */
 const KEPT_TABLES = new Set([
   'trade',
   'candle',

@@ -22,9 +22,7 @@ export interface OutcomeRecord {
   payout?: Decimal;
 }
 
-/**
- * A market as an adapter yields it (specification section 2.3): ids of the venue, unknown fields absent, times in epoch milliseconds.
- */
+/** A market as an adapter yields it (specification section 2.3): ids of the venue, unknown fields absent, times in epoch milliseconds. */
 export interface MarketRecord {
   marketId: string;
   eventId?: string;
@@ -52,9 +50,7 @@ export interface MarketRecord {
   volume?: Decimal;
   volume24h?: Decimal;
   liquidity?: Decimal;
-  /**
-   * The listing omits description, resolution criteria, category and tags, so the store keeps the stored values.
-   */
+  /** The listing omits description, resolution criteria, category and tags, so the store keeps the stored values. */
   isSummary?: true;
   /** The answer has no list of tags, not even an empty one, so the store keeps the stored category and tags. */
   isUntagged?: true;

@@ -21,9 +21,7 @@ export class SecretsKeysError extends OddswireError {
   }
 }
 
-/**
- * Reads `kid:base64(32 bytes),...`: the first key encrypts, all decrypt. @throws SecretsKeysError that lists every problem
- */
+/** Reads `kid:base64(32 bytes),...`: the first key encrypts, all decrypt. @throws SecretsKeysError that lists every problem */
 export function parseSecretsKeys(text: string): SecretKey[] {
   const entries = text.split(',');
   const keys: SecretKey[] = [];

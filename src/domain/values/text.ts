@@ -1,6 +1,4 @@
-/**
- * Text that Postgres can store: `text` and `jsonb` reject U+0000 and lone surrogates.
- */
+/** Text that Postgres can store: `text` and `jsonb` reject U+0000 and lone surrogates. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed();
 }

@@ -14,9 +14,7 @@ const FORMS: Readonly<Record<string, { read(text: string): string | null; hint: 
 
 type WalletAddress = { ok: true; address: string } | { ok: false; problem: string };
 
-/**
- * The canonical spelling of a wallet address: hexadecimal digits in lower case; base58 unchanged, because it is case-sensitive.
- */
+/** The canonical spelling of a wallet address: hexadecimal digits in lower case; base58 unchanged, because it is case-sensitive. */
 export function readWalletAddress(venue: string, text: string): WalletAddress {
   const form = Object.hasOwn(FORMS, venue) ? FORMS[venue] : undefined;
   if (!form) return { ok: false, problem: 'wallets of this venue cannot be watched' };
