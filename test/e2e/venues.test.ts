@@ -62,12 +62,6 @@ const TROUBLES: Trouble[] = [
     isNoticed: false,
   },
   {
-    name: 'refusing every request with Retry-After',
-    venue: 'limitless',
-    faults: [{ host: 'limitless', kind: 'status429', retryAfterSeconds: 1 }],
-    isNoticed: true,
-  },
-  {
     name: 'garbled',
     venue: 'polymarket',
     faults: [
