@@ -49,12 +49,11 @@ export interface DueSubscription {
 }
 
 /** Subscriptions with due rows nobody holds, of one of `lanes` lanes, the next behind `after` in the order of their keys. */
-export async function dueSubscriptionsOfLane(
+export function dueSubscriptionsOfLane(
   db: Queryable,
   { lane, lanes, after, limit }: { lane: number; lanes: number; after: bigint; limit: number },
 ): Promise<DueSubscription[]> {
-  const rows = await db.query<{ pk: bigint; isFailing: boolean }>(DUE_OF_LANE, [lanes, lane, after, limit]);
-  return rows.map((row) => ({ pk: row.pk, isFailing: row.isFailing }));
+  return db.query(DUE_OF_LANE, [lanes, lane, after, limit]);
 }
 
 const OLDEST_OVERDUE = sql(

@@ -28,7 +28,7 @@ function hasAlert(condition: AlertCondition): string {
 
 const WATCHED_TOKENS = sql(
   'watched_tokens',
-  `SELECT t.id, t.mint,
+  `SELECT t.id AS token_id, t.mint,
      t.symbol IS NULL AND (t.symbol_asked_at IS NULL OR t.symbol_asked_at < now() - interval '1 day') AS needs_symbol
    FROM token t
    WHERE ${LIKE_MINT} AND t.currency = $1 AND t.id <> ALL ($3::bigint[])
@@ -40,16 +40,11 @@ const WATCHED_TOKENS = sql(
  * Mints in this currency that active alerts name and no outcome is, those first that were asked for longest ago: a new
  * alert's mint comes first. `except` were asked for in this poll already.
  */
-export async function watchedTokens(
+export function watchedTokens(
   db: Queryable,
   options: { currency: string; limit: number; except: readonly bigint[] },
 ): Promise<WatchedToken[]> {
-  const rows = await db.query<{ id: bigint; mint: string; needsSymbol: boolean }>(WATCHED_TOKENS, [
-    options.currency,
-    options.limit,
-    options.except,
-  ]);
-  return rows.map((row) => ({ tokenId: row.id, mint: row.mint, needsSymbol: row.needsSymbol }));
+  return db.query(WATCHED_TOKENS, [options.currency, options.limit, options.except]);
 }
 
 const NOTE_ASKED = sql(
