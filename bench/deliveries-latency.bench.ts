@@ -75,7 +75,7 @@ async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
     (await db.query<{ eventId: string; tokenId: bigint }>(EVENTS_OF_TOKENS)).map((row) => [row.eventId, row.tokenId]),
   );
   const latenciesMs = arrivals.map(([eventId, atMs]) => {
-    const index = tokenIds.findIndex((tokenId) => tokenId === order.get(eventId));
+    const index = tokenIds.indexOf(order.get(eventId) ?? -1n);
     return atMs - (seenAtMs[index] ?? Number.NaN);
   });
   return { latenciesMs: latenciesMs.slice(WARM_UP), storingMs: storingMs.slice(WARM_UP) };

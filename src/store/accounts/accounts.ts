@@ -28,33 +28,15 @@ const FIND_API_KEY = sql(
 /** Compared when the offered id is unknown, so that known and unknown ids take the same time. */
 const NO_HASH = Buffer.alloc(32);
 
-interface ApiKeyLookupRow {
-  id: string;
-  accountId: bigint;
-  secretHash: Buffer;
-  scopes: string[];
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-  ratePerMinute: number | null;
-  coldReadsPerMinute: number | null;
-}
-
-/** The stored key that matches `key`, or null. The caller checks expiry and revocation. */
+/** The stored key that `key` is, or null. Expiry and revocation are for the caller to judge. */
 export async function findApiKey(db: Queryable, key: string): Promise<StoredApiKey | null> {
   const hash = hashApiKey(key);
-  const rows = await db.query<ApiKeyLookupRow>(FIND_API_KEY, [apiKeyId(key), hash]);
+  const rows = await db.query<StoredApiKey & { secretHash: Buffer }>(FIND_API_KEY, [apiKeyId(key), hash]);
   if (rows.length === 0) isSameHash(NO_HASH, hash);
   const row = rows.find((candidate) => isSameHash(candidate.secretHash, hash));
   if (!row) return null;
-  return {
-    id: row.id,
-    accountId: row.accountId,
-    scopes: row.scopes,
-    expiresAt: row.expiresAt,
-    revokedAt: row.revokedAt,
-    ratePerMinute: row.ratePerMinute,
-    coldReadsPerMinute: row.coldReadsPerMinute,
-  };
+  const { secretHash: _, ...stored } = row;
+  return stored;
 }
 
 /** Locks keys in order, so that two API processes cannot deadlock when they write at once. */

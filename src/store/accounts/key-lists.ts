@@ -13,9 +13,8 @@ export interface ListedApiKey {
   revokedAt: Date | null;
 }
 
-/** The columns of a `ListedApiKey`, from `api_key AS k` and its `account AS a`. */
-export const KEY_FIELDS = `k.id, a.name AS account, k.name, k.scopes, k.created_at AS "createdAt", k.expires_at AS "expiresAt",
-  k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt"`;
+/** The fields of a `ListedApiKey`, of `api_key AS k` and its `account AS a`. */
+export const KEY_FIELDS = `k.id, a.name AS account, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at`;
 
 const LIST_KEYS = sql(
   'list_api_keys',
@@ -25,9 +24,9 @@ const LIST_KEYS = sql(
    ORDER BY a.name, k.created_at, k.id`,
 );
 
-/** The keys of the account with this name, or of all accounts, by account and age. */
-export async function listApiKeys(db: Queryable, accountName?: string): Promise<ListedApiKey[]> {
-  return db.query<ListedApiKey>(LIST_KEYS, [accountName ?? null]);
+/** The keys of the account of this name, or of all, by account and age. */
+export function listApiKeys(db: Queryable, accountName?: string): Promise<ListedApiKey[]> {
+  return db.query(LIST_KEYS, [accountName ?? null]);
 }
 
 /** An account with its counts. */
@@ -44,7 +43,7 @@ export interface ListedAccount {
 
 const LIST_ACCOUNTS = sql(
   'list_accounts',
-  `SELECT a.name, a.created_at AS "createdAt",
+  `SELECT a.name, a.created_at,
      (SELECT count(*)::int FROM api_key k WHERE k.account_id = a.id AND k.revoked_at IS NULL
         AND (k.expires_at IS NULL OR k.expires_at > now())) AS keys,
      (SELECT count(*)::int FROM webhook_subscription s WHERE s.account_id = a.id AND s.deleted_at IS NULL) AS webhooks,
@@ -54,6 +53,6 @@ const LIST_ACCOUNTS = sql(
 );
 
 /** Every account, by name. */
-export async function listAccounts(db: Queryable): Promise<ListedAccount[]> {
-  return db.query<ListedAccount>(LIST_ACCOUNTS);
+export function listAccounts(db: Queryable): Promise<ListedAccount[]> {
+  return db.query(LIST_ACCOUNTS);
 }

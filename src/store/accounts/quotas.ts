@@ -21,15 +21,16 @@ const COLUMNS = {
   coldReadsPerMinute: 'cold_reads_per_minute',
 } as const satisfies Record<keyof AccountQuotas, string>;
 const FIELDS = Object.keys(COLUMNS) as (keyof AccountQuotas)[];
-const SELECTED = FIELDS.map((field) => `${COLUMNS[field]} AS "${field}"`).join(', ');
+/** The columns of `AccountQuotas`, of `account`. */
+export const QUOTA_COLUMNS = FIELDS.map((field) => `${COLUMNS[field]} AS "${field}"`).join(', ');
 
-const READ_QUOTAS = sql('read_account_quotas', `SELECT ${SELECTED} FROM account WHERE name = $1`);
+const READ_QUOTAS = sql('read_account_quotas', `SELECT ${QUOTA_COLUMNS} FROM account WHERE name = $1`);
 const SET_QUOTAS = sql(
   'set_account_quotas',
   `UPDATE account SET ${FIELDS.map((field, i) => {
     const column = COLUMNS[field];
     return `${column} = CASE WHEN $${2 * i + 2}::boolean THEN $${2 * i + 3}::int ELSE ${column} END`;
-  }).join(', ')} WHERE name = $1 RETURNING ${SELECTED}`,
+  }).join(', ')} WHERE name = $1 RETURNING ${QUOTA_COLUMNS}`,
 );
 
 /** The limits of the account with this name; null when it does not exist. */

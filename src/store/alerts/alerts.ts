@@ -3,7 +3,7 @@ import type { Decimal } from '../../domain/values/decimal.ts';
 import { newId } from '../../domain/values/ids.ts';
 import { ensureTokens } from '../catalog/tokens.ts';
 import { AlertEntity } from '../db/entities/alert.ts';
-import { type Database, type Queryable, type Statement, sql, type Tx } from '../db/tx.ts';
+import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { lockSubscription } from '../deliveries/subscriptions.ts';
 import { insertMarks } from '../marks/marks.ts';
 
@@ -28,7 +28,7 @@ export interface Alert {
 /** The currency of a token without a price so far. */
 const DEFAULT_CURRENCY = 'USD';
 
-const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint, a.condition, a.target, a.status, w.id AS webhook_id, a.created_at,
+const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.condition, a.target, a.status, w.id AS webhook_id, a.created_at,
     a.triggered_at, a.event_id, t.currency,
     EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id)
       OR EXISTS (SELECT FROM outcome o WHERE o.token_id = a.token_id) AS is_tracked
@@ -40,39 +40,6 @@ const LIST_ALERTS_AFTER = sql(
   'list_alerts_after',
   `${SELECT_ALERTS} WHERE a.account_id = $1 AND a.pk < $3 ORDER BY a.pk DESC LIMIT $2`,
 );
-
-interface AlertReadRow {
-  pk: bigint;
-  id: string;
-  mint: string;
-  condition: AlertCondition;
-  target: string;
-  status: AlertStatus;
-  webhookId: string | null;
-  createdAt: Date;
-  triggeredAt: Date | null;
-  eventId: string | null;
-  currency: string;
-  isTracked: boolean;
-}
-
-async function selectAlerts(db: Queryable, statement: Statement, values: readonly unknown[]): Promise<Alert[]> {
-  const rows = await db.query<AlertReadRow>(statement, values);
-  return rows.map((row) => ({
-    pk: row.pk,
-    id: row.id,
-    tokenMint: row.mint,
-    condition: row.condition,
-    target: row.target,
-    status: row.status,
-    webhookId: row.webhookId,
-    createdAt: row.createdAt,
-    triggeredAt: row.triggeredAt,
-    eventId: row.eventId,
-    isTracked: row.isTracked,
-    currency: row.currency,
-  }));
-}
 
 interface NewAlert {
   tokenMint: string;
@@ -113,8 +80,8 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
   });
   const pk = BigInt(inserted.identifiers[0]?.['pk'] as string);
   await insertMarks(tx, 'evaluate-alerts', [{ key: tokenId, detail: -pk }]);
-  const [alert] = await selectAlerts(tx, FIND_ALERT, [accountId, id]);
-  if (!alert) throw new TypeError('the insert of an alert returned no row');
+  const [alert] = await tx.query<Alert>(FIND_ALERT, [accountId, id]);
+  if (!alert) throw new TypeError('an alert that was just made is missing');
   return { outcome: 'created', alert, tokenId };
 }
 
@@ -127,8 +94,8 @@ export async function listAlerts(
 ): Promise<{ alerts: Alert[]; next?: bigint }> {
   const found =
     after === undefined
-      ? await selectAlerts(db, LIST_ALERTS, [accountId, limit + 1])
-      : await selectAlerts(db, LIST_ALERTS_AFTER, [accountId, limit + 1, after]);
+      ? await db.query<Alert>(LIST_ALERTS, [accountId, limit + 1])
+      : await db.query<Alert>(LIST_ALERTS_AFTER, [accountId, limit + 1, after]);
   const alerts = found.slice(0, limit);
   const last = alerts.at(-1);
   return found.length > limit && last ? { alerts, next: last.pk } : { alerts };
@@ -136,7 +103,7 @@ export async function listAlerts(
 
 /** One alert of an account; null when it is unknown or of another account. */
 export async function findAlert(db: Queryable, accountId: bigint, id: string): Promise<Alert | null> {
-  const [alert] = await selectAlerts(db, FIND_ALERT, [accountId, id]);
+  const [alert] = await db.query<Alert>(FIND_ALERT, [accountId, id]);
   return alert ?? null;
 }
 

@@ -1,45 +1,23 @@
 import { type Queryable, sql } from '../db/tx.ts';
-import {
-  MARKET_COLUMNS,
-  MARKET_PARTS,
-  type MarketRow,
-  ONE_MARKET,
-  type StoredMarket,
-  toMarket,
-} from './market-reads.ts';
+import { MARKET_COLUMNS, MARKET_PARTS, ONE_MARKET, type StoredMarket } from './market-reads.ts';
 
-/** A superseded version in the format of `keepVersions`: column names, times as ISO text, outcomes as `[mint, label]` in order. */
-interface VersionFacts {
-  event_id: string | null;
-  title: string;
-  description: string;
-  category: string | null;
-  tags: string[];
-  status: StoredMarket['status'];
-  has_book: boolean;
-  created_at: string | null;
-  open_at: string | null;
-  close_at: string | null;
-  resolved_at: string | null;
-  resolution: string | null;
-  winning_outcome_id: string | null;
-  resolution_criteria: string | null;
-  url: string | null;
-  /** Absent in versions of earlier releases. */
-  event_title?: string | null;
-  sibling_label?: string | null;
-  outcomes: [string, string][];
-}
-
-/** The current row counts from its `updated_at` on; before that the version that covers the moment. */
+/**
+ * The current row holds from its `updated_at` on; before that, the version that covers the moment holds. A version holds the
+ * columns of its time as JSON; versions of earlier releases lack the titles of the event.
+ */
 const MARKET_AT = sql(
   'market_at',
-  `SELECT ${MARKET_COLUMNS}, m.updated_at <= to_timestamp($3::float8) AS is_current, v.known_from, v.facts
-   FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m ${MARKET_PARTS}
+  `SELECT ${MARKET_COLUMNS}, c.updated_at <= to_timestamp($3::float8) OR v.facts IS NOT NULL AS is_known, v.outcomes AS past_outcomes
+   FROM market c
    LEFT JOIN LATERAL (
-     SELECT v.known_from, v.facts FROM market_version v
-     WHERE v.market_id = m.id AND v.known_until > to_timestamp($3::float8) AND v.known_from <= to_timestamp($3::float8)
-     ORDER BY v.known_until LIMIT 1) v ON m.updated_at > to_timestamp($3::float8)`,
+     SELECT jsonb '{"event_title": null, "sibling_label": null}' || v.facts || jsonb_build_object('updated_at', v.known_from) AS facts,
+       (SELECT json_agg(json_build_object('outcomeId', e.outcome -> 0, 'label', e.outcome -> 1) ORDER BY e.place)
+        FROM jsonb_array_elements(v.facts -> 'outcomes') WITH ORDINALITY AS e (outcome, place)) AS outcomes
+     FROM market_version v
+     WHERE v.market_id = c.id AND v.known_until > to_timestamp($3::float8) AND v.known_from <= to_timestamp($3::float8)
+     ORDER BY v.known_until LIMIT 1) v ON c.updated_at > to_timestamp($3::float8)
+   CROSS JOIN LATERAL jsonb_populate_record(c, v.facts) m ${MARKET_PARTS}
+   WHERE c.id = (SELECT m.id FROM market m WHERE ${ONE_MARKET})`,
 );
 
 /** A market as known at a moment, epoch seconds; null for a market that is unknown today. */
@@ -49,41 +27,10 @@ export async function findMarketAt(
   marketId: string,
   at: number,
 ): Promise<StoredMarket | 'not-yet' | null> {
-  const [row] = await db.query<MarketRow & { isCurrent: boolean; knownFrom: Date | null; facts: VersionFacts | null }>(
-    MARKET_AT,
-    [venues, marketId, at],
-  );
+  type Row = StoredMarket & { isKnown: boolean; pastOutcomes: StoredMarket['outcomes'] | null };
+  const [row] = await db.query<Row>(MARKET_AT, [venues, marketId, at]);
   if (!row) return null;
-  const withoutVolumes = { ...toMarket(row), volume: null, volume24h: null, liquidity: null };
-  if (row.isCurrent) return withoutVolumes;
-  return row.facts === null || row.knownFrom === null
-    ? 'not-yet'
-    : { ...withoutVolumes, ...factsOf(row.facts), updatedAt: row.knownFrom };
-}
-
-function factsOf(
-  facts: VersionFacts,
-): Omit<StoredMarket, 'pk' | 'venue' | 'marketId' | 'updatedAt' | 'volume' | 'volume24h' | 'liquidity'> {
-  return {
-    eventId: facts.event_id,
-    eventTitle: facts.event_title ?? null,
-    siblingLabel: facts.sibling_label ?? null,
-    title: facts.title,
-    description: facts.description,
-    category: facts.category,
-    tags: facts.tags,
-    status: facts.status,
-    outcomes: facts.outcomes.map(([outcomeId, label]) => ({ outcomeId, label })),
-    createdAt: moment(facts.created_at),
-    openAt: moment(facts.open_at),
-    closeAt: moment(facts.close_at),
-    resolvedAt: moment(facts.resolved_at),
-    winningOutcomeId: facts.winning_outcome_id,
-    resolutionCriteria: facts.resolution_criteria,
-    url: facts.url,
-  };
-}
-
-function moment(iso: string | null): Date | null {
-  return iso === null ? null : new Date(iso);
+  const { isKnown, pastOutcomes, ...market } = row;
+  if (!isKnown) return 'not-yet';
+  return { ...market, outcomes: pastOutcomes ?? market.outcomes, volume: null, volume24h: null, liquidity: null };
 }

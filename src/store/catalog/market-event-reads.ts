@@ -28,25 +28,7 @@ export interface StoredEvent {
   updatedAt: Date;
 }
 
-interface EventRow {
-  id: bigint;
-  venue: string;
-  eventId: string;
-  title: string | null;
-  category: string | null;
-  tags: string[];
-  status: MarketStatus;
-  url: string | null;
-  marketCount: number;
-  createdAt: Date | null;
-  openAt: Date | null;
-  closeAt: Date | null;
-  volume: string | null;
-  volume24h: string | null;
-  updatedAt: Date;
-}
-
-const EVENT_COLUMNS = `e.id, e.venue, e.event_id, e.title, e.category, e.status, e.url, a.market_count, a.created_at, a.open_at,
+const EVENT_COLUMNS = `e.id AS pk, e.venue, e.event_id, e.title, e.category, e.status, e.url, a.market_count, a.created_at, a.open_at,
   a.close_at, a.volume, a.volume_24h, greatest(e.updated_at, a.updated_at) AS updated_at, t.tags`;
 const MARKETS_OF_EVENT = `m.venue = e.venue AND m.event_id = e.event_id AND length(m.event_id) <= ${MAX_EVENT_ID_LENGTH}`;
 /** The joins of EVENT_COLUMNS beside `market_event e`. */
@@ -57,26 +39,6 @@ const EVENT_PARTS = `CROSS JOIN LATERAL (
   CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT tag ORDER BY tag), '{}') AS tags
     FROM market m CROSS JOIN unnest(m.tags) AS tag WHERE ${MARKETS_OF_EVENT}) t`;
-
-function toEvent(row: EventRow): StoredEvent {
-  return {
-    pk: row.id,
-    venue: row.venue,
-    eventId: row.eventId,
-    title: row.title,
-    category: row.category,
-    tags: row.tags,
-    status: row.status,
-    url: row.url,
-    marketCount: row.marketCount,
-    createdAt: row.createdAt,
-    openAt: row.openAt,
-    closeAt: row.closeAt,
-    volume: row.volume,
-    volume24h: row.volume24h,
-    updatedAt: row.updatedAt,
-  };
-}
 
 const FIND_EVENT = sql(
   'find_market_event',
@@ -91,8 +53,8 @@ export async function findEvent(
   venues: readonly string[],
   eventId: string,
 ): Promise<StoredEvent | null> {
-  const [row] = await db.query<EventRow>(FIND_EVENT, [venues, eventId]);
-  return row ? toEvent(row) : null;
+  const [event] = await db.query<StoredEvent>(FIND_EVENT, [venues, eventId]);
+  return event ?? null;
 }
 
 interface EventListQuery {
@@ -155,8 +117,8 @@ function listStatement({ category, text, after }: EventListQuery, values: unknow
 export async function listEvents(db: Queryable, query: EventListQuery): Promise<EventList> {
   const { venues, status, limit } = query;
   const values: unknown[] = [venues, status === undefined ? MARKET_STATUSES : [status], limit + 1];
-  const rows = await db.query<EventRow>(listStatement(query, values), values);
-  const events = rows.slice(0, limit).map(toEvent);
+  const rows = await db.query<StoredEvent>(listStatement(query, values), values);
+  const events = rows.slice(0, limit);
   const last = events.at(-1);
   return { events, ...(rows.length > limit && last && { next: String(last.pk) }) };
 }

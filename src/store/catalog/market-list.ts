@@ -1,7 +1,7 @@
 import { MARKET_STATUSES, type MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, type Statement, sql } from '../db/tx.ts';
 import { MAX_EVENT_ID_LENGTH } from './market-events.ts';
-import { MARKET_COLUMNS, MARKET_PARTS, type MarketRow, type StoredMarket, toMarket } from './market-reads.ts';
+import { MARKET_COLUMNS, MARKET_PARTS, type StoredMarket } from './market-reads.ts';
 
 interface MarketListQuery {
   venues: readonly string[];
@@ -56,8 +56,8 @@ function listStatement(query: MarketListQuery, values: unknown[]): Statement {
 export async function listMarkets(db: Queryable, query: MarketListQuery): Promise<MarketList> {
   const { venues, status, limit } = query;
   const values: unknown[] = [venues, status === undefined ? MARKET_STATUSES : [status], limit + 1];
-  const rows = await db.query<MarketRow>(listStatement(query, values), values);
-  const markets = rows.slice(0, limit).map(toMarket);
+  const rows = await db.query<StoredMarket>(listStatement(query, values), values);
+  const markets = rows.slice(0, limit);
   const last = markets.at(-1);
   return { markets, ...(rows.length > limit && last && { next: String(last.pk) }) };
 }

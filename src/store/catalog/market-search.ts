@@ -1,7 +1,7 @@
 import type { MarketStatus } from '../../domain/markets/market.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 import { MAX_EVENT_ID_LENGTH } from './market-events.ts';
-import { MARKET_COLUMNS, MARKET_PARTS, type MarketRow, type StoredMarket, toMarket } from './market-reads.ts';
+import { MARKET_COLUMNS, MARKET_PARTS, type StoredMarket } from './market-reads.ts';
 
 interface MarketSearchQuery {
   venues: readonly string[];
@@ -113,7 +113,7 @@ async function readTier(
   tier: Tier,
   afterPk: string | undefined,
   limit: number,
-): Promise<MarketRow[]> {
+): Promise<StoredMarket[]> {
   const words = query.text.split(/\s+/);
   const { where, values, name } = filtered(
     query,
@@ -134,7 +134,7 @@ async function readTier(
             (SELECT m.id ${matching} AND (SELECT is_common FROM word) ${newest})) u
           ${newest}) k
     JOIN market m ON m.id = k.id ${MARKET_PARTS} ORDER BY m.id DESC`;
-  return db.query<MarketRow>(sqlPlannedPerCall(`search_markets_${tier}${name}`, text), values);
+  return db.query<StoredMarket>(sqlPlannedPerCall(`search_markets_${tier}${name}`, text), values);
 }
 
 /** Walks the tiers one after another until the page is full. */
@@ -144,19 +144,19 @@ async function readWords(
   after: WordPlace | undefined,
 ): Promise<MarketSearchPage> {
   const { limit } = query;
-  const found: { tier: Tier; row: MarketRow }[] = [];
+  const found: { tier: Tier; market: StoredMarket }[] = [];
   for (const tier of TIERS.slice(after && TIERS.indexOf(after.tier))) {
     const missing = limit + 1 - found.length;
     if (missing === 0) break;
     const rows = await readTier(db, query, tier, after?.tier === tier ? after.pk : undefined, missing);
-    for (const row of rows) found.push({ tier, row });
+    for (const market of rows) found.push({ tier, market });
   }
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
-    markets: page.map(({ row }) => toMarket(row)),
+    markets: page.map(({ market }) => market),
     matched: 'words',
-    ...(found.length > limit && last && { next: { tier: last.tier, pk: String(last.row.id) } }),
+    ...(found.length > limit && last && { next: { tier: last.tier, pk: String(last.market.pk) } }),
   };
 }
 
@@ -191,12 +191,12 @@ async function readSimilar(
     JOIN market m ON m.id = k.id ${MARKET_PARTS} ORDER BY k.similarity DESC, m.id DESC`;
   const rows = await db.transaction(async (tx) => {
     await tx.query(SET_THRESHOLD, [String(threshold)]);
-    return tx.query<MarketRow & { similarity: string }>(sqlPlannedPerCall(`search_similar${name}`, text), values);
+    return tx.query<StoredMarket & { similarity: string }>(sqlPlannedPerCall(`search_similar${name}`, text), values);
   });
   const page = rows.slice(0, query.limit);
   const last = page.at(-1);
-  const next = last && { tier: 'similar' as const, pk: String(last.id), similarity: last.similarity, threshold };
-  return { markets: page.map(toMarket), matched: 'similar', ...(rows.length > query.limit && next && { next }) };
+  const next = last && { tier: 'similar' as const, pk: String(last.pk), similarity: last.similarity, threshold };
+  return { markets: page, matched: 'similar', ...(rows.length > query.limit && next && { next }) };
 }
 
 /**

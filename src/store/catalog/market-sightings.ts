@@ -96,7 +96,7 @@ export async function markMissing(tx: Tx, venue: string, sinceMs: number, includ
 
 const MISSING_MARKETS = sql(
   'missing_markets',
-  `SELECT m.id AS pk, m.venue_market_id FROM market_stats s JOIN market m ON m.id = s.market_id
+  `SELECT m.id AS pk, m.venue_market_id AS market_id FROM market_stats s JOIN market m ON m.id = s.market_id
    WHERE s.missing_since IS NOT NULL AND m.venue = $1 ORDER BY s.market_id LIMIT $2`,
 );
 
@@ -106,9 +106,8 @@ export interface MissingMarket {
 }
 
 /** The first missing markets of a venue, by key. */
-export async function missingMarkets(db: Queryable, venue: string, limit: number): Promise<MissingMarket[]> {
-  const rows = await db.query<{ pk: bigint; venueMarketId: string }>(MISSING_MARKETS, [venue, limit]);
-  return rows.map((row) => ({ pk: row.pk, marketId: row.venueMarketId }));
+export function missingMarkets(db: Queryable, venue: string, limit: number): Promise<MissingMarket[]> {
+  return db.query(MISSING_MARKETS, [venue, limit]);
 }
 
 /** OFFSET 0, because a join might start with all missing markets, after a bad sweep the whole catalog. */

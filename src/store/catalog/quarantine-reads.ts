@@ -1,3 +1,4 @@
+import { epochMs } from '../db/epoch-ms.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** The filters of an operator; absent ones do not apply. */
@@ -51,33 +52,21 @@ const MATCHES = `($1::text IS NULL OR venue = $1) AND ($2::text IS NULL OR kind 
 
 const SUMMARIZE = sql(
   'summarize_quarantine',
-  `SELECT venue, kind, reason, count(*)::int AS records, sum(times)::text AS times,
-     min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at
+  `SELECT venue, kind, reason, count(*)::int AS records, sum(times)::float8 AS times,
+     ${epochMs('min(first_seen_at)')} AS first_seen_ms, ${epochMs('max(last_seen_at)')} AS last_seen_ms
    FROM quarantine WHERE ${MATCHES}
    GROUP BY venue, kind, reason ORDER BY sum(times) DESC, venue, kind, reason`,
 );
 
 const LIST = sql(
   'list_quarantine',
-  `SELECT venue, kind, reason, record_id, detail, sample, times::text AS times, first_seen_at, last_seen_at,
+  `SELECT venue, kind, reason, record_id, detail, sample, times::float8 AS times, ${epochMs('first_seen_at')} AS first_seen_ms,
+     ${epochMs('last_seen_at')} AS last_seen_ms,
      (extract(epoch FROM last_seen_at) * 1000000)::bigint::text AS last_seen_micros
    FROM quarantine WHERE ${MATCHES} AND ($5::bigint IS NULL OR
      ((extract(epoch FROM last_seen_at) * 1000000)::bigint, venue, kind, reason, record_id) < ($5::bigint, $6, $7, $8, $9))
    ORDER BY last_seen_at DESC, venue DESC, kind DESC, reason DESC, record_id DESC LIMIT $10`,
 );
-
-interface Row {
-  venue: string;
-  kind: string;
-  reason: string;
-  recordId: string;
-  detail: string;
-  sample: string;
-  times: string;
-  firstSeenAt: Date;
-  lastSeenAt: Date;
-  lastSeenMicros: string;
-}
 
 function filterValues({ venue, kind, reason, sinceMs }: QuarantineFilter): unknown[] {
   const since = sinceMs === undefined ? null : new Date(sinceMs).toISOString();
@@ -85,17 +74,8 @@ function filterValues({ venue, kind, reason, sinceMs }: QuarantineFilter): unkno
 }
 
 /** Rejected records counted per venue, kind and reason, the most frequent first. */
-export async function summarizeQuarantine(db: Queryable, filter: QuarantineFilter): Promise<QuarantineSummary[]> {
-  const rows = await db.query<Omit<Row, 'recordId'> & { records: number }>(SUMMARIZE, filterValues(filter));
-  return rows.map(({ venue, kind, reason, records, times, firstSeenAt, lastSeenAt }) => ({
-    venue,
-    kind,
-    reason,
-    records,
-    times: Number(times),
-    firstSeenMs: firstSeenAt.getTime(),
-    lastSeenMs: lastSeenAt.getTime(),
-  }));
+export function summarizeQuarantine(db: Queryable, filter: QuarantineFilter): Promise<QuarantineSummary[]> {
+  return db.query(SUMMARIZE, filterValues(filter));
 }
 
 /**
@@ -108,7 +88,7 @@ export async function listQuarantine(
   page: { limit: number; after?: QuarantineCursor },
 ): Promise<{ entries: QuarantineEntry[]; next?: QuarantineCursor }> {
   const { limit, after } = page;
-  const rows = await db.query<Row>(LIST, [
+  const rows = await db.query<QuarantineEntry & { lastSeenMicros: string }>(LIST, [
     ...filterValues(filter),
     after?.lastSeenMicros ?? null,
     after?.venue ?? null,
@@ -117,17 +97,7 @@ export async function listQuarantine(
     after?.recordId ?? null,
     limit,
   ]);
-  const entries = rows.map((row) => ({
-    venue: row.venue,
-    kind: row.kind,
-    reason: row.reason,
-    recordId: row.recordId,
-    detail: row.detail,
-    sample: row.sample,
-    times: Number(row.times),
-    firstSeenMs: row.firstSeenAt.getTime(),
-    lastSeenMs: row.lastSeenAt.getTime(),
-  }));
+  const entries = rows.map(({ lastSeenMicros: _, ...entry }) => entry);
   const last = rows.at(-1);
   if (last === undefined || rows.length < limit) return { entries };
   const { venue, kind, reason, recordId, lastSeenMicros } = last;

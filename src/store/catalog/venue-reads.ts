@@ -9,15 +9,7 @@ const MARKET_COUNTS = sql(
   `SELECT venue, count(*)::int AS markets FROM market WHERE venue = ANY ($1::text[]) GROUP BY venue`,
 );
 
-interface PollRow {
-  venue: string;
-  kind: string;
-  lastSuccessAt: Date | null;
-  consecutiveFailures: number;
-  lastError: string | null;
-}
-
-/** The state of the polls of one kind of one venue. */
+/** How the polls of one kind of one venue fare. */
 interface PollFacts {
   kind: string;
   lastSuccessAt: Date | null;
@@ -34,18 +26,11 @@ export interface VenueFacts {
 /** Poll freshness and the number of stored markets of each venue; no polls for a venue that was never polled. */
 export async function readVenueFacts(db: Queryable, venues: readonly string[]): Promise<Map<string, VenueFacts>> {
   const [polls, counts] = await Promise.all([
-    db.query<PollRow>(POLLS, [venues]),
+    db.query<PollFacts & { venue: string }>(POLLS, [venues]),
     db.query<{ venue: string; markets: number }>(MARKET_COUNTS, [venues]),
   ]);
   const facts = new Map(venues.map((venue): [string, VenueFacts] => [venue, { polls: [], markets: 0 }]));
-  for (const row of polls) {
-    facts.get(row.venue)?.polls.push({
-      kind: row.kind,
-      lastSuccessAt: row.lastSuccessAt,
-      consecutiveFailures: row.consecutiveFailures,
-      lastError: row.lastError,
-    });
-  }
+  for (const { venue, ...poll } of polls) facts.get(venue)?.polls.push(poll);
   for (const row of counts) {
     const venue = facts.get(row.venue);
     if (venue) venue.markets = row.markets;

@@ -7,21 +7,12 @@ export interface WatchedOutcome {
   outcomeId: string;
 }
 
-interface Row {
-  tokenId: bigint;
-  mint: string;
-}
-
-function toOutcome(row: Row): WatchedOutcome {
-  return { tokenId: row.tokenId, outcomeId: row.mint };
-}
-
-/** Markets that are tradable by their stored status. */
+/** Markets that can be traded, as far as we know. */
 const TRADABLE = `m.status IN ('open', 'halted') AND m.gone_at IS NULL`;
 
 const OPEN_OUTCOMES = sql(
   'open_outcomes',
-  `SELECT o.token_id, t.mint FROM outcome o JOIN market m ON m.id = o.market_id JOIN token t ON t.id = o.token_id
+  `SELECT o.token_id, t.mint AS outcome_id FROM outcome o JOIN market m ON m.id = o.market_id JOIN token t ON t.id = o.token_id
    WHERE m.venue = $1 AND ${TRADABLE} AND (m.has_book OR NOT $4) AND o.token_id > $2
    ORDER BY o.token_id LIMIT $3`,
 );
@@ -30,14 +21,12 @@ const OPEN_OUTCOMES = sql(
  * Outcomes of tradable markets, by key after `afterTokenId`: one batch of the price poll's round. `onlyBooks` selects outcomes with books,
  * for venues whose prices come from books.
  */
-export async function openOutcomes(
+export function openOutcomes(
   db: Queryable,
   venue: string,
   options: { afterTokenId: bigint; limit: number; onlyBooks: boolean },
 ): Promise<WatchedOutcome[]> {
-  return (await db.query<Row>(OPEN_OUTCOMES, [venue, options.afterTokenId, options.limit, options.onlyBooks])).map(
-    toOutcome,
-  );
+  return db.query(OPEN_OUTCOMES, [venue, options.afterTokenId, options.limit, options.onlyBooks]);
 }
 
 /** Recently read markets of a venue, latest read first. `now()` is a constant to the planner, which expects few rows. */
@@ -68,7 +57,7 @@ const HOT_OUTCOMES = sql(
      SELECT m.id, $2 + i.place FROM unnest($3::bigint[]) WITH ORDINALITY AS i (id, place) JOIN market m USING (id)
      WHERE m.venue = $1 AND ${TRADABLE} AND m.has_book),
    hot AS (SELECT id, min(place) AS place FROM wanted GROUP BY id ORDER BY place LIMIT $2)
-   SELECT o.token_id, t.mint
+   SELECT o.token_id, t.mint AS outcome_id
    FROM hot JOIN outcome o ON o.market_id = hot.id JOIN token t ON t.id = o.token_id ORDER BY hot.place, o.ordinal`,
 );
 
@@ -76,33 +65,33 @@ const HOT_OUTCOMES = sql(
  * Outcomes of the markets whose books are polled, most wanted first: recently read markets, latest read first, then the markets in
  * `traded`, in that order; `markets` of them in total.
  */
-export async function hotOutcomes(
+export function hotOutcomes(
   db: Queryable,
   venue: string,
   markets: number,
   traded: readonly bigint[],
 ): Promise<WatchedOutcome[]> {
-  return (await db.query<Row>(HOT_OUTCOMES, [venue, markets, traded])).map(toOutcome);
+  return db.query(HOT_OUTCOMES, [venue, markets, traded]);
 }
 
 const READ_OUTCOMES = sql(
   'read_outcomes',
-  `SELECT o.token_id, t.mint FROM (${READ_MARKETS}) r
+  `SELECT o.token_id, t.mint AS outcome_id FROM (${READ_MARKETS}) r
    JOIN outcome o ON o.market_id = r.id JOIN token t ON t.id = o.token_id ORDER BY r.place, o.ordinal LIMIT $2`,
 );
 
-/** At most `limit` outcomes of recently read tradable markets, latest read first. */
-export async function recentlyReadOutcomes(db: Queryable, venue: string, limit: number): Promise<WatchedOutcome[]> {
-  return (await db.query<Row>(READ_OUTCOMES, [venue, limit])).map(toOutcome);
+/** At most `limit` outcomes of tradable markets that clients read lately, the latest read first. */
+export function recentlyReadOutcomes(db: Queryable, venue: string, limit: number): Promise<WatchedOutcome[]> {
+  return db.query(READ_OUTCOMES, [venue, limit]);
 }
 
 const MARKET_OUTCOMES = sql(
   'book_outcomes_of_market',
-  `SELECT o.token_id, t.mint FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id
+  `SELECT o.token_id, t.mint AS outcome_id FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id
    WHERE m.id = $1 AND m.venue = $2 AND ${TRADABLE} AND m.has_book ORDER BY o.ordinal`,
 );
 
-/** The outcomes of one market whose books can be requested; empty when it is not tradable or has no books. */
-export async function bookOutcomesOfMarket(db: Queryable, venue: string, marketPk: bigint): Promise<WatchedOutcome[]> {
-  return (await db.query<Row>(MARKET_OUTCOMES, [marketPk, venue])).map(toOutcome);
+/** The outcomes of one market whose books can be asked for: none when it is not tradable or keeps no books. */
+export function bookOutcomesOfMarket(db: Queryable, venue: string, marketPk: bigint): Promise<WatchedOutcome[]> {
+  return db.query(MARKET_OUTCOMES, [marketPk, venue]);
 }

@@ -13,13 +13,13 @@ export interface CancelledDelivery {
 
 export interface CancelledRow {
   subscriptionPk: bigint;
-  id: string;
+  deliveryId: string;
   eventId: string;
   alertId: string | null;
 }
 
-export function toCancelled({ id, eventId, alertId }: CancelledRow): CancelledDelivery {
-  return { deliveryId: id, eventId, ...(alertId !== null && { alertId }) };
+export function toCancelled({ deliveryId, eventId, alertId }: CancelledRow): CancelledDelivery {
+  return { deliveryId, eventId, ...(alertId !== null && { alertId }) };
 }
 
 /** Receives, after the commit, the deliveries that a change of a subscription cancelled. */

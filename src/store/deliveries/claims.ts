@@ -70,7 +70,7 @@ const CANCEL_UNWANTED = sql(
    FROM unnest($1::bigint[], $2::boolean[]) AS unwanted (subscription_pk, is_deleted), event e
    WHERE d.subscription_pk = unwanted.subscription_pk AND d.status = 'pending' AND (NOT d.is_test OR unwanted.is_deleted)
      AND (d.locked_until IS NULL OR d.locked_until < clock_timestamp()) AND e.pk = d.event_pk
-   RETURNING d.subscription_pk, d.id, e.id AS event_id, ${ALERT_OF_EVENT} AS alert_id`,
+   RETURNING d.subscription_pk, d.id AS delivery_id, e.id AS event_id, ${ALERT_OF_EVENT} AS alert_id`,
 );
 
 const CLAIM_DUE = sql(
@@ -94,30 +94,15 @@ const CLAIM_DUE = sql(
      d.locked_until::text AS lease, e.id AS event_id, e.type AS event_type, e.body, ${ALERT_OF_EVENT} AS alert_id`,
 );
 
-interface SubscriptionRow {
-  pk: bigint;
-  id: string;
-  url: string;
-  sealedSecret: string;
+interface SubscriptionRow extends Omit<ClaimedSubscription, 'previousSealedSecret'> {
   previousSealedSecret: string | null;
   isLive: boolean;
   isDeleted: boolean;
-  isFailing: boolean;
 }
 
-interface ClaimRow {
-  pk: bigint;
+interface ClaimRow extends Omit<ClaimedDelivery, 'alertId'> {
   subscriptionPk: bigint;
-  id: string;
-  attemptCount: number;
-  scheduleFrom: number;
-  isTest: boolean;
-  lease: string;
-  createdAt: Date;
-  eventId: string;
-  eventType: string;
   alertId: string | null;
-  body: string;
 }
 
 /**
@@ -190,31 +175,17 @@ async function claim(db: Database, requests: readonly ClaimRequest[], lock: Stat
 
 const NOTHING = (): Omit<Claim, 'subscription'> => ({ deliveries: [], cancelled: [], isHeldBack: false });
 
-function toSubscription(row: SubscriptionRow): ClaimedSubscription {
-  return {
-    pk: row.pk,
-    id: row.id,
-    url: row.url,
-    sealedSecret: row.sealedSecret,
-    ...(row.previousSealedSecret !== null && { previousSealedSecret: row.previousSealedSecret }),
-    isFailing: row.isFailing,
-  };
+function toSubscription({
+  isLive: _,
+  isDeleted: __,
+  previousSealedSecret,
+  ...row
+}: SubscriptionRow): ClaimedSubscription {
+  return { ...row, ...(previousSealedSecret !== null && { previousSealedSecret }) };
 }
 
-function toDelivery(row: ClaimRow): ClaimedDelivery {
-  return {
-    pk: row.pk,
-    id: row.id,
-    eventId: row.eventId,
-    eventType: row.eventType,
-    ...(row.alertId !== null && { alertId: row.alertId }),
-    body: row.body,
-    isTest: row.isTest,
-    attemptCount: row.attemptCount,
-    scheduleFrom: row.scheduleFrom,
-    lease: row.lease,
-    createdAt: row.createdAt,
-  };
+function toDelivery({ subscriptionPk: _, alertId, ...row }: ClaimRow): ClaimedDelivery {
+  return { ...row, ...(alertId !== null && { alertId }) };
 }
 
 const RELEASE = sql(

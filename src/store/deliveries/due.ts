@@ -48,13 +48,12 @@ export interface DueSubscription {
   isFailing: boolean;
 }
 
-/** Due subscriptions of one of `lanes` lanes whose due rows no worker holds, after the key `after`, in key order. */
-export async function dueSubscriptionsOfLane(
+/** Subscriptions of one of `lanes` lanes with due and unclaimed rows, by key, after `after`. */
+export function dueSubscriptionsOfLane(
   db: Queryable,
   { lane, lanes, after, limit }: { lane: number; lanes: number; after: bigint; limit: number },
 ): Promise<DueSubscription[]> {
-  const rows = await db.query<{ pk: bigint; isFailing: boolean }>(DUE_OF_LANE, [lanes, lane, after, limit]);
-  return rows.map((row) => ({ pk: row.pk, isFailing: row.isFailing }));
+  return db.query(DUE_OF_LANE, [lanes, lane, after, limit]);
 }
 
 const OLDEST_OVERDUE = sql(

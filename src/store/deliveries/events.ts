@@ -50,10 +50,9 @@ export async function insertDeliveries(
   deliveries: readonly { eventPk: bigint; subscriptionPk: bigint }[],
 ): Promise<MadeDelivery[]> {
   if (deliveries.length === 0) return [];
-  const rows = await tx.query<{ id: string; eventPk: bigint }>(INSERT_DELIVERIES, [
+  return tx.query(INSERT_DELIVERIES, [
     deliveries.map(() => newId('dlv')),
     deliveries.map((delivery) => delivery.eventPk),
     deliveries.map((delivery) => delivery.subscriptionPk),
   ]);
-  return rows.map((row) => ({ id: row.id, eventPk: row.eventPk }));
 }

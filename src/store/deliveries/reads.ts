@@ -1,4 +1,4 @@
-import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
+import type { DeliveryStatus } from '../../domain/webhooks/event.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 import { findSubscription } from './subscriptions.ts';
 import type { DeliveryItem } from './test-events.ts';
@@ -45,38 +45,8 @@ export interface DeliveryPage {
   next?: bigint;
 }
 
-const DELIVERY_COLUMNS = `d.pk, d.id, e.id AS event_id, e.type AS event_type, d.status, d.attempt_count, d.created_at,
+const DELIVERY_COLUMNS = `d.pk, d.id, e.id AS event_id, e.type AS event_type, d.status, d.attempt_count AS attempts, d.created_at,
   d.next_attempt_at, d.delivered_at, d.last_status_code, d.last_error`;
-
-export interface DeliveryRow {
-  pk: bigint;
-  id: string;
-  eventId: string;
-  eventType: EventType;
-  status: DeliveryStatus;
-  attemptCount: number;
-  createdAt: Date;
-  nextAttemptAt: Date;
-  deliveredAt: Date | null;
-  lastStatusCode: number | null;
-  lastError: string | null;
-}
-
-export function toDelivery(row: DeliveryRow): Delivery {
-  return {
-    pk: row.pk,
-    id: row.id,
-    eventId: row.eventId,
-    eventType: row.eventType,
-    status: row.status,
-    attempts: row.attemptCount,
-    createdAt: row.createdAt,
-    nextAttemptAt: row.nextAttemptAt,
-    deliveredAt: row.deliveredAt,
-    lastStatusCode: row.lastStatusCode,
-    lastError: row.lastError,
-  };
-}
 
 /**
  * `created_at` is the start of the inserting transaction, so the orders of keys and times differ by at most the length of a transaction,
@@ -104,7 +74,7 @@ export async function listDeliveries(
 ): Promise<DeliveryPage | null> {
   const subscription = await findSubscription(db, accountId, subscriptionId);
   if (!subscription) return null;
-  const rows = await db.query<DeliveryRow>(LIST_DELIVERIES, [
+  const rows = await db.query<Delivery>(LIST_DELIVERIES, [
     subscription.pk,
     after ?? null,
     filter.status ?? null,
@@ -112,7 +82,7 @@ export async function listDeliveries(
     filter.since?.toISOString() ?? null,
     limit + 1,
   ]);
-  const deliveries = rows.slice(0, limit).map(toDelivery);
+  const deliveries = rows.slice(0, limit);
   const last = deliveries.at(-1);
   return rows.length > limit && last ? { deliveries, next: last.pk } : { deliveries };
 }
@@ -125,28 +95,18 @@ const FIND_DELIVERY = sql(
 
 const LIST_ATTEMPTS = sql(
   'list_attempts',
-  `SELECT attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt
+  `SELECT attempt_number AS attempt, started_at, duration_ms, outcome, status_code, error_code, response_excerpt
    FROM delivery_attempt WHERE delivery_pk = $1 ORDER BY attempt_number`,
 );
 
-interface AttemptRow {
-  attemptNumber: number;
-  startedAt: Date;
-  durationMs: number;
-  outcome: 'delivered' | 'failed';
-  statusCode: number | null;
-  errorCode: string | null;
-  responseExcerpt: Buffer | null;
-}
-
-/** One delivery by the internal key of its subscription and its public id; null when it does not exist. */
+/** One delivery of a subscription, by the subscription's key and the delivery's public id; null when it does not exist. */
 export async function findDelivery(
   db: Queryable,
   subscriptionPk: bigint,
   deliveryId: string,
 ): Promise<(Delivery & { body: string }) | null> {
-  const [row] = await db.query<DeliveryRow & { body: string }>(FIND_DELIVERY, [deliveryId, subscriptionPk]);
-  return row ? { ...toDelivery(row), body: row.body } : null;
+  const [found] = await db.query<Delivery & { body: string }>(FIND_DELIVERY, [deliveryId, subscriptionPk]);
+  return found ?? null;
 }
 
 /** Like `findDelivery`, with the attempts; the log is empty after retention has pruned it. */
@@ -157,17 +117,5 @@ export async function findDeliveryWithLog(
 ): Promise<DeliveryWithLog | null> {
   const found = await findDelivery(db, subscriptionPk, deliveryId);
   if (!found) return null;
-  const rows = await db.query<AttemptRow>(LIST_ATTEMPTS, [found.pk]);
-  return {
-    ...found,
-    attemptLog: rows.map((row) => ({
-      attempt: row.attemptNumber,
-      startedAt: row.startedAt,
-      durationMs: row.durationMs,
-      outcome: row.outcome,
-      statusCode: row.statusCode,
-      errorCode: row.errorCode,
-      responseExcerpt: row.responseExcerpt,
-    })),
-  };
+  return { ...found, attemptLog: await db.query<LoggedAttempt>(LIST_ATTEMPTS, [found.pk]) };
 }

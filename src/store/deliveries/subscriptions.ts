@@ -59,9 +59,9 @@ export async function insertSubscription(
   accountId: bigint,
   { id, url, events, sealedSecret }: NewSubscription,
 ): Promise<Subscription> {
-  const [row] = await tx.query<SubscriptionRow>(INSERT_SUBSCRIPTION, [id, accountId, url, events, sealedSecret]);
-  if (!row) throw new TypeError('the insert of a subscription returned no row');
-  return readSubscription(row);
+  const [subscription] = await tx.query<Subscription>(INSERT_SUBSCRIPTION, [id, accountId, url, events, sealedSecret]);
+  if (!subscription) throw new TypeError('a subscription that was just made is missing');
+  return subscription;
 }
 
 /** A page of an account's subscriptions, newest first; `next` is the key after which the next page starts, absent on the last page. */
@@ -76,36 +76,14 @@ const LIST_SUBSCRIPTIONS = sql(
    WHERE account_id = $1 AND deleted_at IS NULL AND ($2::bigint IS NULL OR pk < $2) ORDER BY pk DESC LIMIT $3`,
 );
 
-interface SubscriptionRow {
-  pk: bigint;
-  id: string;
-  url: string;
-  events: SubscribableEvent[];
-  status: 'active' | 'paused';
-  pauseReason: string | null;
-  createdAt: Date;
-}
-
-function readSubscription(row: SubscriptionRow): Subscription {
-  return {
-    pk: row.pk,
-    id: row.id,
-    url: row.url,
-    events: row.events,
-    status: row.status,
-    pauseReason: row.pauseReason,
-    createdAt: row.createdAt,
-  };
-}
-
 export async function listSubscriptions(
   db: Queryable,
   accountId: bigint,
   limit: number,
   after: bigint | undefined,
 ): Promise<SubscriptionPage> {
-  const rows = await db.query<SubscriptionRow>(LIST_SUBSCRIPTIONS, [accountId, after ?? null, limit + 1]);
-  const subscriptions = rows.slice(0, limit).map(readSubscription);
+  const rows = await db.query<Subscription>(LIST_SUBSCRIPTIONS, [accountId, after ?? null, limit + 1]);
+  const subscriptions = rows.slice(0, limit);
   const last = subscriptions.at(-1);
   return rows.length > limit && last ? { subscriptions, next: last.pk } : { subscriptions };
 }
@@ -142,7 +120,7 @@ const CANCEL_PENDING = sql(
      UPDATE delivery SET status = 'cancelled' WHERE pk IN (
        SELECT pk FROM delivery WHERE subscription_pk = $1 AND status = 'pending' AND (NOT is_test OR $2) ORDER BY pk FOR UPDATE)
      RETURNING subscription_pk, id, event_pk)
-   SELECT c.subscription_pk, c.id, e.id AS event_id, ${ALERT_OF_EVENT} AS alert_id
+   SELECT c.subscription_pk, c.id AS delivery_id, e.id AS event_id, ${ALERT_OF_EVENT} AS alert_id
    FROM cancelled c JOIN event e ON e.pk = c.event_pk LIMIT ${MAX_TOLD}`,
 );
 

@@ -18,15 +18,8 @@ const INSERT_TEST_EVENT = sql(
   'insert_test_event',
   `WITH told AS (INSERT INTO event (id, account_id, type, body) VALUES ($1, $2, $3, $4) RETURNING pk)
    INSERT INTO delivery (id, event_pk, subscription_pk, is_test) SELECT $5, pk, $6, true FROM told
-   RETURNING status, attempt_count, created_at, next_attempt_at`,
+   RETURNING status, attempt_count AS attempts, created_at, next_attempt_at`,
 );
-
-interface InsertedRow {
-  status: DeliveryStatus;
-  attemptCount: number;
-  createdAt: Date;
-  nextAttemptAt: Date;
-}
 
 /**
  * Inserts a test event and its delivery, due at once, even while the subscription is paused. `makeBody` returns the final delivery
@@ -43,25 +36,11 @@ export async function createTestEvent(
   if (!subscription) return null;
   const eventId = newId('evt');
   const deliveryId = newId('dlv');
-  const [row] = await tx.query<InsertedRow>(INSERT_TEST_EVENT, [
-    eventId,
-    accountId,
-    type,
-    makeBody(eventId),
-    deliveryId,
-    subscription.pk,
-  ]);
+  const [row] = await tx.query<Pick<DeliveryItem, 'status' | 'attempts' | 'createdAt' | 'nextAttemptAt'>>(
+    INSERT_TEST_EVENT,
+    [eventId, accountId, type, makeBody(eventId), deliveryId, subscription.pk],
+  );
   if (!row) return null;
-  return {
-    subscriptionPk: subscription.pk,
-    delivery: {
-      id: deliveryId,
-      eventId,
-      eventType: type,
-      status: row.status,
-      attempts: row.attemptCount,
-      createdAt: row.createdAt,
-      nextAttemptAt: row.nextAttemptAt,
-    },
-  };
+  const delivery = { id: deliveryId, eventId, eventType: type, ...row };
+  return { subscriptionPk: subscription.pk, delivery };
 }

@@ -33,21 +33,8 @@ interface StageState {
 }
 
 /** The backlog of these stages. */
-export async function stageStates(db: Queryable, stages: readonly string[]): Promise<StageState[]> {
-  const rows = await db.query<{
-    stage: string;
-    waiting: number;
-    parked: number;
-    oldestId: bigint | null;
-    newestId: bigint;
-  }>(STAGE_BACKLOG, [stages]);
-  return rows.map(({ stage, waiting, parked, oldestId, newestId }) => ({
-    stage,
-    waiting,
-    parked,
-    oldestId,
-    newestId,
-  }));
+export function stageStates(db: Queryable, stages: readonly string[]): Promise<StageState[]> {
+  return db.query(STAGE_BACKLOG, [stages]);
 }
 
 const DUE_DELIVERIES = sql(
@@ -64,7 +51,8 @@ export async function countDueDeliveries(db: Queryable): Promise<number> {
 
 const POLL_AGES = sql(
   'poll_ages',
-  `SELECT venue, kind, consecutive_failures, extract(epoch FROM clock_timestamp() - last_success_at)::float AS seconds
+  `SELECT venue, kind, consecutive_failures AS failures_in_a_row,
+     extract(epoch FROM clock_timestamp() - last_success_at)::float AS since_success_seconds
    FROM poll_state WHERE venue = ANY ($1::text[])`,
 );
 
@@ -76,18 +64,9 @@ export interface PollAge {
   sinceSuccessSeconds: number | null;
 }
 
-/** The state of the polls of these venues, by the database clock. */
-export async function pollAges(db: Queryable, venues: readonly string[]): Promise<PollAge[]> {
-  const rows = await db.query<{ venue: string; kind: string; consecutiveFailures: number; seconds: number | null }>(
-    POLL_AGES,
-    [venues],
-  );
-  return rows.map(({ venue, kind, consecutiveFailures, seconds }) => ({
-    venue,
-    kind,
-    failuresInARow: consecutiveFailures,
-    sinceSuccessSeconds: seconds,
-  }));
+/** How the polls of these venues fare, by the database's clock. */
+export function pollAges(db: Queryable, venues: readonly string[]): Promise<PollAge[]> {
+  return db.query(POLL_AGES, [venues]);
 }
 
 const WALLET_AGES = sql(

@@ -16,13 +16,7 @@ export interface Mark {
   detail: bigint;
 }
 
-interface MarkRow {
-  id: bigint;
-  key: bigint;
-  detail: bigint;
-}
-
-/** The advisory lock space of shards, the first of the two lock keys. The boot lock uses another one. */
+/** Advisory lock space of shards: the first of the two lock keys. The migration lock uses another. */
 const SHARD_LOCK_SPACE = 0x6f_64_64; // "odd"
 
 const INSERT_MARKS = sql(
@@ -110,7 +104,7 @@ export async function claimMarks(
 ): Promise<Mark[]> {
   const { limit, order, detailBelow = MAX_BIGINT } = options;
   const statement = order === 'oldest' ? CLAIM_OLDEST : CLAIM_NEWEST;
-  return inOrder(await tx.query<MarkRow>(statement, [stage, shards, partOf(limit, shards), detailBelow]));
+  return inOrder(await tx.query<Mark>(statement, [stage, shards, partOf(limit, shards), detailBelow]));
 }
 
 /** Whether one of the shards reached its part of the limit, so that it may have more marks. */
@@ -127,11 +121,10 @@ export async function claimTheseMarks(
   shards: readonly number[],
   ids: readonly bigint[],
 ): Promise<Mark[]> {
-  return inOrder(await tx.query<MarkRow>(CLAIM_THESE, [stage, shards, ids]));
+  return inOrder(await tx.query<Mark>(CLAIM_THESE, [stage, shards, ids]));
 }
 
-function inOrder(rows: MarkRow[]): Mark[] {
-  const marks = rows.map((row) => ({ id: row.id, key: row.key, detail: row.detail }));
+function inOrder(marks: Mark[]): Mark[] {
   return marks.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 

@@ -63,38 +63,14 @@ const LIST = sql(
    WHERE $1::bigint IS NULL OR pk < $1 ORDER BY pk DESC LIMIT $2`,
 );
 
-interface Row {
-  pk: bigint;
-  at: Date;
-  role: OpsActionEntry['role'];
-  sessionId: string | null;
-  address: string;
-  action: string;
-  target: string;
-  status: OpsActionStatus;
-  result: string;
-  requestId: string;
-}
-
-/** Actions, latest first; `next` is the key after which the next page starts, absent on the last page. */
+/** Actions, the latest first; `next` is the key to go on behind when more follow. */
 export async function listActions(
   db: Queryable,
   limit: number,
   after?: bigint,
 ): Promise<{ actions: OpsActionRow[]; next?: bigint }> {
-  const rows = await db.query<Row>(LIST, [after ?? null, limit + 1]);
-  const actions = rows.slice(0, limit).map((row) => ({
-    pk: row.pk,
-    at: row.at,
-    role: row.role,
-    sessionId: row.sessionId,
-    address: row.address,
-    action: row.action,
-    target: row.target,
-    status: row.status,
-    result: row.result,
-    requestId: row.requestId,
-  }));
+  const rows = await db.query<OpsActionRow>(LIST, [after ?? null, limit + 1]);
+  const actions = rows.slice(0, limit);
   const last = actions.at(-1);
   return rows.length > limit && last ? { actions, next: last.pk } : { actions };
 }

@@ -64,29 +64,7 @@ interface OpsAlertPage {
   lookedBackTo?: Date;
 }
 
-interface Row extends LookedBack {
-  pk: bigint | null;
-  id: string;
-  accountId: bigint;
-  accountName: string;
-  mint: string;
-  symbol: string | null;
-  condition: AlertCondition;
-  target: string;
-  currency: string;
-  status: AlertStatus;
-  webhookId: string | null;
-  createdAt: Date;
-  triggeredAt: Date | null;
-  triggeredPrice: string | null;
-  eventId: string | null;
-  price: string | null;
-  pricedAt: Date | null;
-  venue: string | null;
-  venueMarketId: string | null;
-  title: string | null;
-  label: string | null;
-}
+type Row = (OpsAlert | { pk: null }) & LookedBack;
 
 /** A page of alerts, newest first. */
 export async function listOpsAlerts(
@@ -97,7 +75,7 @@ export async function listOpsAlerts(
 ): Promise<OpsAlertPage> {
   const { text, values, maxLookedAt } = searchOf(filter, limit, after);
   const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_alerts', text), values);
-  const alerts = rows.flatMap((row) => (row.pk === null ? [] : [toOpsAlert(row, row.pk)]));
+  const alerts = rows.filter((row) => row.pk !== null);
   const { items, ...place } = boundedPage(alerts, rows[0], { limit, maxLookedAt });
   return { alerts: items, ...place };
 }
@@ -151,7 +129,9 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
     LEFT JOIN (
       SELECT a.pk, a.id, a.account_id, n.name AS account_name, t.mint, t.symbol, a.condition, a.target, t.currency, a.status,
         w.id AS webhook_id, a.created_at, a.triggered_at, a.triggered_price, a.event_id, l.price, l.received_at AS priced_at,
-        m.venue, m.venue_market_id, m.title, o.label
+        CASE WHEN m.id IS NOT NULL THEN
+          json_build_object('venue', m.venue, 'marketId', m.venue_market_id, 'title', m.title, 'label', o.label) END AS market,
+        l.price IS NOT NULL OR m.id IS NOT NULL AS is_tracked
       FROM page a JOIN account n ON n.id = a.account_id JOIN token t ON t.id = a.token_id
       LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk LEFT JOIN latest_price l ON l.token_id = a.token_id
       LEFT JOIN outcome o ON o.token_id = a.token_id LEFT JOIN market m ON m.id = o.market_id) p ON true
@@ -159,33 +139,7 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
   return { text, values, maxLookedAt };
 }
 
-function toOpsAlert(row: Row, pk: bigint): OpsAlert {
-  const { venue, venueMarketId: marketId, title, label } = row;
-  const isOutcome = venue !== null && marketId !== null && title !== null && label !== null;
-  return {
-    pk,
-    id: row.id,
-    accountId: row.accountId,
-    accountName: row.accountName,
-    mint: row.mint,
-    symbol: row.symbol,
-    condition: row.condition,
-    target: row.target,
-    currency: row.currency,
-    status: row.status,
-    webhookId: row.webhookId,
-    createdAt: row.createdAt,
-    triggeredAt: row.triggeredAt,
-    triggeredPrice: row.triggeredPrice,
-    eventId: row.eventId,
-    price: row.price,
-    pricedAt: row.pricedAt,
-    market: isOutcome ? { venue, marketId, title, label } : null,
-    isTracked: row.price !== null || isOutcome,
-  };
-}
-
-/** A dead-lettered mark: every evaluation of it failed. */
+/** A mark that no evaluation of its shard got through. */
 export interface ParkedMark {
   id: bigint;
   stage: string;
@@ -201,35 +155,14 @@ export interface ParkedMark {
 
 const PARKED_MARKS = sql(
   'ops_parked_marks',
-  `SELECT p.id, p.stage, p.shard, p.key, p.detail, p.error, p.parked_at, t.mint, m.venue, m.venue_market_id
+  `SELECT p.id, p.stage, p.shard, p.key, p.detail, p.error, p.parked_at, t.mint,
+     CASE WHEN m.id IS NOT NULL THEN json_build_object('venue', m.venue, 'marketId', m.venue_market_id) END AS market
    FROM (SELECT * FROM parked_mark ORDER BY id DESC LIMIT $1) p
    LEFT JOIN token t ON t.id = p.key LEFT JOIN outcome o ON o.token_id = p.key LEFT JOIN market m ON m.id = o.market_id
    ORDER BY p.id DESC`,
 );
 
-/** Dead-lettered marks of every stage, newest first. */
-export async function listParkedMarks(db: Queryable, limit: number): Promise<ParkedMark[]> {
-  const rows = await db.query<{
-    id: bigint;
-    stage: string;
-    shard: number;
-    key: bigint;
-    detail: bigint;
-    error: string;
-    parkedAt: Date;
-    mint: string | null;
-    venue: string | null;
-    venueMarketId: string | null;
-  }>(PARKED_MARKS, [limit]);
-  return rows.map((row) => ({
-    id: row.id,
-    stage: row.stage,
-    shard: row.shard,
-    key: row.key,
-    detail: row.detail,
-    error: row.error,
-    parkedAt: row.parkedAt,
-    mint: row.mint,
-    market: row.venue === null || row.venueMarketId === null ? null : { venue: row.venue, marketId: row.venueMarketId },
-  }));
+/** Parked marks of every stage, newest first. */
+export function listParkedMarks(db: Queryable, limit: number): Promise<ParkedMark[]> {
+  return db.query(PARKED_MARKS, [limit]);
 }

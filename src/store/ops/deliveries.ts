@@ -1,13 +1,7 @@
 import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
 import { boundedPage, type LookedBack } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
-import {
-  type Delivery,
-  type DeliveryRow,
-  type DeliveryWithLog,
-  findDeliveryWithLog,
-  toDelivery,
-} from '../deliveries/reads.ts';
+import { type Delivery, type DeliveryWithLog, findDeliveryWithLog } from '../deliveries/reads.ts';
 import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
 
 /*
@@ -71,14 +65,7 @@ const MATCHING_WEBHOOKS = sqlPlannedPerCall(
    ORDER BY w.pk DESC LIMIT ${MAX_MATCHING_WEBHOOKS + 1}`,
 );
 
-interface Row extends Omit<DeliveryRow, 'pk'>, LookedBack {
-  pk: bigint | null;
-  isTest: boolean;
-  webhookId: string;
-  url: string;
-  accountId: bigint;
-  accountName: string;
-}
+type Row = (OpsDelivery | { pk: null }) & LookedBack;
 
 interface Search {
   text: string;
@@ -102,7 +89,7 @@ export async function listOpsDeliveries(
   }
   const { text, values, maxLookedAt } = searchOf(filter, subscriptionPks, limit, after);
   const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_deliveries', text), values);
-  const deliveries = rows.flatMap((row) => (row.pk === null ? [] : [toOpsDelivery(row, row.pk)]));
+  const deliveries = rows.filter((row) => row.pk !== null);
   const { items, ...place } = boundedPage(deliveries, rows[0], { limit, maxLookedAt });
   if (isBefore(place.lookedBackTo, filter.since)) return { outcome: 'page', deliveries: items };
   return { outcome: 'page', deliveries: items, ...place };
@@ -173,17 +160,6 @@ function searchOf(
   return { text, values, maxLookedAt };
 }
 
-function toOpsDelivery(row: Row, pk: bigint): OpsDelivery {
-  return {
-    ...toDelivery({ ...row, pk }),
-    isTest: row.isTest,
-    webhookId: row.webhookId,
-    url: row.url,
-    accountId: row.accountId,
-    accountName: row.accountName,
-  };
-}
-
 const DELIVERY_OWNER = sql(
   'ops_delivery_owner',
   `SELECT w.account_id, w.id AS webhook_id FROM delivery d JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE d.id = $1`,
@@ -194,8 +170,8 @@ export async function locateDelivery(
   db: Queryable,
   id: string,
 ): Promise<{ accountId: bigint; webhookId: string } | null> {
-  const [row] = await db.query<{ accountId: bigint; webhookId: string }>(DELIVERY_OWNER, [id]);
-  return row ? { accountId: row.accountId, webhookId: row.webhookId } : null;
+  const [owner] = await db.query<{ accountId: bigint; webhookId: string }>(DELIVERY_OWNER, [id]);
+  return owner ?? null;
 }
 
 /** One delivery with its log, its subscription and the subject of its event. */
@@ -212,7 +188,7 @@ export interface OpsDeliveryWithLog {
 
 const LOCATE_DELIVERY = sql(
   'ops_locate_delivery',
-  `SELECT d.subscription_pk, w.id AS webhook_id, d.is_test, e.created_at,
+  `SELECT d.subscription_pk, w.id AS webhook_id, d.is_test, e.created_at AS event_created_at,
      CASE WHEN e.type = 'price_alert' AND starts_with(e.dedupe_key, 'alert:') THEN substr(e.dedupe_key, length('alert:') + 1) END
        AS alert_id,
      coalesce(d.locked_until > clock_timestamp(), false) AS is_under_way
@@ -221,24 +197,11 @@ const LOCATE_DELIVERY = sql(
 
 /** A delivery of any account by its public id, or null. */
 export async function findOpsDelivery(db: Queryable, id: string): Promise<OpsDeliveryWithLog | null> {
-  const [found] = await db.query<{
-    subscriptionPk: bigint;
-    webhookId: string;
-    isTest: boolean;
-    createdAt: Date;
-    alertId: string | null;
-    isUnderWay: boolean;
-  }>(LOCATE_DELIVERY, [id]);
-  if (!found) return null;
-  const delivery = await findDeliveryWithLog(db, found.subscriptionPk, id);
-  const subscription = await findOpsSubscription(db, found.webhookId);
-  if (!delivery || !subscription) return null;
-  return {
-    delivery,
-    subscription,
-    isTest: found.isTest,
-    eventCreatedAt: found.createdAt,
-    alertId: found.alertId,
-    isUnderWay: found.isUnderWay,
-  };
+  type Row = Omit<OpsDeliveryWithLog, 'delivery' | 'subscription'> & { subscriptionPk: bigint; webhookId: string };
+  const [row] = await db.query<Row>(LOCATE_DELIVERY, [id]);
+  if (!row) return null;
+  const { subscriptionPk, webhookId, ...found } = row;
+  const delivery = await findDeliveryWithLog(db, subscriptionPk, id);
+  const subscription = await findOpsSubscription(db, webhookId);
+  return delivery && subscription ? { ...found, delivery, subscription } : null;
 }

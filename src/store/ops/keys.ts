@@ -1,5 +1,5 @@
 import { KEY_FIELDS, type ListedApiKey } from '../accounts/key-lists.ts';
-import type { AccountQuotas } from '../accounts/quotas.ts';
+import { type AccountQuotas, QUOTA_COLUMNS } from '../accounts/quotas.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A key with its account. */
@@ -17,7 +17,7 @@ interface OpsKeyCursor {
 const MICROS = '(extract(epoch FROM k.created_at) * 1000000)::bigint';
 const LIST_KEYS = sql(
   'ops_list_keys',
-  `SELECT ${KEY_FIELDS}, k.account_id AS "accountId", ${MICROS}::text AS "createdMicros"
+  `SELECT ${KEY_FIELDS}, k.account_id, ${MICROS}::text AS created_micros
    FROM api_key k JOIN account a ON a.id = k.account_id
    WHERE ($1::text IS NULL OR a.name = $1) AND ($2::boolean OR k.revoked_at IS NULL)
      AND ($3::bigint IS NULL OR (${MICROS}, k.id) < ($3::bigint, $4::text))
@@ -30,7 +30,7 @@ export async function listOpsKeys(
   filter: { account?: string; isRevokedShown: boolean },
   page: { limit: number; after?: OpsKeyCursor },
 ): Promise<{ keys: OpsKey[]; next?: OpsKeyCursor }> {
-  const rows = await db.query<ListedApiKey & { accountId: bigint; createdMicros: string }>(LIST_KEYS, [
+  const rows = await db.query<OpsKey & { createdMicros: string }>(LIST_KEYS, [
     filter.account ?? null,
     filter.isRevokedShown,
     page.after?.createdMicros ?? null,
@@ -38,7 +38,7 @@ export async function listOpsKeys(
     page.limit + 1,
   ]);
   const shown = rows.slice(0, page.limit);
-  const keys = shown.map(({ createdMicros: _, accountId, ...key }) => ({ ...key, accountId }));
+  const keys = shown.map(({ createdMicros: _, ...key }) => key);
   const last = shown.at(-1);
   return rows.length > page.limit && last
     ? { keys, next: { createdMicros: last.createdMicros, id: last.id } }
@@ -56,54 +56,28 @@ export interface OpsAccount extends AccountQuotas {
 
 const LIST_ACCOUNTS = sql(
   'ops_list_accounts',
-  `SELECT a.id, a.name, a.created_at, a.quota_webhooks, a.quota_alerts, a.quota_wallets, a.rate_per_minute, a.cold_reads_per_minute,
+  `SELECT a.id, a.name, a.created_at, ${QUOTA_COLUMNS},
      (SELECT count(*)::int FROM api_key k WHERE k.account_id = a.id AND k.revoked_at IS NULL
         AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())) AS live_keys
    FROM account a WHERE ($1::bigint IS NULL OR a.id = $1) AND ($2::bigint IS NULL OR a.id > $2) ORDER BY a.id LIMIT $3`,
 );
 
-interface AccountRow {
-  id: bigint;
-  name: string;
-  createdAt: Date;
-  quotaWebhooks: number | null;
-  quotaAlerts: number | null;
-  quotaWallets: number | null;
-  ratePerMinute: number | null;
-  coldReadsPerMinute: number | null;
-  liveKeys: number;
-}
-
-/** Accounts, oldest first; `next` is the id after which the next page starts, absent on the last page. */
+/** Accounts, oldest first; `next` is the id to go on behind when more follow. */
 export async function listOpsAccounts(
   db: Queryable,
   limit: number,
   after?: bigint,
 ): Promise<{ accounts: OpsAccount[]; next?: bigint }> {
-  const rows = await db.query<AccountRow>(LIST_ACCOUNTS, [null, after ?? null, limit + 1]);
-  const accounts = rows.slice(0, limit).map(toAccount);
+  const rows = await db.query<OpsAccount>(LIST_ACCOUNTS, [null, after ?? null, limit + 1]);
+  const accounts = rows.slice(0, limit);
   const last = accounts.at(-1);
   return rows.length > limit && last ? { accounts, next: last.id } : { accounts };
 }
 
 /** One account, or null. */
 export async function findOpsAccount(db: Queryable, id: bigint): Promise<OpsAccount | null> {
-  const [row] = await db.query<AccountRow>(LIST_ACCOUNTS, [id, null, 1]);
-  return row ? toAccount(row) : null;
-}
-
-function toAccount(row: AccountRow): OpsAccount {
-  return {
-    id: row.id,
-    name: row.name,
-    createdAt: row.createdAt,
-    liveKeys: row.liveKeys,
-    webhooks: row.quotaWebhooks,
-    alerts: row.quotaAlerts,
-    wallets: row.quotaWallets,
-    ratePerMinute: row.ratePerMinute,
-    coldReadsPerMinute: row.coldReadsPerMinute,
-  };
+  const [account] = await db.query<OpsAccount>(LIST_ACCOUNTS, [id, null, 1]);
+  return account ?? null;
 }
 
 /** The limit of each count of one account. */

@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 import type { StoredCandle } from '../series/reads.ts';
-import { HISTORY_COLUMNS, type HistoryRow, type TradeHistory, toHistory } from '../series/trade-history.ts';
+import { HISTORY_COLUMNS, type TradeHistory } from '../series/trade-history.ts';
 
 /** An outcome of a market with its latest price, `numeric` text. */
 export interface OpsOutcome {
@@ -43,7 +43,7 @@ const COUNT_ALERTS = (condition: string) => `(SELECT count(*)::int FROM (SELECT 
 
 const OUTCOMES = sql(
   'ops_outcomes',
-  `SELECT o.token_id, t.mint, o.label, o.payout, l.price, l.bid, l.ask, l.as_of, l.received_at,
+  `SELECT o.token_id, t.mint AS outcome_id, o.label, o.payout, l.price, l.bid, l.ask, l.as_of, l.received_at,
      ${COUNT_ALERTS('above')} + ${COUNT_ALERTS('below')} AS active_alerts
    FROM outcome o JOIN token t ON t.id = o.token_id LEFT JOIN latest_price l ON l.token_id = o.token_id
    WHERE o.market_id = $1 ORDER BY o.ordinal`,
@@ -60,47 +60,11 @@ const HISTORY = sql('ops_market_history', `SELECT ${HISTORY_COLUMNS} FROM trade_
 
 /** The state of a market by its internal key; null when it does not exist. */
 export async function readOpsMarket(db: Queryable, marketPk: bigint): Promise<OpsMarketState | null> {
-  const [state] = await db.query<{
-    hasBook: boolean;
-    goneAt: Date | null;
-    seenAt: Date | null;
-    missingSince: Date | null;
-    versions: number;
-  }>(STATE, [marketPk]);
+  const [state] = await db.query<Omit<OpsMarketState, 'outcomes' | 'history'>>(STATE, [marketPk]);
   if (!state) return null;
-  const outcomes = await db.query<{
-    tokenId: bigint;
-    mint: string;
-    label: string;
-    payout: string | null;
-    price: string | null;
-    bid: string | null;
-    ask: string | null;
-    asOf: Date | null;
-    receivedAt: Date | null;
-    activeAlerts: number;
-  }>(OUTCOMES, [marketPk]);
-  const [history] = await db.query<HistoryRow>(HISTORY, [marketPk]);
-  return {
-    outcomes: outcomes.map((row) => ({
-      tokenId: row.tokenId,
-      outcomeId: row.mint,
-      label: row.label,
-      payout: row.payout,
-      price: row.price,
-      bid: row.bid,
-      ask: row.ask,
-      asOf: row.asOf,
-      receivedAt: row.receivedAt,
-      activeAlerts: row.activeAlerts,
-    })),
-    seenAt: state.seenAt,
-    missingSince: state.missingSince,
-    goneAt: state.goneAt,
-    hasBook: state.hasBook,
-    versions: state.versions,
-    history: history ? toHistory(history) : null,
-  };
+  const outcomes = await db.query<OpsOutcome>(OUTCOMES, [marketPk]);
+  const [history = null] = await db.query<TradeHistory>(HISTORY, [marketPk]);
+  return { ...state, outcomes, history };
 }
 
 export interface StoredObservation {
@@ -115,16 +79,15 @@ const OBSERVATIONS = sql(
    WHERE token_id = $1 AND received_at > clock_timestamp() - interval '7 days' ORDER BY received_at DESC LIMIT $2`,
 );
 
-/** Observations of the last seven days, which alerts are evaluated against, newest first. */
-export async function readObservations(db: Queryable, tokenId: bigint, limit: number): Promise<StoredObservation[]> {
-  const rows = await db.query<{ receivedAt: Date; venueAt: Date; price: string }>(OBSERVATIONS, [tokenId, limit]);
-  return rows.map((row) => ({ receivedAt: row.receivedAt, venueAt: row.venueAt, price: row.price }));
+/** The latest prices that alerts were compared with, newest first; of the last seven days. */
+export function readObservations(db: Queryable, tokenId: bigint, limit: number): Promise<StoredObservation[]> {
+  return db.query(OBSERVATIONS, [tokenId, limit]);
 }
 
 const LAST_CANDLES = sql(
   'ops_last_candles',
-  `SELECT bucket, open, high, low, close, volume, notional, trades FROM candle
-   WHERE token_id = $1 AND interval_seconds = $2 ORDER BY bucket DESC LIMIT $3`,
+  `SELECT bucket::float8 AS bucket, open, high, low, close, volume, notional, trades FROM candle
+   WHERE token_id = $1 AND interval_seconds = $2 ORDER BY candle.bucket DESC LIMIT $3`,
 );
 
 /** The last stored candles of an outcome, regardless of their age, oldest first. */
@@ -134,10 +97,5 @@ export async function readLastCandles(
   intervalSeconds: number,
   limit: number,
 ): Promise<StoredCandle[]> {
-  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: bigint }>(LAST_CANDLES, [
-    tokenId,
-    intervalSeconds,
-    limit,
-  ]);
-  return rows.map((row) => ({ ...row, bucket: Number(row.bucket) })).reverse();
+  return (await db.query<StoredCandle>(LAST_CANDLES, [tokenId, intervalSeconds, limit])).reverse();
 }

@@ -52,20 +52,16 @@ export type Throughput = Readonly<Record<ThroughputKind, readonly (number | null
 const READ_SAMPLES = sql(
   'read_ops_throughput',
   `SELECT (extract(epoch FROM date_trunc('minute', clock_timestamp()) - minute) / 60)::int AS age,
-     extract(epoch FROM at)::float AS at, trades, price_changes, events, attempts
+     extract(epoch FROM at)::float AS at, trades::float, price_changes::float, events::float, attempts::float
    FROM ops_throughput WHERE minute >= clock_timestamp() - interval '${THROUGHPUT_MINUTES + MAX_GAP_MINUTES} minutes'
    ORDER BY minute`,
 );
 
-interface SampleRow {
-  /** Complete minutes between the sample and now. */
+interface SampleRow extends Record<ThroughputKind, number> {
+  /** Whole minutes before this one. */
   age: number;
   /** Epoch seconds. */
   at: number;
-  trades: bigint;
-  priceChanges: bigint;
-  events: bigint;
-  attempts: bigint;
 }
 
 /** The rates of the last hour by minute, from the differences between samples, up to the latest sample. */
@@ -79,8 +75,8 @@ export async function readThroughput(db: Queryable): Promise<Throughput> {
     if (!before || before.age - row.age > MAX_GAP_MINUTES) continue;
     const minutes = (row.at - before.at) / 60;
     for (const kind of THROUGHPUT_KINDS) {
-      const gained = countOf(row, kind) - countOf(before, kind);
-      // The counters were reset by a crash, or decreased with a dropped partition.
+      const gained = row[kind] - before[kind];
+      // The counts began anew, after a crash, or went down with a partition that was dropped.
       if (gained < 0 || minutes <= 0) continue;
       // A difference spreads evenly over the minutes between its two samples.
       for (let age = row.age + 1; age <= before.age; age++) {
@@ -89,10 +85,6 @@ export async function readThroughput(db: Queryable): Promise<Throughput> {
     }
   }
   return throughput;
-}
-
-function countOf(row: SampleRow, kind: ThroughputKind): number {
-  return Number(row[kind]);
 }
 
 export interface StageBacklog {
@@ -129,8 +121,8 @@ export async function readStageBacklogs(db: Queryable): Promise<StageBacklog[]> 
 const DELIVERY_LOAD = sql(
   'ops_delivery_load',
   `SELECT count(*)::int AS due, (count(*) FILTER (WHERE locked_until > clock_timestamp()))::int AS in_flight,
-     extract(epoch FROM clock_timestamp() - min(next_attempt_at) FILTER (
-       WHERE locked_until IS NULL OR locked_until <= clock_timestamp()))::float AS oldest_seconds
+     1000 * extract(epoch FROM clock_timestamp() - min(next_attempt_at) FILTER (
+       WHERE locked_until IS NULL OR locked_until <= clock_timestamp()))::float AS oldest_overdue_ms
    FROM (SELECT next_attempt_at, locked_until FROM delivery
          WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()
          ORDER BY next_attempt_at LIMIT ${MAX_COUNTED_DUE + 1}) d`,
@@ -147,13 +139,8 @@ export interface DeliveryLoad {
 
 /** The load of the deliverer. */
 export async function readDeliveryLoad(db: Queryable): Promise<DeliveryLoad> {
-  const [row] = await db.query<{ due: number; inFlight: number; oldestSeconds: number | null }>(DELIVERY_LOAD);
-  const seconds = row?.oldestSeconds ?? null;
-  return {
-    due: row?.due ?? 0,
-    inFlight: row?.inFlight ?? 0,
-    oldestOverdueMs: seconds === null ? null : seconds * 1000,
-  };
+  const [load] = await db.query<DeliveryLoad>(DELIVERY_LOAD);
+  return load ?? { due: 0, inFlight: 0, oldestOverdueMs: null };
 }
 
 /** The number of deliveries searched for the reason of a failing endpoint. */
@@ -161,7 +148,7 @@ const LOOKED_THROUGH = 50;
 
 const FAILING = sql(
   'ops_failing_endpoints',
-  `SELECT w.id, w.url, w.status, w.failing_since, w.exhausted_count, a.name AS account,
+  `SELECT w.id, w.url, w.status, w.failing_since, w.exhausted_count AS exhausted, a.name AS account,
      l.last_error, l.last_status_code
    FROM (SELECT * FROM webhook_subscription WHERE failing_since IS NOT NULL AND deleted_at IS NULL
          ORDER BY failing_since LIMIT $1) w
@@ -186,28 +173,9 @@ export interface FailingEndpoint {
   lastStatusCode: number | null;
 }
 
-/** Endpoints without a success since their first failure, longest failing first. */
-export async function listFailingEndpoints(db: Queryable, limit: number): Promise<FailingEndpoint[]> {
-  const rows = await db.query<{
-    id: string;
-    url: string;
-    status: FailingEndpoint['status'];
-    failingSince: Date;
-    exhaustedCount: number;
-    account: string;
-    lastError: string | null;
-    lastStatusCode: number | null;
-  }>(FAILING, [limit]);
-  return rows.map((row) => ({
-    id: row.id,
-    url: row.url,
-    account: row.account,
-    status: row.status,
-    failingSince: row.failingSince,
-    exhausted: row.exhaustedCount,
-    lastError: row.lastError,
-    lastStatusCode: row.lastStatusCode,
-  }));
+/** Endpoints without a success since their first failure, longest failure first. */
+export function listFailingEndpoints(db: Queryable, limit: number): Promise<FailingEndpoint[]> {
+  return db.query(FAILING, [limit]);
 }
 
 const CONNECTED = sql(

@@ -46,19 +46,10 @@ const FIND = sql(
    WHERE token_hash = $1 AND expires_at > $2 AND last_seen_at > $3`,
 );
 
-interface Row {
-  role: OpsSession['role'];
-  passwordFingerprint: Buffer;
-  lastSeenAt: Date;
-  flash: string | null;
-}
-
-/** The unexpired session of this token, or null. */
+/** The session of this token that is not over, or null. */
 export async function findSession(db: Queryable, tokenHash: Buffer, nowMs: number): Promise<OpsSession | null> {
-  const [row] = await db.query<Row>(FIND, [tokenHash, iso(nowMs), iso(nowMs - SESSION_IDLE_MS)]);
-  if (!row) return null;
-  const { role, passwordFingerprint, lastSeenAt, flash } = row;
-  return { role, passwordFingerprint, lastSeenAt, flash };
+  const [session] = await db.query<OpsSession>(FIND, [tokenHash, iso(nowMs), iso(nowMs - SESSION_IDLE_MS)]);
+  return session ?? null;
 }
 
 const TOUCH = sql(
@@ -98,22 +89,9 @@ export interface ListedSession {
   lastSeenAt: Date;
 }
 
-/** Unexpired sessions, last used first. The list includes sessions with a former password, which no request accepts. */
-export async function listSessions(db: Queryable, limit: number, nowMs: number): Promise<ListedSession[]> {
-  const rows = await db.query<{
-    tokenHash: Buffer;
-    role: OpsSession['role'];
-    address: string;
-    createdAt: Date;
-    lastSeenAt: Date;
-  }>(LIST, [iso(nowMs), iso(nowMs - SESSION_IDLE_MS), limit]);
-  return rows.map((row) => ({
-    tokenHash: row.tokenHash,
-    role: row.role,
-    address: row.address,
-    createdAt: row.createdAt,
-    lastSeenAt: row.lastSeenAt,
-  }));
+/** The sessions that are not over, last used first. The list includes sessions of a former password, which are no longer accepted. */
+export function listSessions(db: Queryable, limit: number, nowMs: number): Promise<ListedSession[]> {
+  return db.query(LIST, [iso(nowMs), iso(nowMs - SESSION_IDLE_MS), limit]);
 }
 
 const END = sql('end_ops_session', 'DELETE FROM ops_session WHERE token_hash = $1');

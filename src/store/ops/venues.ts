@@ -3,20 +3,9 @@ import { type Queryable, sql } from '../db/tx.ts';
 const POLLS = sql(
   'ops_venue_polls',
   `SELECT venue, kind, last_attempt_at, last_success_at, first_success_at, consecutive_failures, last_error,
-     lease_until > clock_timestamp() AS is_under_way
+     coalesce(lease_until > clock_timestamp(), false) AS is_under_way
    FROM poll_state WHERE venue = ANY ($1::text[]) ORDER BY venue, kind`,
 );
-
-interface PollRow {
-  venue: string;
-  kind: string;
-  lastAttemptAt: Date | null;
-  lastSuccessAt: Date | null;
-  firstSuccessAt: Date | null;
-  consecutiveFailures: number;
-  lastError: string | null;
-  isUnderWay: boolean | null;
-}
 
 /** The stored state of the polls of one kind of one venue. */
 export interface OpsPoll {
@@ -32,19 +21,9 @@ export interface OpsPoll {
   isUnderWay: boolean;
 }
 
-/** The polls of these venues, on-demand polls included, by venue and kind. */
-export async function readPolls(db: Queryable, venues: readonly string[]): Promise<OpsPoll[]> {
-  const rows = await db.query<PollRow>(POLLS, [venues]);
-  return rows.map((row) => ({
-    venue: row.venue,
-    kind: row.kind,
-    lastAttemptAt: row.lastAttemptAt,
-    lastSuccessAt: row.lastSuccessAt,
-    firstSuccessAt: row.firstSuccessAt,
-    consecutiveFailures: row.consecutiveFailures,
-    lastError: row.lastError,
-    isUnderWay: row.isUnderWay ?? false,
-  }));
+/** The polls of these venues, those on demand too, by venue and kind. */
+export function readPolls(db: Queryable, venues: readonly string[]): Promise<OpsPoll[]> {
+  return db.query(POLLS, [venues]);
 }
 
 /** An index-only scan of the whole catalog, some 10 ms per 100,000 markets: call it rarely. */
@@ -59,7 +38,7 @@ export interface MarketCount {
   markets: number;
 }
 
-/** The number of markets of these venues by status. */
-export async function countMarketsByStatus(db: Queryable, venues: readonly string[]): Promise<MarketCount[]> {
-  return db.query<MarketCount>(MARKET_COUNTS, [venues]);
+/** How many markets of these venues are in each state. */
+export function countMarketsByStatus(db: Queryable, venues: readonly string[]): Promise<MarketCount[]> {
+  return db.query(MARKET_COUNTS, [venues]);
 }

@@ -18,21 +18,6 @@ export interface OpsSubscription {
   deletedAt: Date | null;
 }
 
-interface SubscriptionRow {
-  pk: bigint;
-  id: string;
-  accountId: bigint;
-  accountName: string;
-  url: string;
-  events: string[];
-  status: 'active' | 'paused';
-  pauseReason: string | null;
-  failingSince: Date | null;
-  exhaustedCount: number;
-  createdAt: Date;
-  deletedAt: Date | null;
-}
-
 const FIND_SUBSCRIPTION = sql(
   'ops_find_subscription',
   `SELECT w.pk, w.id, w.account_id, a.name AS account_name, w.url, w.events, w.status, w.pause_reason, w.failing_since,
@@ -42,22 +27,8 @@ const FIND_SUBSCRIPTION = sql(
 
 /** A subscription by its public id, deleted ones included; null when unknown. */
 export async function findOpsSubscription(db: Queryable, id: string): Promise<OpsSubscription | null> {
-  const [row] = await db.query<SubscriptionRow>(FIND_SUBSCRIPTION, [id]);
-  if (!row) return null;
-  return {
-    pk: row.pk,
-    id: row.id,
-    accountId: row.accountId,
-    accountName: row.accountName,
-    url: row.url,
-    events: row.events,
-    status: row.status,
-    pauseReason: row.pauseReason,
-    failingSince: row.failingSince,
-    exhaustedCount: row.exhaustedCount,
-    createdAt: row.createdAt,
-    deletedAt: row.deletedAt,
-  };
+  const [subscription] = await db.query<OpsSubscription>(FIND_SUBSCRIPTION, [id]);
+  return subscription ?? null;
 }
 
 /** The number of newest deliveries that the figures cover, because one endpoint may get a million a day. */
@@ -101,7 +72,7 @@ const FIGURES = sql(
   'ops_webhook_figures',
   `WITH ${RECENT},
    attempt AS (
-     SELECT floor(extract(epoch FROM a.started_at) / 3600)::bigint * 3600 AS hour, a.outcome, a.duration_ms
+     SELECT floor(extract(epoch FROM a.started_at) / 3600) * 3600::float8 AS hour, a.outcome, a.duration_ms
      FROM recent JOIN delivery_attempt a ON a.delivery_pk = recent.pk
      WHERE a.started_at > clock_timestamp() - interval '24 hours')
    SELECT hour, count(*)::int AS attempts, (count(*) FILTER (WHERE outcome = 'delivered'))::int AS delivered,
@@ -113,7 +84,7 @@ const FIGURES = sql(
 const ERRORS = sql(
   'ops_webhook_errors',
   `WITH ${RECENT}
-   SELECT recent.id AS delivery_id, a.attempt_number, a.started_at, a.duration_ms, a.status_code, a.error_code
+   SELECT recent.id AS delivery_id, a.attempt_number AS attempt, a.started_at, a.duration_ms, a.status_code, a.error_code
    FROM recent JOIN delivery_attempt a ON a.delivery_pk = recent.pk WHERE a.outcome = 'failed'
    ORDER BY a.started_at DESC LIMIT ${MAX_ERRORS_SHOWN}`,
 );
@@ -126,40 +97,14 @@ const COUNT_PENDING = sql(
 
 /** The attempts of the last 24 hours of a subscription, from its newest deliveries. */
 export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint): Promise<WebhookActivity> {
-  const figures = await db.query<{
-    hour: bigint | null;
-    attempts: number;
-    delivered: number;
-    p50Ms: number;
-    p95Ms: number;
-  }>(FIGURES, [subscriptionPk]);
-  const errors = await db.query<{
-    deliveryId: string;
-    attemptNumber: number;
-    startedAt: Date;
-    durationMs: number;
-    statusCode: number | null;
-    errorCode: string | null;
-  }>(ERRORS, [subscriptionPk]);
+  const figures = await db.query<AttemptFigures & { hour: number | null }>(FIGURES, [subscriptionPk]);
+  const errors = await db.query<FailedAttempt>(ERRORS, [subscriptionPk]);
   const [count] = await db.query<{ pending: number }>(COUNT_PENDING, [subscriptionPk]);
   const hours: WebhookActivity['hours'] = [];
   let day: AttemptFigures | null = null;
-  for (const { hour, attempts, delivered, p50Ms, p95Ms } of figures) {
-    const of: AttemptFigures = { attempts, delivered, p50Ms, p95Ms };
-    if (hour === null) day = of;
-    else hours.push({ ...of, hour: Number(hour) });
+  for (const { hour, ...figure } of figures) {
+    if (hour === null) day = figure;
+    else hours.push({ ...figure, hour });
   }
-  return {
-    hours,
-    day,
-    errors: errors.map((row) => ({
-      deliveryId: row.deliveryId,
-      attempt: row.attemptNumber,
-      startedAt: row.startedAt,
-      durationMs: row.durationMs,
-      statusCode: row.statusCode,
-      errorCode: row.errorCode,
-    })),
-    pending: count?.pending ?? 0,
-  };
+  return { hours, day, errors, pending: count?.pending ?? 0 };
 }

@@ -27,7 +27,7 @@ function hasAlert(condition: AlertCondition): string {
 
 const WATCHED_TOKENS = sql(
   'watched_tokens',
-  `SELECT t.id, t.mint,
+  `SELECT t.id AS token_id, t.mint,
      t.symbol IS NULL AND (t.symbol_asked_at IS NULL OR t.symbol_asked_at < now() - interval '1 day') AS needs_symbol
    FROM token t
    WHERE ${LIKE_MINT} AND t.currency = $1 AND t.id <> ALL ($3::bigint[])
@@ -39,16 +39,11 @@ const WATCHED_TOKENS = sql(
  * Mints in this currency that active alerts name and that are not outcomes, oldest request first, so the mint of a new alert leads.
  * `except` lists mints that this poll already requested.
  */
-export async function watchedTokens(
+export function watchedTokens(
   db: Queryable,
   options: { currency: string; limit: number; except: readonly bigint[] },
 ): Promise<WatchedToken[]> {
-  const rows = await db.query<{ id: bigint; mint: string; needsSymbol: boolean }>(WATCHED_TOKENS, [
-    options.currency,
-    options.limit,
-    options.except,
-  ]);
-  return rows.map((row) => ({ tokenId: row.id, mint: row.mint, needsSymbol: row.needsSymbol }));
+  return db.query(WATCHED_TOKENS, [options.currency, options.limit, options.except]);
 }
 
 const NOTE_ASKED = sql(

@@ -12,17 +12,7 @@ export interface StoredBook {
   asks: StoredLevel[];
 }
 
-interface BookRow {
-  asOf: Date;
-  bids: StoredLevel[];
-  asks: StoredLevel[];
-}
-
-function toBook(row: BookRow): StoredBook {
-  return { asOf: row.asOf, bids: row.bids, asks: row.asks };
-}
-
-/** A latest book, and the time since a poll last saw it, changed or not: milliseconds by the database clock. */
+/** A latest book, and how long ago a poll last saw it, changed or not: milliseconds by the database's clock. */
 export interface LatestBook extends StoredBook {
   unseenMs: number;
 }
@@ -35,8 +25,8 @@ const BOOK = sql(
 
 /** The latest book of an outcome; null before the first. */
 export async function readBook(db: Queryable, tokenId: bigint): Promise<LatestBook | null> {
-  const [row] = await db.query<BookRow & { unseenMs: number }>(BOOK, [tokenId]);
-  return row ? { ...toBook(row), unseenMs: row.unseenMs } : null;
+  const [book] = await db.query<LatestBook>(BOOK, [tokenId]);
+  return book ?? null;
 }
 
 const BOOK_AT = sql(
@@ -47,6 +37,6 @@ const BOOK_AT = sql(
 
 /** The book of an outcome as known at a moment, epoch seconds; null before the first. */
 export async function readBookAt(db: Queryable, tokenId: bigint, at: number): Promise<StoredBook | null> {
-  const [row] = await db.query<BookRow>(BOOK_AT, [tokenId, at]);
-  return row ? toBook(row) : null;
+  const [book] = await db.query<StoredBook>(BOOK_AT, [tokenId, at]);
+  return book ?? null;
 }

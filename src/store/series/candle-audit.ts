@@ -35,26 +35,19 @@ export interface AuditedOutcome {
 
 const TOKENS = sql(
   'audit_tokens',
-  `SELECT o.token_id, t.mint, m.venue_market_id FROM market m
+  `SELECT o.token_id, t.mint AS outcome_id, m.venue_market_id AS market_id FROM market m
    JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id
    WHERE m.venue = $1 AND ($2::text IS NULL OR m.venue_market_id = $2) AND o.token_id > $3
    ORDER BY o.token_id LIMIT $4`,
 );
 
-/** A page of the outcomes of a venue, or of one of its markets, by key. */
-async function auditedOutcomes(
+/** A page of a venue's outcomes by key, or of one market's. */
+function auditedOutcomes(
   db: Queryable,
   venue: string,
   options: { marketId?: string; afterTokenId: bigint; limit: number },
 ): Promise<AuditedOutcome[]> {
-  const { marketId, afterTokenId, limit } = options;
-  const rows = await db.query<{ tokenId: bigint; mint: string; venueMarketId: string }>(TOKENS, [
-    venue,
-    marketId ?? null,
-    afterTokenId,
-    limit,
-  ]);
-  return rows.map((row) => ({ tokenId: row.tokenId, outcomeId: row.mint, marketId: row.venueMarketId }));
+  return db.query(TOKENS, [venue, options.marketId ?? null, options.afterTokenId, options.limit]);
 }
 
 const VALUES = ['open', 'high', 'low', 'close', 'volume', 'notional', 'trades'] as const;

@@ -100,8 +100,9 @@ export function refoldPiece(db: Database, pieceTrades: number = PIECE_TRADES): P
 
 const PROGRESS = sql(
   'refold_progress',
-  `SELECT pass, finished_at IS NOT NULL AS finished, trades, minutes,
-     least(next_token - 1, t.last) AS outcomes_done, t.last AS outcomes
+  `SELECT pass, finished_at IS NOT NULL AS is_finished, trades::float8 AS trades, minutes::float8 AS minutes,
+     CASE WHEN finished_at IS NULL THEN greatest(0, least(next_token - 1, t.last)) ELSE t.last END::float8 AS outcomes_done,
+     t.last::float8 AS outcomes
    FROM candle_refold CROSS JOIN (SELECT coalesce(max(id), 0) AS last FROM token) t ORDER BY pass`,
 );
 
@@ -116,18 +117,9 @@ export interface RefoldProgress {
   outcomes: number;
 }
 
-/** The progress of each pass; empty on a database without a pass. */
-export async function refoldProgress(db: Queryable): Promise<RefoldProgress[]> {
-  type Row = { pass: number; finished: boolean } & Record<'trades' | 'minutes' | 'outcomesDone' | 'outcomes', string>;
-  const rows = await db.query<Row>(PROGRESS);
-  return rows.map((row) => ({
-    pass: row.pass,
-    isFinished: row.finished,
-    trades: Number(row.trades),
-    minutes: Number(row.minutes),
-    outcomesDone: row.finished ? Number(row.outcomes) : Math.max(0, Number(row.outcomesDone)),
-    outcomes: Number(row.outcomes),
-  }));
+/** How far each pass is; none on a database that needs none. */
+export function refoldProgress(db: Queryable): Promise<RefoldProgress[]> {
+  return db.query(PROGRESS);
 }
 
 /** The finished share of a pass, 0 to 1. */

@@ -17,24 +17,18 @@ export interface StoredCandle {
 
 const CANDLES = sql(
   'read_candles',
-  `SELECT bucket, open, high, low, close, volume, notional, trades FROM candle
-   WHERE token_id = $1 AND interval_seconds = $2 AND bucket >= $3 AND bucket < $4 ORDER BY bucket`,
+  `SELECT bucket::float8 AS bucket, open, high, low, close, volume, notional, trades FROM candle
+   WHERE token_id = $1 AND interval_seconds = $2 AND bucket >= $3 AND bucket < $4 ORDER BY candle.bucket`,
 );
 
-/** Candles whose bucket starts in the range, oldest first. Buckets without a trade have no candle. */
-export async function readCandles(
+/** Candles whose bucket starts in the range, oldest first; buckets without a trade have none. */
+export function readCandles(
   db: Queryable,
   tokenId: bigint,
   intervalSeconds: number,
   range: TimeRange,
 ): Promise<StoredCandle[]> {
-  const rows = await db.query<Omit<StoredCandle, 'bucket'> & { bucket: bigint }>(CANDLES, [
-    tokenId,
-    intervalSeconds,
-    range.start,
-    range.end,
-  ]);
-  return rows.map((row) => ({ ...row, bucket: Number(row.bucket) }));
+  return db.query(CANDLES, [tokenId, intervalSeconds, range.start, range.end]);
 }
 
 const CLOSE_BEFORE = sql(
@@ -62,25 +56,19 @@ interface VolumeWindow {
 
 const VOLUME = sql(
   'read_volume',
-  `SELECT bucket, sum(volume) AS volume, sum(notional) AS notional, sum(trades)::float8 AS trades FROM candle
+  `SELECT bucket::float8 AS bucket, sum(volume) AS volume, sum(notional) AS notional, sum(trades)::float8 AS trades FROM candle
    WHERE token_id = ANY ($1::bigint[]) AND interval_seconds = $2 AND bucket >= $3 AND bucket < $4
-   GROUP BY bucket ORDER BY bucket`,
+   GROUP BY candle.bucket ORDER BY candle.bucket`,
 );
 
-/** The total volume of these outcomes per window, oldest first; omits windows without a trade. */
-export async function readVolume(
+/** Volume per window over these outcomes together, oldest first; windows without a trade are left out. */
+export function readVolume(
   db: Queryable,
   tokenIds: readonly bigint[],
   windowSeconds: number,
   range: TimeRange,
 ): Promise<VolumeWindow[]> {
-  const rows = await db.query<Omit<VolumeWindow, 'bucket'> & { bucket: bigint }>(VOLUME, [
-    tokenIds,
-    windowSeconds,
-    range.start,
-    range.end,
-  ]);
-  return rows.map((row) => ({ ...row, bucket: Number(row.bucket) }));
+  return db.query(VOLUME, [tokenIds, windowSeconds, range.start, range.end]);
 }
 
 interface StoredSnapshot {
@@ -93,7 +81,7 @@ interface StoredSnapshot {
 /** One index probe per boundary, so the cost follows the number of boundaries, not the rows between them. */
 const SNAPSHOTS = sql(
   'read_snapshots',
-  `SELECT b.ts, s.price, s.bid, s.ask
+  `SELECT b.ts::float8 AS ts, s.price, s.bid, s.ask
    FROM generate_series($3::bigint, $4::bigint - 1, $2::bigint) AS b (ts)
    CROSS JOIN LATERAL (
      SELECT price, bid, ask FROM snapshot WHERE token_id = $1 AND ts <= b.ts ORDER BY ts DESC LIMIT 1) s
@@ -104,19 +92,13 @@ const SNAPSHOTS = sql(
  * The price of an outcome at each interval boundary of the range, carried forward over gaps. Omits boundaries before the first sample.
  * `range.start` must be a boundary.
  */
-export async function readSnapshots(
+export function readSnapshots(
   db: Queryable,
   tokenId: bigint,
   intervalSeconds: number,
   range: TimeRange,
 ): Promise<StoredSnapshot[]> {
-  const rows = await db.query<Omit<StoredSnapshot, 'ts'> & { ts: bigint }>(SNAPSHOTS, [
-    tokenId,
-    intervalSeconds,
-    range.start,
-    range.end,
-  ]);
-  return rows.map((row) => ({ ...row, ts: Number(row.ts) }));
+  return db.query(SNAPSHOTS, [tokenId, intervalSeconds, range.start, range.end]);
 }
 
 export interface StoredTrade {

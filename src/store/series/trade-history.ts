@@ -1,3 +1,4 @@
+import { epochMs } from '../db/epoch-ms.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** `queued` and `walking` walks have pending work. `failed` walks gave up with their reason. */
@@ -28,41 +29,11 @@ export interface TradeHistory {
 /** A read requests a failed walk again after this time. */
 const ASK_AGAIN_SECONDS = 3_600;
 
-/** The columns of a `HistoryRow`, from `trade_history AS h`. */
-export const HISTORY_COLUMNS = `h.status, h.from_at, h.to_at, h.reached_at, h.pages, h.trades, h.failures, h.last_error, h.requested_at,
-  h.finished_at, clock_timestamp() AS as_of, h.touched_at IS NOT NULL AS is_touched`;
-
-export interface HistoryRow {
-  status: HistoryStatus;
-  fromAt: Date;
-  toAt: Date;
-  reachedAt: Date | null;
-  pages: number;
-  trades: bigint;
-  failures: number;
-  lastError: string | null;
-  requestedAt: Date;
-  finishedAt: Date | null;
-  asOf: Date;
-  isTouched: boolean;
-}
-
-export function toHistory(row: HistoryRow): TradeHistory {
-  return {
-    status: row.status,
-    fromMs: row.fromAt.getTime(),
-    toMs: row.toAt.getTime(),
-    reachedMs: row.reachedAt?.getTime() ?? null,
-    pages: row.pages,
-    trades: Number(row.trades),
-    failures: row.failures,
-    lastError: row.lastError,
-    requestedMs: row.requestedAt.getTime(),
-    finishedMs: row.finishedAt?.getTime() ?? null,
-    asOfMs: row.asOf.getTime(),
-    isTouched: row.isTouched,
-  };
-}
+/** The columns of a `TradeHistory`, of `trade_history AS h`. */
+export const HISTORY_COLUMNS = `h.status, ${epochMs('h.from_at')} AS from_ms, ${epochMs('h.to_at')} AS to_ms,
+  ${epochMs('h.reached_at')} AS reached_ms, h.pages, h.trades::float8 AS trades, h.failures, h.last_error,
+  ${epochMs('h.requested_at')} AS requested_ms, ${epochMs('h.finished_at')} AS finished_ms,
+  ${epochMs('clock_timestamp()')} AS as_of_ms, h.touched_at IS NOT NULL AS is_touched`;
 
 /** How far back a market's trades are stored. Epoch milliseconds. */
 export interface TradeFacts {
@@ -76,24 +47,21 @@ export interface TradeFacts {
 /** A market may trade before its official opening, but not before both of these times. */
 const BEGAN_AT = 'least(m.created_at, m.open_at)';
 
+/** Postgres keeps microseconds of the first success: it is live from the next whole millisecond on. */
 const READ_FACTS = sql(
   'read_trade_facts',
-  `SELECT p.first_success_at, ${BEGAN_AT} AS began_at, ${HISTORY_COLUMNS}
+  `SELECT ${epochMs('p.first_success_at')} + 1 AS live_ms, ${epochMs(BEGAN_AT)} AS began_ms, ${HISTORY_COLUMNS}
    FROM market m LEFT JOIN poll_state p ON p.venue = m.venue AND p.kind = 'trades'
    LEFT JOIN trade_history h ON h.market_id = m.id WHERE m.id = $1`,
 );
 
 /** Reads the stored trade history of a market. */
 export async function readTradeFacts(db: Queryable, marketPk: bigint): Promise<TradeFacts> {
-  type Row = { firstSuccessAt: Date | null; beganAt: Date | null } & (HistoryRow | { status: null });
+  type Row = Omit<TradeFacts, 'history'> & (TradeHistory | { status: null });
   const [row] = await db.query<Row>(READ_FACTS, [marketPk]);
   if (!row) return { liveMs: null, beganMs: null, history: null };
-  return {
-    // Postgres keeps microseconds, so the next whole millisecond is the safe start.
-    liveMs: row.firstSuccessAt === null ? null : row.firstSuccessAt.getTime() + 1,
-    beganMs: row.beganAt?.getTime() ?? null,
-    history: row.status === null ? null : toHistory(row),
-  };
+  const { liveMs, beganMs, ...history } = row;
+  return { liveMs, beganMs, history: history.status === null ? null : history };
 }
 
 /** Whether a request for all trades from `fromMs` on would change the row, by the same rule as `requestTradeHistory`. */

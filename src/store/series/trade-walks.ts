@@ -1,6 +1,6 @@
 import { scrubData, scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { HISTORY_COLUMNS, type HistoryRow, type HistoryStatus, type TradeHistory, toHistory } from './trade-history.ts';
+import { HISTORY_COLUMNS, type HistoryStatus, type TradeHistory } from './trade-history.ts';
 
 /** Consecutive failures of one market, with growing delays, before its walk fails. */
 export const MAX_HISTORY_FAILURES = 5;
@@ -26,8 +26,8 @@ const longestWaiting = (rank: number, condition: string) =>
 
 const NEXT = sql(
   'next_trade_history',
-  `SELECT h.market_id, h.venue_market_id, h.position, ${HISTORY_COLUMNS},
-     ARRAY (SELECT t.mint FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = h.market_id ORDER BY o.ordinal) AS mints
+  `SELECT h.market_id AS market_pk, h.venue_market_id AS market_id, h.position, ${HISTORY_COLUMNS},
+     ARRAY (SELECT t.mint FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = h.market_id ORDER BY o.ordinal) AS outcome_ids
    FROM (${longestWaiting(1, 'h.touched_at IS NULL')} UNION ALL ${longestWaiting(2, 'h.market_id = $2::bigint')}
      UNION ALL ${longestWaiting(3, 'true')}) h ORDER BY h.rank LIMIT 1`,
 );
@@ -41,16 +41,8 @@ export async function nextTradeHistory(
   venue: string,
   keep: bigint | null = null,
 ): Promise<OpenHistory | null> {
-  type Row = HistoryRow & { marketId: bigint; venueMarketId: string; position: unknown; mints: string[] };
-  const [row] = await db.query<Row>(NEXT, [venue, keep]);
-  if (!row) return null;
-  return {
-    ...toHistory(row),
-    marketPk: row.marketId,
-    marketId: row.venueMarketId,
-    outcomeIds: row.mints,
-    position: row.position,
-  };
+  const [walk] = await db.query<OpenHistory>(NEXT, [venue, keep]);
+  return walk ?? null;
 }
 
 /** Matches only the walk that was read: a concurrent new request gives it another range. */
@@ -65,7 +57,7 @@ const ADVANCE = sql(
      pages = pages + 1, failures = 0,
      last_error = coalesce($7, CASE WHEN failures = 0 THEN last_error END),
      touched_at = clock_timestamp(), finished_at = CASE WHEN $4 THEN clock_timestamp() END
-   WHERE ${SAME_WALK} RETURNING pages, trades, extract(epoch FROM clock_timestamp() - requested_at)::float8 AS seconds`,
+   WHERE ${SAME_WALK} RETURNING pages, trades::float8 AS trades, extract(epoch FROM clock_timestamp() - requested_at)::float8 AS seconds`,
 );
 
 interface HistoryStep {
@@ -91,8 +83,7 @@ export async function advanceTradeHistory(
   step: HistoryStep,
 ): Promise<HistoryProgress | null> {
   const position = step.position ?? null;
-  type Row = { pages: number; trades: bigint; seconds: number };
-  const [row] = await tx.query<Row>(ADVANCE, [
+  const [progress] = await tx.query<HistoryProgress>(ADVANCE, [
     walk.marketPk,
     iso(walk.fromMs),
     iso(walk.toMs),
@@ -101,7 +92,7 @@ export async function advanceTradeHistory(
     iso(step.reachedMs),
     step.truncated === undefined ? null : reasonText(step.truncated),
   ]);
-  return row ? { ...row, trades: Number(row.trades) } : null;
+  return progress ?? null;
 }
 
 const COUNT_TRADES = sql('count_history_trades', `UPDATE trade_history SET trades = trades + $2 WHERE market_id = $1`);

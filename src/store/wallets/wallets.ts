@@ -48,36 +48,23 @@ const LIST_WALLETS = sql(
   `${SELECT_WALLETS} AND ($2::bigint IS NULL OR a.pk < $2) ORDER BY a.pk DESC LIMIT $3`,
 );
 
-interface WalletRow {
-  pk: bigint;
-  id: string;
-  address: string;
-  venue: string;
-  label: string | null;
-  createdAt: Date;
-}
-
-function toWallet({ id, address, venue, label, createdAt }: WalletRow): Wallet {
-  return { id, address, venue, label, createdAt };
-}
-
-/** A page of an account's wallets, newest first; `next` is the key after which the next page starts, absent on the last page. */
+/** A page of an account's wallets, newest first; `next` is the key to go on behind when more follow. */
 export async function listWallets(
   db: Queryable,
   accountId: bigint,
   limit: number,
   after: bigint | undefined,
 ): Promise<{ wallets: Wallet[]; next?: bigint }> {
-  const rows = await db.query<WalletRow>(LIST_WALLETS, [accountId, after ?? null, limit + 1]);
+  const rows = await db.query<Wallet & { pk: bigint }>(LIST_WALLETS, [accountId, after ?? null, limit + 1]);
   const wallets = rows.slice(0, limit);
   const last = wallets.at(-1);
-  return { wallets: wallets.map(toWallet), ...(rows.length > limit && last && { next: last.pk }) };
+  return { wallets, ...(rows.length > limit && last && { next: last.pk }) };
 }
 
 /** One wallet of an account; null when it is unknown, deleted or of another account. */
 export async function findWallet(db: Queryable, accountId: bigint, id: string): Promise<Wallet | null> {
-  const [row] = await db.query<WalletRow>(FIND_WALLET, [accountId, id]);
-  return row ? toWallet(row) : null;
+  const [wallet] = await db.query<Wallet>(FIND_WALLET, [accountId, id]);
+  return wallet ?? null;
 }
 
 /** Locks the watched wallet before its watchers, in the order of all writers, so that two deletions cannot deadlock. */

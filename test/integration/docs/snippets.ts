@@ -12,7 +12,7 @@ export interface ShellResult {
   readonly err: string;
 }
 
-/** A folder for the files of one run, and what it needs: the packages, and an `npm` without the build. */
+/** A folder for the files of one run, with the packages and an `npm` without the build. */
 export interface SnippetFolder {
   readonly path: string;
   remove(): Promise<void>;

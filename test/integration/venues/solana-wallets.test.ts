@@ -226,7 +226,7 @@ describe('transactions of a wallet', () => {
     expect(rejected).toMatchObject([{ reason: 'unsupported_version' }]);
   });
 
-  it('of a wallet with too many token accounts are only those that name it, which is reported', async () => {
+  it('of a wallet with too many token accounts include only transactions that name it, and report the truncation', async () => {
     const on = await chain({}, { maxTokenAccounts: 2 });
     const { position } = await on.walk(null);
     const { signature } = on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
