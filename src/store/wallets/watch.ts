@@ -31,11 +31,10 @@ export const WALLET_LEASES = leasesIn<WalletLease>({
   subject: ({ venue }) => `a wallet of ${venue}`,
 });
 
+/** The CTE is materialized: Postgres may run a subquery with a limit again for each row of an outer scan, and so lease more rows. */
 const CLAIM = sql(
   'claim_wallets',
-  `UPDATE watched_wallet w SET lease_token = $2, polled_at = clock_timestamp(),
-     lease_until = ${leaseEnd(WALLET_LEASE_SECONDS)}
-   WHERE w.pk IN (
+  `WITH due AS MATERIALIZED (
      SELECT d.pk FROM watched_wallet d
      WHERE d.venue = $1 AND (d.lease_until IS NULL OR d.lease_until < clock_timestamp())
        AND (d.polled_at IS NULL OR d.polled_at
@@ -45,6 +44,8 @@ const CLAIM = sql(
      LIMIT least($3::bigint, greatest(0, ${MAX_WALLETS_IN_FLIGHT} - (
        SELECT count(*) FROM watched_wallet WHERE venue = $1 AND lease_until >= clock_timestamp())))
      FOR UPDATE SKIP LOCKED)
+   UPDATE watched_wallet w SET lease_token = $2, polled_at = clock_timestamp(), lease_until = ${leaseEnd(WALLET_LEASE_SECONDS)}
+   FROM due WHERE w.pk = due.pk
    RETURNING w.pk, w.address, w.activity_position, w.balance_position, w.failures, w.polled_at::text AS claimed_at,
      (SELECT min(a.created_at) FROM wallet a WHERE a.watched_pk = w.pk AND a.deleted_at IS NULL) AS since`,
 );
