@@ -28,7 +28,10 @@ function reportAlerts(
     const latencyMs = Math.max(0, now() - metAtMs);
     metrics.triggerLatency.observe(latencyMs / 1000);
     const observedAt = new Date(observedAtMs).toISOString();
-    log.info({ alertId, accountId, eventId, ...delivery, price, observedAt, latencyMs }, 'alert fired');
+    log.info(
+      { alertId, accountId: String(accountId), eventId, ...delivery, price, observedAt, latencyMs },
+      'alert fired',
+    );
   }
   for (const alertId of expired) log.info({ alertId }, 'alert expired');
 }

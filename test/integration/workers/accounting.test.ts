@@ -115,7 +115,8 @@ const CASES: readonly Case[] = [
       createPolymarketAdapter({
         urls: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
         observer: own,
-        trades: { pageSize: 40, initialLookbackSeconds: 3_600 },
+        // The size of a page follows the clock: even the smallest one must hold enough places for a bad record.
+        trades: { pageSize: 1_000, initialLookbackSeconds: 3_600 },
         http: HTTP,
       }),
     faults: [bad('data', 'size', 'many', 9), bad('gamma', 'question', 7, 5), bad('clob', 'timestamp', 'today', 7)],
