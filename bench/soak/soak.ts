@@ -69,7 +69,7 @@ describe('soak', () => {
       counts: ofEach(1),
       exchange: { ...EXCHANGE, speed: 4 * options.load },
       environment: {
-        VENUES: 'polymarket,kalshi,manifold,solana',
+        VENUES: 'polymarket,kalshi,manifold,limitless,solana',
         MAINTAIN_STORAGE_MS: String(MAINTAIN_MS),
         POLL_BOOKS_MARKETS: '2',
         QUOTA_ALERTS: '1000000',

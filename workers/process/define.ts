@@ -45,6 +45,8 @@ export function createProcessor(
   const streaks = new FailureStreaks();
   const byName = new Map(jobs.map((job) => [job.name as string, job]));
   return async (job: Job, _token?: string, cancelled?: AbortSignal): Promise<JobReport> => {
+    // Redis was emptied between the hand-out of this job and its start: BullMQ makes its key again, without name and data.
+    if ((job.name as string | undefined) === undefined) return { skipped: 'deleted from the queue store' };
     const defined = byName.get(job.name);
     if (!defined) throw new UnrecoverableError(`no processor for job ${scrubText(job.name)}`);
     const log = deps.log.child({ job: job.name, jobId: job.id });
