@@ -1,11 +1,9 @@
 import { FIRST_RETAIL } from '../../sim/traders/wallets.ts';
 import { walletOf } from '../../sim/world/identity.ts';
-
-import { MARKET_VENUES } from '../../test/e2e/venue-ledger.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { Fleet } from '../../test/support/processes/fleet.ts';
 import { WEBHOOK_SECRET } from '../../test/support/processes/system.ts';
-import type { SoakOptions } from './options.ts';
+import { SOAK_VENUES, type SoakOptions } from './options.ts';
 import { Steady } from './steady.ts';
 
 interface Market {
@@ -77,7 +75,7 @@ export async function startLoad(
   await watchWallets(fleet);
   let quoted = await eventually(
     () => quotes(fleet),
-    (found) => MARKET_VENUES.every((venue) => found.some(({ path }) => path.startsWith(`/v1/${venue}/`))),
+    (found) => SOAK_VENUES.every((venue) => found.some(({ path }) => path.startsWith(`/v1/${venue}/`))),
     { everyMs: 500 },
   );
   const steady = new Steady();
@@ -101,7 +99,7 @@ export async function startLoad(
     });
   }
   steady.start('read catalog', every(1), async (turn) => {
-    const venue = MARKET_VENUES[turn % MARKET_VENUES.length];
+    const venue = SOAK_VENUES[turn % SOAK_VENUES.length];
     await fleet.read(`/v1/${venue}/markets?status=open&limit=${20 + (turn % 5)}`);
   });
   steady.start('read venues', every(5), async () => void (await fleet.read('/v1/venues')));
@@ -175,7 +173,7 @@ async function watchWallets(fleet: Fleet): Promise<void> {
 /** A price of each market, if it has one. */
 async function quotes(fleet: Fleet): Promise<Quoted[]> {
   const found: Quoted[] = [];
-  for (const venue of MARKET_VENUES) {
+  for (const venue of SOAK_VENUES) {
     for (const market of await fleet.read<Market[]>(`/v1/${venue}/markets?status=open&limit=50`)) {
       const path = `/v1/${venue}/markets/${encodeURIComponent(market.market_id)}`;
       const snapshot = await fleet.read<Price>(`${path}/prices`).catch(() => null);

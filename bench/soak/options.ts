@@ -48,3 +48,6 @@ function numberOf(text: string | undefined, name: string, fallback: number, min:
   if (!(value >= min && value <= max)) throw new Error(`${name} must be a number from ${min} to ${max}`);
   return value;
 }
+
+/** Limitless allows 3 requests a second: at the cadence of a soak its polls would never be idle, which the end of a run checks. */
+export const SOAK_VENUES = ['polymarket', 'kalshi', 'manifold'] as const;

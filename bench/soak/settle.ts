@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-
-import { findPlaces, impossibleRows, ledgerTape, MARKET_VENUES, storedTapes } from '../../test/e2e/venue-ledger.ts';
+import { findPlaces, impossibleRows, ledgerTape, storedTapes } from '../../test/e2e/venue-ledger.ts';
 import { expectWorkDone } from '../../test/faults/campaign/settled.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { TestDatabase } from '../../test/support/postgres/database.ts';
 import type { Fleet } from '../../test/support/processes/fleet.ts';
+import { SOAK_VENUES } from './options.ts';
 
 const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
 
@@ -21,11 +21,11 @@ export async function expectNothingLost(fleet: Fleet, { db }: TestDatabase, tape
   const ledger = exchange.ledger();
   expect(ledger.firstIndex === 0 || (ledger.trades[0]?.timestamp ?? 0) <= tapeFrom, 'the ledger is whole').toBe(true);
   const expected = Object.fromEntries(
-    MARKET_VENUES.map((venue) => [venue, ledgerTape(venue, ledger.trades, places, tapeFrom, tapeUntil)]),
+    SOAK_VENUES.map((venue) => [venue, ledgerTape(venue, ledger.trades, places, tapeFrom, tapeUntil)]),
   );
   const stored = async () => {
     const tapes = await storedTapes(db, tapeFrom, tapeUntil);
-    return Object.fromEntries(MARKET_VENUES.map((venue) => [venue, tapes.get(venue) ?? []]));
+    return Object.fromEntries(SOAK_VENUES.map((venue) => [venue, tapes.get(venue) ?? []]));
   };
   await eventually(
     async () => Object.entries(await stored()).map(([venue, tape]) => [venue, tape.length, expected[venue]?.length]),

@@ -12,7 +12,7 @@ import type { ProcessName } from '../../test/support/processes/system.ts';
 import { freePort } from '../../test/support/redis/redis.ts';
 import { Aging, type Retired } from './aging.ts';
 import { createWebhooks, startLoad } from './load.ts';
-import { soakOptions } from './options.ts';
+import { SOAK_VENUES, soakOptions } from './options.ts';
 import type { Observed } from './process-samples.ts';
 import { watchRedis } from './redis-samples.ts';
 import { judge, retiredTable, type SoakSample, tableOf } from './report.ts';
@@ -69,7 +69,9 @@ describe('soak', () => {
       counts: ofEach(1),
       exchange: { ...EXCHANGE, speed: 4 * options.load },
       environment: {
-        VENUES: 'polymarket,kalshi,manifold,limitless,solana',
+        VENUES: [...SOAK_VENUES, 'solana'].join(),
+        // Two requests per wallet at 4 requests a second: the load must fit the rate of the venue.
+        POLL_WALLETS_MS: '5000',
         MAINTAIN_STORAGE_MS: String(MAINTAIN_MS),
         POLL_BOOKS_MARKETS: '2',
         QUOTA_ALERTS: '1000000',

@@ -158,7 +158,10 @@ export async function copyTape(databaseUrl: string, stretch: Stretch): Promise<n
   try {
     await client.query('CREATE TABLE copied (LIKE trade INCLUDING ALL)');
     const startedMs = performance.now();
-    await pipeline(Readable.from(copyRows(stretch)), client.query(copyFrom('COPY copied FROM STDIN')));
+    await pipeline(
+      Readable.from(copyRows(stretch)),
+      client.query(copyFrom('COPY copied (token_id, ts, trade_id, price, size, side) FROM STDIN')),
+    );
     const seconds = (performance.now() - startedMs) / 1_000;
     await client.query('DROP TABLE copied');
     return seconds;
