@@ -11,7 +11,7 @@ FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json rolldown.config.mjs Procfile ./
 COPY api ./api
 COPY bin ./bin
 COPY sim ./sim
@@ -30,6 +30,9 @@ COPY --from=packages /app/package.json ./package.json
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/api/ops/assets ./api/ops/assets
 COPY --from=build /app/dist ./dist
+COPY --from=build /app/Procfile ./Procfile
+# `docker run IMAGE oddswire keys list`, with the variables of a process.
+RUN ln -s /app/dist/bin/oddswire.js /usr/local/bin/oddswire
 USER node
 EXPOSE 8080 9464
 # The process of the container answers on its own METRICS_PORT.

@@ -3,7 +3,7 @@ import type { RouterContext } from '@koa/router';
 import type { DecimalFormat } from '../src/domain/values/api-json.ts';
 import type { Scope } from '../src/domain/values/api-key.ts';
 import type { CursorCodec } from '../src/domain/values/cursor.ts';
-import type { Cidr } from '../src/domain/webhooks/address-policy.ts';
+import type { AddressRules, Cidr } from '../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Dependency } from '../src/observe/probe-server.ts';
 import type { Producer } from '../src/queues/producer.ts';
@@ -14,7 +14,8 @@ import type { SecretBox } from '../src/webhooks/secret-box.ts';
 import type { AccountLimits } from './access/account-limits.ts';
 import type { FailedKeys } from './access/failed-keys.ts';
 import type { KeyDirectory } from './access/key-directory.ts';
-import type { LiveSession, OpsPasswords } from './ops/operator.ts';
+import type { OpsPasswords } from './ops/credentials.ts';
+import type { LiveSession } from './ops/operator.ts';
 import type { LatestCache } from './reads/latest-cache.ts';
 import type { ReadTracker } from './reads/read-tracker.ts';
 import type { EnabledVenue } from './reads/venue-catalog.ts';
@@ -51,12 +52,16 @@ export interface RequestSample {
 
 /** The operator pages; absent means that they are off. */
 export interface OpsOptions {
-  /** At least one; see operator.ts. */
+  /** The logins of the configuration; the others are stored (see credentials.ts). */
   passwords: OpsPasswords;
   /** The key of password fingerprints, at least 32 bytes. */
   sessionKey: Uint8Array;
+  /** A guess at a password that is not stored is compared with this stored form, for its cost. */
+  noPassword: string;
   /** The address of the pages for browsers, without a trailing slash. Absent: plain http at the requested address. */
   publicUrl?: string;
+  /** The host names of the pages; see ops-hosts.ts. */
+  hosts?: readonly string[];
   /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
   trustedProxies?: readonly Cidr[];
   /** The queues to show. */
@@ -75,10 +80,10 @@ export interface ApiDeps {
   /** Records the markets that clients read. */
   reads: Pick<ReadTracker, 'note'>;
   keys: KeyDirectory;
-  /** Limits networks that try too many keys. */
+  /** Limits the wrong keys of a network. */
   failedKeys: FailedKeys;
-  /** The limits of accounts per minute. */
-  limits: Pick<AccountLimits, 'take'>;
+  /** The limits of accounts and of failures per minute. */
+  limits: Pick<AccountLimits, 'take' | 'takeFailure'>;
   /** Origins whose pages may call the API from a browser; `*` means all. */
   corsOrigins: readonly string[];
   secretBox: SecretBox;
@@ -90,7 +95,7 @@ export interface ApiDeps {
   decimalFormat: DecimalFormat;
   /** Milliseconds. Older trades are neither accepted nor kept. */
   tradeRetentionMs: number;
-  webhookAllow: readonly Cidr[];
+  addressRules: AddressRules;
   /** The quotas of an account without quotas of its own. */
   quotas: QuotaDefaults;
   /** The checks of `/health/ready`. */

@@ -4,7 +4,7 @@ await bootProcess({
   name: 'api',
   environment: process.env,
   exit: (code) => process.exit(code),
-  say: (line) => process.stderr.write(`oddswire api: ${line}\n`),
+  printLine: (line) => process.stderr.write(`oddswire api: ${line}\n`),
   async start(config, log, signal) {
     // Dynamic import: an invalid configuration is reported before a second of loading.
     const { startApi } = await import('./server/start-api.ts');

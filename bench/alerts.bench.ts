@@ -74,13 +74,13 @@ it('evaluates a batch of a thousand prices, beside the same batch with few alert
 
 it('fires ten thousand alerts on one token at once', async () => {
   const { test, accountId } = many;
-  const mint = 'crowded';
-  const tokenId = (await ensureTokens(test.db, [mint], 'USD')).get(mint) ?? 0n;
+  const tokenMint = 'crowded';
+  const tokenId = (await ensureTokens(test.db, [tokenMint], 'USD')).get(tokenMint) ?? 0n;
   await test.db.query(INSERT_CROWD, [accountId, tokenId, CROWD]);
   const created: { idle: number[]; meanwhile: number[] } = { idle: [], meanwhile: [] };
   const create = async (samples: number[]) => {
     const begunMs = performance.now();
-    const request = { tokenMint: mint, condition: 'below', target: decimal('0.01') } as const;
+    const request = { tokenMint, condition: 'below', target: decimal('0.01') } as const;
     await test.db.transaction((tx) => createAlert(tx, accountId, request));
     samples.push(performance.now() - begunMs);
   };

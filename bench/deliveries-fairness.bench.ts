@@ -59,8 +59,8 @@ const GIVE_UP = sql(
   `WITH paused AS (UPDATE webhook_subscription SET status = 'paused' WHERE pk = ANY ($1::bigint[]))
    UPDATE delivery SET status = 'cancelled' WHERE subscription_pk = ANY ($1::bigint[]) AND status = 'pending'`,
 );
-const UNDER_WAY = sql(
-  'bench_under_way',
+const IN_FLIGHT = sql(
+  'bench_in_flight',
   'SELECT count(*)::int AS attempts FROM delivery WHERE subscription_pk = ANY ($1::bigint[]) AND locked_until IS NOT NULL',
 );
 
@@ -69,7 +69,7 @@ async function endBad(bad: readonly bigint[]): Promise<void> {
   const pks = bad.map(String);
   await world.db.query(GIVE_UP, [pks]);
   await eventually(
-    () => world.db.query<{ attempts: number }>(UNDER_WAY, [pks]),
+    () => world.db.query<{ attempts: number }>(IN_FLIGHT, [pks]),
     ([row]) => row?.attempts === 0,
   );
 }

@@ -47,9 +47,9 @@ const EVENTS_OF_TOKENS = sql(
 /** One alert per token, with prices stored as by the poller, at a steady pace. */
 async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
   const { db, accountId } = world;
-  const mints = Array.from({ length: WARM_UP + SECONDS * 20 }, (_, index) => `token-${index}`);
-  const tokens = await db.transaction((tx) => ensureTokens(tx, mints, 'USD'));
-  const tokenIds = mints.map((mint) => tokens.get(mint) ?? 0n);
+  const outcomeIds = Array.from({ length: WARM_UP + SECONDS * 20 }, (_, index) => `token-${index}`);
+  const tokens = await db.transaction((tx) => ensureTokens(tx, outcomeIds, 'USD'));
+  const tokenIds = outcomeIds.map((outcomeId) => tokens.get(outcomeId) ?? 0n);
   await db.query(INSERT_ALERTS, [
     accountId,
     tokenIds.map(() => newId('alert')),

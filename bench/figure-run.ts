@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import type { Figure, Kept } from './support/figure.ts';
+import type { Figure, FigureLine } from './support/figure.ts';
 import { tableOf } from './support/figure-table.ts';
 
 declare module 'vitest' {
@@ -22,7 +22,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     for (const file of (await readdir(directory)).sort()) {
       const bench = file.replace(/(\.bench)?\.jsonl$/, '');
       for (const line of (await readFile(join(directory, file), 'utf8')).trimEnd().split('\n')) {
-        const kept = JSON.parse(line) as Kept;
+        const kept = JSON.parse(line) as FigureLine;
         if ('figure' in kept) figures.push({ bench, figure: kept.figure });
         else notes.push(`${bench}: ${kept.note}`);
       }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type CandleDisagreement, compareCandles } from '../src/domain/markets/candle-comparison.ts';
+import { compareCandles } from '../src/domain/markets/candle-comparison.ts';
 import { decimal } from '../src/domain/values/decimal.ts';
 import { asError, OddswireError } from '../src/domain/values/errors.ts';
 import { findMarket, findMarketTokens } from '../src/store/catalog/market-reads.ts';
@@ -12,6 +12,7 @@ import {
   parseCandlesticks,
 } from '../src/venues/kalshi/fetch-candlesticks.ts';
 import type { AuditOptions } from './audit-arguments.ts';
+import { createAuditOutput } from './audit-output.ts';
 import { describeDisagreement } from './audit-report.ts';
 import type { CommandContext } from './operator-command.ts';
 
@@ -34,8 +35,9 @@ export async function compareWithVenue(
   against: NonNullable<AuditOptions['against']>,
   { db, config }: CommandContext,
 ): Promise<number> {
-  const { venue, range, limit } = options;
+  const { venue, range } = options;
   const marketId = options.marketId ?? '';
+  const output = createAuditOutput(options);
   const market = await findMarket(db, [venue], marketId);
   if (market === null) throw new OddswireError('market_not_found', `${venue} has no market ${marketId}`);
   const sources =
@@ -43,7 +45,7 @@ export async function compareWithVenue(
       ? [await readRecorded(against.path, marketId)]
       : await askVenue(config.venueUrls.kalshi, market, range);
   const yes = (await findMarketTokens(db, [venue], marketId))?.outcomes[0]?.tokenId;
-  let found = 0;
+  let compared = 0;
   for (const { minutes, candles } of sources) {
     const within = candles.filter(({ start }) => start >= range.start && start < range.end);
     const seconds = minutes * MINUTE_SECONDS;
@@ -59,26 +61,19 @@ export async function compareWithVenue(
       })),
       within,
     );
-    printDisagreements(disagreements.slice(0, Math.max(0, limit - found)), options, minutes);
-    found += disagreements.length;
+    for (const each of disagreements) {
+      await output.difference(
+        () => `${marketId} ${minutes} min ${describeDisagreement(each)}`,
+        () => ({ market_id: marketId, minutes, ...each }),
+      );
+    }
+    compared += within.length;
     process.stderr.write(
       `${within.length} candles of ${minutes} min compared, ${disagreements.length} fields differ\n`,
     );
   }
-  return found === 0 ? 0 : 1;
-}
-
-function printDisagreements(
-  disagreements: readonly CandleDisagreement[],
-  { json, marketId }: AuditOptions,
-  minutes: number,
-): void {
-  for (const each of disagreements) {
-    const line = json
-      ? JSON.stringify({ market_id: marketId, minutes, ...each })
-      : `${marketId} ${minutes} min ${describeDisagreement(each)}`;
-    process.stdout.write(`${line}\n`);
-  }
+  await output.end({ compared });
+  return output.found === 0 ? 0 : 1;
 }
 
 /** The range of the compared candles: the venue has no candles outside of it. */

@@ -14,13 +14,15 @@ export interface AuditOptions {
   limit: number;
 }
 
-export const AUDIT_USAGE = `usage: npm run audit -- candles --venue VENUE [--market ID] [--from TIME] [--to TIME] [--repair] [--json] [--limit N]
-       npm run audit -- candles --venue kalshi --market TICKER [--from TIME] [--to TIME] --against venue|FILE
+export const AUDIT_USAGE = `usage: oddswire audit candles --venue VENUE [--market ID] [--from TIME] [--to TIME] [--repair] [--json] [--limit N]
+       oddswire audit candles --venue kalshi --market TICKER [--from TIME] [--to TIME] --against venue|FILE
 
   Compares the stored candles with a fold of the stored trades and prints the differences; --repair folds those minutes again.
   --against compares them with the venue's own candlesticks instead, requested from the venue or read from a recorded answer.
   TIME is epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); the default is the last 7 days.
-  Exit code: 0 no differences or all repaired, 1 differences.`;
+  --json prints one object: {"differences": [...], "found": N, "outcomes": N, "repaired": false}; with --against "compared"
+  candles instead of "outcomes". --limit N prints N differences at most (default 50).
+  Exit code: 0 no differences or all repaired, 1 differences or no such market.`;
 
 const OPTIONS = {
   venue: { type: 'string' },
@@ -36,7 +38,7 @@ const OPTIONS = {
 const DEFAULT_SECONDS = 7 * 86_400;
 const DEFAULT_LIMIT = 50;
 
-/** Parses the arguments of `npm run audit --`. @throws UsageError that names every problem */
+/** Parses the arguments of `oddswire audit`. @throws UsageError that names every problem */
 export function parseAuditArguments(argv: readonly string[], nowSeconds: number): AuditOptions {
   const problems: string[] = [];
   const given = readArguments(argv, OPTIONS, problems);

@@ -19,17 +19,17 @@ export function describeDisagreement({ start, field, ours, theirs }: CandleDisag
   return `${time(start)}  ${field}: ours ${ours ?? 'none'}, the venue's ${theirs ?? 'none'}`;
 }
 
-/** The same for programs: one JSON object. */
-export function differenceJson(difference: CandleDifference, outcome: AuditedOutcome | undefined): string {
+/** The same for programs. */
+export function differenceJson(difference: CandleDifference, outcome: AuditedOutcome | undefined): object {
   const { stored, folded, bucket, intervalSeconds } = difference;
-  return JSON.stringify({
+  return {
     market_id: outcome?.marketId,
     outcome_id: outcome?.outcomeId,
     interval: intervalName(intervalSeconds),
     timestamp: bucket,
     stored,
     folded,
-  });
+  };
 }
 
 function summary(candle: CandleValues | null): string {

@@ -48,6 +48,11 @@ export function readArguments(argv: readonly string[], options: OptionTypes, pro
   return { words, texts, flags };
 }
 
+/** For a command without arguments. @throws UsageError */
+export function rejectArguments(argv: readonly string[]): void {
+  if (argv.length > 0) throw new UsageError(argv.map((each) => `unknown argument ${each}`));
+}
+
 /** The choice of an option; undefined when it is absent or, with a problem, unknown. */
 export function readChoice<Choice extends string>(
   { texts }: CommandArguments,
@@ -91,4 +96,12 @@ export function parseMoment(text: string): number | null {
   const hasZone = /(Z|[+-]\d{2}:?\d{2})$/.test(text) && text.length > 10;
   const ms = Date.parse(text.length > 10 && !hasZone ? `${text.replace(' ', 'T')}Z` : text.replace(' ', 'T'));
   return Number.isNaN(ms) ? null : Math.floor(ms / 1000);
+}
+
+/** A past time as an operator types it, as an age (`90m`, `24h`, `7d`) or as in `parseMoment`: epoch milliseconds. */
+export function parsePast(text: string, nowMs: number): number | null {
+  const ageMs = parseSpan(text);
+  if (ageMs !== null) return nowMs - ageMs;
+  const seconds = parseMoment(text);
+  return seconds === null ? null : seconds * 1000;
 }

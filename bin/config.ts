@@ -1,11 +1,18 @@
 import { configTable } from '../src/config/config.ts';
+import type { Command } from './command.ts';
+import { rejectArguments } from './command-arguments.ts';
+import { print } from './print.ts';
+import { table } from './report-table.ts';
 
-/** `npm run config`: every environment variable, its default and its effect. */
-const rows = [{ name: 'variable', default: 'default', meaning: 'meaning' }, ...configTable()];
-const width = {
-  name: Math.max(...rows.map(({ name }) => name.length)),
-  default: Math.max(...rows.map((row) => row.default.length)),
+/** `oddswire config`: every environment variable, its default and its effect. */
+export const command: Command = {
+  usage: `usage: oddswire config
+
+  Prints every environment variable with its default and its meaning.`,
+  async run(argv) {
+    rejectArguments(argv);
+    const rows = configTable().map((row) => [row.name, row.default, row.meaning]);
+    await print(table([['variable', 'default', 'meaning'], ...rows]));
+    return 0;
+  },
 };
-for (const row of rows) {
-  console.log(`${row.name.padEnd(width.name)}  ${row.default.padEnd(width.default)}  ${row.meaning}`);
-}

@@ -16,26 +16,33 @@ export type KeysOptions = { json: boolean } & (
   | { verb: 'revoke'; id: string }
   | { verb: 'quota'; account: string; change: Partial<AccountQuotas> }
   | { verb: 'accounts' }
+  | { verb: 'sealed' }
+  | { verb: 'reseal' }
 );
 type Verb = KeysOptions['verb'];
 
-export const KEYS_USAGE = `usage: npm run --silent keys -- create --account A --name N [--scopes S,S] [--expires TIME] [--json]
-       npm run --silent keys -- list [--account A] [--json]
-       npm run --silent keys -- revoke ID [--json]
-       npm run --silent keys -- accounts [--json]
-       npm run --silent keys -- quota --account A [--webhooks N] [--alerts N] [--wallets N] [--rate N] [--cold-reads N] [--json]
+export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--scopes S,S] [--expires TIME] [--json]
+       oddswire keys list [--account A] [--json]
+       oddswire keys revoke ID [--json]
+       oddswire keys accounts [--json]
+       oddswire keys quota --account A [--webhooks N] [--alerts N] [--wallets N] [--rate N] [--cold-reads N] [--json]
+       oddswire keys sealed [--json]
+       oddswire keys reseal [--json]
 
   create    creates a key, and the account if it does not exist; the key is shown only once
   list      lists keys with their scopes, expiry and last use, never the keys themselves
   revoke    ends a key within a second, permanently
   accounts  lists every account with its usage and limits
   quota     sets the given limits of an account and shows all of its limits
+  sealed    counts the stored values that each key of SECRETS_KEYS sealed
+  reseal    seals every stored value again with the first key of SECRETS_KEYS; an interrupted run continues at the next call
 
   A and N have 1 to 100 characters. S is one of ${SCOPES.join(', ')}; the default is all of them.
   TIME is an age from now (12h, 90d), epoch seconds or ISO 8601 (2027-01-01, 2027-01-01T12:00Z); the default is never.
   --webhooks, --alerts and --wallets limit the number that an account may have, --rate its requests per minute and
   --cold-reads its cold reads per minute: a whole number, or "default" for the configured value. --rate 0: no limit.
-  Exit code: 0 done, 1 not done (no such key, no such account), 2 wrong arguments.`;
+  Exit code: 0 done, 1 not done (no such key, no such account, values of
+  another key left), 2 wrong arguments.`;
 
 /** The options of limits, with their names in the API. */
 const LIMITS = {
@@ -55,6 +62,8 @@ const OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
   revoke: JSON_FLAG,
   quota: { account: TEXT, ...Object.fromEntries(Object.keys(LIMITS).map((name) => [name, TEXT])), ...JSON_FLAG },
   accounts: JSON_FLAG,
+  sealed: JSON_FLAG,
+  reseal: JSON_FLAG,
 };
 const VERBS = Object.keys(OPTIONS) as Verb[];
 
@@ -64,7 +73,7 @@ const MAX_LIMIT = 2_147_483_647;
 /** The last second of the year 9999: later times are probably typing errors. */
 const MAX_EXPIRY_MS = 253_402_300_799_000;
 
-/** Parses the arguments of `npm run keys --`. @throws UsageError that names every problem */
+/** Parses the arguments of `oddswire keys`. @throws UsageError that names every problem */
 export function parseKeysArguments(argv: readonly string[], nowMs: number): KeysOptions {
   const verb = VERBS.find((each) => each === argv[0]);
   if (verb === undefined) throw new UsageError([`name a command: ${VERBS.join(', ')}`]);
@@ -101,6 +110,8 @@ function readOptions(verb: Verb, given: CommandArguments, nowMs: number, problem
       return { verb, json, account: readName(given, 'account', problems) ?? '', change: readLimits(given, problems) };
     }
     case 'accounts':
+    case 'sealed':
+    case 'reseal':
       return { verb, json };
   }
 }

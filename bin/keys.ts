@@ -1,24 +1,30 @@
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { createApiKey, revokeApiKey } from '../src/store/accounts/accounts.ts';
 import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
-import { readAccountQuotas, setAccountQuotas } from '../src/store/accounts/quotas.ts';
+import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../src/store/accounts/quotas.ts';
 import type { Database } from '../src/store/db/tx.ts';
 import { KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-arguments.ts';
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys-report.ts';
-import { print, runOperatorCommand } from './operator-command.ts';
+import { keyRingOf, resealWith, showSealed } from './keys-sealed.ts';
+import { operatorCommand } from './operator-command.ts';
+import { print } from './print.ts';
+import { recordCommand } from './recorded.ts';
 
-/** `npm run keys`: the API keys, their accounts and their limits. */
-await runOperatorCommand<KeysOptions>({
+/** `oddswire keys`: the API keys, their accounts and their limits, and the key ring of sealed values. */
+export const command = operatorCommand<KeysOptions>({
   name: 'keys',
   usage: KEYS_USAGE,
   parse: (argv) => parseKeysArguments(argv, Date.now()),
-  async run(options, { db }) {
-    await print(`${(await answer(options, db)).trimEnd()}\n`);
+  async run(options, context) {
+    const { verb, json } = options;
+    if (verb === 'sealed') return showSealed(context.db, json);
+    if (verb === 'reseal') return resealWith(await keyRingOf(context), context.db, json);
+    await print(`${(await answer(options, context.db)).trimEnd()}\n`);
     return 0;
   },
 });
 
-async function answer(options: KeysOptions, db: Database): Promise<string> {
+async function answer(options: Exclude<KeysOptions, { verb: 'sealed' | 'reseal' }>, db: Database): Promise<string> {
   const { json } = options;
   switch (options.verb) {
     case 'create':
@@ -28,8 +34,13 @@ async function answer(options: KeysOptions, db: Database): Promise<string> {
       return (json ? keysJson : keysText)(keys, Date.now());
     }
     case 'revoke': {
-      if (!(await revokeApiKey(db, options.id)))
-        throw new OddswireError('no_such_key', `no key has the id ${options.id}`);
+      const { id } = options;
+      const isRevoked = await db.transaction(async (tx) => {
+        if (!(await revokeApiKey(tx, id))) return false;
+        await recordCommand(tx, { action: 'key.revoke', subject: `key ${id}` });
+        return true;
+      });
+      if (!isRevoked) throw new OddswireError('no_such_key', `no key has the id ${id}`);
       return json ? JSON.stringify({ id: options.id, revoked: true }) : `revoked ${options.id}`;
     }
     case 'accounts': {
@@ -39,21 +50,32 @@ async function answer(options: KeysOptions, db: Database): Promise<string> {
     case 'quota': {
       const { account, change } = options;
       const isChange = Object.keys(change).length > 0;
-      const quotas = await (isChange ? setAccountQuotas(db, account, change) : readAccountQuotas(db, account));
+      const quotas = await (isChange ? setQuotas(db, account, change) : readAccountQuotas(db, account));
       if (quotas === null) throw new OddswireError('no_such_account', `no account has the name ${account}`);
       return json ? quotasJson(account, quotas) : quotasText(quotas);
     }
   }
 }
 
+function setQuotas(db: Database, account: string, change: Partial<AccountQuotas>): Promise<AccountQuotas | null> {
+  return db.transaction(async (tx) => {
+    const quotas = await setAccountQuotas(tx, account, change);
+    const limits = Object.entries(change).map(([limit, value]) => `${limit} ${value ?? 'default'}`);
+    if (quotas !== null)
+      await recordCommand(tx, { action: 'account.limits', subject: `account ${account}`, detail: limits.join(', ') });
+    return quotas;
+  });
+}
+
 /** Prints only the key on stdout, so that a script can read it, and its description on stderr. */
 async function create(options: KeysOptions & { verb: 'create' }, db: Database): Promise<string> {
   const { account, name, scopes, expiresAt, json } = options;
-  const made = await createApiKey(db, {
-    accountName: account,
-    name,
-    scopes,
-    ...(expiresAt !== undefined && { expiresAt }),
+  const request = { accountName: account, name, scopes, ...(expiresAt !== undefined && { expiresAt }) };
+  const made = await db.transaction(async (tx) => {
+    const created = await createApiKey(tx, request);
+    const detail = `key ${created.id}: ${scopes.join(', ')}`;
+    await recordCommand(tx, { action: 'key.create', subject: `account ${account}`, detail });
+    return created;
   });
   const until = expiresAt === undefined ? 'never expires' : `expires ${expiresAt.toISOString()}`;
   process.stderr.write(`key ${made.id} of ${account}: ${scopes.join(', ')}; ${until}\n`);

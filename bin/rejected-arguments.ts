@@ -1,6 +1,6 @@
 import type { Config } from '../src/config/config.ts';
 import { VENUE_NAMES, type VenueName } from '../src/domain/markets/venue.ts';
-import { parseMoment, parseSpan, readArguments, readChoice, readWholeNumber, UsageError } from './command-arguments.ts';
+import { parsePast, readArguments, readChoice, readWholeNumber, UsageError } from './command-arguments.ts';
 
 type Kind = keyof Config['pollMs'];
 /** All kinds of records. */
@@ -19,7 +19,7 @@ export interface RejectedOptions {
   sample: boolean;
 }
 
-export const REJECTED_USAGE = `usage: npm run rejected -- [--venue VENUE] [--kind KIND] [--reason REASON] [--since TIME] [--limit N] [--sample] [--json]
+export const REJECTED_USAGE = `usage: oddswire rejected [--venue VENUE] [--kind KIND] [--reason REASON] [--since TIME] [--limit N] [--sample] [--json]
 
   Rejected records of the venues: counts per venue, kind and reason, then the newest records.
   VENUE is one of ${VENUE_NAMES.join(', ')}; KIND one of ${KINDS.join(', ')}.
@@ -41,7 +41,7 @@ const OPTIONS = {
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
 
-/** Parses the arguments of `npm run rejected --`. @throws UsageError that names every problem */
+/** Parses the arguments of `oddswire rejected`. @throws UsageError that names every problem */
 export function parseRejectedArguments(argv: readonly string[], nowMs: number): RejectedOptions {
   const problems: string[] = [];
   const given = readArguments(argv, OPTIONS, problems);
@@ -52,7 +52,7 @@ export function parseRejectedArguments(argv: readonly string[], nowMs: number): 
   const reason = texts.get('reason');
   if (reason === '') problems.push('--reason must not be empty');
   const since = texts.get('since');
-  const sinceMs = since === undefined ? undefined : parseSince(since, nowMs);
+  const sinceMs = since === undefined ? undefined : parsePast(since, nowMs);
   if (sinceMs === null) problems.push('--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time');
   const limit = readWholeNumber(given, 'limit', { fallback: DEFAULT_LIMIT, max: MAX_LIMIT }, problems);
   if (problems.length > 0) throw new UsageError(problems);
@@ -65,11 +65,4 @@ export function parseRejectedArguments(argv: readonly string[], nowMs: number): 
     ...(reason !== undefined && { reason }),
     ...(typeof sinceMs === 'number' && { sinceMs }),
   };
-}
-
-function parseSince(text: string, nowMs: number): number | null {
-  const ageMs = parseSpan(text);
-  if (ageMs !== null) return nowMs - ageMs;
-  const seconds = parseMoment(text);
-  return seconds === null ? null : seconds * 1000;
 }

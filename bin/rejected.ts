@@ -1,10 +1,11 @@
 import { listQuarantine, summarizeQuarantine } from '../src/store/catalog/quarantine-reads.ts';
-import { type CommandContext, print, runOperatorCommand } from './operator-command.ts';
+import { type CommandContext, operatorCommand } from './operator-command.ts';
+import { print } from './print.ts';
 import { parseRejectedArguments, REJECTED_USAGE, type RejectedOptions } from './rejected-arguments.ts';
 import { rejectionsJson, rejectionsText } from './rejected-report.ts';
 
-/** `npm run rejected`: the rejected records of the venues, with reasons. */
-await runOperatorCommand<RejectedOptions>({
+/** `oddswire rejected`: the rejected records of the venues, with reasons. */
+export const command = operatorCommand<RejectedOptions>({
   name: 'rejected',
   usage: REJECTED_USAGE,
   parse: (argv) => parseRejectedArguments(argv, Date.now()),

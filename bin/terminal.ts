@@ -1,64 +1,88 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { VARIABLES } from '../src/config/variables.ts';
-import { asError, OddswireError } from '../src/domain/values/errors.ts';
+import { asError } from '../src/domain/values/errors.ts';
 import { formatChildLine } from '../src/embedded/log-line.ts';
 import { type RunnerOptions, runProcesses } from '../src/embedded/runner.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
+import type { Command } from './command.ts';
+import { rejectArguments } from './command-arguments.ts';
 import { logLevelOf } from './log-level.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The package folder, relative to dist/bin. */
+/** The package folder, relative to a folder of dist. */
 const ROOT = resolve(import.meta.dirname, '..', '..');
 const PARENT_CHECK_MS = 500;
 
-/** The options of a runner in a terminal. */
-interface Terminal {
+/** The surroundings of a runner in a terminal. */
+export interface Terminal {
   readonly log: Logger;
   readonly dataDir: string;
   /** The environment with its paths absolute. */
   readonly environment: Environment;
-  /** Fires at the first SIGINT or SIGTERM. */
+  /** Fires at the first SIGINT or SIGTERM, and when the reader of the output ended. */
   readonly signal: AbortSignal;
+  /** Prints text for a person, beside the lines of the processes. */
+  readonly say: (text: string) => void;
 }
 
-/** The differences between `npm start` and `npm run demo`. */
-type Extras = Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions' | 'onStarted'>;
+interface Extras extends Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions'> {
+  /** Runs once every process has been started. A failure is logged. */
+  readonly onStarted: (apiUrl: string) => Promise<void>;
+}
 
-/**
- * Runs the Procfile until a stop is requested, and ends this process: with 0 after a request, with 1 and one line with the
- * reason when it could not run. `prepare` may extend the environment and add companions.
- */
-export async function runInTerminal(prepare: (terminal: Terminal) => Promise<Extras>): Promise<void> {
-  const environment = withAbsolutePaths(process.env);
+/** The differences between `oddswire start` and `oddswire demo`. */
+interface RunnerCommand {
+  readonly usage: string;
+  /** The log level without LOG_LEVEL. */
+  readonly logLevel?: string;
+  /** May extend the environment and add companions. */
+  readonly prepare: (terminal: Terminal) => Promise<Extras>;
+}
+
+/** A command that runs the Procfile until a stop is requested. Its exit code is 0 after a request, and 1 when it could not run. */
+export function runnerCommand({ usage, logLevel, prepare }: RunnerCommand): Command {
+  return {
+    usage,
+    async run(argv) {
+      rejectArguments(argv);
+      return runInTerminal(prepare, {
+        ...process.env,
+        LOG_LEVEL: process.env['LOG_LEVEL'] || logLevel,
+      });
+    },
+  };
+}
+
+async function runInTerminal(prepare: RunnerCommand['prepare'], given: Environment): Promise<number> {
+  const environment = withAbsolutePaths(given);
   const dataDir = environment['DATA_DIR'] ?? '';
   const log = createLogger({
     process: 'runner',
     level: logLevelOf(environment),
-    destination: { write: (line) => print('runner', line.trimEnd()) },
+    destination: { write: (line) => printLine('runner', line.trimEnd()) },
   });
   const signal = stopSignal(log);
-  try {
-    const extras = await prepare({ log, dataDir, environment, signal });
-    const outcome = await runProcesses({
-      ...extras,
-      root: ROOT,
-      procfileText: await readFile(join(ROOT, 'Procfile'), 'utf8'),
-      log,
-      onLine: print,
-      signal,
-    });
-    process.exit(outcome.fatal === undefined ? 0 : 1);
-  } catch (thrown) {
-    const error = asError(thrown);
-    // The message of our own errors is complete; any other error needs its stack.
-    process.stderr.write(`oddswire: ${error instanceof OddswireError ? error.message : error.stack}\n`);
-    process.exit(1);
-  }
+  const say = (text: string) => void process.stdout.write(`${text}\n`);
+  const { onStarted, ...extras } = await prepare({ log, dataDir, environment, signal, say });
+  const outcome = await runProcesses({
+    ...extras,
+    root: ROOT,
+    procfileText: await readFile(join(ROOT, 'Procfile'), 'utf8'),
+    log,
+    onLine: printLine,
+    signal,
+    onStarted(apiUrl) {
+      onStarted(apiUrl).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ reason: asError(error).message }, 'the start-up report ended');
+      });
+    },
+  });
+  return outcome.fatal === undefined ? 0 : 1;
 }
 
-function print(name: string, line: string, isError = false): void {
+function printLine(name: string, line: string, isError = false): void {
   const stream = isError ? process.stderr : process.stdout;
   stream.write(`${formatChildLine(name, line, stream.isTTY)}\n`);
 }
@@ -72,6 +96,8 @@ function stopSignal(log: Logger): AbortSignal {
     stopping.abort();
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', () => stop('the reader of the output ended'));
   // npm signals the shell that started this process, and the shell ends without passing the signal on.
   if (process.env['npm_lifecycle_event'] !== undefined) {
     const parent = process.ppid;

@@ -42,7 +42,17 @@ const MAY_IMPORT = {
   ],
   api: ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues', 'src/runtime'],
   sim: ['src/domain'],
-  bin: ['src/domain', 'src/config', 'src/observe', 'src/runtime', 'src/embedded', 'src/store', 'src/venues', 'sim'],
+  bin: [
+    'src/domain',
+    'src/config',
+    'src/observe',
+    'src/webhooks',
+    'src/runtime',
+    'src/embedded',
+    'src/store',
+    'src/venues',
+    'sim',
+  ],
   bench: [
     'src/domain',
     'src/config',
@@ -74,7 +84,7 @@ const ROOMS = {
   'src/store': {
     db: [],
     marks: ['db'],
-    prices: ['db'],
+    prices: ['db', 'marks'],
     catalog: ['db', 'marks', 'prices'],
     series: ['db', 'marks', 'prices', 'catalog'],
     deliveries: ['db'],
@@ -102,8 +112,8 @@ const ROOMS = {
   },
 };
 
-/** The parts of src/webhooks that the api may import: it seals secrets, but never sends. */
-const API_WEBHOOKS = new Set(['src/webhooks/secret-box.ts']);
+/** The parts of src/webhooks that the api and the commands may import: they seal secrets, but never send. */
+const SEALING = new Set(['src/webhooks/secret-box.ts']);
 
 /** Packages with restricted importers. */
 const PACKAGES = [
@@ -173,8 +183,8 @@ function check(file, specifier, isType) {
     return;
   }
   if (!MAY_IMPORT[from]?.includes(to)) problems.push(`${file}: ${from} must not import ${to}`);
-  if (from === 'api' && to === 'src/webhooks' && !API_WEBHOOKS.has(target)) {
-    problems.push(`${file}: the api must not import ${target}`);
+  if ((from === 'api' || from === 'bin') && to === 'src/webhooks' && !SEALING.has(target)) {
+    problems.push(`${file}: ${from} must not import ${target}`);
   }
 }
 

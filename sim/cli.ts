@@ -3,8 +3,8 @@ import type { ExchangeOptions } from './options.ts';
 
 export const USAGE = `sim [--port N] [--seed N] [--markets N] [--live-markets N] [--history-hours N] [--speed N]
     [--rolling-seconds N] [--deep-markets N] [--deep-days N] [--deep-prints N] [--kalshi-live-hours N]
-    [--solana-v1-share N]
-    [--host ADDRESS] [--recorded DIR]
+    [--solana-v1-share N] [--quiet-moves-per-minute N] [--delay-ms N] [--kalshi-page-delay-ms N] [--enforce-rates]
+    [--now-second N] [--paused] [--host ADDRESS] [--recorded DIR]
 SIM_PORT is the port when --port is absent; 0 or neither takes a free one.`;
 
 /** An unknown flag or an invalid value. */
@@ -31,11 +31,18 @@ export function parseCommandLine(args: readonly string[], simPort: string | unde
     deepPrints: numeric('deep-prints', values['deep-prints'], 20_000),
     kalshiLiveHours: numeric('kalshi-live-hours', values['kalshi-live-hours'], 24 * 365),
     solanaV1Share: numeric('solana-v1-share', values['solana-v1-share'], 1),
+    quietMovesPerMinute: numeric('quiet-moves-per-minute', values['quiet-moves-per-minute'], 60),
+    delayMs: numeric('delay-ms', values['delay-ms'], 60_000),
+    kalshiPageDelayMs: numeric('kalshi-page-delay-ms', values['kalshi-page-delay-ms'], 60_000),
+    enforcesRates: values['enforce-rates'],
+    nowSecond: numeric('now-second', values['now-second'], 9_999_999_999),
+    paused: values.paused,
   };
 }
 
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
   try {
     const { values } = parseArgs({
       args: [...args],
@@ -53,6 +60,12 @@ function parse(args: readonly string[]) {
         'deep-prints': text,
         'kalshi-live-hours': text,
         'solana-v1-share': text,
+        'quiet-moves-per-minute': text,
+        'delay-ms': text,
+        'kalshi-page-delay-ms': text,
+        'enforce-rates': flag,
+        'now-second': text,
+        paused: flag,
         recorded: text,
       },
     });
@@ -62,7 +75,14 @@ function parse(args: readonly string[]) {
   }
 }
 
-const FRACTIONS = new Set(['speed', 'history-hours', 'deep-days', 'kalshi-live-hours', 'solana-v1-share']);
+const FRACTIONS = new Set([
+  'speed',
+  'history-hours',
+  'deep-days',
+  'kalshi-live-hours',
+  'solana-v1-share',
+  'quiet-moves-per-minute',
+]);
 
 function numeric(name: string, text: string | undefined, most: number): number | undefined {
   if (text === undefined || text === '') return undefined;

@@ -216,12 +216,12 @@ function stateOf(world: World, clock: LiveClock): ExchangeState {
     second: world.second,
     trades: { total: tape.nextIndex, kept: tape.length, firstIndex: tape.firstIndex },
     marketCount: visible.length,
-    markets: visible.map((market) => marketState(market, options.seed)),
+    markets: visible.map((market) => marketState(market, world)),
   };
 }
 
-function marketState(market: Market, seed: number): MarketState {
-  const shown = visibleMarket(market, seed);
+function marketState(market: Market, world: World): MarketState {
+  const shown = visibleMarket(market, world);
   const { spec } = market;
   const outcome = (index: 0 | 1): OutcomeState => {
     const { bid, ask } = tokenQuote(shown, index);

@@ -14,6 +14,8 @@ import { recordedSource } from './recorded/recorded-source.ts';
 import { loadRecordings } from './recorded/recordings.ts';
 import { CdnCache } from './server/cdn-cache.ts';
 import { controlRoutes } from './server/control-routes.ts';
+import { DocumentedRates } from './server/documented-rates.ts';
+import { FaultyFeed } from './server/faulty-feed.ts';
 import { listen } from './server/http-server.ts';
 import type { Reply, SimRequest } from './server/reply.ts';
 import { RequestLog } from './server/request-log.ts';
@@ -37,7 +39,7 @@ export type {
   SteerRequest,
 } from './control.ts';
 export { PortTakenError, RecordingsError, SimControlError } from './errors.ts';
-export type { Fault, FaultRequest } from './faults.ts';
+export type { Fault, FaultRequest, FeedFault } from './faults.ts';
 export type { ExchangeOptions } from './options.ts';
 export type { SimRequest } from './server/reply.ts';
 export type { RequestRecord } from './server/request-log.ts';
@@ -86,7 +88,7 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   const host = options.host ?? '127.0.0.1';
   const seed = options.seed ?? 1;
   const backend = options.recorded === undefined ? liveBackend(options) : await recordedBackend(options.recorded, seed);
-  const faults = new FaultBoard(seed);
+  const faults = new FaultBoard(seed, backend.control.second);
   const log = new RequestLog();
   const control: ExchangeControl = {
     ...backend.control,
@@ -120,7 +122,10 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   const { beforeAnswer } = backend;
   const { onAnswered = () => undefined } = options;
   const cache = new CdnCache(control.second);
-  const server = await listen({ routes, faults, log, cache, beforeAnswer, onAnswered }, host, options.port ?? 0);
+  const rates = options.enforcesRates ? new DocumentedRates(() => performance.now()) : undefined;
+  const feed = new FaultyFeed(seed, { end: () => control.ledger(0, 0).nextIndex, second: control.second });
+  const parts = { routes, faults, log, delays: options, rates, cache, feed, beforeAnswer, onAnswered };
+  const server = await listen(parts, host, options.port ?? 0);
   backend.start();
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   return {

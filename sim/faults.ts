@@ -1,11 +1,15 @@
 import { SimControlError } from './errors.ts';
 import { RandomStream } from './random.ts';
+import type { SimRequest } from './server/reply.ts';
+import { isLiveFeed, tradeRouteOf } from './trade-routes.ts';
 
 /**
  * `latency` delays the answer; `drip` sends the body in pieces over that time; `hang` never answers; `reset` breaks the connection,
  * which simulates an unreachable host on a shared port. `status429` and `status500` reject the request. `truncate`
  * cuts the body, `html` sends a web page instead, `rename_field` and `set_field` change its fields. `cdn_cache` puts a CDN before
- * the route: it repeats the same answer, with its age, for `maxAgeSeconds` of simulated time.
+ * the route: it repeats the same answer, with its age, for `maxAgeSeconds` of simulated time. `repeat_cursor` answers a page with the
+ * cursor of its request, and `expired_cursor` refuses a request with a cursor; the parameter and the field are called `cursor`.
+ * `trade_feed` loses or delays trades in correct answers of the routes of trades, which nothing but the totals of the markets shows.
  */
 export const FAULT_KINDS = [
   'latency',
@@ -19,6 +23,9 @@ export const FAULT_KINDS = [
   'rename_field',
   'set_field',
   'cdn_cache',
+  'repeat_cursor',
+  'expired_cursor',
+  'trade_feed',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 export const FAULT_HOSTS = [
@@ -36,6 +43,29 @@ export const FAULT_HOSTS = [
 export type FaultHost = (typeof FAULT_HOSTS)[number];
 /** The hosts of one venue. */
 const POLYMARKET_HOSTS = ['gamma', 'clob', 'data'];
+
+/**
+ * `cached` answers with an older view of the trades, `truncated` omits a share of the rows of each page, `repeating` repeats one page,
+ * `empty` has no rows.
+ */
+export const FEED_FAULTS = ['cached', 'truncated', 'repeating', 'empty'] as const;
+
+/** The fault of a feed of trades. It hits the live feed only: the history of one market stays right unless `hitsHistory` is set. */
+export interface FeedFault {
+  readonly how: (typeof FEED_FAULTS)[number];
+  /** Also hits requests for the trades of one market. Limitless has one route for both, so it is hit without this. */
+  readonly hitsHistory?: boolean | undefined;
+  /** `cached`: a new view after so many simulated seconds. Default: never. */
+  readonly maxAgeSeconds?: number | undefined;
+  /** `cached`: the answer contains `Age`. Default false. */
+  readonly hasAge?: boolean | undefined;
+  /** `truncated`: the omitted share of the rows, 0..1. Default 0.5. */
+  readonly share?: number | undefined;
+  /** `truncated`: the oldest rows of the page, or a share of all trades by the seed. Default `random`. */
+  readonly omits?: 'oldest' | 'random' | undefined;
+  /** `repeating`: the rows while cursor or totals go on, or the page with its cursor or totals. Default `rows`. */
+  readonly repeats?: 'rows' | 'page' | undefined;
+}
 
 /** The kind, place and frequency of a fault. Without `count` it lasts until cleared; `probability` is 0..1, default 1. */
 export interface FaultRequest {
@@ -56,7 +86,11 @@ export interface FaultRequest {
    * n-th occurrence in an answer, so that some records are bad among good ones.
    */
   readonly set?: { readonly field: string; readonly value: unknown; readonly every?: number | undefined } | undefined;
+  /** `trade_feed` only. */
+  readonly feed?: FeedFault | undefined;
   readonly count?: number | undefined;
+  /** The fault ends after so many simulated seconds. */
+  readonly seconds?: number | undefined;
   readonly probability?: number | undefined;
   /** Truncate only: the announced length, of the cut or the full body. Default `cut`. */
   readonly contentLength?: 'cut' | 'full' | undefined;
@@ -71,6 +105,7 @@ export interface Fault extends FaultRequest {
 interface ActiveFault {
   readonly id: number;
   readonly request: FaultRequest;
+  readonly endSecond: number;
   applied: number;
 }
 
@@ -79,23 +114,29 @@ const FAULT_DOMAIN = 61;
 /** The active faults. A probability selects requests by the seed and the order of requests only. */
 export class FaultBoard {
   private readonly random: RandomStream;
+  private readonly nowSecond: () => number;
   private active: ActiveFault[] = [];
   private nextId = 1;
 
-  constructor(seed: number) {
+  /** @param nowSecond the simulated clock */
+  constructor(seed: number, nowSecond: () => number) {
     this.random = new RandomStream(seed, FAULT_DOMAIN);
+    this.nowSecond = nowSecond;
   }
 
   /** @throws SimControlError for an invalid request */
   add(request: FaultRequest): Fault {
     check(request);
-    const fault = { id: this.nextId, request, applied: 0 };
+    const endSecond = request.seconds === undefined ? Number.POSITIVE_INFINITY : this.nowSecond() + request.seconds;
+    // A copy, because the memory of a fault belongs to its request, and a test may add one request twice.
+    const fault = { id: this.nextId, request: { ...request }, endSecond, applied: 0 };
     this.nextId += 1;
     this.active.push(fault);
     return view(fault);
   }
 
   list(): Fault[] {
+    this.endExpired();
     return this.active.map(view);
   }
 
@@ -107,12 +148,14 @@ export class FaultBoard {
   }
 
   /** The faults of this request; counts them, and removes exhausted ones. */
-  take(host: string, path: string): FaultRequest[] {
+  take(asked: Pick<SimRequest, 'host' | 'path' | 'query'>): FaultRequest[] {
+    this.endExpired();
     const hits: FaultRequest[] = [];
     for (const fault of this.active) {
       const { request } = fault;
-      if (!isOf(request.host, host)) continue;
-      if (request.path !== undefined && !path.startsWith(request.path)) continue;
+      if (!isOf(request.host, asked.host)) continue;
+      if (request.path !== undefined && !asked.path.startsWith(request.path)) continue;
+      if (request.feed !== undefined && !hitsFeed(request.feed, asked)) continue;
       if (request.probability !== undefined && !this.random.chance(Math.round(request.probability * 1_000_000)))
         continue;
       fault.applied += 1;
@@ -121,6 +164,16 @@ export class FaultBoard {
     this.active = this.active.filter(({ request, applied }) => request.count === undefined || applied < request.count);
     return hits;
   }
+
+  private endExpired(): void {
+    if (this.active.every(({ endSecond }) => endSecond === Number.POSITIVE_INFINITY)) return;
+    const now = this.nowSecond();
+    this.active = this.active.filter(({ endSecond }) => now < endSecond);
+  }
+}
+
+function hitsFeed({ hitsHistory = false }: FeedFault, asked: Pick<SimRequest, 'host' | 'path' | 'query'>): boolean {
+  return hitsHistory ? tradeRouteOf(asked) !== undefined : isLiveFeed(asked);
 }
 
 function isOf(faulty: FaultHost, host: string): boolean {
@@ -150,7 +203,23 @@ function check(request: FaultRequest): void {
     throw refuse('status must be 500..599');
   if (count !== undefined && !(Number.isInteger(count) && count > 0)) throw refuse('count must be a positive integer');
   if (probability !== undefined && !(probability >= 0 && probability <= 1)) throw refuse('probability must be 0..1');
+  const { seconds, feed } = request;
+  if (seconds !== undefined && !(Number.isInteger(seconds) && seconds > 0))
+    throw refuse('seconds must be a positive integer');
+  if ((request.kind === 'trade_feed') !== (feed !== undefined))
+    throw refuse('trade_feed, and nothing else, needs feed');
+  const reason = feed && feedProblem(feed);
+  if (reason) throw refuse(reason);
   if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');
+}
+
+function feedProblem({ how, share, omits, repeats, maxAgeSeconds }: FeedFault): string | undefined {
+  if (!FEED_FAULTS.includes(how)) return `feed.how must be one of ${FEED_FAULTS.join(' ')}`;
+  if (share !== undefined && !(share >= 0 && share <= 1)) return 'feed.share must be 0..1';
+  if (omits !== undefined && !['oldest', 'random'].includes(omits)) return 'feed.omits must be oldest or random';
+  if (repeats !== undefined && !['rows', 'page'].includes(repeats)) return 'feed.repeats must be rows or page';
+  const isAge = maxAgeSeconds === undefined || (Number.isInteger(maxAgeSeconds) && maxAgeSeconds > 0);
+  return isAge ? undefined : 'feed.maxAgeSeconds must be a positive integer';
 }
 
 /** Replaces the value of every n-th occurrence of a key in a JSON text. */

@@ -3,7 +3,7 @@ import { PortTakenError, RecordingsError, startExchange } from './exchange.ts';
 
 try {
   const exchange = await startExchange(parseCommandLine(process.argv.slice(2), process.env['SIM_PORT']));
-  console.log(`sim: Polymarket simulator ready at ${exchange.url} (seed ${exchange.seed})`);
+  console.log(`sim: simulator ready at ${exchange.url} (seed ${exchange.seed})`);
   let isEnding = false;
   const end = (): void => {
     if (isEnding) return;

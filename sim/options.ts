@@ -13,6 +13,11 @@ export interface ExchangeOptions {
   readonly markets?: number | undefined;
   /** The number of markets with live traders. Default: all, at most 48. */
   readonly liveMarkets?: number | undefined;
+  /**
+   * The share of the other markets whose quotes move per minute, by the seed and the second alone: 0.02 for every fiftieth. Default 0:
+   * they keep their opening quotes.
+   */
+  readonly quietMovesPerMinute?: number | undefined;
   /** Hours of history played at the start. Default 6. */
   readonly historyHours?: number | undefined;
   /** This number of markets traded for `deepDays` before the history, `deepPrints` times each. Default 0, 5, 3,000. */
@@ -47,6 +52,11 @@ export interface ExchangeOptions {
   readonly solanaTraffic?: boolean | undefined;
   /** The share of version 1 transactions among them, 0 to 1. Default 0.4. */
   readonly solanaV1Share?: number | undefined;
+  /** The time that every answer takes, and a page of Kalshi's lists of markets and events. Default 0; that of other requests. */
+  readonly delayMs?: number | undefined;
+  readonly kalshiPageDelayMs?: number | undefined;
+  /** Requests above the documented rates of the venues get 429. Default false. */
+  readonly enforcesRates?: boolean | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */
   readonly recorded?: string | undefined;
   /** Receives each finished request to a venue host, answered or not. */
@@ -73,6 +83,7 @@ export function worldOptions(options: ExchangeOptions, wallSecond: number) {
     },
     markets: planned,
     liveMarkets: Math.min(planned, options.liveMarkets ?? 48),
+    quietMovesPerMinute: options.quietMovesPerMinute ?? 0,
     speed: options.speed ?? 1,
     rollingSeconds,
     tapeCapacity: options.tapeCapacity ?? 200_000,

@@ -74,6 +74,8 @@ export interface TradeScope {
   /** Condition ids; undefined for all. */
   readonly markets: ReadonlySet<string> | undefined;
   readonly takerOnly: boolean;
+  /** Only trades before this index of the tape. */
+  readonly tapeEnd: number;
 }
 
 export interface TradeSource {

@@ -13,7 +13,7 @@ await bootProcess({
   name,
   environment: process.env,
   exit: (code) => process.exit(code),
-  say: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
+  printLine: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
   async start(config, log, signal) {
     if (!isRole(role)) throw new StartupError(`usage: workers/main.js ${ROLES.join('|')}`);
     // Loading takes a second, so errors of the call and of the configuration are reported before it.

@@ -7,6 +7,7 @@ import { evaluateAlertsJob } from './jobs/evaluate-alerts.ts';
 import { fetchBook } from './jobs/fetch-book.ts';
 import { foldCandlesJob } from './jobs/fold-candles.ts';
 import { maintainStorage } from './jobs/maintain-storage.ts';
+import { measureFreshnessJob } from './jobs/measure-freshness.ts';
 import { pollBooks } from './jobs/poll-books.ts';
 import { pollMarkets } from './jobs/poll-markets.ts';
 import { pollPrices } from './jobs/poll-prices.ts';
@@ -15,6 +16,7 @@ import { pollTrades } from './jobs/poll-trades.ts';
 import { pollWallets } from './jobs/poll-wallets.ts';
 import { refoldCandlesJob } from './jobs/refold-candles.ts';
 import { sampleSnapshotsJob } from './jobs/sample-snapshots.ts';
+import { witnessTrades } from './jobs/witness-trades.ts';
 import type { DefinedJob } from './process/define.ts';
 
 const PROCESSORS: readonly DefinedJob[] = [
@@ -25,10 +27,12 @@ const PROCESSORS: readonly DefinedJob[] = [
   pollTrades,
   pollTokens,
   backfillTrades,
+  witnessTrades,
   pollWallets,
   foldCandlesJob,
   sampleSnapshotsJob,
   maintainStorage,
+  measureFreshnessJob,
   refoldCandlesJob,
   evaluateAlertsJob,
   deliverWebhook,

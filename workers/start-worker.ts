@@ -12,13 +12,17 @@ import { inOrder } from '../src/runtime/lifecycle.ts';
 import { openProcessContext } from '../src/runtime/process-context.ts';
 import { DatabaseClock } from '../src/store/db/database-clock.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
+import { createPresence } from '../src/store/db/presence.ts';
+import type { OpenLedger } from '../src/venues/rate-ledger.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
 import { venueObserver } from './polling/venue-observer.ts';
+import { releaseAbsent } from './process/absent-process.ts';
 import { closeWorkers } from './process/close-workers.ts';
 import { createProcessor } from './process/define.ts';
 import type { WorkerDeps } from './process/deps.ts';
-import { releaseParked, restore, startRestoring } from './process/restore.ts';
+import { createHostLedgers } from './process/host-ledgers.ts';
+import { restore, retryDeadLetters, startRestoring } from './process/restore.ts';
 import { gaugesOf } from './process/role-gauges.ts';
 import { processorsOf } from './roles.ts';
 
@@ -42,7 +46,8 @@ export async function startWorker(
   const processContext = await openProcessContext(role, { config, log, signal, workers: names.length });
   const { backend, metrics } = processContext;
   try {
-    const adapters = adaptersOf(role, config, metrics, log);
+    const ledgers = createHostLedgers({ db: processContext.db, log });
+    const adapters = adaptersOf(role, config, { metrics, log, openLedger: ledgers.open });
     const opened = Object.values(adapters).flatMap((map) => [...map.values()]);
     processContext.onStop(() => Promise.all(opened.map((adapter) => adapter.close())));
     const sender = await senderOf(config);
@@ -54,6 +59,12 @@ export async function startWorker(
     await readClock();
     const reading = setInterval(readClock, READ_CLOCK_EVERY_MS);
     processContext.onStop(async () => clearInterval(reading));
+    const presence = createPresence({
+      databaseUrl: config.databaseDirectUrl,
+      log,
+      onAbsent: (key) => releaseAbsent(key, deps, backend),
+    });
+    processContext.onStop(() => presence.close());
     const deps: WorkerDeps = {
       config,
       db: processContext.db,
@@ -64,21 +75,24 @@ export async function startWorker(
       secretBox: processContext.secretBox,
       metrics,
       log,
+      presence,
       stopping: stopping.signal,
       now: clock.now,
     };
     const tracker = new LivenessTracker();
     const processor = createProcessor(processors, deps, tracker);
-    metrics.collectors.add(...gaugesOf(role, deps));
+    metrics.collectors.add(...gaugesOf(role, deps), ledgers.gauge(metrics));
     // A full disk or a full Redis must not end the process: the timer tries again.
-    await inOrder([() => releaseParked(role, deps), () => restore(role, deps, backend)]).catch((error: unknown) =>
+    await inOrder([() => retryDeadLetters(role, deps), () => restore(role, deps, backend)]).catch((error: unknown) =>
       log.warn({ err: error }, 'queue not restored at start; the timer retries'),
     );
     const workers = names.map((name) => {
       tracker.queue(name, concurrencyOf(name));
-      return runWorker(backend.worker(name, processor, concurrencyOf(name)), log);
+      return backend.worker(name, processor, concurrencyOf(name));
     });
     processContext.onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
+    await presence.register(Object.fromEntries(workers.map(({ name, id }) => [name, id])));
+    for (const worker of workers) runWorker(worker, log);
     const restoring = startRestoring(role, deps, backend, tracker);
     processContext.onStop(() => restoring.stop());
     processContext.judgeBy(() =>
@@ -97,22 +111,20 @@ export async function startWorker(
   }
 }
 
-function runWorker(worker: Worker, log: Logger): Worker {
+function runWorker(worker: Worker, log: Logger): void {
   worker.on('error', (error) => log.warn({ err: error, queue: worker.name }, 'worker error'));
   worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
-  return worker;
 }
 
 /** Only the poller sends requests to venues. */
 function adaptersOf(
   role: Role,
   config: Config,
-  metrics: Metrics,
-  log: Logger,
+  { metrics, log, openLedger }: { metrics: Metrics; log: Logger; openLedger: OpenLedger },
 ): Pick<WorkerDeps, 'adapters' | 'walletAdapters' | 'tokenAdapters'> {
   const venues = role === 'poller' ? config.venues : [];
   warnOfMissingKeys(venues, config, log);
-  const options = { venues, urls: config.venueUrls, observer: venueObserver(metrics, log) };
+  const options = { venues, urls: config.venueUrls, observer: venueObserver(metrics, log), openLedger };
   return {
     adapters: createAdapters(options),
     walletAdapters: createWalletAdapters(options),
@@ -133,11 +145,11 @@ function warnOfMissingKeys(venues: readonly VenueName[], { venueUrls }: Config, 
 }
 
 async function senderOf(config: Config) {
-  const { allowCidrs, caFile, timeoutMs } = config.webhooks;
+  const { addressRules, caFile, timeoutMs } = config.webhooks;
   return createSender({
     version: VERSION,
     deadlineMs: timeoutMs,
-    allow: allowCidrs,
+    rules: addressRules,
     ...(caFile !== undefined && { extraCaPem: await readFile(caFile, 'utf8') }),
   });
 }

@@ -1,27 +1,26 @@
 import { LRUCache } from 'lru-cache';
 import { hashApiKey, isPresentableKey } from '../../src/domain/values/api-key.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import { findApiKey, type StoredApiKey, touchApiKeys } from '../../src/store/accounts/accounts.ts';
+import { findApiKeys, type StoredApiKey, touchApiKeys } from '../../src/store/accounts/accounts.ts';
+import { createBatcher } from '../../src/store/db/batcher.ts';
 import { type Database, isDatabaseUnavailable } from '../../src/store/db/tx.ts';
-import type { KeyGuess } from './failed-keys.ts';
 
 /** Includes the time of the look-up, so that a revocation takes effect within a second. */
 const LOOKUP_TTL_MS = 990;
 const MAX_CACHED_KEYS = 10_000;
 const FLUSH_INTERVAL_MS = 10_000;
-/** A key that was valid within this time does not count as a guess. */
-const IN_USE_MS = 600_000;
+/** Look-ups per statement. */
+const MAX_LOOKUPS = 500;
 
 /** Finds keys without a database query or write per request. */
 export interface KeyDirectory {
   /**
    * The key, or null when it is not valid now: unknown, wrong, expired and revoked keys take the same code path. Records the
-   * use: `last_used_at` follows within seconds. A key that is not known to be in use counts as a guess until the look-up finds it valid.
-   * @throws ApiError `rate_limited` after too many guesses.
+   * use: `last_used_at` follows within seconds.
    */
-  find(key: string, nowMs: number, guess?: KeyGuess): Promise<StoredApiKey | null>;
-  /** The same without a query: only for a key in use with a cached look-up, null for every other key. */
-  findKept(key: string, nowMs: number): StoredApiKey | null;
+  find(key: string, nowMs: number): Promise<StoredApiKey | null>;
+  /** The same without a query: only for a key with a cached look-up, null for every other key. */
+  findCached(key: string, nowMs: number): StoredApiKey | null;
   /** Writes pending `last_used_at` now. Failures are logged and retried. */
   flush(): Promise<void>;
   /** Ends the timer and flushes. */
@@ -29,8 +28,9 @@ export interface KeyDirectory {
 }
 
 /**
- * A directory with a 1 s cache of look-ups, misses included, and a flush of last uses every 10 s. `monotonicMs` is the clock of
- * the cache.
+ * A directory with a 1 s cache of look-ups, misses included, and a flush of last uses every 10 s. All look-ups of a process share one
+ * statement at a time, so that any number of wrong keys occupies one connection and delays a valid key by two statements at most.
+ * `monotonicMs` is the clock of the cache.
  */
 export function createKeyDirectory(
   db: Database,
@@ -38,6 +38,10 @@ export function createKeyDirectory(
   monotonicMs: () => number = () => performance.now(),
 ): KeyDirectory {
   const perf = { now: monotonicMs };
+  const lookUpStored = createBatcher<string, StoredApiKey | null>({
+    run: (keys) => findApiKeys(db, keys),
+    maxItems: MAX_LOOKUPS,
+  });
   // Keyed by hash: the process keeps no plain keys. Concurrent look-ups of one key share one query.
   const cache = new LRUCache<string, { found: StoredApiKey | null }, string>({
     max: MAX_CACHED_KEYS,
@@ -48,26 +52,16 @@ export function createKeyDirectory(
     ignoreFetchAbort: true,
     fetchMethod: async (_hash, _stale, { context: key, options: entry }) => {
       const startedAt = monotonicMs();
-      const found = await findApiKey(db, key);
+      const found = await lookUpStored(key);
       entry.ttl = Math.max(1, LOOKUP_TTL_MS - (monotonicMs() - startedAt));
       return { found };
     },
   });
-  /** Each look-up returns a new object, so each result enters this cache once. */
-  const inUse = new LRUCache<string, StoredApiKey>({ max: MAX_CACHED_KEYS, ttl: IN_USE_MS, perf });
   let usedAt = new Map<string, Date>();
 
-  async function lookUp(hash: string, key: string, nowMs: number): Promise<StoredApiKey | null> {
-    return used(hash, (await cache.fetch(hash, { context: key }))?.found ?? null, nowMs);
-  }
-
-  /** The found key when it is valid. Only valid keys are recorded as in use. */
-  function used(hash: string, found: StoredApiKey | null, nowMs: number): StoredApiKey | null {
-    if (found === null || found.revokedAt !== null || isExpired(found, nowMs)) {
-      inUse.delete(hash);
-      return null;
-    }
-    if (inUse.peek(hash) !== found) inUse.set(hash, found);
+  /** The found key when it is valid. */
+  function used(found: StoredApiKey | null | undefined, nowMs: number): StoredApiKey | null {
+    if (!found || found.revokedAt !== null || isExpired(found, nowMs)) return null;
     usedAt.set(found.id, new Date(nowMs));
     return found;
   }
@@ -88,23 +82,12 @@ export function createKeyDirectory(
   timer.unref();
 
   return {
-    async find(key, nowMs, guess) {
-      const hash = hashApiKey(key).toString('base64');
-      if (inUse.has(hash)) return lookUp(hash, key, nowMs);
-      guess?.begin();
-      let isFailed = false;
-      try {
-        const found = isPresentableKey(key) ? await lookUp(hash, key, nowMs) : null;
-        isFailed = found === null;
-        return found;
-      } finally {
-        guess?.end(isFailed);
-      }
+    async find(key, nowMs) {
+      if (!isPresentableKey(key)) return null;
+      return used((await cache.fetch(cacheKeyOf(key), { context: key }))?.found, nowMs);
     },
-    findKept(key, nowMs) {
-      const hash = hashApiKey(key).toString('base64');
-      const kept = inUse.has(hash) ? cache.get(hash) : undefined;
-      return kept === undefined ? null : used(hash, kept.found, nowMs);
+    findCached(key, nowMs) {
+      return used(cache.get(cacheKeyOf(key))?.found, nowMs);
     },
     flush,
     async close() {
@@ -112,6 +95,10 @@ export function createKeyDirectory(
       await flush();
     },
   };
+}
+
+function cacheKeyOf(key: string): string {
+  return hashApiKey(key).toString('base64');
 }
 
 function isExpired({ expiresAt }: StoredApiKey, nowMs: number): boolean {

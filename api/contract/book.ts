@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MARKET_STATUSES } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { param } from '../http/input.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
@@ -42,4 +43,15 @@ export const bookQuery = z.object({
   outcome_id: param.outcomeId.meta({ description: 'Default: the first outcome of the market.' }),
   as_of: param.asOf,
 });
-export const bookMeta = z.object({ cold_reads: coldReads });
+export const bookMeta = z.object({
+  market_status: z
+    .enum(MARKET_STATUSES)
+    .optional()
+    .meta({ description: 'The status of the market. Absent with `as_of`.' }),
+  live: z.boolean().optional().meta({
+    description: 'Whether the market trades and a poll saw this book within the last minute. Absent with `as_of`.',
+  }),
+  observed_at: epochTime.optional().meta({ description: 'When a poll last saw this book. Only when it is not live.' }),
+  cold_reads: coldReads,
+});
+export const bookMetaExample: z.output<typeof bookMeta> = { market_status: 'open', live: true };

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { MARKET_STATUSES, type MarketStatus } from '../../src/domain/markets/market.ts';
+import { MARKET_SORTS, MARKET_STATUSES, type MarketStatus } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
-import { param } from '../http/input.ts';
+import { listParam, param } from '../http/input.ts';
+import { coverage, coverageExample } from './completeness.ts';
 import { decimalValue, epochTime, opaqueId } from './wire.ts';
 
 /** A market (specification section 2.3). */
@@ -29,9 +30,12 @@ export const market = z
     winning_outcome_id: z.string().optional(),
     resolution_criteria: z.string().optional(),
     url: z.string().optional(),
-    volume: decimalValue.optional().meta({ description: "Lifetime volume in the venue's currency." }),
+    volume: decimalValue.optional().meta({ description: "Lifetime volume in the venue's unit." }),
     volume_24h: decimalValue.optional(),
     liquidity: decimalValue.optional(),
+    coverage: coverage
+      .optional()
+      .meta({ description: 'Only with one market, and absent when its volume was never compared.' }),
     updated_at: epochTime.meta({ description: 'When oddswire received this version.' }),
   })
   .meta({ description: 'A market. Unknown fields are absent.' });
@@ -66,6 +70,7 @@ export const marketExample: MarketBody = {
   volume: decimalField('1823456.129873'),
   volume_24h: decimalField('20411.5'),
   liquidity: decimalField('88012.44'),
+  coverage: coverageExample,
   updated_at: 1767323040,
 };
 
@@ -79,10 +84,10 @@ const STATUS_NAMES = [...MARKET_STATUSES, ...Object.keys(STATUS_ALIASES)];
 export const MAX_SEARCH_LENGTH = 200;
 
 /** Filters of lists of markets and of events. */
-export const statusFilter = z
-  .enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`)
-  .optional()
-  .meta({ description: '`unopened`, `active` and `paused` mean `created`, `open` and `halted`.' });
+export const statusFilter = listParam(
+  STATUS_NAMES,
+  '`unopened`, `active` and `paused` mean `created`, `open` and `halted`.',
+);
 export const categoryFilter = z
   .string()
   .min(1, 'must not be empty')
@@ -92,7 +97,8 @@ export const categoryFilter = z
 
 export const marketListQuery = z.object({
   q: z.string().max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`).optional().meta({
-    description: 'Words of title, description, event title or label. The last word may be a prefix. Best match first.',
+    description:
+      'Words of title, description, event title or label, the last of which may be a prefix; or the id or ticker of a market, an event or an outcome. Best match first.',
   }),
   status: statusFilter,
   category: categoryFilter,
@@ -102,6 +108,13 @@ export const marketListQuery = z.object({
     .max(200, 'must have at most 200 characters')
     .optional()
     .meta({ description: "The venue's id of an event. The answer holds only its markets.", example: EVENT_ID_EXAMPLE }),
+  sort: z
+    .enum(MARKET_SORTS, `must be one of ${MARKET_SORTS.join(', ')}`)
+    .optional()
+    .meta({
+      description:
+        '`created` (default): the newest `created_at` first. `volume_24h`: the largest first. `close_at`: the earliest first. `updated`: the latest `updated_at` first. Markets without the field come last. Not with `q`, which has its own order.',
+    }),
   limit: param.limit,
   cursor: param.cursor,
 });

@@ -3,6 +3,7 @@ import { INTERVALS } from '../../src/domain/markets/candle.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { DEFAULT_BUCKETS, MAX_BUCKETS } from '../../src/domain/values/time-range.ts';
 import { param } from '../http/input.ts';
+import { coverage, coverageExample } from './completeness.ts';
 import { OUTCOME_ID_EXAMPLE } from './market.ts';
 import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
 
@@ -70,10 +71,15 @@ export const history = z
     trades: count.optional().meta({ description: 'Older trades stored so far.' }),
     requested_at: epochTime.optional(),
     reason: z.string().optional().meta({ description: 'Why the status is `partial`, or the cause of a delay.' }),
+    coverage: coverage.optional().meta({ description: 'Absent when the volume was never compared.' }),
   })
   .meta({ description: 'How far back the trades of this market are stored.' });
 export type HistoryBody = z.output<typeof history>;
-export const historyExample: HistoryBody = { status: 'complete', covered_from: 1764550800 };
+export const historyExample: HistoryBody = {
+  status: 'complete',
+  covered_from: 1764550800,
+  coverage: coverageExample,
+};
 
 const interval = z.enum(INTERVALS);
 const RANGE = `Epoch seconds, \`[start, end)\`. Default: the last ${DEFAULT_BUCKETS} buckets; at most ${MAX_BUCKETS}.`;

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import type { Cidr } from '../../src/domain/webhooks/address-policy.ts';
+import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
 import { EVENT_TYPES, SUBSCRIBABLE_EVENTS } from '../../src/domain/webhooks/event.ts';
 import { secretProblem } from '../../src/domain/webhooks/signature.ts';
 import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhooks/url.ts';
-import { isoTime, opaqueId } from './wire.ts';
+import { deleted } from './envelope.ts';
+import { count, isoTime, opaqueId } from './wire.ts';
 
 const STATUSES = ['active', 'paused'] as const;
 const subscribed = z.array(z.enum(SUBSCRIBABLE_EVENTS));
@@ -48,6 +49,12 @@ export const rotatedWebhookExample: z.output<typeof rotatedWebhook> = {
   previousSecretUntil: '2026-01-03T03:04:05.678Z',
 };
 
+export const deletedWebhook = deleted.extend({
+  alertsChanged: count.meta({
+    description: 'Active alerts that named this webhook. They go to the default webhook, as without `webhookId`.',
+  }),
+});
+
 const events = z
   .array(z.enum(SUBSCRIBABLE_EVENTS, `must be one of ${SUBSCRIBABLE_EVENTS.join(', ')}`), 'must be an array')
   .min(1, 'must name at least one event')
@@ -67,12 +74,12 @@ const secret = z
   });
 const status = z.enum(STATUSES, 'must be active or paused');
 
-/** Bodies that name a receiver; `allow` holds the operator's WEBHOOK_ALLOW_CIDRS. */
-export function webhookBodies(allow: readonly Cidr[]) {
+/** Bodies that name a receiver. */
+export function webhookBodies(rules: AddressRules) {
   const url = z
     .string('must be a string')
     .superRefine((text, context) => {
-      const problem = webhookUrlProblem(text, allow);
+      const problem = webhookUrlProblem(text, rules);
       if (problem !== null) context.addIssue({ code: 'custom', message: problem });
     })
     .meta({

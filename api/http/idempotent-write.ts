@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
-import { claimIdempotencyKey, keepIdempotentAnswer } from '../../src/store/accounts/idempotency.ts';
+import { claimIdempotencyKey, idempotencyOwner, keepIdempotentAnswer } from '../../src/store/accounts/idempotency.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
@@ -45,7 +45,7 @@ interface Prepared {
 }
 
 /** The value stored under a key, sealed because answers contain secrets. `request` is a hash of the request. */
-interface Kept {
+interface StoredOutcome {
   request: string;
   answer?: Prepared;
   progress?: string;
@@ -60,8 +60,8 @@ interface Step {
 
 /**
  * Runs a write and answers the request; with an `Idempotency-Key` at most once in IDEMPOTENCY_HOURS. One transaction holds the claim
- * of the key, the write and the kept answer, so a crash leaves all of them or nothing. Each transaction of a longer write stores its
- * progress, and the next request with the key continues there. Failures are not kept.
+ * of the key, the write and the stored answer, so a crash leaves all of them or nothing. Each transaction of a longer write stores its
+ * progress, and the next request with the key continues there. Failures are not stored.
  */
 export async function answerOnce(request: WriteRequest, deps: WriteDeps, write: Write): Promise<void> {
   const key = readKey(request.ctx);
@@ -97,7 +97,7 @@ async function runStep(
 
 async function runKeyed(tx: Tx, key: string, request: WriteRequest, deps: WriteDeps, write: Write): Promise<Step> {
   const { accountId } = request.caller;
-  const owner = `idempotency ${accountId} ${key}`;
+  const owner = idempotencyOwner(accountId, key);
   const hash = hashOf(request);
   const claim = await claimIdempotencyKey(tx, accountId, key);
   if (claim.outcome === 'busy') {
@@ -105,15 +105,16 @@ async function runKeyed(tx: Tx, key: string, request: WriteRequest, deps: WriteD
       headers: { 'Retry-After': '1' },
     });
   }
-  const kept = claim.outcome === 'kept' ? (JSON.parse(deps.secretBox.open(claim.sealed, owner)) as Kept) : undefined;
-  if (kept && kept.request !== hash) {
+  const stored =
+    claim.outcome === 'stored' ? (JSON.parse(deps.secretBox.open(claim.sealed, owner)) as StoredOutcome) : undefined;
+  if (stored && stored.request !== hash) {
     throw new ApiError('idempotency_mismatch', 'this Idempotency-Key was used with another path or body');
   }
-  if (kept?.answer) return { answer: kept.answer, isReplay: true };
+  if (stored?.answer) return { answer: stored.answer, isReplay: true };
 
-  const step = await runStep(tx, request, deps, write, kept?.progress);
+  const step = await runStep(tx, request, deps, write, stored?.progress);
   const { answer, progress } = step;
-  const keep: Kept = { request: hash, ...(answer && { answer }), ...(progress !== undefined && { progress }) };
+  const keep: StoredOutcome = { request: hash, ...(answer && { answer }), ...(progress !== undefined && { progress }) };
   await keepIdempotentAnswer(tx, accountId, key, deps.secretBox.seal(JSON.stringify(keep), owner));
   return step;
 }

@@ -9,17 +9,26 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 const MAX_DEPTH = 200;
 
-function wholeNumber(min: number, max: number) {
+function wholeNumber(min: number, max: number, hintFor: (value: number) => string = () => '') {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
     .regex(/^\d{1,16}$/, message)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, message)
+    .refine((value) => value >= min && value <= max, {
+      error: ({ input }) => message + hintFor(Number(input)),
+    })
     .meta({ override: { type: 'integer', pattern: undefined, minimum: min, maximum: max } });
 }
 
-const epochSeconds = wholeNumber(0, MAX_EPOCH_SECONDS).optional().meta({ description: 'Epoch seconds.' });
+/** A present time in milliseconds is far beyond the last second. */
+function millisecondsHint(value: number): string {
+  return value / 1_000 <= MAX_EPOCH_SECONDS ? '; this looks like milliseconds: divide it by 1000' : '';
+}
+
+const epochSeconds = wholeNumber(0, MAX_EPOCH_SECONDS, millisecondsHint)
+  .optional()
+  .meta({ description: 'Epoch seconds.' });
 const interval = z.enum(INTERVALS, `must be one of ${INTERVALS.join(', ')}`).default('1h');
 
 /** Schemas of query parameters that several routes share. Each takes the text of the parameter. */
@@ -40,6 +49,47 @@ export const param = {
   direction: z.enum(['asc', 'desc'], 'must be asc or desc').default('desc'),
 };
 
+/** Parameters that a request may repeat. */
+const REPEATABLE = new WeakSet<z.ZodType>();
+
+/** An optional parameter with one or several of these names: a comma list, or the parameter repeated. */
+export function listParam<Name extends string>(names: readonly Name[], description: string) {
+  const message = `must be one of ${names.join(', ')}, or a comma list of them`;
+  const isName = (text: string): text is Name => names.includes(text as Name);
+  const name = { type: 'string' as const, enum: [...names] };
+  const schema = z
+    .string()
+    .transform((text, context): Name[] => {
+      const given = [...new Set(text.split(','))];
+      if (given.every(isName)) return given;
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    })
+    .optional()
+    .meta({
+      description: `${description} One or several: a comma list, or the parameter repeated.`,
+      override: { type: undefined, anyOf: [name, { type: 'array', items: name, minItems: 1 }] },
+    });
+  REPEATABLE.add(schema);
+  return schema;
+}
+
+/**
+ * Rejects a parameter of another route, which this route would ignore silently. `known` holds the names of all routes.
+ * @throws ApiError `invalid_request`
+ */
+export function foreignParameterCheck(schema: z.ZodObject | undefined, known: ReadonlySet<string>) {
+  const names = Object.keys(schema?.shape ?? {});
+  const own = new Set(names);
+  const message = `is not a parameter of this route, which takes ${names.length === 0 ? 'none' : names.join(', ')}`;
+  return (ctx: ApiContext): void => {
+    if (ctx.querystring === '') return;
+    const given = new Set(new URLSearchParams(ctx.querystring).keys());
+    const foreign = [...given].filter((name) => known.has(name) && !own.has(name));
+    if (foreign.length > 0) throw invalidRequest(foreign.map((path) => ({ path, message })));
+  };
+}
+
 /**
  * Reads and checks the query parameters of a route, and ignores others. The returned function throws `invalid_request` with all
  * faults.
@@ -47,7 +97,8 @@ export const param = {
 export function queryReader<Query extends z.ZodObject>(
   schema: Query | undefined,
 ): (ctx: ApiContext) => z.output<Query> {
-  const names = Object.keys(schema?.shape ?? {});
+  const shape = schema?.shape ?? {};
+  const names = Object.keys(shape);
   if (!schema || names.length === 0) {
     const nothing = Object.freeze({}) as z.output<Query>;
     return () => nothing;
@@ -57,9 +108,10 @@ export function queryReader<Query extends z.ZodObject>(
     const values: Record<string, string> = {};
     const repeated: ErrorDetail[] = [];
     for (const name of names) {
-      const [value, ...more] = given.getAll(name);
-      if (more.length > 0) repeated.push({ path: name, message: 'must be given once' });
-      if (value !== undefined) values[name] = value;
+      const all = given.getAll(name);
+      const isList = REPEATABLE.has(shape[name] as z.ZodType);
+      if (all.length > 1 && !isList) repeated.push({ path: name, message: 'must be given once' });
+      if (all[0] !== undefined) values[name] = isList ? all.join(',') : all[0];
     }
     const parsed = schema.safeParse(values);
     if (!parsed.success || repeated.length > 0) {
@@ -97,6 +149,13 @@ function describeIssues(error: z.ZodError): ErrorDetail[] {
         message: 'unknown field',
       }));
     }
-    return [{ path: path || 'body', message: issue.message }];
+    return [{ path: path || 'body', message: plainMessage(issue) }];
   });
+}
+
+/** The message of the schema, or a sentence for a message of the validator. */
+function plainMessage(issue: z.core.$ZodIssue): string {
+  if (!/^(Invalid|Too|Unrecognized)\b/.test(issue.message)) return issue.message;
+  if (issue.code !== 'invalid_type') return 'is not valid';
+  return /^[aeiou]/.test(issue.expected) ? `must be an ${issue.expected}` : `must be a ${issue.expected}`;
 }

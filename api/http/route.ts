@@ -1,14 +1,15 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { z } from 'zod';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
-import type { Tx } from '../../src/store/db/tx.ts';
+import type { Database, Tx } from '../../src/store/db/tx.ts';
 import type { ApiContext, ApiDeps, ApiRouter, ApiState, Caller, RouteGroup } from '../deps.ts';
 import type { ErrorCode } from '../errors.ts';
 import { authenticate, callerOf } from '../middleware/authenticate.ts';
 import { type Deprecation, deprecation } from '../middleware/deprecation.ts';
 import { readJsonBody } from '../middleware/json-body.ts';
 import { answerOnce, type WriteAnswer, type WriteProgress } from './idempotent-write.ts';
-import { bodyChecker, queryReader } from './input.ts';
+import { bodyChecker, foreignParameterCheck, queryReader } from './input.ts';
+import { recordingDatabase, recordWrite } from './recorded-write.ts';
 import { type AccountAnswer, type MarketRead, sendAccountData, sendMarketData } from './respond.ts';
 import { logWrite } from './write-log.ts';
 
@@ -35,7 +36,7 @@ interface RouteDocs<Path extends string> {
   /** Names it in generated clients. */
   operationId: string;
   summary: string;
-  description?: string;
+  description: string;
   /** Published in the document and in every answer; see middleware/deprecation.ts. */
   deprecated?: Deprecation;
   /**
@@ -107,6 +108,8 @@ interface AccountRequest<Path extends string, Query extends z.ZodObject, Body ex
   params: PathParams<Path>;
   query: z.output<Query>;
   body: z.output<Body>;
+  /** The database of a write outside `writeRoute`: with `recordedAs`, its transaction also stores a row of the audit trail. */
+  db: Pick<Database, 'transaction'>;
 }
 
 interface AccountSpec<
@@ -121,6 +124,8 @@ interface AccountSpec<
   query?: Query;
   body?: BodySpec<Body>;
   answer: { status?: 200 | 201 | 202; description: string; data: Data; example: z.output<Data>; isPaged?: true };
+  /** The name of this write in the audit trail. Absent: the log has it, but not the trail. */
+  recordedAs?: string;
 }
 
 /** A route for resources of an account: `{success, data}`, never cached. */
@@ -133,18 +138,31 @@ export function accountRoute<
   spec: AccountSpec<Path, Query, Body, Data>,
   handle: (request: AccountRequest<Path, Query, Body>) => Promise<AccountAnswer<z.output<NoInfer<Data>>>>,
 ): Route {
-  const { answer, body } = spec;
+  const { answer, body, recordedAs: _, ...docs } = spec;
   const status = answer.status ?? 200;
   const readQuery = queryReader(spec.query);
   const checkBody = body && bodyChecker(body.schema);
   const bodyOptions = { isOptional: body?.isOptional ?? false };
   return {
-    contract: { ...spec, answer: { ...answer, envelope: 'account', status, isPaged: answer.isPaged ?? false } },
+    contract: {
+      ...docs,
+      ...(body && { body }),
+      answer: { ...answer, envelope: 'account', status, isPaged: answer.isPaged ?? false },
+    },
     async run(ctx, deps) {
       const query = readQuery(ctx);
       const checked = checkBody?.(await readJsonBody(ctx, bodyOptions)) as z.output<Body>;
       const params = ctx.params as PathParams<Path>;
-      const answered = await handle({ ctx, caller: callerOf(ctx), params, query, body: checked });
+      const caller = callerOf(ctx);
+      const db =
+        spec.recordedAs === undefined
+          ? deps.db
+          : recordingDatabase(deps, ctx, caller, {
+              action: spec.recordedAs,
+              target: Object.values<string>(params).join(' '),
+              fields: fieldsOf(checked),
+            });
+      const answered = await handle({ ctx, caller, params, query, body: checked, db });
       if (spec.method !== 'get') logWrite(ctx, spec.operationId, params, answered);
       sendAccountData(ctx, deps, status, answered);
     },
@@ -167,14 +185,15 @@ export function writeRoute<
     progress: string | undefined,
   ) => Promise<WriteAnswer<z.output<Data>> | WriteProgress>,
 ): Route {
-  const { answer, body } = spec;
+  const { answer, body, recordedAs, ...docs } = spec;
   const status = answer.status ?? 200;
   const checkBody = bodyChecker(body.schema);
   const bodyOptions = { isOptional: body.isOptional ?? false };
   const errors = [...new Set([...(spec.errors ?? []), 'conflict', 'idempotency_mismatch'] as const)];
   return {
     contract: {
-      ...spec,
+      ...docs,
+      body,
       method: 'post',
       isIdempotent: true,
       errors,
@@ -187,13 +206,29 @@ export function writeRoute<
       const caller = callerOf(ctx);
       let written: WriteAnswer | undefined;
       await answerOnce({ ctx, caller, body: sent, status }, deps, async (tx, progress) => {
-        const made = await handle(tx, { ctx, caller, params, query: {} as z.output<NoQuery>, body: checked }, progress);
-        if (!('progress' in made)) written = made;
+        const request = { ctx, caller, params, query: {} as z.output<NoQuery>, body: checked, db: deps.db };
+        const made = await handle(tx, request, progress);
+        if ('progress' in made) return made;
+        written = made;
+        if (recordedAs !== undefined) {
+          const target = idOf(made.data) ?? Object.values<string>(params).join(' ');
+          await recordWrite(tx, deps, ctx, caller, { action: recordedAs, target, fields: fieldsOf(checked) });
+        }
         return made;
       });
       logWrite(ctx, spec.operationId, params, written);
     },
   };
+}
+
+/** The id of a created object. */
+function idOf(data: ApiJson): string | undefined {
+  const id = typeof data === 'object' && data !== null && 'id' in data ? data['id'] : undefined;
+  return typeof id === 'string' ? id : undefined;
+}
+
+function fieldsOf(body: unknown): string[] {
+  return typeof body === 'object' && body !== null ? Object.keys(body) : [];
 }
 
 /** A GET route without a key. */
@@ -277,10 +312,17 @@ export function marketRoute<
 
 /** Registers routes behind the authentication of their group. The first match answers. */
 export function register(router: ApiRouter, deps: ApiDeps, routes: readonly Route[]): void {
+  const parameters = new Set(routes.flatMap(({ contract }) => Object.keys(contract.query?.shape ?? {})));
   for (const { contract, run } of routes) {
     const steps: RouterMiddleware<ApiState>[] = [];
     if (contract.deprecated) steps.push(deprecation(contract.deprecated));
-    if (contract.group) steps.push(authenticate(deps, contract.group));
+    if (contract.group) {
+      const check = foreignParameterCheck(contract.query, parameters);
+      steps.push(authenticate(deps, contract.group), (ctx, next) => {
+        check(ctx);
+        return next();
+      });
+    }
     router[contract.method](contract.path, ...steps, (ctx) => run(ctx, deps));
   }
 }

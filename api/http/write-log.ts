@@ -11,7 +11,7 @@ const FIELD_OF_PREFIX: Readonly<Record<string, string>> = {
   wal: 'walletId',
 };
 /** Other logged fields of an answer. Secrets and receiver addresses, which may contain secrets, are never logged. */
-const LOGGED_FIELDS = ['tokenMint', 'condition', 'status', 'recovered', 'venue'];
+const LOGGED_FIELDS = ['tokenMint', 'condition', 'status', 'recovered', 'alertsChanged', 'venue'];
 
 /**
  * Logs one line per completed write: account, key, operation and ids. `answered` is absent for a replayed answer. Ids are recognised

@@ -15,8 +15,10 @@ export function authenticate(
   group: RouteGroup,
 ): RouterMiddleware<ApiState> {
   return async (ctx, next) => {
-    const found = await deps.keys.find(offeredKey(ctx, group), deps.now(), deps.failedKeys.of(ctx.req));
-    if (!found) throw unauthorized(group, 'the API key is unknown, expired or revoked');
+    const found = await deps.keys.find(offeredKey(ctx, group), deps.now());
+    if (!found) {
+      throw deps.failedKeys.count(ctx.req) ?? unauthorized(group, 'the API key is unknown, expired or revoked');
+    }
     const { accountId, id: keyId, scopes, ratePerMinute, coldReadsPerMinute } = found;
     ctx.state.caller = { accountId, keyId, scopes, coldReadsPerMinute };
     const admission = deps.limits.take('requests', accountId, ratePerMinute);

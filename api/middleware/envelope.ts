@@ -5,6 +5,7 @@ import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
 import { scrubData } from '../../src/domain/values/text.ts';
 import { TimeRangeError } from '../../src/domain/values/time-range.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
+import { SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import type { ApiDeps, ApiState } from '../deps.ts';
 import { ApiError, type ErrorDetail, invalidRequest, notReady } from '../errors.ts';
 
@@ -35,6 +36,9 @@ export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
     } catch (thrown) {
       const error = toApiError(thrown);
       if (error.status === 500) ctx.state.log.error({ err: thrown }, 'request failed');
+      if (thrown instanceof SecretKeyMissingError) {
+        ctx.state.log.error({ kid: thrown.kid }, 'request refused: SECRETS_KEYS has no key for a stored value');
+      }
       for (const name of ['ETag', 'Location', 'Last-Modified']) ctx.remove(name);
       ctx.set(error.headers);
       ctx.set('Cache-Control', 'no-store');
@@ -52,6 +56,10 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof TimeRangeError) return invalidRequest([{ path: thrown.path, message: thrown.message }]);
   if (isDatabaseUnavailable(thrown)) {
     return notReady('the database is not available', [{ path: 'database', message: 'not available' }], thrown);
+  }
+  // Another process has the key, or this one after a restart. Nothing was written, so the client repeats the request.
+  if (thrown instanceof SecretKeyMissingError) {
+    return notReady('a stored value cannot be read', [{ path: 'secrets', message: 'key not available' }], thrown);
   }
   return new ApiError('internal_error', 'the server failed to answer this request', { cause: thrown });
 }

@@ -1,4 +1,5 @@
 import { asError } from '../../src/domain/values/errors.ts';
+import { parseExactJson } from '../../src/domain/values/exact-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
 import type { ApiContext } from '../deps.ts';
 import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
@@ -71,8 +72,15 @@ function checkMediaType(ctx: ApiContext): void {
 }
 
 function parseJson(bytes: Buffer): unknown {
+  const { value, repeated } = parsed(bytes);
+  if (!repeated) return value;
+  const message = `the body has this field twice, again at character ${repeated.at}`;
+  throw invalidRequest([{ path: repeated.path.slice(0, 200) || 'body', message }]);
+}
+
+function parsed(bytes: Buffer): ReturnType<typeof parseExactJson> {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseExactJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     const isText = error instanceof SyntaxError;
     throw new ApiError('invalid_json', isText ? 'the body is not valid JSON' : 'the body is not valid UTF-8');

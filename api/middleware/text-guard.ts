@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import { isStorableText } from '../../src/domain/values/text.ts';
+import { hostProblem } from '../access/host-header.ts';
 import type { ApiState } from '../deps.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
 import { isPathTarget } from './request-context.ts';
@@ -12,12 +13,14 @@ const ENCODED_SURROGATE = /\xed[\xa0-\xbf][\x80-\xbf]/;
 
 /**
  * Rejects text that Postgres cannot store before any route runs: U+0000 and lone surrogates in path, query and headers, and
- * percent-encodings that are not UTF-8. `readJsonBody` checks bodies.
+ * percent-encodings that are not UTF-8. `readJsonBody` checks bodies. Also rejects a request without a single Host header.
  */
 export const textGuard: Middleware<ApiState> = async (ctx, next) => {
   if (!isPathTarget(ctx.req.url))
     throw invalidRequest([{ path: 'path', message: 'the request line must name a path' }]);
   const details: ErrorDetail[] = [];
+  const host = hostProblem(ctx.req);
+  if (host !== null) details.push({ path: 'headers.host', message: host });
   if (!PLAIN.test(ctx.req.url ?? '')) {
     const pathProblem = encodedTextProblem(ctx.path);
     if (pathProblem !== null) details.push({ path: 'path', message: pathProblem });

@@ -8,6 +8,7 @@ import {
 } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
+import { accountEvent } from '../contract/account-event.ts';
 import { alert } from '../contract/alert.ts';
 import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
@@ -39,6 +40,7 @@ import { webhooksSection } from './webhooks-section.ts';
 
 /** Named schemas. Generated clients use these names. */
 const SCHEMAS = {
+  AccountEvent: accountEvent,
   Alert: alert,
   Attempt: attempt,
   BalanceChangeEvent: balanceChangeEvent,
@@ -72,7 +74,7 @@ const SCHEMAS = {
 const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
   markets: 'Markets, events, prices, books, trades and series: `Authorization: Bearer`, scope `markets:read`.',
   webhooks: 'Receivers of events: `X-API-Key`, scope `webhooks`.',
-  deliveries: 'Delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
+  deliveries: 'Events, delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
   alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',
   wallets: 'Watched wallets: `X-API-Key`, scope `wallets`.',
   events: 'The events that a webhook receives.',
@@ -94,6 +96,9 @@ const DESCRIPTION = `Reads of prediction markets, webhooks and price alerts.
 - Every GET route also answers HEAD. A wrong method gets 405 \`method_not_allowed\` with \`Allow\`, an unknown path 404
   \`not_found\`.`;
 
+/** Each deployment has its own operator. */
+const CONTACT = { name: 'The operator of this server' } as const;
+
 const DECIMALS: Readonly<Record<DecimalFormat, { type: 'number' | 'string'; pattern?: string }>> = {
   number: { type: 'number' },
   string: { type: 'string', pattern: '^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$' },
@@ -113,7 +118,7 @@ export function openApiDocument(contracts: readonly RouteContract[], options: Do
   return createDocument(
     {
       openapi: '3.1.1',
-      info: { title: 'oddswire', version: VERSION, description: DESCRIPTION },
+      info: { title: 'oddswire', version: VERSION, description: DESCRIPTION, contact: CONTACT },
       servers: [{ url: '/', description: 'This server.' }],
       tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       paths,
@@ -181,7 +186,7 @@ function operationOf(
     operationId,
     tags: [tag],
     summary,
-    ...(description !== undefined && { description }),
+    description,
     ...(contract.deprecated && { deprecated: true }),
     security: group ? [{ [SECURITY[group.header]]: [] }] : [],
     ...(group && { 'x-scope': group.scope }),

@@ -44,6 +44,8 @@ function receive(type: EventType): NonNullable<ZodOpenApiPathItemObject['post']>
     operationId: `receive_${type}`,
     tags: ['events'],
     summary: SUMMARIES[type],
+    // A delivery carries signatures instead of a credential.
+    security: [],
     description: 'Verify the signature over the raw body, store `webhook-id`, and answer 2xx within 15 seconds.',
     parameters: Object.entries(DELIVERY_HEADERS).map(([name, { description, pattern, type = 'string' as const }]) => ({
       name,

@@ -1,6 +1,6 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import { finishAction, type OpsActionEntry, recordAction } from '../../src/store/ops/actions.ts';
+import { type AuditEntry, finishAction, recordAction } from '../../src/store/ops/actions.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import type { Operator } from './operator.ts';
@@ -80,7 +80,7 @@ async function afterFailure(
   }
 }
 
-function entryOf({ action, target, operator, requestId }: AuditedAction): Omit<OpsActionEntry, 'status' | 'result'> {
-  const { role, sessionId, address } = operator;
-  return { action, target, role, sessionId, address, requestId };
+function entryOf({ action, target, operator, requestId }: AuditedAction): Omit<AuditEntry, 'status' | 'result'> {
+  const { name, role, sessionId, address } = operator;
+  return { action, target, actor: name, role, sessionId, address, requestId };
 }

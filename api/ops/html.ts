@@ -1,4 +1,5 @@
 import { html as escaped } from 'ghtml';
+import { showDirectionControls } from '../../src/domain/values/text.ts';
 
 /** Safe markup. `html` builds it from literals and escaped values only. */
 export class Html {
@@ -28,12 +29,12 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
   return Html.of(strings, values);
 }
 
-/** Escapes each value separately: ghtml leaves a value unescaped after a `!`. */
+/** Escapes each value separately: ghtml leaves a value unescaped after a `!`. Text cannot change the order of the text around it. */
 function render(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return '';
   if (value instanceof Html) return value.toString();
   if (typeof value === 'object') return value.map(render).join('');
-  return escaped`${String(value)}`;
+  return escaped`${showDirectionControls(String(value))}`;
 }
 
 /** The placeholder for unknown or inapplicable values. */

@@ -73,7 +73,7 @@ function header(operator: Operator, csrf: string, current: Section | undefined):
 <nav class="sections" aria-label="Sections"><ul>${links}</ul></nav>
 <form class="who" method="post" action="/ops/logout">
 <input type="hidden" name="csrf" value="${csrf}">
-<span class="role">${operator.role}</span>
+<span class="operator">${operator.name}</span> <span class="role">${operator.role}</span>
 <button type="submit" class="quiet">Log out</button>
 </form>
 </header>`;

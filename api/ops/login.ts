@@ -2,26 +2,35 @@ import type Router from '@koa/router';
 import { recordAction } from '../../src/store/ops/actions.ts';
 import { beginSession, endAllSessions, endSession } from '../../src/store/ops/sessions.ts';
 import type { ApiContext, ApiDeps, ApiState, OpsOptions } from '../deps.ts';
+import { ApiError } from '../errors.ts';
 import type { OpsAssets } from './assets.ts';
 import { inAuditedTransaction, requireOperator } from './audit.ts';
+import { type Credential, credentialsOf, knownDeviceToken, matchCredential } from './credentials.ts';
 import { readForm } from './form-body.ts';
 import { field } from './forms.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
-import { createLoginLimits } from './login-limits.ts';
-import { hashSessionToken, newSessionToken, passwordFingerprint, roleOfPassword, sessionIdOf } from './operator.ts';
+import { createLoginTurns, type LoginLane } from './login-turns.ts';
+import { hashSessionToken, isSameText, newSessionToken, sessionIdOf } from './operator.ts';
 import { enterForm } from './ops-route.ts';
-import { addressOf, cookieOf, findLiveSession, sessionOf } from './ops-session.ts';
+import { addressOf, cookieOf, findLiveSession, knownCookieOf, sessionOf } from './ops-session.ts';
 
 const LOGIN_PATH = '/ops/login';
 const START = '/ops';
 const MAX_PASSWORD_LENGTH = 1_024;
+const MAX_NAME_LENGTH = 64;
+/** Wrong passwords per minute of one name from one address (or from one known browser), in all API processes together. */
+const MAX_FAILURES = 10;
+const YEAR_SECONDS = 31_536_000;
 
-type LoginDeps = Pick<ApiDeps, 'db' | 'now' | 'log'>;
+type LoginDeps = Pick<ApiDeps, 'db' | 'now' | 'log' | 'limits'>;
 
-/** The login page and its form. */
+/**
+ * The login page and its form. A password is checked before its failures count, so the failures of others never refuse a correct one.
+ * Turns bound the cost and the rate of checks. A browser with an earlier login of the same name has a turn of its own.
+ */
 export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions, assets: OpsAssets): void {
-  const limits = createLoginLimits();
+  const turns = createLoginTurns();
 
   router.get(LOGIN_PATH, async (ctx) => {
     const next = nextPath(new URLSearchParams(ctx.querystring).get('next'));
@@ -34,34 +43,71 @@ export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsO
   });
 
   router.post(LOGIN_PATH, async (ctx) => {
-    const address = addressOf(ctx, ops);
-    limits.check(address);
     const form = await readForm(ctx);
     const next = nextPath(form.get('next'));
-    const role = roleOfPassword(ops.passwords, (form.get('password') ?? '').slice(0, MAX_PASSWORD_LENGTH));
-    const from = { address, target: 'session', requestId: ctx.state.requestId };
-    if (role === null) {
-      const isFirst = limits.failed(address);
-      // One entry per minute and address, so that guessing cannot fill the log.
-      if (isFirst) {
-        const unknown = { role: null, sessionId: null, action: 'login' } as const;
-        await recordAction(deps.db, { ...from, ...unknown, status: 'refused', result: 'wrong password' }, deps.now());
-      }
-      sendLoginPage(ctx, assets, next, 'The password is wrong.');
+    const name = (form.get('name') ?? '').trim().toLowerCase().slice(0, MAX_NAME_LENGTH);
+    const password = (form.get('password') ?? '').slice(0, MAX_PASSWORD_LENGTH);
+    const credentials = await credentialsOf(deps.db, ops, name);
+    const lane = laneOf(ctx, ops, name, credentials);
+    const credential = await turns(lane, () => matchCredential(ops, credentials, password));
+    if (credential === null) {
+      await noteFailure(ctx, deps, ops, lane, credentials);
+      sendLoginPage(ctx, assets, next, { problem: 'The name or the password is wrong.', name });
       return;
     }
-    const token = newSessionToken();
-    const tokenHash = hashSessionToken(token);
-    const fingerprint = passwordFingerprint(ops.sessionKey, ops.passwords, role);
-    if (fingerprint === null) throw new TypeError('the role has a password but no fingerprint');
-    await deps.db.transaction(async (tx) => {
-      await beginSession(tx, { tokenHash, role, passwordFingerprint: fingerprint, address }, deps.now());
-      const entry = { role, sessionId: sessionIdOf(tokenHash), action: 'login', status: 'done', result: '' } as const;
-      await recordAction(tx, { ...from, ...entry }, deps.now());
-    });
-    setCookie(ctx, ops, token);
+    await enter(ctx, deps, ops, credential);
     ctx.redirect(next);
     ctx.status = 303;
+  });
+}
+
+/** Begins a session of this operator. */
+async function enter(ctx: ApiContext, deps: LoginDeps, ops: OpsOptions, credential: Credential): Promise<void> {
+  const { name, role, fingerprint } = credential;
+  const address = addressOf(ctx, ops);
+  const token = newSessionToken();
+  const tokenHash = hashSessionToken(token);
+  await deps.db.transaction(async (tx) => {
+    const session = { tokenHash, role, actor: name, passwordFingerprint: fingerprint, address };
+    await beginSession(tx, session, deps.now());
+    const from = { actor: name, role, sessionId: sessionIdOf(tokenHash), address, requestId: ctx.state.requestId };
+    await recordAction(tx, { ...from, action: 'login', target: 'session', status: 'done', result: '' }, deps.now());
+  });
+  setCookie(ctx, ops, token);
+  const known = knownCookieOf(ops);
+  const value = knownDeviceToken(ops.sessionKey, credential);
+  ctx.append('Set-Cookie', `${known.name}=${value}; ${known.attributes}; Max-Age=${YEAR_SECONDS}`);
+}
+
+/** The lane of a known browser, or of the name and the address. */
+function laneOf(ctx: ApiContext, ops: OpsOptions, name: string, credentials: readonly Credential[]): LoginLane {
+  const offered = ctx.cookies.get(knownCookieOf(ops).name) ?? '';
+  const known = credentials.find((credential) => isSameText(knownDeviceToken(ops.sessionKey, credential), offered));
+  if (known) return { id: `known ${known.name}`, isKnown: true };
+  return { id: `${addressOf(ctx, ops)} ${name}`, isKnown: false };
+}
+
+/**
+ * Counts a wrong password, and records the first one of a minute, so that guessing cannot fill the audit log. An unknown name is not
+ * recorded, because it may be a password in the wrong field. @throws ApiError `rate_limited` beyond the limit
+ */
+async function noteFailure(
+  ctx: ApiContext,
+  deps: LoginDeps,
+  ops: OpsOptions,
+  lane: LoginLane,
+  credentials: readonly Credential[],
+): Promise<void> {
+  const { isAdmitted, remaining, resetSeconds } = deps.limits.takeFailure('failed_logins', lane.id, MAX_FAILURES);
+  if (isAdmitted && remaining === MAX_FAILURES - 1) {
+    const actor = credentials.length === 1 ? (credentials[0]?.name ?? null) : null;
+    const from = { actor, address: addressOf(ctx, ops), requestId: ctx.state.requestId };
+    const entry = { ...from, action: 'login', target: 'session', status: 'refused', result: 'wrong password' } as const;
+    await recordAction(deps.db, entry, deps.now());
+  }
+  if (isAdmitted) return;
+  throw new ApiError('rate_limited', 'the name or the password is wrong, and too many logins have failed', {
+    headers: { 'Retry-After': String(resetSeconds) },
   });
 }
 
@@ -91,12 +137,18 @@ export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: Ops
   });
 }
 
-function sendLoginPage(ctx: ApiContext, assets: OpsAssets, next: string, problem?: string): void {
-  ctx.status = problem === undefined ? 200 : 403;
+function sendLoginPage(
+  ctx: ApiContext,
+  assets: OpsAssets,
+  next: string,
+  failed?: { problem: string; name: string },
+): void {
+  ctx.status = failed === undefined ? 200 : 403;
   ctx.type = 'text/html; charset=utf-8';
   const body = html`<form method="post" action="${LOGIN_PATH}" class="login">
 <input type="hidden" name="next" value="${next}">
-${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
+${failed && html`<p class="problem" role="alert">${failed.problem}</p>`}
+${field({ label: 'Name', name: 'name', autocomplete: 'username', hint: 'Leave empty for the password of the configuration.', ...(failed && { value: failed.name }) })}
 ${field({ label: 'Password', name: 'password', type: 'password', isRequired: true, autocomplete: 'current-password' })}
 <button type="submit" class="primary">Log in</button>
 </form>`;

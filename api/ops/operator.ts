@@ -1,11 +1,12 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { OperatorRole } from '../../src/store/ops/operators.ts';
 
 /** Viewers only read; operators also act. */
-const OPS_ROLES = ['viewer', 'operator'] as const;
-export type OpsRole = (typeof OPS_ROLES)[number];
+export type OpsRole = OperatorRole;
 
 /** A session of the operator pages. */
 export interface Operator {
+  name: string;
   role: OpsRole;
   /** Names the session in the audit log without revealing its token. */
   sessionId: string;
@@ -54,26 +55,4 @@ export function csrfTokenOf(sessionToken: string): string {
 export function isSameText(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest();
   return timingSafeEqual(digest(a), digest(b));
-}
-
-/** Passwords by role; a role without one cannot log in. */
-export type OpsPasswords = Readonly<Partial<Record<OpsRole, string>>>;
-
-/** The role with this password, or null. Compares every password, even after a match. */
-export function roleOfPassword(passwords: OpsPasswords, offered: string): OpsRole | null {
-  let found: OpsRole | null = null;
-  for (const role of OPS_ROLES) {
-    const password = passwords[role];
-    if (password !== undefined && isSameText(password, offered)) found = role;
-  }
-  return found;
-}
-
-/**
- * Identifies the password of a login without storing it. A session ends when its fingerprint differs from the fingerprint of the
- * role's current password. Null: the role has no password.
- */
-export function passwordFingerprint(key: Uint8Array, passwords: OpsPasswords, role: OpsRole): Buffer | null {
-  const password = passwords[role];
-  return password === undefined ? null : createHmac('sha256', key).update(`${role}:${password}`, 'utf8').digest();
 }

@@ -9,6 +9,7 @@ import { page } from './layout.ts';
 import { loginRoutes, logoutRoutes } from './login.ts';
 import { csrfTokenOf } from './operator.ts';
 import { opsGuard, opsHeaders, wantsHtml } from './ops-guard.ts';
+import { opsHosts } from './ops-hosts.ts';
 import { createOpsRouter, type OpsRouter } from './ops-route.ts';
 import { accountPages } from './pages/account.ts';
 import { alertsPage } from './pages/alerts.ts';
@@ -49,6 +50,7 @@ export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> 
   registerPages(pages, deps);
   const layers: readonly Middleware<ApiState>[] = [
     errorPages(assets),
+    opsHosts(ops),
     opsHeaders(ops),
     sendAssets(assets),
     entry.routes() as Middleware<ApiState>,
@@ -107,6 +109,7 @@ const TITLES: Readonly<Record<number, string>> = {
   401: 'Not logged in',
   403: 'Not allowed',
   404: 'Not found',
+  421: 'Unknown host',
   429: 'Too many attempts',
   500: 'Server error',
   503: 'Not available',

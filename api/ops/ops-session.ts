@@ -2,14 +2,8 @@ import type { ParameterizedContext } from 'koa';
 import { findSession, touchSession } from '../../src/store/ops/sessions.ts';
 import { clientNetwork } from '../access/client-address.ts';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
-import {
-  hashSessionToken,
-  isSameText,
-  isSessionToken,
-  type LiveSession,
-  passwordFingerprint,
-  sessionIdOf,
-} from './operator.ts';
+import { operatorOfSession } from './credentials.ts';
+import { hashSessionToken, isSessionToken, type LiveSession, sessionIdOf } from './operator.ts';
 
 type AnyContext = ParameterizedContext<ApiState>;
 
@@ -20,6 +14,14 @@ export function cookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; at
     : { name: 'oddswire_ops', attributes: 'Path=/ops; HttpOnly; SameSite=Strict' };
 }
 
+/** The cookie of a browser with an earlier login (see credentials.ts). Only the login page gets it. */
+export function knownCookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; attributes: string } {
+  const attributes = 'Path=/ops/login; HttpOnly; SameSite=Strict';
+  return ops.publicUrl?.startsWith('https:')
+    ? { name: '__Secure-oddswire_ops_known', attributes: `${attributes}; Secure` }
+    : { name: 'oddswire_ops_known', attributes };
+}
+
 /** The client address for the audit log and the login limits. */
 export function addressOf(ctx: AnyContext, ops: Pick<OpsOptions, 'trustedProxies'>): string {
   return clientNetwork(ctx.req, ops.trustedProxies ?? []);
@@ -27,7 +29,7 @@ export function addressOf(ctx: AnyContext, ops: Pick<OpsOptions, 'trustedProxies
 
 /**
  * The session of the request's cookie, or null. Each request queries it, because it may have ended in another process. A session is
- * invalid when the password of its role has changed.
+ * invalid when its operator was removed or has another password.
  */
 export async function findLiveSession(
   ctx: AnyContext,
@@ -39,12 +41,10 @@ export async function findLiveSession(
   const tokenHash = hashSessionToken(token);
   const session = await findSession(deps.db, tokenHash, deps.now());
   if (session === null) return null;
-  const expected = passwordFingerprint(ops.sessionKey, ops.passwords, session.role);
-  const isCurrent =
-    expected !== null && isSameText(expected.toString('hex'), session.passwordFingerprint.toString('hex'));
-  if (!isCurrent) return null;
+  const current = operatorOfSession(ops, session);
+  if (current === null) return null;
   if (isUse(ctx)) await touchSession(deps.db, tokenHash, session, deps.now());
-  const operator = { role: session.role, sessionId: sessionIdOf(tokenHash), address: addressOf(ctx, ops) };
+  const operator = { ...current, sessionId: sessionIdOf(tokenHash), address: addressOf(ctx, ops) };
   return { operator, token, tokenHash, flash: session.flash };
 }
 

@@ -1,10 +1,8 @@
-import { createBullBoard } from '@bull-board/api';
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
-import { KoaAdapter } from '@bull-board/koa';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { requireOperator, runAudited } from './audit.ts';
+import type { OpsRole } from './operator.ts';
 import { sessionOf } from './ops-session.ts';
 
 const BASE_PATH = '/ops/queues';
@@ -26,12 +24,17 @@ export function queueBoard(
   deps: Pick<ApiDeps, 'producer' | 'db' | 'now' | 'log'>,
   ops: OpsOptions,
 ): Middleware<ApiState> {
-  const boards = { operator: board(deps, ops, false), viewer: board(deps, ops, true) };
+  const boards = new Map<OpsRole, Promise<Middleware<ApiState>>>();
+  const boardOf = (role: OpsRole) => {
+    const known = boards.get(role) ?? board(deps, ops, role === 'viewer');
+    boards.set(role, known);
+    return known;
+  };
 
   return async (ctx, next) => {
     if (!isBelow(ctx.path)) return next();
     const { operator } = sessionOf(ctx);
-    const show = boards[operator.role];
+    const show = await boardOf(operator.role);
     if (ctx.method === 'GET' || ctx.method === 'HEAD') {
       await show(ctx, next);
       if (typeof ctx.body === 'string' && ctx.response.is('html')) {
@@ -50,8 +53,17 @@ export function queueBoard(
   };
 }
 
-/** A dashboard; read-only for viewers. */
-function board(deps: Pick<ApiDeps, 'producer'>, ops: OpsOptions, isReadOnly: boolean): Middleware<ApiState> {
+/** A dashboard; read-only for viewers. The first request loads bull-board, because it is a large part of the code of an API. */
+async function board(
+  deps: Pick<ApiDeps, 'producer'>,
+  ops: OpsOptions,
+  isReadOnly: boolean,
+): Promise<Middleware<ApiState>> {
+  const [{ createBullBoard }, { BullMQAdapter }, { KoaAdapter }] = await Promise.all([
+    import('@bull-board/api'),
+    import('@bull-board/api/bullMQAdapter'),
+    import('@bull-board/koa'),
+  ]);
   const adapter = new KoaAdapter();
   adapter.setBasePath(BASE_PATH);
   createBullBoard({

@@ -70,6 +70,11 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
   };
 }
 
+/** Whether the book is the present one: a poll saw it within the last minute, and the market trades. */
+export function isLive(book: LatestBook, { status }: Pick<MarketTokens, 'status'>): boolean {
+  return !isCold(book) && (status === 'open' || status === 'halted');
+}
+
 function isCold(book: LatestBook | null): boolean {
   return book === null || book.unseenMs > STALE_AFTER_MS;
 }

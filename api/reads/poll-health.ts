@@ -13,14 +13,20 @@ export function isScheduledPoll(kind: string, pollMs: PollMs): kind is keyof Pol
   return kind in pollMs;
 }
 
-/** Whether a scheduled poll is neither failing nor late at `nowMs` (epoch milliseconds). */
+/** Whether the poll had nothing to request since its last success. */
+export function isIdlePoll({ lastSuccessAt, idleAt }: { lastSuccessAt: Date | null; idleAt: Date | null }): boolean {
+  return idleAt !== null && (lastSuccessAt === null || idleAt > lastSuccessAt);
+}
+
+/** Whether a scheduled poll is neither failing nor late at `nowMs` (epoch milliseconds). A poll without anything to request is not late. */
 export function isPollHealthy(
-  poll: { kind: string; lastSuccessAt: Date | null; consecutiveFailures: number },
+  poll: { kind: string; lastSuccessAt: Date | null; idleAt: Date | null; consecutiveFailures: number },
   pollMs: PollMs,
   nowMs: number,
 ): boolean {
-  const { kind, lastSuccessAt, consecutiveFailures } = poll;
-  if (lastSuccessAt === null || consecutiveFailures > TOLERATED_FAILURES) return false;
+  const { kind, consecutiveFailures } = poll;
+  const ranAt = isIdlePoll(poll) ? poll.idleAt : poll.lastSuccessAt;
+  if (ranAt === null || consecutiveFailures > TOLERATED_FAILURES) return false;
   const intervalMs = isScheduledPoll(kind, pollMs) ? pollMs[kind] : 0;
-  return nowMs - lastSuccessAt.getTime() <= Math.max(STALE_AT_LEAST_MS, STALE_AFTER_INTERVALS * intervalMs);
+  return nowMs - ranAt.getTime() <= Math.max(STALE_AT_LEAST_MS, STALE_AFTER_INTERVALS * intervalMs);
 }

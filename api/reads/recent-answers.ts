@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { hostProblem } from '../access/host-header.ts';
 import type { ApiDeps } from '../deps.ts';
 import { answerHeaders, answerText, matchesEtag } from '../http/respond.ts';
 import { rateLimitHeaders } from '../middleware/rate-limit.ts';
@@ -28,7 +29,7 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
     if (hasCors && req.headers.origin !== undefined) return app(req, res);
     const startedAtMs = performance.now();
     const nowMs = deps.now();
-    const found = deps.keys.findKept(key, nowMs);
+    const found = deps.keys.findCached(key, nowMs);
     if (!found?.scopes.includes('markets:read')) return app(req, res);
     const admission = deps.limits.take('requests', found.accountId, found.ratePerMinute);
     // `take` does not count a rejected request, so the app reaches the same result.
@@ -45,7 +46,7 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
 
 function isUnusual(req: IncomingMessage, answer: PreparedAnswer): boolean {
   const isCompressed = req.headers['accept-encoding'] !== undefined && answer.data.length >= COMPRESSED_FROM_CHARACTERS;
-  return isCompressed || NOT_PLAIN.test(req.rawHeaders.join(''));
+  return isCompressed || NOT_PLAIN.test(req.rawHeaders.join('')) || hostProblem(req) !== null;
 }
 
 function send(

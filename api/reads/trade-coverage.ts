@@ -1,5 +1,7 @@
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
+import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
+import type { Witness } from '../../src/store/series/completeness.ts';
 import {
   isWorthAsking,
   readTradeFacts,
@@ -10,6 +12,7 @@ import {
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import type { HistoryBody } from '../contract/series.ts';
 import type { ApiDeps } from '../deps.ts';
+import { presentMarketCoverage } from './completeness.ts';
 
 /** How far back the trades, candles and volume of a market are stored. Epoch milliseconds. */
 export interface TradeCoverage {
@@ -21,6 +24,8 @@ export interface TradeCoverage {
   wantedMs: number;
   reason: string | null;
   history: TradeHistory | null;
+  /** The comparison with the venue's volume. */
+  witness: Witness | null;
 }
 
 /** Reads the coverage of stored trades, and fetches missing trades. */
@@ -89,7 +94,7 @@ export function lacks({ status, coveredMs, wantedMs }: TradeCoverage, range: Par
 }
 
 /** `meta.history` of an answer. */
-export function presentCoverage({ status, coveredMs, reason, history }: TradeCoverage): HistoryBody {
+export function presentCoverage({ status, coveredMs, reason, history, witness }: TradeCoverage): HistoryBody {
   // Rounds up, because a second is covered only as a whole. A complete history has no gap, so it rounds down.
   const round = status === 'complete' ? Math.floor : Math.ceil;
   return {
@@ -97,7 +102,8 @@ export function presentCoverage({ status, coveredMs, reason, history }: TradeCov
     covered_from: coveredMs === null ? undefined : round(coveredMs / 1000),
     trades: history?.trades,
     requested_at: history ? Math.floor(history.requestedMs / 1000) : undefined,
-    reason: reason ?? undefined,
+    reason: reason === null ? undefined : withoutAddresses(reason),
+    coverage: presentMarketCoverage(witness),
   };
 }
 
@@ -110,7 +116,7 @@ function isOpen({ status }: TradeHistory): boolean {
 }
 
 function judge(facts: TradeFacts, bounds: { floorMs: number; isWalkable: boolean }): TradeCoverage {
-  const { beganMs, liveMs, history } = facts;
+  const { beganMs, liveMs, history, witness } = facts;
   const { floorMs } = bounds;
   const wantedMs = Math.max(beganMs ?? floorMs, floorMs);
   const reachedMs = history ? (history.reachedMs ?? history.toMs) : liveMs;
@@ -118,7 +124,7 @@ function judge(facts: TradeFacts, bounds: { floorMs: number; isWalkable: boolean
   const isLiveBorn = liveMs !== null && beganMs !== null && beganMs >= liveMs;
   const isReached = reachedMs !== null && reachedMs <= wantedMs && history?.lastError == null;
   const coveredMs = isLiveBorn || reachedMs === null ? (isLiveBorn ? beganMs : null) : Math.max(reachedMs, floorMs);
-  const known = { coveredMs, wantedMs, history };
+  const known = { coveredMs, wantedMs, history, witness };
   if (!isLiveBorn && history && isOpen(history)) {
     return { ...known, status: 'backfilling', reason: history.lastError };
   }

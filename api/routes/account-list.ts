@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
-import type { ApiContext, ApiDeps } from '../deps.ts';
+import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
 import { param } from '../http/input.ts';
 import type { AccountAnswer } from '../http/respond.ts';
 
@@ -15,19 +15,22 @@ interface AccountPage<Item extends ApiJson> {
 
 interface ListRequest {
   ctx: ApiContext;
+  caller: Caller;
   query: z.output<typeof listQuery>;
 }
 
 /**
  * A list of account resources, newest first. `meta.next_cursor` is present when the caller pages or more items follow; otherwise the
- * answer is the `{success, data}` of the specification. A cursor is valid only for `scope`.
+ * answer is the `{success, data}` of the specification. A cursor is valid only for this account and `list`: a name and the
+ * filters.
  */
 export async function accountList<Item extends ApiJson>(
-  { ctx, query: { limit, cursor } }: ListRequest,
+  { ctx, caller, query: { limit, cursor } }: ListRequest,
   deps: Pick<ApiDeps, 'cursors'>,
-  scope: string,
+  list: readonly unknown[],
   read: (limit: number, after: bigint | undefined) => Promise<AccountPage<Item>>,
 ): Promise<AccountAnswer<Item[]>> {
+  const scope = JSON.stringify([...list, String(caller.accountId)]);
   const [position] = cursor === undefined ? [] : deps.cursors.decode(scope, cursor);
   const { items, next } = await read(limit, position === undefined ? undefined : BigInt(position));
   const given = new URLSearchParams(ctx.querystring);

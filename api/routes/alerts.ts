@@ -3,12 +3,19 @@ import { numberField } from '../../src/domain/values/api-json.ts';
 import { type Alert, createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts/alerts.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { requireQuota } from '../access/quota.ts';
-import { type AlertBody, alert, alertExample, createAlertBody, createAlertExample } from '../contract/alert.ts';
+import {
+  type AlertBody,
+  alert,
+  alertExample,
+  alertListQuery,
+  createAlertBody,
+  createAlertExample,
+} from '../contract/alert.ts';
 import { deleted } from '../contract/envelope.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
-import { accountList, listQuery } from './account-list.ts';
+import { accountList } from './account-list.ts';
 import { webhookNotFound } from './webhooks.ts';
 
 const tag = 'alerts';
@@ -16,12 +23,14 @@ const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
 /** /v1/alerts: price alerts (specification section 4.4). */
 export function alertRoutes(deps: ApiDeps): Route[] {
+  const venues = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
   return [
     writeRoute(
       {
         path: '/v1/alerts',
         operationId: 'createAlert',
         summary: 'Create a price alert',
+        description: 'The alert fires once, at the first observed price that meets its condition.',
         tag,
         group,
         body: { schema: createAlertBody, example: createAlertExample },
@@ -42,6 +51,11 @@ export function alertRoutes(deps: ApiDeps): Route[] {
             { path: 'webhookId', message: 'this webhook does not list price_alert in its events' },
           ]);
         }
+        if (made.outcome === 'unreachable_target') {
+          throw invalidRequest([
+            { path: 'price', message: 'must be at most 1, because the price of an outcome is between 0 and 1' },
+          ]);
+        }
         return {
           data: presentAlert(made.alert),
           location: `/v1/alerts/${made.alert.id}`,
@@ -55,17 +69,27 @@ export function alertRoutes(deps: ApiDeps): Route[] {
         path: '/v1/alerts',
         operationId: 'listAlerts',
         summary: 'List alerts, newest first',
+        description: 'All filters combine. `status` takes several values.',
         tag,
         group,
-        query: listQuery,
+        query: alertListQuery(venues),
         answer: { description: 'Alerts.', data: z.array(alert), example: [alertExample], isPaged: true },
         errors: ['invalid_cursor'],
       },
-      (request) =>
-        accountList(request, deps, 'alerts', async (limit, after) => {
-          const { alerts, next } = await listAlerts(deps.db, request.caller.accountId, limit, after);
+      (request) => {
+        const { status, condition, tokenMint, venue, webhookId } = request.query;
+        const filter = {
+          ...(status && { statuses: status.toSorted() }),
+          ...(condition !== undefined && { condition }),
+          ...(tokenMint !== undefined && { tokenMint }),
+          ...(venue !== undefined && { venue }),
+          ...(webhookId !== undefined && { webhookId }),
+        };
+        return accountList(request, deps, ['alerts', filter], async (limit, after) => {
+          const { alerts, next } = await listAlerts(deps.db, request.caller.accountId, filter, limit, after);
           return { items: alerts.map(presentAlert), next };
-        }),
+        });
+      },
     ),
     accountRoute(
       {
@@ -73,6 +97,7 @@ export function alertRoutes(deps: ApiDeps): Route[] {
         path: '/v1/alerts/:alert_id',
         operationId: 'getAlert',
         summary: 'Read an alert',
+        description: 'An alert of another account is unknown.',
         tag,
         group,
         answer: { description: 'The alert.', data: alert, example: alertExample },
@@ -89,6 +114,7 @@ export function alertRoutes(deps: ApiDeps): Route[] {
         path: '/v1/alerts/:alert_id',
         operationId: 'deleteAlert',
         summary: 'Delete an alert',
+        description: 'The event and the deliveries of an alert that fired stay.',
         tag,
         group,
         answer: { description: 'Deleted.', data: deleted, example: { id: alertExample.id, deleted: true } },
@@ -116,6 +142,7 @@ function presentAlert(alert: Alert): AlertBody {
     webhookId: alert.webhookId ?? undefined,
     createdAt: alert.createdAt.toISOString(),
     triggeredAt: alert.triggeredAt?.toISOString(),
+    expiredAt: alert.expiredAt?.toISOString(),
     eventId: alert.eventId ?? undefined,
     tracked: alert.isTracked,
     currency: alert.currency,

@@ -36,6 +36,7 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks/:webhook_id/deliveries',
         operationId: 'listDeliveries',
         summary: 'List deliveries, newest first',
+        description: 'One entry per event for this webhook, with the result of its latest attempt.',
         tag,
         group,
         query: deliveryQuery,
@@ -45,8 +46,8 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
       (request) => {
         const { status, eventType, since } = request.query;
         const webhookId = request.params.webhook_id;
-        const scope = JSON.stringify(['deliveries', webhookId, status, eventType, since]);
-        return accountList(request, deps, scope, async (limit, after) => {
+        const list = ['deliveries', webhookId, status, eventType, since];
+        return accountList(request, deps, list, async (limit, after) => {
           const filter = {
             ...(status !== undefined && { status }),
             ...(eventType !== undefined && { eventType }),
@@ -64,6 +65,7 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
         operationId: 'getDelivery',
         summary: 'Read a delivery with its attempts and its payload',
+        description: '`payload` is the body as it was sent, digit for digit.',
         tag,
         group,
         answer: { description: 'The delivery.', data: deliveryWithLog, example: deliveryWithLogExample },

@@ -17,17 +17,15 @@ import { ApiError } from '../errors.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { venueScopes } from './market-scope.ts';
-import { presentMarket, toStatus } from './markets.ts';
+import { presentMarket, toStatuses } from './markets.ts';
 
 /** GET /v1/{venue}/events and /events/{event_id}. */
 export function eventRoutes(deps: ApiDeps): Route[] {
   const scopeOf = venueScopes(deps);
-  const placeOf = (scope: string, cursor: string | undefined) => {
-    const [pk] = cursor === undefined ? [] : deps.cursors.decode(scope, cursor);
-    return pk === undefined ? {} : { after: pk };
-  };
-  const metaOf = (scope: string, next: string | undefined) => ({
-    next_cursor: next === undefined ? null : deps.cursors.encode(scope, [next]),
+  const placeOf = (scope: string, cursor: string | undefined) =>
+    cursor === undefined ? undefined : deps.cursors.decode(scope, cursor);
+  const metaOf = (scope: string, next: readonly string[] | undefined) => ({
+    next_cursor: next === undefined ? null : deps.cursors.encode(scope, next),
   });
   return [
     marketRoute(
@@ -35,7 +33,7 @@ export function eventRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/events',
         operationId: 'listEvents',
         summary: 'List events',
-        description: 'Newest first.',
+        description: 'The event that oddswire stored last comes first.',
         query: eventListQuery,
         answer: {
           description: 'Events.',
@@ -48,22 +46,26 @@ export function eventRoutes(deps: ApiDeps): Route[] {
       },
       ({ params, query: { cursor, limit, category, ...given } }) => {
         const { name, venues } = scopeOf(params.venue);
-        const status = given.status === undefined ? undefined : toStatus(given.status);
+        const statuses = given.status && toStatuses(given.status);
         const text = given.q?.trim() || undefined;
-        const filters = ['events', name, status ?? null, category ?? null, text ?? null];
-        const scope = JSON.stringify(filters);
+        const scope = JSON.stringify(['events', name, statuses, category, text]);
         return {
-          key: [...filters, limit, cursor],
+          key: [scope, limit, cursor],
           load: async () => {
+            const [after] = placeOf(scope, cursor) ?? [];
             const { events, next } = await listEvents(deps.db, {
               venues,
               limit,
-              ...(status !== undefined && { status }),
+              ...(statuses !== undefined && { statuses }),
               ...(category !== undefined && { category }),
               ...(text !== undefined && { text }),
-              ...placeOf(scope, cursor),
+              ...(after !== undefined && { after }),
             });
-            return { data: events.map(presentEvent), meta: metaOf(scope, next), freshness: 'latest' };
+            return {
+              data: events.map(presentEvent),
+              meta: metaOf(scope, next === undefined ? undefined : [next]),
+              freshness: 'latest',
+            };
           },
         };
       },
@@ -91,10 +93,15 @@ export function eventRoutes(deps: ApiDeps): Route[] {
         return {
           key: ['event', name, eventId, limit, cursor],
           load: async () => {
-            const place = placeOf(scope, cursor);
+            const after = placeOf(scope, cursor);
             const event = await findEvent(deps.db, venues, eventId);
             if (!event) throw new ApiError('event_not_found', 'no such event');
-            const { markets, next } = await listMarkets(deps.db, { venues: [event.venue], eventId, limit, ...place });
+            const { markets, next } = await listMarkets(deps.db, {
+              venues: [event.venue],
+              eventId,
+              limit,
+              ...(after && { after }),
+            });
             return {
               data: { ...presentEvent(event), markets: markets.map(presentMarket) },
               meta: metaOf(scope, next),

@@ -6,6 +6,7 @@ import { findMarketAt } from '../../src/store/catalog/market-as-of.ts';
 import { listMarkets } from '../../src/store/catalog/market-list.ts';
 import { findMarket, type StoredMarket } from '../../src/store/catalog/market-reads.ts';
 import { type SearchPlace, searchMarkets } from '../../src/store/catalog/market-search.ts';
+import { readMarketCompleteness } from '../../src/store/series/trade-repairs.ts';
 import {
   type MarketBody,
   market,
@@ -16,10 +17,11 @@ import {
   STATUS_ALIASES,
 } from '../contract/market.ts';
 import type { ApiDeps } from '../deps.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import { epochSeconds, type MarketAnswer } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
+import { presentMarketCoverage } from '../reads/completeness.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
 import { marketNotFound, venueScopes } from './market-scope.ts';
 
@@ -32,7 +34,7 @@ export function marketRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/markets',
         operationId: 'listMarkets',
         summary: 'List or search markets',
-        description: 'Newest first; with `q` the best match first.',
+        description: 'In the order of `sort`; with `q` the best match first.',
         query: marketListQuery,
         answer: {
           description: 'Markets.',
@@ -43,30 +45,23 @@ export function marketRoutes(deps: ApiDeps): Route[] {
         },
         errors: ['invalid_cursor'],
       },
-      ({ params, query: { cursor, limit, category, event_id, ...given } }) => {
+      ({ params, query: { cursor, limit, category, event_id, sort, ...given } }) => {
         const { name, venues } = scopeOf(params.venue);
-        const status = given.status === undefined ? undefined : toStatus(given.status);
+        const statuses = given.status && toStatuses(given.status);
         const text = given.q?.trim() || undefined;
-        // Without `event_id` the scope stays the same, so cursors of earlier releases stay valid.
-        const scope = [
-          'markets',
-          name,
-          status ?? null,
-          category ?? null,
-          text ?? null,
-          ...(event_id ? [event_id] : []),
-        ];
+        if (text !== undefined && sort !== undefined) {
+          throw invalidRequest([{ path: 'sort', message: 'does not combine with q, which orders by the match' }]);
+        }
+        const scope = JSON.stringify(['markets', name, statuses, category, text, event_id, sort ?? 'created']);
         const filters = {
           venues,
           limit,
-          ...(status !== undefined && { status }),
+          ...(statuses !== undefined && { statuses }),
           ...(category !== undefined && { category }),
           ...(event_id !== undefined && { eventId: event_id }),
+          ...(sort !== undefined && { sort }),
         };
-        return {
-          key: [...scope, limit, cursor],
-          load: () => readList(deps, JSON.stringify(scope), filters, text, cursor),
-        };
+        return { key: [scope, limit, cursor], load: () => readList(deps, scope, filters, text, cursor) };
       },
     ),
     marketRoute(
@@ -74,6 +69,7 @@ export function marketRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/markets/:market_id',
         operationId: 'getMarket',
         summary: 'Read a market',
+        description: 'With `as_of` the version that was known at that moment.',
         query: marketQuery,
         answer: { description: 'The market.', data: market, example: marketExample },
         errors: ['no_data_yet'],
@@ -91,7 +87,9 @@ export function marketRoutes(deps: ApiDeps): Route[] {
             if (!found) throw marketNotFound();
             if (found === 'not-yet') throw new ApiError('no_data_yet', 'this market was not known at this moment');
             if (as_of === undefined) deps.reads.note(found.pk);
-            return { data: presentMarket(found), freshness: freshnessAt(as_of, deps.now()) };
+            const witness = as_of === undefined ? await readMarketCompleteness(deps.db, found.pk) : null;
+            const data = { ...presentMarket(found), coverage: presentMarketCoverage(witness) };
+            return { data, freshness: freshnessAt(as_of, deps.now()) };
           },
         };
       },
@@ -110,13 +108,8 @@ async function readList(
   const encode = (position: readonly string[] | undefined) =>
     position === undefined ? null : deps.cursors.encode(scope, position);
   if (text === undefined) {
-    const [pk] = after ?? [];
-    const { markets, next } = await listMarkets(deps.db, { ...filters, ...(pk !== undefined && { after: pk }) });
-    return {
-      data: markets.map(presentMarket),
-      meta: { next_cursor: encode(next === undefined ? undefined : [next]) },
-      freshness: 'latest',
-    };
+    const { markets, next } = await listMarkets(deps.db, { ...filters, ...(after && { after }) });
+    return { data: markets.map(presentMarket), meta: { next_cursor: encode(next) }, freshness: 'latest' };
   }
   const place = after && toPlace(after);
   const { markets, matched, next } = await searchMarkets(deps.db, { ...filters, text, ...(place && { after: place }) });
@@ -127,8 +120,10 @@ async function readList(
   };
 }
 
-export function toStatus(name: string): MarketStatus | undefined {
-  return STATUS_ALIASES[name] ?? MARKET_STATUSES.find((status) => status === name);
+/** The statuses with these names, each once and in their order. */
+export function toStatuses(names: readonly string[]): MarketStatus[] {
+  const meant = names.map((name) => STATUS_ALIASES[name] ?? name);
+  return MARKET_STATUSES.filter((status) => meant.includes(status));
 }
 
 /** A search place in the form of a cursor. */
@@ -140,6 +135,7 @@ export function toPosition(place: SearchPlace): string[] {
 /** The inverse of `toPosition`. @throws InvalidCursorError for another kind, for example from an earlier version. */
 export function toPlace([tier, pk = '', similarity = '', threshold = '']: readonly string[]): SearchPlace {
   switch (tier) {
+    case 'id':
     case 'title':
     case 'title-words':
     case 'words':

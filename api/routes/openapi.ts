@@ -24,6 +24,7 @@ export function openApiRoute(deps: DocumentDeps, routes: readonly Route[]): Rout
       path: '/openapi.json',
       operationId: 'getOpenApi',
       summary: 'This document',
+      description: 'Generated from the schemas that check requests and answers.',
       tag: 'contract',
       answer: { description: 'OpenAPI 3.1.', mediaTypes: ['application/json'] },
     },

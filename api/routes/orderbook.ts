@@ -2,13 +2,21 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { decimal, subtractDecimals } from '../../src/domain/values/decimal.ts';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import { readBookAt, type StoredBook, type StoredLevel } from '../../src/store/series/book-reads.ts';
-import { type BookBody, book, bookExample, bookMeta, bookQuery, type LevelBody } from '../contract/book.ts';
+import {
+  type BookBody,
+  book,
+  bookExample,
+  bookMeta,
+  bookMetaExample,
+  bookQuery,
+  type LevelBody,
+} from '../contract/book.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import { createColdBooks } from '../reads/cold-read.ts';
+import { createColdBooks, isLive } from '../reads/cold-read.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
 import { chooseOutcome, type MarketOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 
@@ -16,16 +24,26 @@ import { chooseOutcome, type MarketOutcome, marketWithTokens, venueScopes } from
 export function orderbookRoutes(deps: ApiDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coldBooks = createColdBooks(deps);
+  const withBooks = new Set<string>(
+    deps.venues.flatMap(({ venue, capabilities }) => (capabilities.books ? [venue] : [])),
+  );
   return [
     marketRoute(
       {
         path: '/v1/:venue/markets/:market_id/orderbook',
         operationId: 'getOrderbook',
         summary: 'Read an orderbook',
-        description: 'oddswire fetches a book that it does not poll first, for at most 2.5 seconds.',
+        description:
+          'oddswire fetches a book that it does not poll first, for at most 2.5 seconds. `meta.live` is false for the last book of a market that no longer trades.',
         query: bookQuery,
-        answer: { description: 'The book of one outcome.', data: book, example: bookExample, meta: bookMeta },
-        errors: ['orderbook_not_available', 'no_data_yet'],
+        answer: {
+          description: 'The book of one outcome.',
+          data: book,
+          example: bookExample,
+          meta: bookMeta,
+          metaExample: bookMetaExample,
+        },
+        errors: ['orderbook_not_available', 'orderbook_not_supported', 'no_data_yet'],
       },
       ({ params, query: { depth, outcome_id, as_of } }) => {
         checkAsOf(as_of, deps.now());
@@ -36,6 +54,7 @@ export function orderbookRoutes(deps: ApiDeps): Route[] {
           load: async (cold) => {
             const market = await marketWithTokens(deps, scope, marketId, { isPast: as_of !== undefined });
             const outcome = chooseOutcome(market, outcome_id);
+            if (!withBooks.has(market.venue)) throw bookNotSupported(market);
             if (as_of !== undefined) {
               const known = outcome && (await readBookAt(deps.db, outcome.tokenId, as_of));
               if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome was known at this moment');
@@ -43,7 +62,13 @@ export function orderbookRoutes(deps: ApiDeps): Route[] {
             }
             const latest = outcome && (await coldBooks.read(market, outcome.tokenId, cold));
             if (!latest) throw cold.isExhausted ? cold.rejection() : bookNotAvailable(market);
-            return { data: presentBook(market, outcome, latest, depth), freshness: 'latest' };
+            const live = isLive(latest, market);
+            const observed_at = live ? undefined : epochSeconds(latest.receivedAt);
+            return {
+              data: presentBook(market, outcome, latest, depth),
+              meta: { market_status: market.status, live, observed_at },
+              freshness: 'latest',
+            };
           },
         };
       },
@@ -72,10 +97,17 @@ function presentLevel([price, size, count]: StoredLevel): LevelBody {
   return { price: decimalField(price), size: decimalField(size), count };
 }
 
-/** `Retry-After` only when the venue has a book and the market can still trade. */
+/** `Retry-After` only while the market can still trade. */
 function bookNotAvailable(market: MarketTokens): ApiError {
-  const mayCome = market.hasBook && ['created', 'open', 'halted'].includes(market.status);
+  const mayTrade = ['created', 'open', 'halted'].includes(market.status);
+  if (mayTrade && !market.hasBook) {
+    return new ApiError('orderbook_not_supported', `${market.venue} has no orderbook for this market`);
+  }
   return new ApiError('orderbook_not_available', 'no orderbook of this outcome is stored', {
-    headers: mayCome ? { 'Retry-After': '5' } : {},
+    headers: mayTrade ? { 'Retry-After': '5' } : {},
   });
+}
+
+function bookNotSupported({ venue }: MarketTokens): ApiError {
+  return new ApiError('orderbook_not_supported', `${venue} has no orderbooks`);
 }

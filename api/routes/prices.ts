@@ -27,6 +27,7 @@ export function priceRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/markets/:market_id/prices',
         operationId: 'getPrices',
         summary: 'Read the prices of a market',
+        description: 'The latest price of each outcome, or the prices that were known at `as_of`.',
         query: pricesQuery,
         answer: { description: 'The prices.', data: prices, example: pricesExample },
         errors: ['no_data_yet'],
@@ -53,6 +54,7 @@ export function priceRoutes(deps: ApiDeps): Route[] {
         path: '/v1/:venue/prices',
         operationId: 'getManyPrices',
         summary: 'Read the prices of up to 100 markets',
+        description: 'Markets without a price are listed in `meta.missing`.',
         query: batchPricesQuery,
         answer: {
           description: 'The prices, in the order of `market_ids`.',

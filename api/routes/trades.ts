@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import type { CursorCodec } from '../../src/domain/values/cursor.ts';
 import { checkedRange, MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
-import { placeOfIdOrder, readTrades, type StoredTrade, type TradePlace } from '../../src/store/series/reads.ts';
+import { readTrades, type StoredTrade, type TradePlace } from '../../src/store/series/reads.ts';
 import { historyExample } from '../contract/series.ts';
 import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../contract/trade.ts';
 import type { ApiDeps } from '../deps.ts';
@@ -53,7 +53,7 @@ export function tradeRoutes(deps: ApiDeps): Route[] {
               end ?? null,
               direction,
             ]);
-            const after = cursor === undefined ? undefined : readPlace(deps.cursors, scope, cursor, direction);
+            const after = cursor === undefined ? undefined : readPlace(deps.cursors, scope, cursor);
             const range = { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
             const tokenIds = outcomes.map(({ tokenId }) => tokenId);
             const readPage = () =>
@@ -101,26 +101,13 @@ function presentTrade(trade: StoredTrade, marketId: string, outcomeIds: Readonly
   };
 }
 
-/** Cursors of version 1 hold a place in the order `(ts, trade_id)`. They stay valid. */
-const ID_ORDER = 1;
-const TRADE_ORDER = 2;
-
 function writePlace(cursors: CursorCodec, scope: string, place: TradePlace): string {
-  const { atMicros, ordinal, signedPrice, tradeId, tokenId, passed } = place;
-  const position = [atMicros, ordinal, signedPrice, tradeId, tokenId];
-  if (passed) position.push(passed.tradeId, passed.tokenId);
-  return cursors.encode(scope, position, TRADE_ORDER);
+  const { atMicros, ordinal, signedPrice, tradeId, tokenId } = place;
+  return cursors.encode(scope, [atMicros, ordinal, signedPrice, tradeId, tokenId]);
 }
 
 /** @throws InvalidCursorError */
-function readPlace(cursors: CursorCodec, scope: string, cursor: string, direction: 'asc' | 'desc'): TradePlace {
-  const { version, position } = cursors.decodeVersion(scope, cursor, [ID_ORDER, TRADE_ORDER]);
-  if (version === ID_ORDER) {
-    const [atMicros = '', tradeId = '', tokenId = ''] = position;
-    return placeOfIdOrder({ atMicros, tradeId, tokenId }, direction);
-  }
-  const [atMicros = '', ordinal = '', signedPrice = '', tradeId = '', tokenId = '', passedId, passedToken] = position;
-  const place = { atMicros, ordinal, signedPrice, tradeId, tokenId };
-  if (passedId === undefined || passedToken === undefined) return place;
-  return { ...place, passed: { tradeId: passedId, tokenId: passedToken } };
+function readPlace(cursors: CursorCodec, scope: string, cursor: string): TradePlace {
+  const [atMicros = '', ordinal = '', signedPrice = '', tradeId = '', tokenId = ''] = cursors.decode(scope, cursor);
+  return { atMicros, ordinal, signedPrice, tradeId, tokenId };
 }

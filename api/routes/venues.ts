@@ -1,11 +1,18 @@
 import { z } from 'zod';
+import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import { readVenueFacts, type VenueFacts } from '../../src/store/catalog/venue-reads.ts';
+import type { VenueFreshness } from '../../src/store/prices/freshness.ts';
+import { readVenueCompleteness, type VenueCompleteness } from '../../src/store/series/completeness.ts';
 import { type VenueBody, venue, venueExample } from '../contract/venue.ts';
 import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import { isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
+import { presentCompleteness } from '../reads/completeness.ts';
+import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
+
+/** The kinds of poll, each with the capability of its name. */
+const POLLED = ['markets', 'prices', 'books', 'trades', 'tokens'] as const;
 
 /** GET /v1/venues: the enabled venues, their capabilities and their freshness. */
 export function venueRoutes(deps: ApiDeps): Route[] {
@@ -16,14 +23,20 @@ export function venueRoutes(deps: ApiDeps): Route[] {
         path: '/v1/venues',
         operationId: 'listVenues',
         summary: 'List the enabled venues',
+        description: 'Capabilities, the health of the polls, and the age of the prices of each venue.',
         answer: { description: 'The venues.', data: z.array(venue), example: [venueExample] },
       },
       () => ({
         key: ['venues'],
         load: async () => {
-          const facts = await readVenueFacts(deps.db, names);
+          const [facts, completeness] = await Promise.all([
+            readVenueFacts(deps.db, names),
+            readVenueCompleteness(deps.db, names),
+          ]);
           const nowMs = deps.now();
-          const data = deps.venues.map((profile) => presentVenue(profile, facts.get(profile.venue), nowMs));
+          const data = deps.venues.map((profile) =>
+            presentVenue(profile, facts.get(profile.venue), completeness.get(profile.venue), nowMs),
+          );
           return { data, freshness: 'latest' };
         },
       }),
@@ -31,16 +44,28 @@ export function venueRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** `lag_seconds` is the age of the stalest kind of scheduled poll. `failing` lists the failing polls with their errors. */
-function presentVenue(profile: EnabledVenue, facts: VenueFacts | undefined, nowMs: number): VenueBody {
+/**
+ * `lag_seconds` is the age of the stalest kind of scheduled poll that has anything to request. `failing` lists the failing polls with their
+ * errors, without addresses.
+ */
+function presentVenue(
+  profile: EnabledVenue,
+  facts: VenueFacts | undefined,
+  completeness: VenueCompleteness | undefined,
+  nowMs: number,
+): VenueBody {
   const { venue, title, currency, capabilities, pollMs } = profile;
   const polls = facts?.polls ?? [];
   const scheduled = polls.filter(({ kind }) => isScheduledPoll(kind, pollMs));
-  const successes = scheduled.flatMap(({ lastSuccessAt }) => (lastSuccessAt === null ? [] : [lastSuccessAt.getTime()]));
+  const timeOf = ({ lastSuccessAt }: { lastSuccessAt: Date | null }) =>
+    lastSuccessAt === null ? [] : [lastSuccessAt.getTime()];
+  const successes = scheduled.flatMap(timeOf);
+  const awaited = scheduled.filter((poll) => !isIdlePoll(poll)).flatMap(timeOf);
+  const succeeded = new Set(scheduled.filter(({ lastSuccessAt }) => lastSuccessAt !== null).map(({ kind }) => kind));
+  const never = POLLED.filter((kind) => capabilities[kind] && !succeeded.has(kind));
   const isHealthy = scheduled.length > 0 && scheduled.every((poll) => isPollHealthy(poll, pollMs, nowMs));
-  const hasSucceeded = successes.length > 0;
   const failing = polls.flatMap(({ kind, consecutiveFailures, lastError }) =>
-    lastError === null ? [] : [{ kind, failures: consecutiveFailures, reason: lastError }],
+    lastError === null ? [] : [{ kind, failures: consecutiveFailures, reason: withoutAddresses(lastError) }],
   );
   return {
     venue,
@@ -49,8 +74,24 @@ function presentVenue(profile: EnabledVenue, facts: VenueFacts | undefined, nowM
     capabilities,
     healthy: isHealthy,
     failing: failing.length > 0 ? failing : undefined,
-    last_success_at: hasSucceeded ? epochSeconds(new Date(Math.max(...successes))) : undefined,
-    lag_seconds: hasSucceeded ? Math.max(0, Math.floor((nowMs - Math.min(...successes)) / 1000)) : undefined,
+    never_succeeded: never.length > 0 ? never : undefined,
+    last_success_at: successes.length > 0 ? epochSeconds(new Date(Math.max(...successes))) : undefined,
+    lag_seconds: awaited.length > 0 ? Math.max(0, Math.floor((nowMs - Math.min(...awaited)) / 1000)) : undefined,
     markets: facts?.markets ?? 0,
+    completeness: presentCompleteness(completeness),
+    price_age: facts?.freshness && presentPriceAge(facts.freshness),
+  };
+}
+
+function presentPriceAge(freshness: VenueFreshness): VenueBody['price_age'] {
+  const { p50Ms, p99Ms, maxMs, markets, unpriced, measuredAt } = freshness;
+  const seconds = (ms: bigint | null) => (ms === null ? undefined : Number(ms) / 1000);
+  return {
+    p50_seconds: seconds(p50Ms),
+    p99_seconds: seconds(p99Ms),
+    max_seconds: seconds(maxMs),
+    markets,
+    unpriced,
+    measured_at: epochSeconds(measuredAt),
   };
 }

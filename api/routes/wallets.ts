@@ -20,7 +20,9 @@ export function walletRoutes(deps: ApiDeps): Route[] {
       {
         path: '/v1/wallets',
         operationId: 'createWallet',
+        recordedAs: 'wallet.create',
         summary: 'Watch a wallet',
+        description: 'Events begin with this request; earlier transactions make none.',
         tag,
         group,
         body: { schema: createWalletBody(venues), example: createWalletExample },
@@ -47,6 +49,7 @@ export function walletRoutes(deps: ApiDeps): Route[] {
         path: '/v1/wallets',
         operationId: 'listWallets',
         summary: 'List watched wallets, newest first',
+        description: 'The answer has `meta.next_cursor` when the caller pages or more items follow.',
         tag,
         group,
         query: listQuery,
@@ -54,7 +57,7 @@ export function walletRoutes(deps: ApiDeps): Route[] {
         errors: ['invalid_cursor'],
       },
       (request) =>
-        accountList(request, deps, 'wallets', async (limit, after) => {
+        accountList(request, deps, ['wallets'], async (limit, after) => {
           const { wallets, next } = await listWallets(deps.db, request.caller.accountId, limit, after);
           return { items: wallets.map(presentWallet), next };
         }),
@@ -65,6 +68,7 @@ export function walletRoutes(deps: ApiDeps): Route[] {
         path: '/v1/wallets/:wallet_id',
         operationId: 'getWallet',
         summary: 'Read a watched wallet',
+        description: 'A wallet of another account is unknown.',
         tag,
         group,
         answer: { description: 'The wallet.', data: wallet, example: walletExample },
@@ -80,13 +84,15 @@ export function walletRoutes(deps: ApiDeps): Route[] {
         method: 'delete',
         path: '/v1/wallets/:wallet_id',
         operationId: 'deleteWallet',
+        recordedAs: 'wallet.delete',
         summary: 'Stop watching a wallet',
+        description: 'The events of the wallet stay.',
         tag,
         group,
         answer: { description: 'No longer watched.', data: deleted, example: { id: walletExample.id, deleted: true } },
       },
-      async ({ caller, params: { wallet_id: id } }) => {
-        if (!(await deleteWallet(deps.db, caller.accountId, id))) throw walletNotFound();
+      async ({ caller, params: { wallet_id: id }, db }) => {
+        if (!(await deleteWallet(db, caller.accountId, id))) throw walletNotFound();
         return { data: { id, deleted: true } };
       },
     ),

@@ -1,7 +1,7 @@
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
 import { rotateSecret } from '../../src/store/deliveries/subscriptions.ts';
 import { createTestEvent } from '../../src/store/deliveries/test-events.ts';
-import { type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
+import { type SecretBox, SecretCorruptError } from '../../src/webhooks/secret-box.ts';
 import { delivery, deliveryExample } from '../contract/delivery.ts';
 import { rotateBody, rotatedWebhook, rotatedWebhookExample, testBody } from '../contract/webhook.ts';
 import type { ApiDeps } from '../deps.ts';
@@ -56,6 +56,7 @@ export function webhookActionRoutes(deps: ApiDeps): Route[] {
       {
         path: '/v1/webhooks/:webhook_id/rotate-secret',
         operationId: 'rotateWebhookSecret',
+        recordedAs: 'webhook.rotate_secret',
         summary: 'Rotate the secret of a webhook',
         description:
           'For 24 hours `webhook-signature` carries signatures with both the new and the previous secret. `X-Webhook-Signature` uses the ' +
@@ -87,12 +88,15 @@ export function webhookActionRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-/** Whether the sealed value is this secret. A value that cannot be opened never matches, so the rotation replaces it. */
+/**
+ * Whether the sealed value is this secret. A corrupt value never matches, so the rotation replaces it.
+ * @throws SecretKeyMissingError because a repeated rotation must not replace the previous secret
+ */
 function isSealed(box: SecretBox, sealed: string, id: string, plain: string): boolean {
   try {
     return box.open(sealed, id) === plain;
   } catch (error) {
-    if (error instanceof SecretCorruptError || error instanceof SecretKeyMissingError) return false;
+    if (error instanceof SecretCorruptError) return false;
     throw error;
   }
 }

@@ -11,9 +11,9 @@ import {
   updateSubscription,
 } from '../../src/store/deliveries/subscriptions.ts';
 import { requireQuota } from '../access/quota.ts';
-import { deleted } from '../contract/envelope.ts';
 import {
   createWebhookExample,
+  deletedWebhook,
   type WebhookBody,
   webhook,
   webhookBodies,
@@ -34,13 +34,15 @@ const group = WEBHOOKS_GROUP;
 
 /** /v1/webhooks: subscriptions (specification section 4.3). */
 export function webhookRoutes(deps: ApiDeps): Route[] {
-  const bodies = webhookBodies(deps.webhookAllow);
+  const bodies = webhookBodies(deps.addressRules);
   return [
     writeRoute(
       {
         path: '/v1/webhooks',
         operationId: 'createWebhook',
+        recordedAs: 'webhook.create',
         summary: 'Register a webhook',
+        description: 'oddswire creates a secret when the body has none.',
         tag,
         group,
         body: { schema: bodies.create, example: createWebhookExample },
@@ -72,6 +74,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks',
         operationId: 'listWebhooks',
         summary: 'List webhooks, newest first',
+        description: 'The answer has `meta.next_cursor` when the caller pages or more items follow.',
         tag,
         group,
         query: listQuery,
@@ -79,7 +82,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         errors: ['invalid_cursor'],
       },
       (request) =>
-        accountList(request, deps, 'webhooks', async (limit, after) => {
+        accountList(request, deps, ['webhooks'], async (limit, after) => {
           const page = await listSubscriptions(deps.db, request.caller.accountId, limit, after);
           // List items have these four fields (specification section 4.3).
           const items = page.subscriptions.map(({ id, url, events, status }) => ({ id, url, events, status }));
@@ -92,6 +95,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks/:webhook_id',
         operationId: 'getWebhook',
         summary: 'Read a webhook',
+        description: '`pauseReason` is present when oddswire paused the webhook.',
         tag,
         group,
         answer: { description: 'The webhook.', data: webhook, example: webhookExample },
@@ -107,6 +111,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         method: 'put',
         path: '/v1/webhooks/:webhook_id',
         operationId: 'updateWebhook',
+        recordedAs: 'webhook.update',
         summary: 'Change, pause or resume a webhook',
         description: 'A pause cancels the pending deliveries. Activation clears the pause reason.',
         tag,
@@ -114,13 +119,13 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         body: { schema: bodies.update, example: { status: 'paused' } },
         answer: { description: 'The webhook.', data: webhook, example: { ...webhookExample, status: 'paused' } },
       },
-      async ({ ctx, caller, params: { webhook_id: id }, body }) => {
+      async ({ ctx, caller, params: { webhook_id: id }, body, db }) => {
         const change = {
           ...(body.url !== undefined && { url: body.url }),
           ...(body.events !== undefined && { events: body.events }),
           ...(body.status !== undefined && { status: body.status }),
         };
-        const changed = await updateSubscription(deps.db, caller.accountId, id, change, (cancelled) =>
+        const changed = await updateSubscription(db, caller.accountId, id, change, (cancelled) =>
           logCancelledDeliveries(ctx.state.log, id, 'webhook paused', cancelled),
         );
         if (!changed) throw webhookNotFound();
@@ -132,18 +137,25 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         method: 'delete',
         path: '/v1/webhooks/:webhook_id',
         operationId: 'deleteWebhook',
+        recordedAs: 'webhook.delete',
         summary: 'Delete a webhook',
-        description: 'Cancels the pending deliveries.',
+        description:
+          'Cancels the pending deliveries. Active alerts that name this webhook lose it: they go to the default webhook, as alerts ' +
+          'without `webhookId` do.',
         tag,
         group,
-        answer: { description: 'Deleted.', data: deleted, example: { id: webhookExample.id, deleted: true } },
+        answer: {
+          description: 'Deleted.',
+          data: deletedWebhook,
+          example: { id: webhookExample.id, deleted: true, alertsChanged: 2 },
+        },
       },
-      async ({ ctx, caller, params: { webhook_id: id } }) => {
-        const isDeleted = await deleteSubscription(deps.db, caller.accountId, id, (cancelled) =>
+      async ({ ctx, caller, params: { webhook_id: id }, db }) => {
+        const done = await deleteSubscription(db, caller.accountId, id, (cancelled) =>
           logCancelledDeliveries(ctx.state.log, id, 'webhook deleted', cancelled),
         );
-        if (!isDeleted) throw webhookNotFound();
-        return { data: { id, deleted: true } };
+        if (!done) throw webhookNotFound();
+        return { data: { id, deleted: true, alertsChanged: done.alerts } };
       },
     ),
   ];

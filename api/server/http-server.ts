@@ -6,6 +6,7 @@ import type { Logger } from '../../src/observe/logger.ts';
 import { errorBody } from '../middleware/envelope.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
 import { boundConnections } from './connection-bounds.ts';
+import { warnOfUntrustedProxy } from './forwarded-warning.ts';
 
 /** The time for requests in flight after a stop. Then the server closes their connections. */
 const DRAIN_MS = 10_000;
@@ -54,10 +55,13 @@ export function createHttpServer(listener: RequestListener, log: Logger, over: P
       headersTimeout: limits.headersMs,
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: limits.checkEveryMs,
+      // Node's own answer has no body; see host-header.ts.
+      requireHostHeader: false,
     },
     listener,
   );
   boundConnections(server, limits, log);
+  warnOfUntrustedProxy(server, limits.trustedProxies, log);
   // Ignores unknown expectations (RFC 9110 section 10.1.1). By default Node answers 417 without a body.
   server.on('checkExpectation', listener);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {

@@ -1,4 +1,5 @@
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
+import { PUBLIC_ONLY } from '../../src/domain/webhooks/address-policy.ts';
 import type { ApiDeps } from '../deps.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { openApiText } from '../routes/openapi.ts';
@@ -11,10 +12,10 @@ const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
  * table gets only the dependencies of the document.
  */
 export function referenceDocument(): string {
-  const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'webhookAllow' | 'now'> = {
+  const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'addressRules' | 'now'> = {
     venues: enabledVenues(Object.keys(VENUES) as VenueName[], POLL_MS),
     decimalFormat: 'number',
-    webhookAllow: [],
+    addressRules: PUBLIC_ONLY,
     now: () => 0,
   };
   const deps = described as ApiDeps;

@@ -1,5 +1,6 @@
 import type { ApiDeps } from '../deps.ts';
 import type { Route } from '../http/route.ts';
+import { accountEventRoutes } from '../routes/account-events.ts';
 import { alertRoutes } from '../routes/alerts.ts';
 import { deliveryRoutes } from '../routes/deliveries.ts';
 import { docsRoutes } from '../routes/docs-page.ts';
@@ -25,6 +26,7 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...webhookRoutes(deps),
     ...webhookActionRoutes(deps),
     ...deliveryRoutes(deps),
+    ...accountEventRoutes(deps),
     ...alertRoutes(deps),
     ...walletRoutes(deps),
     ...venueRoutes(deps),

@@ -1,7 +1,10 @@
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { Config } from '../../src/config/config.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
+import { newId } from '../../src/domain/values/ids.ts';
+import { noPassword } from '../../src/domain/values/password.ts';
 import { deriveKey } from '../../src/domain/values/secret-keys.ts';
 import { isLoopbackAddress } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
@@ -12,6 +15,9 @@ import { openProcessContext } from '../../src/runtime/process-context.ts';
 import { ensureBootstrapKey } from '../../src/store/accounts/accounts.ts';
 import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { createArrivals } from '../../src/store/catalog/arrivals.ts';
+import type { Database } from '../../src/store/db/tx.ts';
+import { recordAction } from '../../src/store/ops/actions.ts';
+import { hasOperators } from '../../src/store/ops/operators.ts';
 import { createAccountLimits } from '../access/account-limits.ts';
 import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
@@ -50,9 +56,7 @@ export async function startApi(
   const processContext = await openProcessContext('api', { config, log, signal, workers: 0 });
   const { db, producer, metrics, secretBox, dependencies, probeUrl } = processContext;
   try {
-    if (config.bootstrapApiKey !== undefined && (await ensureBootstrapKey(db, config.bootstrapApiKey))) {
-      log.info('bootstrap API key created');
-    }
+    await createBootstrapKey(db, config.bootstrapApiKey, log);
     const keys = createKeyDirectory(db, log);
     processContext.onStop(() => keys.close());
     const arrivals = createArrivals(config.databaseDirectUrl, log);
@@ -66,6 +70,8 @@ export async function startApi(
       now: Date.now,
     });
     processContext.onStop(() => limits.close());
+    // Without any login the pages stay off. The first stored operator therefore needs a restart.
+    const isOpsOn = Object.keys(config.ops.passwords).length > 0 || (await hasOperators(db));
     const api = createApi({
       db,
       producer,
@@ -73,7 +79,7 @@ export async function startApi(
       coldWaitMs: COLD_WAIT_MS,
       reads,
       keys,
-      failedKeys: createFailedKeys({ trustedProxies: config.http.trustedProxies, now: Date.now }),
+      failedKeys: createFailedKeys({ limits, trustedProxies: config.http.trustedProxies }),
       limits,
       corsOrigins: config.http.corsOrigins,
       secretBox,
@@ -82,13 +88,14 @@ export async function startApi(
       venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
       decimalFormat: config.decimalFormat,
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,
-      webhookAllow: config.webhooks.allowCidrs,
+      addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
       dependencies: [...dependencies, notStopping(signal)],
-      ...(config.ops && {
+      ...(isOpsOn && {
         ops: {
           ...config.ops,
           sessionKey: deriveKey(config.secretsKeys, 'ops-session'),
+          noPassword: noPassword(),
           trustedProxies: config.http.trustedProxies,
           queueNames: queueNames(config.venues),
         },
@@ -97,7 +104,7 @@ export async function startApi(
       onRequest: (sample) => countRequest(metrics, sample),
       now: Date.now,
     });
-    if (config.ops) {
+    if (isOpsOn) {
       if (config.ops.publicUrl === undefined && !isLoopbackAddress(config.http.host)) {
         log.warn('the operator pages are served without TLS; set OPS_PUBLIC_URL when a proxy terminates TLS');
       }
@@ -114,6 +121,20 @@ export async function startApi(
     await processContext.stop();
     throw error;
   }
+}
+
+async function createBootstrapKey(db: Database, key: string | undefined, log: Logger): Promise<void> {
+  if (key === undefined) return;
+  const isCreated = await db.transaction(async (tx) => {
+    const id = await ensureBootstrapKey(tx, key);
+    if (id === null) return false;
+    const by = { source: 'process', actor: 'api', address: hostname() } as const;
+    const result = `key ${id} of BOOTSTRAP_API_KEY`;
+    const done = { action: 'key.create', target: 'account bootstrap', status: 'done', result } as const;
+    await recordAction(tx, { ...by, ...done, requestId: newId('req') }, Date.now());
+    return true;
+  });
+  if (isCreated) log.info('bootstrap API key created');
 }
 
 /** The usual methods. Node's parser accepts about thirty more, which would become label values. */

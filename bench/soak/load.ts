@@ -1,5 +1,6 @@
 import { FIRST_RETAIL } from '../../sim/traders/wallets.ts';
 import { walletOf } from '../../sim/world/identity.ts';
+import { alarmsOf, type ComparedVenue, uncomparedVenues } from '../../test/e2e/completeness.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { Fleet } from '../../test/support/processes/fleet.ts';
 import { WEBHOOK_SECRET } from '../../test/support/processes/system.ts';
@@ -16,7 +17,7 @@ interface Price {
 /** A market with a price: its path, and one of its outcomes. */
 interface Quoted {
   path: string;
-  tokenId: string;
+  outcomeId: string;
   price: number;
 }
 
@@ -29,6 +30,8 @@ const POLYMARKET_WALLETS = 6;
 const FLAKY_EVERY_MS = 45_000;
 const FLAKY_FOR_MS = 6_000;
 const DAY_SECONDS = 86_400;
+const VENUES_EVERY_MS = 2_000;
+const MAX_ALARMS = 100;
 
 /** The webhooks of the soak, created before the first delivery. */
 export interface Webhooks {
@@ -102,9 +105,33 @@ export async function startLoad(
     const venue = SOAK_VENUES[turn % SOAK_VENUES.length];
     await fleet.read(`/v1/${venue}/markets?status=open&limit=${20 + (turn % 5)}`);
   });
-  steady.start('read venues', every(5), async () => void (await fleet.read('/v1/venues')));
   startColdReads(fleet, steady, { every, at, quoted: () => quoted, seconds });
   return steady;
+}
+
+/** The false alarms of the witness from now on, while no feed loses a trade. The first hundred are kept. */
+export function watchAlarms(fleet: Fleet, steady: Steady): readonly string[] {
+  const alarms: string[] = [];
+  steady.start('read venues', VENUES_EVERY_MS, async () => {
+    const at = new Date().toISOString();
+    alarms.push(...alarmsOf(await soakVenues(fleet)).map((alarm) => `${at} ${alarm}`));
+    alarms.splice(MAX_ALARMS);
+  });
+  return alarms;
+}
+
+/** Resolves once the stored trades of every venue were compared with its totals. */
+export async function comparedOnce(fleet: Fleet): Promise<void> {
+  await eventually(
+    async () => uncomparedVenues(await soakVenues(fleet)),
+    (missing) => missing.length === 0,
+    { everyMs: 500 },
+  );
+}
+
+async function soakVenues(fleet: Fleet): Promise<ComparedVenue[]> {
+  const isSoakVenue = ({ venue }: ComparedVenue) => (SOAK_VENUES as readonly string[]).includes(venue);
+  return (await fleet.read<ComparedVenue[]>('/v1/venues')).filter(isSoakVenue);
 }
 
 interface Pace {
@@ -116,21 +143,21 @@ interface Pace {
 function startAlerts(fleet: Fleet, steady: Steady, webhooks: Webhooks, { every, at }: Pace): void {
   const create = (body: object) => fleet.call<{ id: string }>('POST', '/v1/alerts', body);
   steady.start('alert met at once', every(1), async (turn) => {
-    const { tokenId } = at(turn);
+    const { outcomeId } = at(turn);
     // Every third targets the flaky receiver too: an alert without a webhook of its own targets all.
     const webhook = turn % 3 === 0 ? {} : { webhookId: webhooks.steady };
-    await create({ tokenMint: tokenId, condition: 'above', price: 0.000_1, ...webhook });
+    await create({ tokenMint: outcomeId, condition: 'above', price: 0.000_1, ...webhook });
   });
   steady.start('alert near the price', every(1), async (turn) => {
-    const { tokenId, price } = at(turn);
+    const { outcomeId, price } = at(turn);
     const condition = turn % 2 === 0 ? 'above' : 'below';
     const target = Math.min(0.999, Math.max(0.001, price + (turn % 2 === 0 ? 0.01 : -0.01)));
-    await create({ tokenMint: tokenId, condition, price: Number(target.toFixed(3)) });
+    await create({ tokenMint: outcomeId, condition, price: Number(target.toFixed(3)) });
   });
   // Deleted while their deliveries are pending: the event must keep its facts.
   const unmet: string[] = [];
   steady.start('alert never met', every(2), async (turn) => {
-    const { id } = await create({ tokenMint: at(turn).tokenId, condition: 'above', price: 0.999_9 });
+    const { id } = await create({ tokenMint: at(turn).outcomeId, condition: 'above', price: 0.999_9 });
     unmet.push(id);
     const oldest = unmet.length > UNMET_ALERTS ? unmet.shift() : undefined;
     if (oldest !== undefined) await fleet.call('DELETE', `/v1/alerts/${oldest}`);
@@ -178,7 +205,7 @@ async function quotes(fleet: Fleet): Promise<Quoted[]> {
       const path = `/v1/${venue}/markets/${encodeURIComponent(market.market_id)}`;
       const snapshot = await fleet.read<Price>(`${path}/prices`).catch(() => null);
       const first = snapshot?.outcomes.find(({ price }) => price > 0.05 && price < 0.95);
-      if (first) found.push({ path, tokenId: first.outcome_id, price: first.price });
+      if (first) found.push({ path, outcomeId: first.outcome_id, price: first.price });
     }
   }
   return found;

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { MARKET_VENUES } from '../../test/e2e/venue-ledger.ts';
 import { BACKENDS, type BackendKind } from '../../test/support/redis/queue-backends.ts';
 
 export interface SoakOptions {
@@ -49,5 +50,10 @@ function numberOf(text: string | undefined, name: string, fallback: number, min:
   return value;
 }
 
-/** Limitless allows 3 requests a second: at the cadence of a soak its polls would never be idle, which the end of a run checks. */
-export const SOAK_VENUES = ['polymarket', 'kalshi', 'manifold'] as const;
+export const SOAK_VENUES = MARKET_VENUES;
+
+/**
+ * At the cadence of a soak the polls of Limitless need about 8 requests a second. With its default of 3 they are never idle, and the end of
+ * a run checks that every queue is.
+ */
+export const LIMITLESS_REQUESTS_PER_SECOND = '20';

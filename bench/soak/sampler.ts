@@ -19,12 +19,12 @@ export interface Watched {
   readonly aging: Aging;
   /** The queues' Redis; absent with queues in Postgres. */
   readonly redis?: { sample(): Promise<Figures> };
-  readonly say: (line: string) => void;
+  readonly printLine: (line: string) => void;
 }
 
 /** Samples everything at intervals until the end of the time. Rejects when a process ends, or no source answers. */
 export async function sampleAll(watched: Watched, options: SoakOptions): Promise<SoakSample[]> {
-  const { aging, say } = watched;
+  const { aging, printLine } = watched;
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1000;
   const samples: SoakSample[] = [];
@@ -39,7 +39,7 @@ export async function sampleAll(watched: Watched, options: SoakOptions): Promise
     samples.push(sample);
     if (seconds - saidAt >= options.progressSeconds) {
       saidAt = seconds;
-      say(progress(sample, watched));
+      printLine(progress(sample, watched));
     }
     const nextAt = (round + 1) * options.sampleSeconds;
     await delay(Math.max(0, Math.min(nextAt, options.seconds) - elapsed()) * 1000);

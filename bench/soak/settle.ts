@@ -9,7 +9,7 @@ import { SOAK_VENUES } from './options.ts';
 const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
 
 /**
- * The final checks of the fault tests, for three venues: with the exchange at rest and all work done, every venue's tape since
+ * The final checks of the fault tests, for all venues with markets: with the exchange at rest and all work done, every venue's tape since
  * `tapeFrom` (epoch seconds) is stored once, each met alert has one event, candles are the fold of the trades, and every
  * event was delivered, once, with valid signatures.
  */

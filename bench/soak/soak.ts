@@ -11,8 +11,8 @@ import { type Fleet, ofEach, startFleet } from '../../test/support/processes/fle
 import type { ProcessName } from '../../test/support/processes/system.ts';
 import { freePort } from '../../test/support/redis/redis.ts';
 import { Aging, type Retired } from './aging.ts';
-import { createWebhooks, startLoad } from './load.ts';
-import { SOAK_VENUES, soakOptions } from './options.ts';
+import { comparedOnce, createWebhooks, startLoad, watchAlarms } from './load.ts';
+import { LIMITLESS_REQUESTS_PER_SECOND, SOAK_VENUES, soakOptions } from './options.ts';
 import type { Observed } from './process-samples.ts';
 import { watchRedis } from './redis-samples.ts';
 import { judge, retiredTable, type SoakSample, tableOf } from './report.ts';
@@ -26,7 +26,7 @@ const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter',
 /** Once an hour in production. */
 const MAINTAIN_MS = 10_000;
 const COLLECTOR = pathToFileURL(resolve('bench/soak/collect-garbage.mjs')).href;
-/** Ten markets, five of them one event: the part that the ledgers of all three venues cover. */
+/** Ten markets, five of them one event: the part that the ledgers of all venues cover. */
 const EXCHANGE = {
   seed: 11,
   markets: 10,
@@ -38,7 +38,7 @@ const EXCHANGE = {
   tapeCapacity: 2_000_000,
 };
 
-const say = (line: string) => console.log(line);
+const printLine = (line: string) => console.log(line);
 
 /**
  * Every process at constant load for SOAK_MINUTES (20 by default): flat figures stay flat, retention and partitions work
@@ -53,6 +53,7 @@ describe('soak', () => {
   let processes: Observed[];
   let samples: SoakSample[];
   let retired: Retired[];
+  let alarms: readonly string[];
   const redisUrl = options.queues === 'redis' ? inject('redisUrl') : null;
   const redis = redisUrl === null ? undefined : watchRedis(redisUrl);
 
@@ -70,6 +71,7 @@ describe('soak', () => {
       exchange: { ...EXCHANGE, speed: 4 * options.load },
       environment: {
         VENUES: [...SOAK_VENUES, 'solana'].join(),
+        LIMITLESS_REQUESTS_PER_SECOND,
         // Two requests per wallet at 4 requests a second: the load must fit the rate of the venue.
         POLL_WALLETS_MS: '5000',
         MAINTAIN_STORAGE_MS: String(MAINTAIN_MS),
@@ -87,6 +89,7 @@ describe('soak', () => {
     await aging.seedRows(webhooks.steady);
     steady = await startLoad(fleet, webhooks, options);
     tapeFrom = fleet.exchange.second();
+    alarms = watchAlarms(fleet, steady);
   });
   afterAll(async () => {
     await steady?.stop();
@@ -96,14 +99,14 @@ describe('soak', () => {
   });
 
   it('keeps flat figures flat', async () => {
-    say(`\nsoak: ${options.seconds / 60} minutes, queues on ${options.queues}, load x${options.load}`);
+    printLine(`\nsoak: ${options.seconds / 60} minutes, queues on ${options.queues}, load x${options.load}`);
     const { db } = database;
-    samples = await sampleAll({ fleet, db, processes, steady, aging, say, ...(redis && { redis }) }, options);
+    samples = await sampleAll({ fleet, db, processes, steady, aging, printLine, ...(redis && { redis }) }, options);
     await steady.stop();
     const report = judge(samples, options.warmUpSeconds);
-    say(`\n${tableOf(report.rows).join('\n')}\n`);
-    say(`unchanged, ${report.unchanged.length} more: ${report.unchanged.join(', ')}\n`);
-    say(`samples: ${await writeSamples(samples, report.rows)}`);
+    printLine(`\n${tableOf(report.rows).join('\n')}\n`);
+    printLine(`unchanged, ${report.unchanged.length} more: ${report.unchanged.join(', ')}\n`);
+    printLine(`samples: ${await writeSamples(samples, report.rows)}`);
     expect(report.growing).toEqual([]);
   });
 
@@ -114,6 +117,12 @@ describe('soak', () => {
       const values = late.map(({ figures }) => figures[`rate of ${rate}`] ?? 0);
       expect(Math.max(...values.slice(-Math.ceil(values.length / 4))), `rate of ${rate} at the end`).toBeGreaterThan(0);
     }
+  });
+
+  it('reports no lost trades, because none is lost', async () => {
+    await comparedOnce(fleet);
+    expect(steady.count('read venues')).toBeGreaterThan(0);
+    expect(alarms).toEqual([]);
   });
 
   it('runs the retention and partition jobs', async () => {
@@ -127,7 +136,7 @@ describe('soak', () => {
       { timeoutMs: 6 * MAINTAIN_MS, everyMs: 1_000 },
     ).catch(() => undefined);
     await aging.clear();
-    say(`\n${retiredTable(retired).join('\n')}\n`);
+    printLine(`\n${retiredTable(retired).join('\n')}\n`);
     expect(retired.filter(({ problem }) => problem !== '')).toEqual([]);
   });
 

@@ -81,7 +81,7 @@ export async function evaluateAll({ test }: AlertWorld): Promise<Evaluation> {
       const begunMs = performance.now();
       const done = await workShards(test.db, STAGE, ofLane, { limit: BATCH, order: 'oldest' }, evaluateAlerts);
       const ms = performance.now() - begunMs;
-      expect(done.parked).toEqual([]);
+      expect(done.deadLettered).toEqual([]);
       work.ms += ms;
       work.longestMs = Math.max(work.longestMs, ms);
       work.transactions += 1;

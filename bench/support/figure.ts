@@ -14,4 +14,4 @@ export interface Figure {
 }
 
 /** The figures of a bench file for the table at the end of the run, a line each. */
-export type Kept = { figure: Figure } | { note: string };
+export type FigureLine = { figure: Figure } | { note: string };

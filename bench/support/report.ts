@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, inject } from 'vitest';
-import type { Figure, Kept } from './figure.ts';
+import type { Figure, FigureLine } from './figure.ts';
 import { inOneLine } from './figure-table.ts';
 
 /** Prints figures at once, a line each, and keeps them for the table at the end of the run. */
@@ -18,7 +18,7 @@ export function note(text: string): void {
   keep({ note: text });
 }
 
-function keep(kept: Kept): void {
+function keep(kept: FigureLine): void {
   const file = basename(expect.getState().testPath ?? 'unknown').replace(/\.ts$/, '');
   appendFileSync(join(inject('figuresDir'), `${file}.jsonl`), `${JSON.stringify(kept)}\n`);
 }

@@ -31,7 +31,7 @@ export interface Stretch {
   count: number;
 }
 
-const mintOf = (outcome: number) => `outcome-${outcome}`;
+const outcomeIdOf = (outcome: number) => `outcome-${outcome}`;
 
 /** A tape as a poller sees it, in time order. HISTORY below creates the same in SQL. */
 export function tape({ from, count }: Stretch): TradeRecord[] {
@@ -39,7 +39,7 @@ export function tape({ from, count }: Stretch): TradeRecord[] {
     const n = from + index;
     return {
       tradeId: `t${n.toString(16).padStart(12, '0')}`,
-      outcomeId: mintOf((n * 7919) % OUTCOMES),
+      outcomeId: outcomeIdOf((n * 7919) % OUTCOMES),
       tsMs: START_MS + n * MS_PER_TRADE,
       price: decimal((((n * 31) % 9_999) + 1) / 10_000),
       size: decimal((((n * 17) % 100_000) + 1) / 100),
@@ -77,9 +77,9 @@ const HISTORY = storingTrades(
 /** Stores the first trades of the tape and their candles in SQL, day by day on two connections, as an old history. */
 export async function storeTape(db: Database, count: number): Promise<void> {
   await preparePartitions(db, { from: 0, count });
-  const mints = Array.from({ length: OUTCOMES }, (_, outcome) => mintOf(outcome));
-  const tokens = await ensureTokens(db, mints, 'USD');
-  const tokenIds = mints.map((mint) => tokens.get(mint));
+  const outcomeIds = Array.from({ length: OUTCOMES }, (_, outcome) => outcomeIdOf(outcome));
+  const tokens = await ensureTokens(db, outcomeIds, 'USD');
+  const tokenIds = outcomeIds.map((outcomeId) => tokens.get(outcomeId));
   let next = 0;
   const storeDays = async () => {
     while (next < count) {
@@ -144,7 +144,7 @@ function* copyRows(stretch: Stretch): Generator<string> {
   for (const batch of batches(stretch)) {
     yield batch
       .map(({ outcomeId, tsMs, tradeId, price, size, side }) => {
-        const token = outcomeId.slice(mintOf(0).length - 1);
+        const token = outcomeId.slice(outcomeIdOf(0).length - 1);
         return `${token}\t${new Date(tsMs).toISOString()}\t${tradeId}\t${price}\t${size}\t${side === 'buy' ? 1 : -1}\n`;
       })
       .join('');

@@ -4,41 +4,51 @@ interface BannerFacts {
   readonly apiKey: string;
   readonly opsPassword: string;
   readonly dataDir: string;
-  /** A market with a price; null until one has a price. */
-  readonly marketId: string | null;
+  /** A command that lists the keys of the demo. */
+  readonly listKeys: string;
+  /** A market with a price. */
+  readonly marketId: string;
   /** One of its outcomes. */
-  readonly outcomeId: string | null;
+  readonly outcomeId: string;
 }
 
 const RULE = '-'.repeat(100);
 
-/** Addresses, the key, and example calls. */
-export function bannerText(facts: BannerFacts): string {
-  const { apiUrl, apiKey } = facts;
-  const market = encodeURIComponent(facts.marketId ?? '<market_id>');
-  const read = (path: string) =>
-    `  curl -s -H 'Authorization: Bearer ${apiKey}' '${apiUrl}/v1/polymarket/markets${path}'`;
-  const account = (path: string) => `  curl -s -H 'X-API-Key: ${apiKey}' '${apiUrl}/v1/${path}'`;
-  const alert = JSON.stringify({ tokenMint: facts.outcomeId ?? '<outcome_id>', condition: 'above', price: 0.01 });
+/** The calls of docs/start.md, for a shell with the settings of the banner. */
+export const FIRST_CALLS = [
+  'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets?status=open&limit=5"',
+  'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets/$MARKET/candles?interval=5m"',
+  'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets/$MARKET/orderbook?depth=5"',
+  `curl -H "X-API-Key: $KEY" -H 'Content-Type: application/json' "$API/v1/webhooks" \\`,
+  `     -d '{"url":"https://example.com/hook","events":["price_alert"]}'`,
+  `curl -H "X-API-Key: $KEY" -H 'Content-Type: application/json' "$API/v1/alerts" \\`,
+  '     -d "{\\"tokenMint\\":\\"$OUTCOME\\",\\"condition\\":\\"above\\",\\"price\\":0.01}"',
+];
+
+/** Addresses, the key, and example calls that can be pasted into a shell. */
+export function bannerText({
+  apiUrl,
+  apiKey,
+  opsPassword,
+  dataDir,
+  listKeys,
+  marketId,
+  outcomeId,
+}: BannerFacts): string {
   return [
     RULE,
     'oddswire demo: a simulated exchange, the five processes, and a local webhook receiver',
-    `  API         ${apiUrl}`,
+    `  API         ${apiUrl}   documentation ${apiUrl}/docs`,
     `  API key     ${apiKey}`,
-    `  operators   ${apiUrl}/ops   password ${facts.opsPassword}`,
-    `  data        ${facts.dataDir}`,
-    'Markets, and details of one market:',
-    read('?limit=5'),
-    read(`/${market}/prices`),
-    read(`/${market}/candles?interval=1m`),
-    read(`/${market}/trades?limit=5`),
-    read(`/${market}/orderbook?depth=5`),
-    'Webhooks and alerts; the second call creates an alert that fires at once:',
-    account('webhooks'),
-    `  curl -s -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' -d '${alert}' '${apiUrl}/v1/alerts'`,
-    account('alerts'),
-    'Watched wallets; the demo watches one that trades several times a minute:',
-    account('wallets'),
+    `  operators   ${apiUrl}/ops   password ${opsPassword}`,
+    `  data        ${dataDir}`,
+    `  commands    ${listKeys}`,
+    'The first calls, for a shell. The last one creates an alert that fires at once:',
+    `  API=${apiUrl}`,
+    `  KEY=${apiKey}`,
+    `  MARKET=${encodeURIComponent(marketId)}`,
+    `  OUTCOME=${outcomeId}`,
+    ...FIRST_CALLS.map((line) => `  ${line}`),
     'The receiver prints events below as they arrive. Ctrl-C stops everything.',
     RULE,
   ].join('\n');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openAuthority } from '../../sim/receiver-tls.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { freePort, isPortFree } from '../../src/embedded/free-port.ts';
-import { keptSecret, readPrivateFile, writePrivateFile } from '../../src/embedded/private-file.ts';
+import { loadOrCreateSecret, readPrivateFile, writePrivateFile } from '../../src/embedded/private-file.ts';
 import type { ProcfileEntry } from '../../src/embedded/procfile.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Environment } from '../terminal.ts';
@@ -40,12 +40,12 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
   const opsPassword = given['OPS_PASSWORD'] || (await kept('ops-password', () => token(12)));
   const hookSecret = await kept('webhook-secret', () => `whsec_${randomBytes(32).toString('base64')}`);
   const caDir = join(demoDir, 'receiver');
-  const receiverPort = await keptPort(join(demoDir, 'receiver-port'), log);
+  const receiverPort = await loadOrChoosePort(join(demoDir, 'receiver-port'), log);
   const simPort = await freePort();
   const simUrl = `http://127.0.0.1:${simPort}`;
 
   function kept(name: string, make: () => string): Promise<string> {
-    return keptSecret(join(demoDir, name), make, log);
+    return loadOrCreateSecret(join(demoDir, name), make, log);
   }
 
   return {
@@ -100,7 +100,7 @@ async function trustedAuthorities(demoDir: string, caDir: string, userFile: stri
 }
 
 /** Deliveries that wait for a retry contain the receiver's port, so a later start reuses the port unless it is taken. */
-async function keptPort(path: string, log: Logger): Promise<number> {
+async function loadOrChoosePort(path: string, log: Logger): Promise<number> {
   const known = Number((await readPrivateFile(path, log)) ?? 0);
   if (Number.isInteger(known) && known > 0 && (await isPortFree(known, '127.0.0.1'))) return known;
   const port = await freePort();

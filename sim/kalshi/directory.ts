@@ -1,7 +1,9 @@
 import type { EventSpec } from '../world/catalog.ts';
 import type { Market } from '../world/market.ts';
 import { visibleMarket } from '../world/quiet-market.ts';
+import { QuietTexts } from '../world/quiet-texts.ts';
 import type { World } from '../world/world.ts';
+import { Closings } from './closings.ts';
 import { type Combination, combinationObject, combinationsOf } from './combinations.ts';
 import { marketObject, SERIES_TICKER } from './wire.ts';
 
@@ -26,12 +28,16 @@ export class Directory {
   readonly world: World;
   readonly settings: KalshiSettings;
   readonly combinations: readonly Combination[];
+  readonly closings: Closings;
+  private readonly texts: QuietTexts;
   private readonly byId = new Map<string, Market>();
   private known = 0;
 
   constructor(world: World, settings: KalshiSettings) {
     this.world = world;
     this.settings = settings;
+    this.closings = new Closings(world);
+    this.texts = new QuietTexts(world);
     this.combinations = combinationsOf(world, settings.combinations);
   }
 
@@ -49,8 +55,8 @@ export class Directory {
     return this.combinations.find((each) => each.ticker === ticker);
   }
 
-  combinationObject(combination: Combination): Record<string, unknown> {
-    return combinationObject(combination, this.world.options.nowSecond);
+  combinationText(combination: Combination): string {
+    return JSON.stringify(combinationObject(combination, this.world.options.nowSecond));
   }
 
   /** The routes that serve the market now; undefined for none. */
@@ -76,10 +82,11 @@ export class Directory {
   }
 
   shown(market: Market): Market {
-    return visibleMarket(market, this.world.options.seed);
+    return visibleMarket(market, this.world);
   }
 
-  object(market: Market): Record<string, unknown> {
-    return marketObject(market, this.shown(market));
+  /** A market object as JSON text. */
+  text(market: Market): string {
+    return this.texts.of(market, () => JSON.stringify(marketObject(market, this.shown(market), this.world.second)));
   }
 }

@@ -1,9 +1,10 @@
-import { json, type Reply, wholeNumber } from '../server/reply.ts';
+import { json, jsonText, type Reply, wholeNumber } from '../server/reply.ts';
 import type { EventSpec } from '../world/catalog.ts';
 import type { Market } from '../world/market.ts';
+import type { CloseWindow } from './closings.ts';
 import type { Combination } from './combinations.ts';
 import type { Directory } from './directory.ts';
-import { badRequest, listOf, notFound, type PageRequest, pageOf, take } from './query.ts';
+import { badRequest, type Listed, listed, listOf, notFound, type PageRequest, pageOf, take } from './query.ts';
 import { closeSecondOf, eventObject, eventTickerOf, SERIES_TICKER, statusOf, updatedSecondOf } from './wire.ts';
 
 const FILTERS = ['unopened', 'open', 'paused', 'closed', 'settled'] as const;
@@ -25,13 +26,13 @@ export function listMarkets(directory: Directory, query: URLSearchParams): Reply
   const status = query.get('status') || undefined;
   if (page === undefined) return badRequest('invalid limit or cursor');
   if (status !== undefined && !isFilter(status, FILTERS)) return badRequest('invalid status filter');
-  const times = ['min_updated_ts', 'min_close_ts', 'max_close_ts', 'min_settled_ts'].map((name) =>
-    wholeNumber(query.get(name)),
-  );
+  const times = TIME_FILTERS.map((name) => wholeNumber(query.get(name)));
   if (times.includes(null)) return badRequest('invalid timestamp');
   const conflict = conflictIn(query);
   if (conflict !== undefined) return badRequest(conflict);
-  const [minUpdated = 0, minClose = 0, maxClose = Number.MAX_SAFE_INTEGER, minSettled = 0] = times as number[];
+  const [minUpdated = 0, minClose = 0, maxClose = Number.MAX_SAFE_INTEGER, minSettled = 0, ...created] =
+    times as number[];
+  const [createdAfter = 0, createdBefore = Number.MAX_SAFE_INTEGER] = created;
   const isNamed = namedBy(query);
   const matches = (market: Market) =>
     directory.tierOf(market) === 'live' &&
@@ -40,22 +41,33 @@ export function listMarkets(directory: Directory, query: URLSearchParams): Reply
     updatedSecondOf(market) >= minUpdated &&
     closeSecondOf(market) >= minClose &&
     closeSecondOf(market) <= maxClose &&
+    market.spec.createdSecond > createdAfter &&
+    market.spec.createdSecond < createdBefore &&
     (minSettled === 0 || (market.closedSecond ?? 0) >= minSettled);
   // Combinations are open and never settle within a run; filters by time or event do not match them.
   const isPlain = ![...TIME_FILTERS, 'event_ticker', 'series_ticker'].some((name) => query.get(name));
   const hasCombinations = isPlain && (status === undefined || status === 'open');
-  return marketPage(directory, query, page, matches, hasCombinations);
+  const isWindow = Boolean(query.get('min_close_ts') || query.get('max_close_ts')) && !query.get('tickers');
+  const window = isWindow ? { minSecond: minClose, maxSecond: maxClose } : undefined;
+  return marketPage(directory, query, page, matches, { hasCombinations, window });
 }
 
-const TIME_FILTERS = ['min_updated_ts', 'min_close_ts', 'max_close_ts', 'min_settled_ts'];
+const TIME_FILTERS = [
+  ...['min_updated_ts', 'min_close_ts', 'max_close_ts', 'min_settled_ts'],
+  ...['min_created_ts', 'max_created_ts'],
+] as const;
 
 /** The conflict of filters of `/markets` that the venue refuses together; undefined for none. */
 function conflictIn(query: URLSearchParams): string | undefined {
   const has = (name: string) => Boolean(query.get(name));
   const status = query.get('status');
   const isClose = has('min_close_ts') || has('max_close_ts');
-  if ([has('min_updated_ts'), isClose, has('min_settled_ts')].filter(Boolean).length > 1) {
+  const isCreated = has('min_created_ts') || has('max_created_ts');
+  if ([has('min_updated_ts'), isClose, isCreated, has('min_settled_ts')].filter(Boolean).length > 1) {
     return 'timestamp filters are mutually exclusive';
+  }
+  if (isCreated && status && !['unopened', 'open'].includes(status)) {
+    return 'created timestamps go with status unopened or open';
   }
   if (isClose && status && status !== 'closed') return 'close timestamps go with status closed';
   if (has('min_settled_ts') && status && status !== 'settled') return 'min_settled_ts goes with status settled';
@@ -69,7 +81,7 @@ export function listHistoricalMarkets(directory: Directory, query: URLSearchPara
   if (page === undefined) return badRequest('invalid limit or cursor');
   const isNamed = namedBy(query);
   const matches = (market: Market) => directory.tierOf(market) === 'historical' && isNamed(market);
-  return marketPage(directory, query, page, matches, false);
+  return marketPage(directory, query, page, matches, { hasCombinations: false });
 }
 
 function marketPage(
@@ -77,18 +89,30 @@ function marketPage(
   query: URLSearchParams,
   page: PageRequest,
   matches: (market: Market) => boolean,
-  hasCombinations: boolean,
+  { hasCombinations, window }: { hasCombinations: boolean; window?: CloseWindow | undefined },
 ): Reply {
   const filter = query.get('mve_filter') || undefined;
   if (filter !== undefined && filter !== 'exclude' && filter !== 'only') return badRequest('invalid mve_filter');
-  const tickers = listOf(query, 'tickers');
-  const combinations = directory.combinations.filter((each) => tickers?.has(each.ticker) ?? true);
-  const rows: (Market | Combination)[] = filter === 'only' ? [] : candidates(directory, tickers);
-  const all = hasCombinations && filter !== 'exclude' ? [...rows, ...combinations] : rows;
-  const { found, cursor } = take(all, page, (each) => 'legs' in each || matches(each));
-  const object = (each: Market | Combination) =>
-    'legs' in each ? directory.combinationObject(each) : directory.object(each);
-  return json({ cursor, markets: found.map(object) });
+  const rows =
+    window === undefined || filter === 'only' ? inOrderOfCreation() : inOrderOfClose(directory, window, page.after);
+  const { found, cursor } = take(rows, page.limit, (each) => 'legs' in each || matches(each));
+  const texts = found.map((each) => ('legs' in each ? directory.combinationText(each) : directory.text(each)));
+  return jsonText(`{"cursor":${JSON.stringify(cursor)},"markets":[${texts.join(',')}]}`);
+
+  function inOrderOfCreation(): Iterable<Listed<Market | Combination>> {
+    const tickers = listOf(query, 'tickers');
+    const combinations = directory.combinations.filter((each) => tickers?.has(each.ticker) ?? true);
+    const markets: readonly (Market | Combination)[] = filter === 'only' ? [] : candidates(directory, tickers);
+    return listed(hasCombinations && filter !== 'exclude' ? [...markets, ...combinations] : markets, page.after);
+  }
+}
+
+function* inOrderOfClose(
+  directory: Directory,
+  window: CloseWindow,
+  fromNo: number | undefined,
+): Generator<Listed<Market>> {
+  for (const row of directory.closings.between(window, fromNo)) yield { no: row.spec.no, row };
 }
 
 /** In order of creation; named markets are found without a scan. */
@@ -123,29 +147,29 @@ export function listEvents(directory: Directory, query: URLSearchParams): Reply 
   if (asked !== undefined && eventTickers === 'refused') return badRequest('unknown parameter: tickers');
   const tickers = eventTickers === 'served' ? asked : undefined;
   const matches = (event: EventSpec) => {
+    if (tickers !== undefined && !tickers.has(eventTickerOf(event))) return false;
     const filters = filtersOfEvent(directory, event);
-    const isNamed = tickers?.has(eventTickerOf(event)) ?? true;
-    return isNamed && filters.size > 0 && (status === undefined || filters.has(status));
+    return status === undefined ? filters.size > 0 : filters.has(status);
   };
-  const { found, cursor } = take(directory.world.events, page, matches);
+  const { found, cursor } = take(listed(directory.world.events, page.after), page.limit, matches);
   const isNested = query.get('with_nested_markets') === 'true';
-  const events = found.map((event) => ({
-    ...eventObject(event, hasEventCategory),
-    ...(isNested && { markets: liveObjects(directory, event) }),
-  }));
-  return json({ cursor, events, milestones: [] });
+  const events = found.map((event) => {
+    const facts = JSON.stringify(eventObject(event, hasEventCategory));
+    return isNested ? `${facts.slice(0, -1)},"markets":${liveTexts(directory, event)}}` : facts;
+  });
+  return jsonText(`{"cursor":${JSON.stringify(cursor)},"events":[${events.join(',')}],"milestones":[]}`);
 }
 
 export function oneEvent(directory: Directory, ticker: string): Reply {
   const event = directory.world.events.find((each) => eventTickerOf(each) === ticker);
   if (event === undefined || directory.marketsOf(event).length === 0) return notFound();
-  const facts = eventObject(event, directory.settings.hasEventCategory);
-  return json({ event: facts, markets: liveObjects(directory, event) });
+  const facts = JSON.stringify(eventObject(event, directory.settings.hasEventCategory));
+  return jsonText(`{"event":${facts},"markets":${liveTexts(directory, event)}}`);
 }
 
-function liveObjects(directory: Directory, event: EventSpec): Record<string, unknown>[] {
+function liveTexts(directory: Directory, event: EventSpec): string {
   const live = directory.marketsOf(event).filter((market) => directory.tierOf(market) === 'live');
-  return live.map((market) => directory.object(market));
+  return `[${live.map((market) => directory.text(market)).join(',')}]`;
 }
 
 /** The event of a paused market counts as open: events have no filter for pauses. */

@@ -21,18 +21,31 @@ export function cursorOf(no: number): string {
   return Buffer.from(String(no)).toString('base64url');
 }
 
-/** The next matching rows up to the limit, in order of creation. */
+/** A row of a listing, with its running number for the cursor. */
+export interface Listed<T> {
+  readonly no: number;
+  readonly row: T;
+}
+
+/** The rows of a list from a position on, in order of creation. */
+export function* listed<T>(all: readonly T[], after = 0): Generator<Listed<T>> {
+  for (let no = after; no < all.length; no += 1) {
+    const row = all[no];
+    if (row !== undefined) yield { no, row };
+  }
+}
+
+/** The next matching rows up to the limit, in their order. */
 export function take<T>(
-  all: readonly T[],
-  page: PageRequest,
-  matches: (each: T) => boolean,
+  rows: Iterable<Listed<T>>,
+  limit: number,
+  matches: (row: T) => boolean,
 ): { found: T[]; cursor: string } {
   const found: T[] = [];
-  for (let at = page.after ?? 0; at < all.length; at += 1) {
-    const each = all[at];
-    if (each === undefined || !matches(each)) continue;
-    if (found.length === page.limit) return { found, cursor: cursorOf(at) };
-    found.push(each);
+  for (const { no, row } of rows) {
+    if (!matches(row)) continue;
+    if (found.length === limit) return { found, cursor: cursorOf(no) };
+    found.push(row);
   }
   return { found, cursor: '' };
 }

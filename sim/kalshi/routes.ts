@@ -1,4 +1,4 @@
-import { json, type Reply, type SimRequest } from '../server/reply.ts';
+import { json, jsonText, type Reply, type SimRequest } from '../server/reply.ts';
 import type { Market } from '../world/market.ts';
 import type { World } from '../world/world.ts';
 import { historicalCandlesticks, liveCandlesticks } from './candlesticks.ts';
@@ -17,7 +17,7 @@ const MAX_BOOKS = 100;
 /** The routes of Kalshi's trade API v2 that the service reads, over the same engine as the other hosts. */
 export function kalshiRoutes(world: World, settings: KalshiSettings): (request: SimRequest) => Reply {
   const directory = new Directory(world, settings);
-  return ({ method, path, query }) => {
+  return ({ method, path, query, tapeEnd }) => {
     if (method !== 'GET' || !path.startsWith(`${PREFIX}/`)) return notFound();
     const [kind, ...rest] = path
       .slice(PREFIX.length + 1)
@@ -29,11 +29,11 @@ export function kalshiRoutes(world: World, settings: KalshiSettings): (request: 
       case 'events':
         return events(directory, rest, query);
       case 'markets':
-        return markets(directory, rest, query);
+        return markets(directory, rest, query, tapeEnd);
       case 'series':
         return series(directory, rest, query);
       case 'historical':
-        return historical(directory, rest, query);
+        return historical(directory, rest, query, tapeEnd);
       default:
         return notFound();
     }
@@ -47,19 +47,19 @@ function events(directory: Directory, [ticker, ...rest]: Parts, query: URLSearch
   return ticker === undefined ? listEvents(directory, query) : oneEvent(directory, ticker);
 }
 
-function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSearchParams): Reply {
+function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSearchParams, tapeEnd?: number): Reply {
   if (rest.length > 0) return notFound();
   if (id === undefined) return listMarkets(directory, query);
-  if (id === 'trades' && part === undefined) return listTrades(directory, query, 'live');
+  if (id === 'trades' && part === undefined) return listTrades(directory, query, 'live', tapeEnd);
   if (id === 'orderbooks' && part === undefined) return listBooks(directory, query);
   const combination = directory.findCombination(id);
   if (combination !== undefined) {
-    if (part === undefined) return json({ market: directory.combinationObject(combination) });
+    if (part === undefined) return jsonText(`{"market":${directory.combinationText(combination)}}`);
     return part === 'orderbook' ? json({ orderbook_fp: combinationBook() }) : notFound();
   }
   const market = directory.findOn('live', id);
   if (market === undefined) return notFound();
-  if (part === undefined) return json({ market: directory.object(market) });
+  if (part === undefined) return jsonText(`{"market":${directory.text(market)}}`);
   return part === 'orderbook' ? json({ orderbook_fp: bookOf(directory, market) }) : notFound();
 }
 
@@ -71,17 +71,22 @@ function series(directory: Directory, parts: Parts, query: URLSearchParams): Rep
   return rest.length > 0 ? notFound() : liveCandlesticks(directory, name, ticker, query);
 }
 
-function historical(directory: Directory, [kind, ticker, what, ...rest]: Parts, query: URLSearchParams): Reply {
+function historical(
+  directory: Directory,
+  [kind, ticker, what, ...rest]: Parts,
+  query: URLSearchParams,
+  tapeEnd?: number,
+): Reply {
   if (rest.length > 0) return notFound();
   if (ticker === undefined) {
     if (kind === 'cutoff') return cutoff(directory);
-    if (kind === 'trades') return listTrades(directory, query, 'historical');
+    if (kind === 'trades') return listTrades(directory, query, 'historical', tapeEnd);
     return kind === 'markets' ? listHistoricalMarkets(directory, query) : notFound();
   }
   if (kind !== 'markets') return notFound();
   if (what === 'candlesticks') return historicalCandlesticks(directory, ticker, query);
   const market = what === undefined ? directory.findOn('historical', ticker) : undefined;
-  return market === undefined ? notFound() : json({ market: directory.object(market) });
+  return market === undefined ? notFound() : jsonText(`{"market":${directory.text(market)}}`);
 }
 
 /** The parameter is repeated for each ticker. `A,B` is one unknown ticker with an empty book, as on the venue. */

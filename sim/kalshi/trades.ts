@@ -8,9 +8,9 @@ import { tradeIdOf, tradeObject } from './wire.ts';
 
 /**
  * `GET /markets/trades` and `GET /historical/trades`, newest first, trades of one microsecond by falling id. The cutoff divides the trades
- * between the two routes. `min_ts` and `max_ts` are seconds, both inclusive.
+ * between the two routes. `min_ts` and `max_ts` are seconds, both inclusive. Trades from `tapeEnd` on are hidden.
  */
-export function listTrades(directory: Directory, query: URLSearchParams, tier: Tier): Reply {
+export function listTrades(directory: Directory, query: URLSearchParams, tier: Tier, tapeEnd = Infinity): Reply {
   const { world, settings } = directory;
   const page = pageOf(query, 100, 1000);
   const minSecond = wholeNumber(query.get('min_ts'));
@@ -23,8 +23,9 @@ export function listTrades(directory: Directory, query: URLSearchParams, tier: T
   const first = tier === 'live' ? Math.max(minSecond ?? 0, settings.cutoffSecond) : (minSecond ?? 0);
   const last = tier === 'live' ? maxSecond : Math.min(maxSecond ?? Number.MAX_SAFE_INTEGER, settings.cutoffSecond - 1);
   const trades: Record<string, unknown>[] = [];
-  for (const { trade, row } of byTimeAndId(world.tape.newestFirst(only), world.options.seed)) {
-    if (page.after !== undefined && row > page.after / 2) continue;
+  const lastRow = page.after === undefined ? Infinity : page.after / 2;
+  for (const { trade, row } of byTimeAndId(world.tape.newestFirst(only), world.options.seed, lastRow)) {
+    if (trade.index >= tapeEnd || row > lastRow) continue;
     if (last !== undefined && trade.second > last) continue;
     // Newest first: no later row is in the range.
     if (trade.second < first) break;
@@ -52,24 +53,31 @@ interface ListedTrade {
   readonly row: number;
 }
 
-/** `newestFirst` with the fills of each order by falling id: the fills of an order are adjacent on the tape. */
-function* byTimeAndId(newestFirst: Iterable<Trade>, seed: number): Generator<ListedTrade> {
+/**
+ * `newestFirst` with the fills of each order by falling id: the fills of an order are adjacent on the tape. It skips orders whose rows are
+ * all beyond `lastRow`.
+ */
+function* byTimeAndId(newestFirst: Iterable<Trade>, seed: number, lastRow: number): Generator<ListedTrade> {
   let fills: Trade[] = [];
   for (const trade of newestFirst) {
     if (fills[0] !== undefined && fills[0].orderNo !== trade.orderNo) {
-      yield* byId(fills, seed);
+      yield* byId(fills, seed, lastRow);
       fills = [];
     }
     fills.push(trade);
   }
-  yield* byId(fills, seed);
+  yield* byId(fills, seed, lastRow);
 }
 
-function byId(fills: readonly Trade[], seed: number): ListedTrade[] {
-  const rows = fills.map(({ index }) => index);
+function byId(fills: readonly Trade[], seed: number, lastRow: number): ListedTrade[] {
+  const oldest = fills.at(-1);
+  if (oldest === undefined || oldest.index > lastRow) return [];
+  if (fills.length === 1) return [{ trade: oldest, row: oldest.index }];
+  const ids = new Map(fills.map((trade) => [trade, tradeIdOf(seed, trade)]));
+  const idOf = (trade: Trade) => ids.get(trade) ?? '';
   return fills
-    .toSorted((a, b) => (tradeIdOf(seed, a) < tradeIdOf(seed, b) ? 1 : -1))
-    .map((trade, at) => ({ trade, row: rows[at] ?? trade.index }));
+    .toSorted((a, b) => (idOf(a) < idOf(b) ? 1 : -1))
+    .map((trade, at) => ({ trade, row: fills[at]?.index ?? trade.index }));
 }
 
 /** `GET /historical/cutoff`. */

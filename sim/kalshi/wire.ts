@@ -54,8 +54,8 @@ export function updatedSecondOf(market: Market): number {
   return closedSecond ?? (stopSecond ?? spec.endSecond) + disputed;
 }
 
-/** A market object. `shown` is the market with its quotes. The engine counts dollars, which replace contracts here. */
-export function marketObject(market: Market, shown: Market): Wire {
+/** A market object. `shown` is the market with its quotes. Volumes are contracts: the sum of `count_fp` of its trades. */
+export function marketObject(market: Market, shown: Market, second: number): Wire {
   const { spec, event } = market;
   const { bid, ask } = market.isTrading ? tokenQuote(shown, 0) : { bid: undefined, ask: undefined };
   const grid = spec.ticksPerUnit;
@@ -85,8 +85,8 @@ export function marketObject(market: Market, shown: Market): Wire {
     // Siblings share a title: only their labels distinguish them.
     title: spec.groupItemTitle === undefined ? spec.question : event.title,
     updated_time: isoSeconds(updatedSecondOf(market)),
-    volume_24h_fp: '0.00',
-    volume_fp: fixed(formatScaled(market.volumeMicroUsd, UNITS), 2),
+    volume_24h_fp: count(market.dayVolume(second).microShares),
+    volume_fp: count(market.volumeMicroShares),
     yes_ask_dollars: price(ask ?? grid),
     yes_bid_dollars: price(bid ?? 0),
     yes_sub_title: label,
@@ -119,10 +119,7 @@ export function bookObject(shown: Market): Wire {
   const side = (of: 'bid' | 'ask', outcomeIndex: 0 | 1) =>
     shown.book
       .depth(of)
-      .map(({ ticks, size }) => [
-        fixed(formatScaled(shown.yesTicks(ticks, outcomeIndex), grid), 4),
-        fixed(formatScaled(size, UNITS), 2),
-      ])
+      .map(({ ticks, size }) => [fixed(formatScaled(shown.yesTicks(ticks, outcomeIndex), grid), 4), count(size)])
       .reverse();
   return shown.isTrading
     ? { yes_dollars: side('bid', 0), no_dollars: side('ask', 1) }
@@ -135,7 +132,7 @@ export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
   const { outcomeIndex, side } = trade.takerIntent;
   const taker = (side === 'BUY') === (outcomeIndex === 0) ? 'yes' : 'no';
   return {
-    count_fp: fixed(formatScaled(trade.size, UNITS), 2),
+    count_fp: count(trade.size),
     created_time: isoMicros(trade.second, trade.micros),
     is_block_trade: false,
     no_price_dollars: fixed(formatScaled(grid - trade.ticks, grid), 4),
@@ -152,6 +149,11 @@ export function tradeObject(trade: Trade, market: Market, seed: number): Wire {
 export function tradeIdOf(seed: number, { index }: Pick<Trade, 'index'>): string {
   const hex = hashHex(4, seed, TRADE_DOMAIN, index);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+}
+
+/** Contracts, from millionths of one. */
+function count(micros: number): string {
+  return fixed(formatScaled(micros, UNITS), 2);
 }
 
 /** Decimal text with at least `digits` digits after the point. */

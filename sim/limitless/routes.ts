@@ -43,7 +43,7 @@ function findMarket(world: World, slug: string): Market | undefined {
 function group(world: World, slug: string): Reply {
   const member = world.markets.find(({ event }) => event.slug === slug && event.negRiskId !== undefined);
   const options = member === undefined ? [] : optionsOf(world, member);
-  return options.length === 0 ? failure(404, 'Market not found') : json(groupObject(options, world.options.seed));
+  return options.length === 0 ? failure(404, 'Market not found') : json(groupObject(options, world));
 }
 
 function optionsOf(world: World, member: Market): Market[] {
@@ -51,7 +51,7 @@ function optionsOf(world: World, member: Market): Market[] {
 }
 
 function ownPage(world: World, market: Market): Wire {
-  const object = marketObject(market, world.options.seed);
+  const object = marketObject(market, world);
   return market.event.negRiskId === undefined ? object : { ...object, groupSlug: market.event.slug };
 }
 
@@ -70,18 +70,17 @@ interface Listed {
 }
 
 function listing(world: World): Listed[] {
-  const { seed } = world.options;
   const groups = new Set<number>();
   const rows: Listed[] = [];
   for (const market of world.markets) {
     const { event } = market;
     if (!isActive(market) || groups.has(event.no)) continue;
     if (event.negRiskId === undefined) {
-      rows.push({ createdSecond: market.spec.createdSecond, wire: () => marketObject(market, seed) });
+      rows.push({ createdSecond: market.spec.createdSecond, wire: () => marketObject(market, world) });
       continue;
     }
     groups.add(event.no);
-    const wire = () => groupObject(optionsOf(world, market), seed);
+    const wire = () => groupObject(optionsOf(world, market), world);
     rows.push({ createdSecond: event.createdSecond, wire });
   }
   return rows.sort((a, b) => b.createdSecond - a.createdSecond);
@@ -89,15 +88,15 @@ function listing(world: World): Listed[] {
 
 function book(world: World, market: Market): Reply {
   if (isPoolMarket(market) || market.phase === 'resolved') return failure(400, 'The market has no orderbook');
-  return json(bookObject(market, world.options.seed));
+  return json(bookObject(market, world));
 }
 
 /** `GET /markets/{slug}/events`, newest first; a resolved market keeps its feed. Pages move while rows arrive. */
-function events(world: World, market: Market, { query }: SimRequest): Reply {
+function events(world: World, market: Market, { query, tapeEnd = Infinity }: SimRequest): Reply {
   const page = pageOf(query, MAX_EVENTS);
   if (page === undefined) return failure(400, 'page or limit is invalid');
   if (isPoolMarket(market)) return failure(400, 'The market has no orderbook');
-  const trades = [...world.tape.newestFirst(market.spec.no)];
+  const trades = [...world.tape.newestFirst(market.spec.no)].filter(({ index }) => index < tapeEnd);
   const { start, limit } = page;
   return json({
     events: trades.slice(start, start + limit).map((trade) => eventObject(trade, market, world.options.seed)),

@@ -2,6 +2,7 @@ import { transactionHashOf, walletOf } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { visibleMarket } from '../world/quiet-market.ts';
 import type { Trade } from '../world/trade-tape.ts';
+import type { World } from '../world/world.ts';
 
 /** JSON values as the venue sends them. */
 export type Wire = Record<string, unknown>;
@@ -33,7 +34,7 @@ export function isActive(market: Market): boolean {
 }
 
 /** A market as the listing and its own page have it; an option of a group carries the name of its group on its own page only. */
-export function marketObject(market: Market, seed: number): Wire {
+export function marketObject(market: Market, world: World): Wire {
   const { spec, event } = market;
   const [yes, no] = spec.tokenIds;
   const pool = isPoolMarket(market);
@@ -57,12 +58,12 @@ export function marketObject(market: Market, seed: number): Wire {
     tradeType: pool ? 'amm' : 'clob',
     volume: String(market.volumeMicroUsd),
     winningOutcomeIndex: market.phase === 'resolved' ? (market.winner ?? null) : null,
-    ...pricesOf(market, pool, seed),
+    ...pricesOf(market, pool, world),
   };
 }
 
 /** A group with its options. */
-export function groupObject(options: readonly Market[], seed: number): Wire {
+export function groupObject(options: readonly Market[], world: World): Wire {
   const [first] = options;
   if (first === undefined) return {};
   const { event } = first;
@@ -75,7 +76,7 @@ export function groupObject(options: readonly Market[], seed: number): Wire {
     expired: false,
     id: 100_000 + event.no,
     marketType: 'group',
-    markets: options.map((option) => marketObject(option, seed)),
+    markets: options.map((option) => marketObject(option, world)),
     prices: null,
     slug: event.slug,
     status: 'FUNDED',
@@ -95,12 +96,12 @@ function statusOf({ phase, isHalted, withdrawn }: Market): string {
 }
 
 /** The middle of any book is the price, also of an empty one; a pool has percents. */
-function pricesOf(market: Market, pool: boolean, seed: number): Wire {
+function pricesOf(market: Market, pool: boolean, world: World): Wire {
   if (pool) {
     const percent = Math.round(market.fundamental / 1_000) / 10;
     return { prices: [percent, Math.round((100 - percent) * 10) / 10] };
   }
-  const { bids, asks, grid } = bookOf(market, seed);
+  const { bids, asks, grid } = bookOf(market, world);
   const [bid, ask] = [bids[0]?.ticks ?? 0, asks[0]?.ticks ?? grid];
   const middle = (bid + ask) / 2;
   return {
@@ -118,16 +119,16 @@ interface Level {
 }
 
 /** The book of YES; a stub for a market without one. */
-function bookOf(market: Market, seed: number): { bids: Level[]; asks: Level[]; grid: number } {
-  const { book, spec } = visibleMarket(market, seed);
+function bookOf(market: Market, world: World): { bids: Level[]; asks: Level[]; grid: number } {
+  const { book, spec } = visibleMarket(market, world);
   const [bids, asks] = [[...book.depth('bid')], [...book.depth('ask')]];
   if (spec.hasTraders && (bids.length > 0 || asks.length > 0)) return { bids, asks, grid: spec.ticksPerUnit };
   const level = (ticks: number) => ({ ticks, size: 500 * UNITS });
   return { bids: STUB.bids.map(level), asks: STUB.asks.map(level), grid: STUB_GRID };
 }
 
-export function bookObject(market: Market, seed: number): Wire {
-  const { bids, asks, grid } = bookOf(market, seed);
+export function bookObject(market: Market, world: World): Wire {
+  const { bids, asks, grid } = bookOf(market, world);
   const level = (side: string) => (each: Level) => ({ price: each.ticks / grid, size: each.size, side });
   const middle = ((bids[0]?.ticks ?? 0) + (asks[0]?.ticks ?? grid)) / 2 / grid;
   return {

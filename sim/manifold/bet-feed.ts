@@ -6,6 +6,8 @@ import { betIdOf, placeOf, userIdOf, type Wire } from './contracts.ts';
 
 export interface Bet {
   readonly id: string;
+  /** The index of its trade on the tape. */
+  readonly tradeIndex: number;
   readonly createdMs: number;
   readonly contractId: string;
   readonly answerId: string | undefined;
@@ -60,7 +62,7 @@ export class BetFeed {
     this.placeInSecond += 2;
     const { seed } = this.world.options;
     const fill = fillOf(trade, market, seed, makerMs + 1);
-    const place = { ...placeOf(market, seed), isRedemption: false };
+    const place = { ...fill.place, tradeIndex: trade.index, isRedemption: false };
     this.push({ ...place, id: fill.makerId, createdMs: makerMs, wire: () => makerBet(fill) });
     if (isLimitTaker(trade)) {
       const wire = () => limitTakerBet(fill, this.world.second);
@@ -90,6 +92,7 @@ interface Fill {
   readonly trade: Trade;
   readonly market: Market;
   readonly seed: number;
+  readonly place: ReturnType<typeof placeOf>;
   readonly takenMs: number;
   readonly makerId: string;
   readonly takerId: string;
@@ -97,7 +100,7 @@ interface Fill {
 
 function fillOf(trade: Trade, market: Market, seed: number, takenMs: number): Fill {
   const [makerId, takerId] = [betIdOf(seed, trade.index, 'maker'), betIdOf(seed, trade.index, 'taker')];
-  return { trade, market, seed, takenMs, makerId, takerId };
+  return { trade, market, seed, place: placeOf(market, seed), takenMs, makerId, takerId };
 }
 
 /** Mana and shares of a side of the fill; both negative for a sale. */
@@ -109,7 +112,7 @@ function amounts({ trade, market }: Fill, intent: Intent): { amount: number; sha
 }
 
 function common(fill: Fill, intent: Intent, walletNo: number): Wire {
-  const { contractId, answerId } = placeOf(fill.market, fill.seed);
+  const { contractId, answerId } = fill.place;
   const prob = fill.trade.ticks / fill.market.spec.ticksPerUnit;
   return {
     userId: userIdOf(fill.seed, walletNo),

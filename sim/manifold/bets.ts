@@ -1,4 +1,4 @@
-import { json, type Reply } from '../server/reply.ts';
+import { json, type Reply, type SimRequest } from '../server/reply.ts';
 import type { Bet, BetFeed } from './bet-feed.ts';
 import type { Contracts } from './contracts.ts';
 import { apiError, isReply, type Params, strict } from './strict-query.ts';
@@ -17,8 +17,10 @@ const PARAMETERS = [
   'filterRedemptions',
 ];
 
+type BetsRequest = Pick<SimRequest, 'query' | 'tapeEnd'>;
+
 /** `GET /bets`, newest first unless `order=asc`; times in milliseconds, exclusive like `before` and `after`. */
-export function listBets(feed: BetFeed, contracts: Contracts, query: URLSearchParams): Reply {
+export function listBets(feed: BetFeed, contracts: Contracts, { query, tapeEnd = Infinity }: BetsRequest): Reply {
   const params = strict(query, PARAMETERS);
   if (isReply(params)) return params;
   const limit = numberOf(params, 'limit') ?? MAX_LIMIT;
@@ -34,7 +36,13 @@ export function listBets(feed: BetFeed, contracts: Contracts, query: URLSearchPa
   const bets = feed.list();
   for (let at = 0; at < bets.length && found.length < limit; at += 1) {
     const bet = bets[order === 'asc' ? at : bets.length - 1 - at];
-    if (bet === undefined || bet.createdMs <= window.afterMs || bet.createdMs >= window.beforeMs) continue;
+    if (
+      bet === undefined ||
+      bet.tradeIndex >= tapeEnd ||
+      bet.createdMs <= window.afterMs ||
+      bet.createdMs >= window.beforeMs
+    )
+      continue;
     if (matches(bet)) found.push(bet);
   }
   return json(found.map((bet) => bet.wire()));

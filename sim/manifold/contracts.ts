@@ -99,7 +99,7 @@ export function liteMarket(contract: Contract, second: number): Wire {
   const { spec, event } = first;
   const isResolved = markets.every((market) => market.phase === 'resolved');
   const volume = markets.reduce((sum, market) => sum + market.volumeMicroUsd, 0);
-  const day = markets.reduce((sum, market) => sum + (market.tradeCount === 0 ? 0 : market.volume.total(second)), 0);
+  const day = markets.reduce((sum, market) => sum + market.dayVolume(second).microUsd, 0);
   return {
     id: contract.id,
     creatorId: 'simulatedCreator',

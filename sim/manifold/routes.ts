@@ -37,11 +37,12 @@ interface Listed {
 export function manifoldRoutes(world: World): (request: SimRequest) => Reply | undefined {
   const feed = new BetFeed(world);
   const contracts = contractIndex(world);
-  return ({ method, path, query }) => {
+  return (request) => {
+    const { method, path, query } = request;
     const [version, root, id, extra, ...rest] = path.split('/').slice(1);
     if (method !== 'GET' || version !== 'v0' || rest.length > 0) return undefined;
     if (root === 'markets' && id === undefined) return markets(world, contracts(), query);
-    if (root === 'bets' && id === undefined) return listBets(feed, contracts(), query);
+    if (root === 'bets' && id === undefined) return listBets(feed, contracts(), request);
     if (root === 'market-probs' && id === undefined) return probs(world, contracts(), query);
     if (root === 'market' && id === POLL_ID && extra === undefined) return json(pollMarket(pollMs(world)));
     if (root === 'market' && id !== undefined && extra === undefined) return market(world, contracts().get(id), query);

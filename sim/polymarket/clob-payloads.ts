@@ -26,7 +26,7 @@ export function clobBook(market: Market, outcomeIndex: 0 | 1, seed: number): Wir
     market: spec.conditionId,
     asset_id: spec.tokenIds[outcomeIndex],
     timestamp: String(market.changedAtMs),
-    hash: bookHashOf(seed, spec.no, outcomeIndex, market.book.version),
+    hash: bookHashOf(seed, spec.no, outcomeIndex, market.changedAtMs),
     bids: side('bid'),
     asks: side('ask'),
     min_order_size: '5',

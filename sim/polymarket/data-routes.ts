@@ -59,7 +59,7 @@ function trades(source: TradeSource, request: SimRequest): Reply {
   if (isRefusal(query)) return query;
   const found: TradeRow[] = [];
   let hasMore = false;
-  for (const row of source.newestFirst(query)) {
+  for (const row of source.newestFirst({ ...query, tapeEnd: request.tapeEnd ?? Infinity })) {
     if (place.after && !isBelow(row, place.after)) continue;
     if (!matches(row, query)) continue;
     hasMore = found.length === place.limit;

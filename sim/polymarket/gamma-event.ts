@@ -35,7 +35,7 @@ export function gammaEventStub(event: EventSpec, markets: readonly Market[], sec
     openInterest: 0,
     createdAt: isoSeconds(event.createdSecond),
     updatedAt: isoSeconds(second),
-    volume24hr: sum((market) => (market.tradeCount === 0 ? 0 : market.volume.total(second))),
+    volume24hr: sum((market) => market.dayVolume(second).microUsd),
     volume1wk: volume,
     volume1mo: volume,
     volume1yr: volume,

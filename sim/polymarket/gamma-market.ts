@@ -142,7 +142,7 @@ function quoteFields(market: Market): Wire {
 
 function volumes(market: Market, second: number): Wire {
   if (market.tradeCount === 0) return {};
-  const day = market.volume.total(second) / UNITS;
+  const day = market.dayVolume(second).microUsd / UNITS;
   const all = market.volumeMicroUsd / UNITS;
   return {
     volume24hr: day,

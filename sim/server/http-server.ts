@@ -2,9 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PortTakenError } from '../errors.ts';
-import type { FaultBoard, FaultRequest } from '../faults.ts';
+import { type FaultBoard, type FaultRequest, setField } from '../faults.ts';
 import type { CdnCache } from './cdn-cache.ts';
+import { type DelayOptions, delayOf } from './delays.ts';
+import type { DocumentedRates } from './documented-rates.ts';
 import { answerFaulty, send } from './faulty-answer.ts';
+import type { FaultyFeed } from './faulty-feed.ts';
 import { isSimHost, json, plainError, type Reply, type SimHost, type SimRequest } from './reply.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 
@@ -14,8 +17,13 @@ export interface SimServerParts {
   readonly routes: HostRoutes;
   readonly faults: FaultBoard;
   readonly log: RequestLog;
+  readonly delays: DelayOptions;
+  /** Undefined for venues without limits. */
+  readonly rates: DocumentedRates | undefined;
   /** Answers of the requests that a `cdn_cache` fault hits. */
   readonly cache: CdnCache;
+  /** Answers of the requests that a `trade_feed` fault hits. */
+  readonly feed: FaultyFeed;
   /** Called before a request to a venue host is answered. */
   readonly beforeAnswer: () => void;
   /** Called when an exchange with a client is over, answered or not. */
@@ -81,7 +89,7 @@ async function handle(
     send(response, parts.routes._sim(request) ?? plainError(404, 'not found'));
     return;
   }
-  const hits = parts.faults.take(request.host, request.path);
+  const hits = parts.faults.take(request);
   const record = recordOf(request, hits);
   parts.log.add(record);
   response.once('close', () => {
@@ -89,12 +97,19 @@ async function handle(
     if (response.headersSent) record.status = response.statusCode;
     parts.onAnswered(request, record);
   });
-  const delayMs = hits.reduce((sum, hit) => sum + (hit.kind === 'latency' ? (hit.latencyMs ?? 0) : 0), 0);
+  // A venue counts a request when it arrives.
+  const excess = parts.rates?.refusalOf(request);
+  const faultMs = hits.reduce((sum, hit) => sum + (hit.kind === 'latency' ? (hit.latencyMs ?? 0) : 0), 0);
+  const delayMs = faultMs + delayOf(request, parts.delays);
   if (delayMs > 0) await wait(delayMs, undefined, { signal: closing });
   // Until the client disconnects, or this server ends.
   if (hits.some((hit) => hit.kind === 'hang')) return;
   if (hits.some((hit) => hit.kind === 'reset')) {
     incoming.socket.resetAndDestroy();
+    return;
+  }
+  if (excess !== undefined) {
+    send(response, excess);
     return;
   }
   parts.beforeAnswer();
@@ -103,11 +118,21 @@ async function handle(
     refuse(response, refusal);
     return;
   }
-  await answerFaulty(response, answerOf(parts, request, hits), hits, closing);
+  const reply = answerOf(parts, request, hits);
+  record.bytes = Buffer.byteLength(reply.body);
+  await answerFaulty(response, reply, hits, closing);
 }
 
-function answerOf({ routes, cache }: SimServerParts, request: SimRequest, hits: readonly FaultRequest[]): Reply {
-  const origin = () => routes[request.host](request) ?? notFound(request);
+function answerOf({ routes, cache, feed }: SimServerParts, request: SimRequest, hits: readonly FaultRequest[]): Reply {
+  const route = (asked: SimRequest) => routes[asked.host](asked) ?? notFound(asked);
+  const faulty = hits.find((hit) => hit.kind === 'trade_feed');
+  const origin = () => (faulty === undefined ? route(request) : feed.answer(request, faulty, route));
+  const cursor = request.query.get('cursor');
+  if (cursor !== null && hits.some((hit) => hit.kind === 'expired_cursor')) return plainError(400, 'invalid cursor');
+  if (cursor !== null && hits.some((hit) => hit.kind === 'repeat_cursor')) {
+    const reply = origin();
+    return { ...reply, body: setField(reply.body, 'cursor', cursor) };
+  }
   const cdn = hits.find((hit) => hit.kind === 'cdn_cache');
   return cdn?.maxAgeSeconds === undefined ? origin() : cache.answer(request, cdn.maxAgeSeconds, origin);
 }

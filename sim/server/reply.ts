@@ -8,6 +8,8 @@ export interface SimRequest {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  /** Set by a fault: a route of trades shows only the trades before this index of the tape. */
+  readonly tapeEnd?: number;
 }
 
 const SIM_HOSTS = ['gamma', 'clob', 'data', 'manifold', 'limitless', 'kalshi', 'jupiter', 'solana', '_sim'] as const;

@@ -11,6 +11,8 @@ export interface RequestRecord {
   readonly path: string;
   readonly query: string;
   status?: number;
+  /** The length of the answer's body, before faults. */
+  bytes?: number;
   readonly faults: readonly FaultKind[];
 }
 

@@ -55,6 +55,8 @@ export function spreadText(market: Market, outcomeIndex: number): string | undef
 
 /** Dollars resting in the book, in millionths: bids at their price, asks at the price of the other outcome. */
 export function restingMicroUsd(market: Market): number {
+  // Without this, a book would be created for each market of a large catalog.
+  if (!market.hasBook) return 0;
   const grid = market.spec.ticksPerUnit;
   let sum = 0;
   for (const level of market.book.depth('bid')) sum += Math.floor((level.size * level.ticks) / grid);

@@ -58,6 +58,8 @@ export interface Catalog {
 
 const DAY = 86_400;
 const PLAN_DOMAIN = 21;
+const CLOSE_DOMAIN = 22;
+const HOUR = 3600;
 
 /** The planned markets: from nine on, the first five form one negative-risk event, the others stand alone. */
 export function planCatalog(plan: CatalogPlan): Catalog {
@@ -189,16 +191,16 @@ function plainLife(plan: CatalogPlan, no: number, random: RandomStream): Life {
   const { historyStartSecond, oldestSecond, nowSecond } = plan;
   const historySeconds = Math.max(1, nowSecond - historyStartSecond);
   const old = oldestSecond - random.between(1, 60) * DAY - random.below(DAY);
-  const far = nowSecond + random.between(2, 300) * DAY;
+  const days = random.between(2, 300);
   const stopAt = (stopSecond: number, createdSecond: number): Life => {
     const isDisputed = no % 12 === 11;
     const resolveSecond = stopSecond + random.between(30, 120) + (isDisputed ? 120 : 0);
     return { createdSecond, endSecond: stopSecond, stopSecond, resolveSecond, isDisputed };
   };
-  const stays = (createdSecond: number): Life => {
-    return { createdSecond, endSecond: far, stopSecond: undefined, resolveSecond: undefined, isDisputed: false };
+  const stays = (createdSecond: number, endSecond = nowSecond + days * DAY): Life => {
+    return { createdSecond, endSecond, stopSecond: undefined, resolveSecond: undefined, isDisputed: false };
   };
-  if (no >= plan.liveMarkets) return stays(old);
+  if (no >= plan.liveMarkets) return stays(old, nowSecond + secondsToClose(hashWord(plan.seed, CLOSE_DOMAIN, no)));
   switch (no % 12) {
     case 6:
       return stopAt(historyStartSecond + Math.floor((historySeconds * random.between(30, 80)) / 100), old);
@@ -213,6 +215,27 @@ function plainLife(plan: CatalogPlan, no: number, random: RandomStream): Life {
     default:
       return stays(old);
   }
+}
+
+/** The ends of quiet markets as on a real venue, `[days from, days to]` for every tenth of them: most within two weeks, a few within a year. */
+const CLOSES_IN_DAYS = [
+  [0.25, 1],
+  [0.25, 1],
+  [1, 3],
+  [1, 3],
+  [3, 7],
+  [3, 7],
+  [7, 14],
+  [14, 45],
+  [45, 120],
+  [120, 365],
+] as const;
+
+/** On full hours, where venues close many markets at once. */
+function secondsToClose(word: number): number {
+  const [from, to] = CLOSES_IN_DAYS[word % 10] ?? [1, 365];
+  const share = Math.floor(word / 10) / (2 ** 32 / 10);
+  return Math.round(((from + share * (to - from)) * DAY) / HOUR) * HOUR;
 }
 
 function singleEvent(no: number, market: MarketSpec): EventSpec {

@@ -41,8 +41,8 @@ export function transactionHashOf(seed: number, orderNo: number): string {
 }
 
 /** 40 hex, a new one with every change of the book. */
-export function bookHashOf(seed: number, marketNo: number, outcomeIndex: number, version: number): string {
-  return hashHex(5, seed, DOMAIN.book, marketNo, outcomeIndex, version);
+export function bookHashOf(seed: number, marketNo: number, outcomeIndex: number, changedAtMs: number): string {
+  return hashHex(5, seed, DOMAIN.book, marketNo, outcomeIndex, changedAtMs);
 }
 
 export interface Wallet {

@@ -17,7 +17,8 @@ import { formatScaled } from '../wire/decimal-text.ts';
 import { midpointText, restingMicroUsd, spreadText } from '../wire/prices.ts';
 import { walletOf } from './identity.ts';
 import { type Market, UNITS } from './market.ts';
-import { visibleMarket } from './quiet-market.ts';
+import { isQuiet, movedSecond, visibleMarket } from './quiet-market.ts';
+import { QuietTexts } from './quiet-texts.ts';
 import type { Trade } from './trade-tape.ts';
 import type { World } from './world.ts';
 
@@ -62,7 +63,7 @@ class LiveEntry implements GammaEntry {
       case 'id':
         return this.rank;
       case 'volume24hr':
-        return market.tradeCount === 0 ? 0 : market.volume.total(this.world.second);
+        return market.dayVolume(this.world.second).microUsd;
       case 'volume':
       case 'volumeNum':
         return market.volumeMicroUsd;
@@ -70,7 +71,7 @@ class LiveEntry implements GammaEntry {
       case 'liquidityNum':
         return market.spec.hasTraders ? restingMicroUsd(market) : 0;
       case 'updatedAt':
-        return market.changedAtMs;
+        return isQuiet(market) ? movedSecond(market, this.world) * 1000 : market.changedAtMs;
       case 'createdAt':
       case 'startDate':
         return market.spec.createdSecond;
@@ -83,7 +84,7 @@ class LiveEntry implements GammaEntry {
 
   text(hasTags: boolean): string {
     const { options, second } = this.world;
-    const shown = visibleMarket(this.market, options.seed);
+    const shown = visibleMarket(this.market, this.world);
     const siblings = this.world.siblingsOf(this.market);
     return JSON.stringify(gammaMarket(shown, siblings, options.seed, second, hasTags));
   }
@@ -147,7 +148,7 @@ class LiveGamma implements GammaSource {
     if (shown.length === 0) return undefined;
     const markets = shown.map((market) => {
       const { events: _nested, ...rest } = gammaMarket(
-        visibleMarket(market, options.seed),
+        visibleMarket(market, this.world),
         siblings,
         options.seed,
         second,
@@ -180,23 +181,28 @@ class LiveGamma implements GammaSource {
 
 function liveClob(world: World, gamma: LiveGamma): ClobSource {
   const { seed } = world.options;
+  const quiet = [new QuietTexts(world), new QuietTexts(world)] as const;
   const find = (tokenId: string): { market: Market; outcomeIndex: 0 | 1 } | undefined => {
     const entry = gamma.byTokenId(tokenId);
     if (entry === undefined || !entry.market.isTrading) return undefined;
-    return { market: visibleMarket(entry.market, seed), outcomeIndex: entry.tokenIds[0] === tokenId ? 0 : 1 };
+    return { market: entry.market, outcomeIndex: entry.tokenIds[0] === tokenId ? 0 : 1 };
   };
   return {
     bookText: (tokenId) => {
       const found = find(tokenId);
-      return found === undefined ? undefined : JSON.stringify(clobBook(found.market, found.outcomeIndex, seed));
+      if (found === undefined) return undefined;
+      const { market, outcomeIndex } = found;
+      return quiet[outcomeIndex].of(market, () =>
+        JSON.stringify(clobBook(visibleMarket(market, world), outcomeIndex, seed)),
+      );
     },
     midpoint: (tokenId) => {
       const found = find(tokenId);
-      return found === undefined ? undefined : midpointText(found.market, found.outcomeIndex);
+      return found === undefined ? undefined : midpointText(visibleMarket(found.market, world), found.outcomeIndex);
     },
     spread: (tokenId) => {
       const found = find(tokenId);
-      return found === undefined ? undefined : spreadText(found.market, found.outcomeIndex);
+      return found === undefined ? undefined : spreadText(visibleMarket(found.market, world), found.outcomeIndex);
     },
     lastTrade: (tokenId) => {
       const entry = gamma.byTokenId(tokenId);
@@ -206,7 +212,7 @@ function liveClob(world: World, gamma: LiveGamma): ClobSource {
     },
     marketText: (conditionId) => {
       const entry = gamma.byConditionId(conditionId);
-      return entry === undefined ? undefined : JSON.stringify(clobMarket(visibleMarket(entry.market, seed), seed));
+      return entry === undefined ? undefined : JSON.stringify(clobMarket(visibleMarket(entry.market, world), seed));
     },
   };
 }
@@ -234,6 +240,7 @@ function* scan(world: World, gamma: LiveGamma, scope: TradeScope): Generator<Tra
   const [only] = wanted;
   const trades = world.tape.newestFirst(wanted.size === 1 ? only : undefined);
   for (const trade of trades) {
+    if (trade.index >= scope.tapeEnd) continue;
     if (scope.markets !== undefined && !wanted.has(trade.marketNo)) continue;
     const market = world.markets[trade.marketNo];
     if (market === undefined) continue;

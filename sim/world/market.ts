@@ -1,6 +1,6 @@
 import { OrderBook, type Placement } from '../engine/order-book.ts';
 import type { EventSpec, MarketSpec } from './catalog.ts';
-import { RollingVolume } from './rolling-volume.ts';
+import { RollingVolume, type Traded } from './rolling-volume.ts';
 import type { Intent, TradeSide } from './trade-tape.ts';
 
 /** Millionths of a share in one share, and of a dollar in one dollar. */
@@ -48,10 +48,15 @@ export class Market {
   withdrawn: 'inactive' | 'archived' | undefined;
   /** The last start or end of a suspension, epoch seconds. */
   haltSecond: number | undefined;
+  /** A control changed it, so its plan no longer describes it. */
+  isSteered = false;
   /** The venue neither lists it nor knows its id; its prints remain. */
   isVanished = false;
   pin: Pin | undefined;
+  /** Each fill counts once, at the price of the taker's outcome. */
   volumeMicroUsd = 0;
+  /** Each fill counts once: a pair of shares is one contract. */
+  volumeMicroShares = 0;
   tradeCount = 0;
   lastYesTicks: number | undefined;
   readonly lastByToken: [TokenLast | undefined, TokenLast | undefined] = [undefined, undefined];
@@ -76,6 +81,11 @@ export class Market {
   get book(): OrderBook<Intent> {
     this.ownBook ??= new OrderBook(this.spec.ticksPerUnit);
     return this.ownBook;
+  }
+
+  /** Whether an order was ever placed. */
+  get hasBook(): boolean {
+    return this.ownBook !== undefined;
   }
 
   get volume(): RollingVolume {
@@ -133,13 +143,19 @@ export class Market {
     this.seenVersion = this.book.version;
   }
 
+  /** The totals of the past 24 h. */
+  dayVolume(second: number): Traded {
+    return this.tradeCount === 0 ? { microUsd: 0, microShares: 0 } : this.volume.total(second);
+  }
+
   recordTrade(second: number, yesTicks: number, size: number, intent: Intent): void {
     const tokenTicks = this.yesTicks(yesTicks, intent.outcomeIndex);
     const microUsd = Math.floor((size * tokenTicks) / this.spec.ticksPerUnit);
     this.volumeMicroUsd += microUsd;
+    this.volumeMicroShares += size;
     this.tradeCount += 1;
     this.lastYesTicks = yesTicks;
     this.lastByToken[intent.outcomeIndex] = { ticks: tokenTicks, side: intent.side };
-    this.volume.add(second, microUsd, yesTicks);
+    this.volume.add(second, { microUsd, microShares: size }, yesTicks);
   }
 }

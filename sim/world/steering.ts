@@ -58,7 +58,7 @@ export function steerMarket(world: World, market: Market, action: MarketAction, 
         end(world, market, winner);
       }
   }
-  world.noteChange();
+  world.noteSteered(market);
 }
 
 function end(world: World, market: Market, winner: 0 | 1 | undefined): void {

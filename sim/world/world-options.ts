@@ -8,8 +8,10 @@ export interface WorldOptions {
   /** Earlier trades of some markets. */
   readonly deep: DeepHistory;
   readonly markets: number;
-  /** Only the first markets, this many, have traders; the others always show their opening quotes. */
+  /** Only the first markets, this many, have traders; the others show quotes of their own. */
   readonly liveMarkets: number;
+  /** The share of markets without traders whose quotes move in a minute of live time; 0 for none. */
+  readonly quietMovesPerMinute: number;
   /** Multiplies the activity of traders in live time. */
   readonly speed: number;
   /** Length of the rolling up-or-down markets; 0 for none. */

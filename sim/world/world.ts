@@ -27,6 +27,8 @@ const BUSY: Activity = { requotesPerMillion: 300_000, ordersPerMillion: 1_000_00
 export class World {
   readonly options: WorldOptions;
   readonly markets: Market[] = [];
+  /** Markets with traders, and those that a control changed: the others follow their plan. */
+  readonly moving = new Set<Market>();
   readonly tape: TradeTape;
   private readonly catalog: Catalog;
   private readonly desks: Desk[] = [];
@@ -144,8 +146,10 @@ export class World {
     return found;
   }
 
-  /** Records a manual change that a client could see. */
-  noteChange(): void {
+  /** Records a manual change of a market. */
+  noteSteered(market: Market): void {
+    market.isSteered = true;
+    this.moving.add(market);
     this.changeCount += 1;
   }
 
@@ -187,6 +191,7 @@ export class World {
     if (spec.createdSecond <= this.clockSecond) market.phase = 'open';
     const random = new RandomStream(this.options.seed, TRADER_DOMAIN, spec.no);
     if (spec.hasTraders) {
+      this.moving.add(market);
       this.desks.push({ market, random, retailOrders: [], quotedSecond: this.clockSecond });
       return;
     }

@@ -2,9 +2,11 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { z } from 'zod';
 import { VENUE_NAMES, type VenueName } from '../domain/markets/venue.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
+import { hostNameOf } from '../domain/values/host-name.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/values/secret-keys.ts';
-import { type Cidr, parseCidrs } from '../domain/webhooks/address-policy.ts';
+import { type AddressRules, type Cidr, parseCidrs } from '../domain/webhooks/address-policy.ts';
 import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
+import { environmentOf, mayRead } from './process-secrets.ts';
 import { parseRedisUrl } from './redis-address.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
 
@@ -80,6 +82,16 @@ function parseOrigins(text: string): string[] {
   return origins;
 }
 
+/** Host names without ports. */
+function parseHostNames(text: string): string[] {
+  return list(text).map((entry, index) => {
+    const name = hostNameOf(entry);
+    if (name === null || /:\d+$/.test(entry.replace(/^\[.*\]/, '')))
+      throw new Error(`entry ${index + 1} is not a host name such as ops.example.com`);
+    return name;
+  });
+}
+
 /** As `parsed`, for a text that is kept unchanged. */
 function checkedBy(parse: (text: string) => unknown) {
   return (text: string, context: z.RefinementCtx) => {
@@ -108,6 +120,7 @@ const schema = z.object({
   COLD_READS_PER_MINUTE: quota,
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_MIGRATE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_PREPARED: z.enum(['on', 'off']).optional(),
   DATA_DIR: z.string().min(1),
   REDIS_URL: z.string().superRefine(checkedBy(parseRedisUrl)).optional(),
@@ -119,6 +132,7 @@ const schema = z.object({
   KALSHI_API_URL: httpUrl,
   MANIFOLD_API_URL: httpUrl,
   LIMITLESS_API_URL: httpUrl,
+  LIMITLESS_REQUESTS_PER_SECOND: wholeNumber(1, 1_000).optional(),
   JUPITER_API_URL: httpUrl,
   JUPITER_API_KEY: z
     .string()
@@ -137,7 +151,7 @@ const schema = z.object({
     .max(256)
     .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
     .optional(),
-  SECRETS_KEYS: parsedBy(parseSecretsKeys),
+  SECRETS_KEYS: parsedBy(parseSecretsKeys).optional(),
   WEBHOOK_RETRY_SCHEDULE: parsedBy(parseRetrySchedule),
   WEBHOOK_TIMEOUT_MS: wholeNumber(
     100,
@@ -145,10 +159,12 @@ const schema = z.object({
     'a whole number from 100 to 15000: a process must be able to stop within 20 s',
   ),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
+  WEBHOOK_DENY_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_CA_FILE: readableFile.optional(),
   OPS_PASSWORD: opsPassword,
   OPS_VIEWER_PASSWORD: opsPassword,
   OPS_PUBLIC_URL: httpUrl.optional(),
+  OPS_HOSTS: parsedBy(parseHostNames).optional(),
   POLL_BOOKS_MARKETS: wholeNumber(0, 10_000),
   QUOTA_WEBHOOKS: quota,
   QUOTA_ALERTS: quota,
@@ -193,6 +209,8 @@ export interface Config {
   readonly databaseUrl: string;
   /** The same database past any pooler, for uses that need a whole session: LISTEN, migrations, the Postgres queues. */
   readonly databaseDirectUrl: string;
+  /** The same database for the role that migrates, past any pooler; absent when the role of the processes migrates. */
+  readonly databaseMigrateUrl?: string;
   /** Whether statements are prepared by name. A pooler in transaction mode must support this. */
   readonly hasPreparedStatements: boolean;
   readonly dataDir: string;
@@ -202,7 +220,7 @@ export interface Config {
     readonly polymarket: { readonly gamma: string; readonly clob: string; readonly data: string };
     readonly kalshi: string;
     readonly manifold: string;
-    readonly limitless: string;
+    readonly limitless: { readonly api: string; readonly perSecond?: number };
     readonly solana: {
       readonly jupiter: string;
       readonly jupiterKey?: string;
@@ -218,20 +236,23 @@ export interface Config {
     readonly wallets: number;
   };
   readonly bootstrapApiKey?: string;
+  /** Empty in a process that seals and opens nothing. */
   readonly secretsKeys: readonly SecretKey[];
   readonly webhooks: {
     /** Seconds between attempts: N delays make N + 1 attempts. */
     readonly retryScheduleSeconds: readonly number[];
     readonly timeoutMs: number;
-    readonly allowCidrs: readonly Cidr[];
+    readonly addressRules: AddressRules;
     readonly caFile?: string;
   };
-  /** The operator pages; absent when they are off. */
-  readonly ops?: {
-    /** At least one; the two are never equal. */
+  /** The operator pages. */
+  readonly ops: {
+    /** The two are never equal. */
     readonly passwords: { readonly operator?: string; readonly viewer?: string };
     /** The address of the pages for browsers, without a slash at the end. */
     readonly publicUrl?: string;
+    /** The host names that the pages accept. Empty: loopback names and IP addresses. */
+    readonly hosts: readonly string[];
   };
   /** Markets per venue whose books are polled. */
   readonly bookPollMarkets: number;
@@ -252,15 +273,19 @@ export interface Config {
 }
 
 /**
- * Parses the environment. An empty variable counts as unset.
+ * Parses the environment. An empty variable counts as unset, and so does a secret that the process of the given name does not need.
  * @throws ConfigError naming every problem at once.
  */
-export function loadConfig(environment: Environment): Config {
+export function loadConfig(environment: Environment, processName?: string): Config {
+  const given = processName === undefined ? environment : environmentOf(processName, environment);
   const input = Object.fromEntries(
-    (Object.keys(VARIABLES) as VariableName[]).map((name) => [name, environment[name] || VARIABLES[name].default]),
+    (Object.keys(VARIABLES) as VariableName[]).map((name) => [name, given[name] || VARIABLES[name].default]),
   );
   const parsed = wholeSchema.safeParse(input);
-  if (!parsed.success) throw new ConfigError(describeProblems(parsed.error, input));
+  const problems = parsed.success ? [] : describeProblems(parsed.error, input);
+  const needsKeyRing = processName === undefined || mayRead(processName, 'SECRETS_KEYS');
+  if (needsKeyRing && input['SECRETS_KEYS'] === undefined) problems.push('SECRETS_KEYS is required');
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const value = parsed.data;
   return deepFreeze({
     http: {
@@ -276,6 +301,7 @@ export function loadConfig(environment: Environment): Config {
     drainDelayMs: value.DRAIN_DELAY_MS,
     databaseUrl: value.DATABASE_URL,
     databaseDirectUrl: value.DATABASE_DIRECT_URL ?? value.DATABASE_URL,
+    ...(value.DATABASE_MIGRATE_URL !== undefined && { databaseMigrateUrl: value.DATABASE_MIGRATE_URL }),
     hasPreparedStatements:
       (value.DATABASE_PREPARED ?? (value.DATABASE_DIRECT_URL === undefined ? 'on' : 'off')) === 'on',
     dataDir: value.DATA_DIR,
@@ -289,7 +315,10 @@ export function loadConfig(environment: Environment): Config {
       },
       kalshi: value.KALSHI_API_URL,
       manifold: value.MANIFOLD_API_URL,
-      limitless: value.LIMITLESS_API_URL,
+      limitless: {
+        api: value.LIMITLESS_API_URL,
+        ...(value.LIMITLESS_REQUESTS_PER_SECOND !== undefined && { perSecond: value.LIMITLESS_REQUESTS_PER_SECOND }),
+      },
       solana: {
         jupiter: value.JUPITER_API_URL,
         ...(value.JUPITER_API_KEY !== undefined && { jupiterKey: value.JUPITER_API_KEY }),
@@ -307,14 +336,14 @@ export function loadConfig(environment: Environment): Config {
       wallets: value.POLL_WALLETS_MS,
     },
     ...(value.BOOTSTRAP_API_KEY !== undefined && { bootstrapApiKey: value.BOOTSTRAP_API_KEY }),
-    secretsKeys: value.SECRETS_KEYS,
+    secretsKeys: value.SECRETS_KEYS ?? [],
     webhooks: {
       retryScheduleSeconds: value.WEBHOOK_RETRY_SCHEDULE,
       timeoutMs: value.WEBHOOK_TIMEOUT_MS,
-      allowCidrs: value.WEBHOOK_ALLOW_CIDRS,
+      addressRules: { allow: value.WEBHOOK_ALLOW_CIDRS, deny: value.WEBHOOK_DENY_CIDRS },
       ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
     },
-    ...opsConfig(value),
+    ops: opsConfig(value),
     bookPollMarkets: value.POLL_BOOKS_MARKETS,
     quotas: { webhooks: value.QUOTA_WEBHOOKS, alerts: value.QUOTA_ALERTS, wallets: value.QUOTA_WALLETS },
     retention: {
@@ -332,11 +361,16 @@ export function loadConfig(environment: Environment): Config {
   });
 }
 
-function opsConfig(value: z.output<typeof schema>): Pick<Config, 'ops'> {
-  const { OPS_PASSWORD: operator, OPS_VIEWER_PASSWORD: viewer, OPS_PUBLIC_URL: publicUrl } = value;
-  if (operator === undefined && viewer === undefined) return {};
+function opsConfig(value: z.output<typeof schema>): Config['ops'] {
+  const {
+    OPS_PASSWORD: operator,
+    OPS_VIEWER_PASSWORD: viewer,
+    OPS_PUBLIC_URL: publicUrl,
+    OPS_HOSTS: hosts = [],
+  } = value;
   const passwords = { ...(operator !== undefined && { operator }), ...(viewer !== undefined && { viewer }) };
-  return { ops: { passwords, ...(publicUrl !== undefined && { publicUrl }) } };
+  const publicHost = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
+  return { passwords, hosts: [...new Set([...hosts, ...publicHost])], ...(publicUrl !== undefined && { publicUrl }) };
 }
 
 /** The table behind `npm run config`: each variable and its effect. */

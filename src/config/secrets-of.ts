@@ -6,18 +6,20 @@ const MIN_PATH_KEY_LENGTH = 16;
 
 /** Every secret of the configuration, so that logs and errors can hide them. Trivial values are skipped. */
 export function secretsOf(config: Config): string[] {
-  const { databaseUrl, databaseDirectUrl, queues, venueUrls, bootstrapApiKey, secretsKeys, ops } = config;
+  const { databaseUrl, databaseDirectUrl, databaseMigrateUrl, queues, venueUrls, bootstrapApiKey, secretsKeys, ops } =
+    config;
   const redis = queues.redisUrl === undefined ? undefined : parseRedisUrl(queues.redisUrl);
   const found = [
     ...passwordsOf(databaseUrl),
     ...passwordsOf(databaseDirectUrl),
+    ...(databaseMigrateUrl === undefined ? [] : passwordsOf(databaseMigrateUrl)),
     redis?.password,
     redis?.kind === 'sentinel' ? redis.sentinelLogin.password : undefined,
     ...(venueUrls.solana.rpc === undefined ? [] : keysIn(venueUrls.solana.rpc)),
     venueUrls.solana.jupiterKey,
     bootstrapApiKey,
     ...secretsKeys.map(({ key }) => Buffer.from(key).toString('base64')),
-    ...Object.values(ops?.passwords ?? {}),
+    ...Object.values(ops.passwords),
   ];
   return [...new Set(found.filter((secret) => secret !== undefined && secret !== ''))] as string[];
 }

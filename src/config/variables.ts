@@ -38,6 +38,11 @@ const TABLE = {
     meaning:
       'the same database without the pooler, when DATABASE_URL is a PgBouncer in transaction mode: for LISTEN, migrations and queues in Postgres',
   },
+  DATABASE_MIGRATE_URL: {
+    shownDefault: 'DATABASE_DIRECT_URL',
+    meaning:
+      'the same database for the role that owns its schema, used by `oddswire migrate`; a process with this variable never migrates',
+  },
   DATABASE_PREPARED: {
     shownDefault: 'on, or off with DATABASE_DIRECT_URL',
     meaning:
@@ -60,6 +65,10 @@ const TABLE = {
   KALSHI_API_URL: { default: 'https://external-api.kalshi.com/trade-api/v2', meaning: 'Kalshi trade API' },
   MANIFOLD_API_URL: { default: 'https://api.manifold.markets/v0', meaning: 'Manifold API' },
   LIMITLESS_API_URL: { default: 'https://api.limitless.exchange', meaning: 'Limitless API' },
+  LIMITLESS_REQUESTS_PER_SECOND: {
+    shownDefault: '3, the rate of its own clients',
+    meaning: 'requests per second to Limitless, which publishes no limit',
+  },
   JUPITER_API_URL: { default: 'https://api.jup.ag', meaning: 'Jupiter: prices and symbols of the venue solana' },
   JUPITER_API_KEY: { meaning: 'key of portal.jup.ag, which the default Jupiter host may require' },
   JUPITER_REQUESTS_PER_SECOND: {
@@ -79,7 +88,7 @@ const TABLE = {
     meaning: 'a key of the bootstrap account with every scope, 16+ characters; created at start if absent',
   },
   SECRETS_KEYS: {
-    shownDefault: 'generated in DATA_DIR with embedded Postgres, else required',
+    shownDefault: 'generated in DATA_DIR with embedded Postgres, else required by the API and the deliverer',
     meaning: 'kid:base64(32 bytes), comma list; the first encrypts, all decrypt',
   },
   METRICS_PORT: {
@@ -96,19 +105,27 @@ const TABLE = {
     meaning: 'deadline of an attempt, milliseconds: name look-up, connection, headers and body',
   },
   WEBHOOK_ALLOW_CIDRS: { default: '', meaning: 'private ranges that deliveries may reach, comma list' },
+  WEBHOOK_DENY_CIDRS: {
+    default: '',
+    meaning: 'public ranges that deliveries must not reach, such as your own, comma list',
+  },
   WEBHOOK_CA_FILE: { meaning: 'PEM file with extra certificate authorities for receivers' },
   OPS_PASSWORD: {
-    shownDefault: 'none; /ops is off without either password',
-    meaning: 'password of the operator role on /ops (reads and actions); 8+ characters',
+    shownDefault: 'none; /ops is off without a password here and without stored operators',
+    meaning: 'password of the operator named ops on /ops (reads and actions); 8+ characters',
   },
   OPS_VIEWER_PASSWORD: {
     shownDefault: 'none',
-    meaning: 'password of the viewer role on /ops (reads only); 8+ characters',
+    meaning: 'password of the operator named viewer on /ops (reads only); 8+ characters',
   },
   OPS_PUBLIC_URL: {
     shownDefault: 'none: plain http, for loopback',
     meaning:
       'address of /ops for browsers, such as https://ops.example.com; set it behind TLS, so that the session cookie is Secure',
+  },
+  OPS_HOSTS: {
+    shownDefault: 'the host of OPS_PUBLIC_URL, else loopback names and IP addresses',
+    meaning: 'further host names of /ops, comma list; requests for other names get 421, against DNS rebinding',
   },
   POLL_BOOKS_MARKETS: {
     default: '250',
@@ -123,7 +140,7 @@ const TABLE = {
   RETENTION_OBSERVATIONS_DAYS: { default: '7', meaning: 'how long the evidence for alerts is kept' },
   RETENTION_ATTEMPTS_DAYS: { default: '30', meaning: 'how long the attempts of finished deliveries are kept' },
   RETENTION_EVENTS_DAYS: { default: '90', meaning: 'how long events and their deliveries are kept; pending ones stay' },
-  RETENTION_OPS_ACTIONS_DAYS: { default: '400', meaning: 'how long the audit log of the operator pages is kept' },
+  RETENTION_OPS_ACTIONS_DAYS: { default: '400', meaning: 'how long the audit trail is kept' },
   MAINTAIN_STORAGE_MS: {
     default: '3600000',
     meaning: 'interval of storage maintenance (partitions, retention), milliseconds; at most an hour',

@@ -79,7 +79,7 @@ export async function ensureCluster(
 ): Promise<void> {
   if ((await ownerOf(join(cluster.data, 'PG_VERSION'))) !== null) return;
   const { ids } = cluster.user;
-  const { password } = await keptConnection(cluster, log);
+  const { password } = await loadOrCreateConnection(cluster, log);
   const partial = await mkdtemp(`${cluster.data}.`);
   const passwordFile = `${partial}.password`;
   try {
@@ -111,7 +111,7 @@ export async function ensureCluster(
 }
 
 /** Port and password, made on first use. */
-export async function keptConnection(cluster: Pick<ClusterHome, 'path'>, log: Logger): Promise<Connection> {
+export async function loadOrCreateConnection(cluster: Pick<ClusterHome, 'path'>, log: Logger): Promise<Connection> {
   const path = join(cluster.path, 'connection.json');
   const text = await readPrivateFile(path, log);
   if (text !== null) {
@@ -120,11 +120,11 @@ export async function keptConnection(cluster: Pick<ClusterHome, 'path'>, log: Lo
     throw new EmbeddedPostgresError(`${path} does not contain a port and a password`);
   }
   const connection = { port: await freePort(), password: randomBytes(24).toString('base64url') };
-  await keepConnection(cluster, connection);
+  await writeConnection(cluster, connection);
   return connection;
 }
 
-export async function keepConnection(cluster: Pick<ClusterHome, 'path'>, connection: Connection): Promise<void> {
+export async function writeConnection(cluster: Pick<ClusterHome, 'path'>, connection: Connection): Promise<void> {
   await writePrivateFile(join(cluster.path, 'connection.json'), `${JSON.stringify(connection)}\n`);
 }
 

@@ -7,10 +7,10 @@ import {
   type ClusterHome,
   type Connection,
   ensureCluster,
-  keepConnection,
-  keptConnection,
+  loadOrCreateConnection,
   openClusterHome,
   ROLE,
+  writeConnection,
 } from './cluster-home.ts';
 import { freePort, isPortFree } from './free-port.ts';
 import { nativeFolder, reachableNative } from './native-postgres.ts';
@@ -87,7 +87,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   });
   await ensureCluster(cluster, native, durable, log);
 
-  const { password } = await keptConnection(cluster, log);
+  const { password } = await loadOrCreateConnection(cluster, log);
   const giveUpAt = Date.now() + (options.takeOverMs ?? TAKE_OVER_MS);
   for (;;) {
     const live = await livePostmaster(cluster);
@@ -142,12 +142,12 @@ async function startOnFreePort(
   log: Logger,
 ): Promise<Postmaster> {
   for (let attempt = 1; ; attempt++) {
-    const kept = await keptConnection(cluster, log);
+    const kept = await loadOrCreateConnection(cluster, log);
     let port = kept.port;
     if (!(await isPortFree(port, HOST))) {
       port = await freePort(HOST);
       log.info({ from: kept.port, to: port }, 'the port of the embedded database is taken; using another one');
-      await keepConnection(cluster, { ...kept, port });
+      await writeConnection(cluster, { ...kept, port });
     }
     try {
       return await startPostmaster({ cluster, program, port, durable });

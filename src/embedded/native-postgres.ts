@@ -58,9 +58,9 @@ export async function reachableNative(options: {
   const inPlace = await tryPrograms(native, user);
   if (typeof inPlace !== 'string') return inPlace;
   // A copy helps only when the current user can run them and the other user cannot.
-  const asOurselves = user.ids === undefined ? inPlace : await tryPrograms(native, { name: 'ourselves' });
-  if (typeof asOurselves === 'string') {
-    throw new EmbeddedPostgresError(`the Postgres binaries do not run here: ${asOurselves}; set DATABASE_URL`);
+  const asCurrentUser = user.ids === undefined ? inPlace : await tryPrograms(native, { name: 'ourselves' });
+  if (typeof asCurrentUser === 'string') {
+    throw new EmbeddedPostgresError(`the Postgres binaries do not run here: ${asCurrentUser}; set DATABASE_URL`);
   }
 
   const copy = join(sharedDir, `binaries-${await releaseName(native)}`);

@@ -4,12 +4,25 @@ import { StartupError } from '../runtime/lifecycle.ts';
 import { createDataSource } from '../store/db/data-source.ts';
 import { ping } from '../store/db/ping.ts';
 import { Database } from '../store/db/tx.ts';
-import { findClusterHome, keptConnection, ROLE } from './cluster-home.ts';
+import { findClusterHome, loadOrCreateConnection, ROLE } from './cluster-home.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 
 interface OperatorDatabase {
   db: Database;
+  databaseUrl: string;
+  /** The folder of the embedded database. */
+  dataDir?: string;
   close(): Promise<void>;
+}
+
+interface OperatorDatabaseOptions {
+  name: string;
+  databaseUrl: string | undefined;
+  /** Folders that may contain an embedded database, the first choice first. */
+  dataDirs: readonly string[];
+  /** Whether a running database of a later folder precedes one of an earlier folder that does not run. */
+  prefersRunning: boolean;
+  log: Logger;
 }
 
 /** Connections of an operator's command, which works sequentially. */
@@ -19,34 +32,39 @@ const POOL_SIZE = 2;
 const OTHERS_MS = 10_000;
 
 /**
- * The database of an operator's command: `databaseUrl`, else the embedded database of `dataDir`, whose server runs for the
- * duration of the command if it is not running. Creates and migrates nothing.
+ * The database of an operator's command: `databaseUrl`, else an embedded database, whose server runs for the duration of the command
+ * if it is not running. Creates and migrates nothing.
  * @throws StartupError when it is missing or does not answer: one line that names the address
  */
-export async function openOperatorDatabase(options: {
-  name: string;
-  databaseUrl: string | undefined;
-  dataDir: string;
-  log: Logger;
-}): Promise<OperatorDatabase> {
-  const { databaseUrl, dataDir } = options;
-  if (databaseUrl) return connect(options, databaseUrl, 'the database of DATABASE_URL');
-  const source = `the embedded database in ${dataDir}`;
-  const url = await embeddedUrl(dataDir, options.log);
-  try {
-    return await connect(options, url, source);
-  } catch (error) {
-    if (!isRefused(error)) throw error;
+export async function openOperatorDatabase(options: OperatorDatabaseOptions): Promise<OperatorDatabase> {
+  const { name, databaseUrl, dataDirs, prefersRunning, log } = options;
+  if (databaseUrl) return connect({ name, log }, databaseUrl, 'the database of DATABASE_URL');
+  const existing = await existingClusters(dataDirs, log);
+  const [first] = existing;
+  if (first === undefined) {
+    throw new StartupError(`no database: DATABASE_URL is not set and ${dataDirs[0]} contains no embedded database`);
   }
-  const server = await start(options, source);
+  const failures: unknown[] = [];
+  for (const { dataDir, url } of prefersRunning ? existing : [first]) {
+    try {
+      return { ...(await connect({ name, log }, url, sourceOf(dataDir))), dataDir };
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (!isRefused(failures[0])) throw failures[0];
+  const { dataDir } = first;
+  const server = await start(dataDir, log);
   try {
-    const { db, close } = await connect(options, server.url, source);
-    return { db, close: () => close().finally(() => letGo(server)) };
+    const { close, ...opened } = await connect({ name, log }, server.url, sourceOf(dataDir));
+    return { ...opened, dataDir, close: () => close().finally(() => letGo(server)) };
   } catch (error) {
     await letGo(server);
     throw error;
   }
 }
+
+const sourceOf = (dataDir: string) => `the embedded database in ${dataDir}`;
 
 async function connect(
   { name, log }: { name: string; log: Logger },
@@ -67,7 +85,7 @@ async function connect(
     await dataSource.destroy();
     throw new StartupError(`${source} does not answer: ${reasonOf(error)}`, error);
   }
-  return { db, close: () => dataSource.destroy() };
+  return { db, databaseUrl, close: () => dataSource.destroy() };
 }
 
 /** Whether the port of the embedded server is free. */
@@ -77,26 +95,29 @@ function isRefused(error: unknown): boolean {
   return [code, ...(errors ?? []).map((each) => each.code)].includes('ECONNREFUSED');
 }
 
-async function start({ dataDir, log }: { dataDir: string; log: Logger }, source: string): Promise<EmbeddedPostgres> {
+async function start(dataDir: string, log: Logger): Promise<EmbeddedPostgres> {
   try {
     return await startEmbeddedPostgres({ dataDir, log });
   } catch (error) {
-    throw new StartupError(`${source} does not start: ${reasonOf(error)}`, error);
+    throw new StartupError(`${sourceOf(dataDir)} does not start: ${reasonOf(error)}`, error);
   }
 }
 
-/** Stops the server, unless an `npm start` waits to take it over. */
+/** Stops the server, unless an `oddswire start` waits to take it over. */
 async function letGo(server: EmbeddedPostgres): Promise<void> {
   if (!(await server.untilUnused(OTHERS_MS))) await server.stop();
 }
 
-async function embeddedUrl(dataDir: string, log: Logger): Promise<string> {
-  const home = await findClusterHome(dataDir);
-  if (home === null) {
-    throw new StartupError(`no database: DATABASE_URL is not set and ${dataDir} contains no embedded database`);
+/** The folders with a cluster, in the given order, and the addresses of their servers. */
+async function existingClusters(dataDirs: readonly string[], log: Logger): Promise<{ dataDir: string; url: string }[]> {
+  const found: { dataDir: string; url: string }[] = [];
+  for (const dataDir of dataDirs) {
+    const home = await findClusterHome(dataDir);
+    if (home === null) continue;
+    const { port, password } = await loadOrCreateConnection(home, log);
+    found.push({ dataDir, url: `postgres://${ROLE}:${password}@127.0.0.1:${port}/${ROLE}` });
   }
-  const { port, password } = await keptConnection(home, log);
-  return `postgres://${ROLE}:${password}@127.0.0.1:${port}/${ROLE}`;
+  return found;
 }
 
 /** The error of a refused connection has an empty message; its reasons are nested. */

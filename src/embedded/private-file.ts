@@ -29,7 +29,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 }
 
 /** The secret in `path`; `make` creates a missing or empty file. */
-export async function keptSecret(path: string, make: () => string, log: Logger): Promise<string> {
+export async function loadOrCreateSecret(path: string, make: () => string, log: Logger): Promise<string> {
   const kept = (await readPrivateFile(path, log))?.trim();
   if (kept !== undefined && kept !== '') return kept;
   const made = make();

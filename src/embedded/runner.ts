@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type Config, loadConfig } from '../config/config.ts';
+import { environmentOf } from '../config/process-secrets.ts';
 import type { Logger } from '../observe/logger.ts';
 import { PortTakenError } from '../runtime/errors.ts';
 import { freePort, isPortFree, nextFreePort } from './free-port.ts';
@@ -85,7 +86,8 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   function startServices(environment: Environment): void {
     for (const { name, command } of services) {
       const metricsPort = String(plan.metricsPorts.get(name) ?? 0);
-      supervisor.start({ name, command, environment: { ...environment, METRICS_PORT: metricsPort } });
+      const own = { ...environmentOf(name, environment), METRICS_PORT: metricsPort };
+      supervisor.start({ name, command, environment: own });
     }
     options.onStarted?.(plan.apiUrl);
   }
@@ -102,7 +104,7 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   else {
     supervisor.start({
       ...database,
-      environment: plan.environment,
+      environment: environmentOf(DATABASE, plan.environment),
       stopWave: DATABASE_WAVE,
       stopMs: DATABASE_STOP_MS,
     });

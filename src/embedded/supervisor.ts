@@ -66,7 +66,7 @@ interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-interface Kept {
+interface Member {
   readonly spec: ProcessSpec;
   running: Running | null;
   restartTimer: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ const MIN_WAVE_MS = 1_000;
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { log } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const kept: Kept[] = [];
+  const members: Member[] = [];
   let finish: (outcome: Outcome) => void = () => undefined;
   const finished = new Promise<Outcome>((resolve) => {
     finish = resolve;
@@ -88,7 +88,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let outcome: Outcome = {};
   let stopping: Promise<void> | undefined;
 
-  function launch(member: Kept): void {
+  function launch(member: Member): void {
     const { spec } = member;
     const startedAt = Date.now();
     const child = spawnChild(spec, options.cwd);
@@ -123,7 +123,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       .catch((error: unknown) => log.error({ err: error, name: spec.name }, 'supervision of a process failed'));
   }
 
-  function restartLater(member: Kept, exit: { upMs: number }): void {
+  function restartLater(member: Member, exit: { upMs: number }): void {
     const isStable = exit.upMs >= limits.stableAfterMs;
     const restartInMs = isStable ? limits.backoffMinMs : member.backoffMs;
     member.backoffMs = Math.min(restartInMs * 2, limits.backoffMaxMs);
@@ -132,18 +132,18 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   async function stopAll(): Promise<void> {
-    for (const { restartTimer } of kept) clearTimeout(restartTimer);
+    for (const { restartTimer } of members) clearTimeout(restartTimer);
     const deadline = Date.now() + limits.stopMs;
-    const waves = [...new Set(kept.map(({ spec }) => spec.stopWave ?? 0))].sort((a, b) => a - b);
+    const waves = [...new Set(members.map(({ spec }) => spec.stopWave ?? 0))].sort((a, b) => a - b);
     for (const wave of waves) {
-      const members = kept.filter(({ spec }) => (spec.stopWave ?? 0) === wave);
+      const ofWave = members.filter(({ spec }) => (spec.stopWave ?? 0) === wave);
       const restMs = Math.max(deadline - Date.now(), Math.min(MIN_WAVE_MS, limits.stopMs));
-      await Promise.all(members.map((one) => stopOne(one, one.spec.stopMs ?? restMs)));
+      await Promise.all(ofWave.map((one) => stopOne(one, one.spec.stopMs ?? restMs)));
     }
     finish(outcome);
   }
 
-  async function stopOne({ spec, running }: Kept, limitMs: number): Promise<void> {
+  async function stopOne({ spec, running }: Member, limitMs: number): Promise<void> {
     if (running === null) return;
     const { child } = running;
     child.kill('SIGTERM');
@@ -163,8 +163,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   return {
     start(spec) {
       if (stopping !== undefined) return;
-      const member: Kept = { spec, running: null, restartTimer: undefined, backoffMs: limits.backoffMinMs };
-      kept.push(member);
+      const member: Member = { spec, running: null, restartTimer: undefined, backoffMs: limits.backoffMinMs };
+      members.push(member);
       launch(member);
     },
     stop,

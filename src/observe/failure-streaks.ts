@@ -14,7 +14,10 @@ export class FailureStreaks {
     return { inARow, shouldLog: shouldLog(inARow) };
   }
 
-  succeeded(name: string): void {
+  /** Ends a streak; returns the number of its failures. */
+  succeeded(name: string): number {
+    const failures = this.#counts.get(name) ?? 0;
     this.#counts.delete(name);
+    return failures;
   }
 }

@@ -59,11 +59,29 @@ export function ingestMetrics(registry: Registry) {
       labelNames: ['venue', 'kind'],
       registers,
     }),
+    priceAge: new Gauge({
+      name: 'oddswire_price_age_seconds',
+      help: 'Age of the prices of the open markets of a venue: p50, p99 and maximum',
+      labelNames: ['venue', 'quantile'],
+      registers,
+    }),
+    unpricedMarkets: new Gauge({
+      name: 'oddswire_unpriced_markets',
+      help: 'Open markets without any price',
+      labelNames: ['venue'],
+      registers,
+    }),
     tradeDelay: new Histogram({
       name: 'ingest_trade_delay_seconds',
       help: 'Age of the newest trade of a stored page of live trades at its receipt',
       labelNames: ['venue'],
       buckets: [0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400],
+      registers,
+    }),
+    priceSweep: new Gauge({
+      name: 'oddswire_price_sweep_seconds',
+      help: 'Duration of the last complete sweep over the prices of all open markets',
+      labelNames: ['venue'],
       registers,
     }),
     walletsUnseen: new Gauge({
@@ -80,8 +98,20 @@ export function ingestMetrics(registry: Registry) {
     }),
     historyBackfills: new Gauge({
       name: 'history_backfills',
-      help: 'Markets with a backfill of older trades: queued, running or given up',
+      help: 'Markets with a backfill of older trades or a repair: queued, running or given up',
       labelNames: ['venue', 'status'],
+      registers,
+    }),
+    tradeCoverage: new Gauge({
+      name: 'oddswire_trade_coverage_ratio',
+      help: "Share of the venue's volume that the stored trades cover, over the compared markets",
+      labelNames: ['venue'],
+      registers,
+    }),
+    marketsMissingTrades: new Gauge({
+      name: 'oddswire_markets_missing_trades',
+      help: 'Markets whose volume proves that trades are missing',
+      labelNames: ['venue'],
       registers,
     }),
     venueRequests: new Histogram({
@@ -112,7 +142,7 @@ export function ingestMetrics(registry: Registry) {
     }),
     venueRequestRate: new Gauge({
       name: 'venue_request_rate',
-      help: 'Requests per second that this process may send to a host; refusals lower it, successes raise it again',
+      help: 'Requests per second that all processes together may send to a host; refusals lower it, successes raise it again',
       labelNames: ['venue', 'host'],
       registers,
     }),

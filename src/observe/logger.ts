@@ -7,7 +7,7 @@ const MAX_MESSAGE_LENGTH = 500;
 const MAX_STACK_LENGTH = 4_000;
 
 /** Patterns of secrets of any owner: API keys, webhook secrets, and the user part of addresses. */
-const TELLTALE = [
+const SECRET_PATTERNS = [
   { sign: 'ow_', pattern: /\bow_([a-z]+)_([A-Za-z0-9]+)_[A-Za-z0-9_-]+/g, shown: 'ow_$1_$2_[redacted]' },
   { sign: 'whsec_', pattern: /\bwhsec_[A-Za-z0-9+/_=-]+/g, shown: 'whsec_[redacted]' },
   { sign: '://', pattern: /(:\/\/)[^\s/"\\@]+@/g, shown: '$1[redacted]@' },
@@ -74,7 +74,8 @@ function shownForms(secrets: readonly string[]): string[] {
 function withoutSecrets(line: string, secrets: readonly string[]): string {
   let clean = line;
   for (const secret of secrets) if (clean.includes(secret)) clean = clean.replaceAll(secret, '[redacted]');
-  for (const { sign, pattern, shown } of TELLTALE) if (clean.includes(sign)) clean = clean.replace(pattern, shown);
+  for (const { sign, pattern, shown } of SECRET_PATTERNS)
+    if (clean.includes(sign)) clean = clean.replace(pattern, shown);
   return clean;
 }
 

@@ -10,10 +10,18 @@ import { workMetrics } from './work-metrics.ts';
  */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics(processName: string) {
+interface MetricsOptions {
+  /**
+   * Whether to publish the metrics of Node, the default. They measure the event loop and the garbage collection from now until the end of
+   * the process, so a process should have them once.
+   */
+  ofNode?: boolean;
+}
+
+export function createMetrics(processName: string, { ofNode = true }: MetricsOptions = {}) {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });
-  collectDefaultMetrics({ register: registry });
+  if (ofNode) collectDefaultMetrics({ register: registry });
   const process = processMetrics(registry);
   const collectors = new Collectors((collector) => process.collectFailures.inc({ collector }));
   return {

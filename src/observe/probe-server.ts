@@ -1,4 +1,6 @@
 import { createServer, type Server } from 'node:http';
+import { briefly } from '../domain/values/briefly.ts';
+import { asError } from '../domain/values/errors.ts';
 import { within } from '../domain/values/within.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -17,6 +19,21 @@ export interface Readiness {
 }
 
 const CHECK_TIMEOUT_MS = 2_000;
+
+/** Clients without a key may ask for readiness, so the number of their requests must not decide how often a dependency is asked. */
+const CHECK_FRESH_MS = 1_000;
+
+/** The dependency with one check per second: callers share its outcome, also a failure. */
+export function checkedOncePerSecond({ check, ...dependency }: Dependency): Dependency {
+  const outcome = briefly(CHECK_FRESH_MS, () => check().then(() => undefined, asError));
+  return {
+    ...dependency,
+    async check() {
+      const error = await outcome();
+      if (error) throw error;
+    },
+  };
+}
 
 /** Checks all dependencies at once. A check without an answer in 2 s counts as unavailable. */
 export async function readiness(dependencies: readonly Dependency[]): Promise<Readiness> {

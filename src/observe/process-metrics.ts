@@ -56,7 +56,7 @@ export function processMetrics(registry: Registry) {
       buckets: DURATION_BUCKETS,
       registers,
     }),
-    wedged: new Gauge({
+    stalled: new Gauge({
       name: 'worker_wedged',
       help: '1 when the work of this process is stalled although its dependencies answer; see /health/live',
       registers,

@@ -55,7 +55,7 @@ export function closeUnresponsive(options: SilenceOptions): (client: unknown) =>
   let timer: NodeJS.Timeout | undefined;
   let lookedMs = 0;
   let isAsking = false;
-  let toldMs = Number.NEGATIVE_INFINITY;
+  let checkedMs = Number.NEGATIVE_INFINITY;
 
   /** Records the connections that answered. False when this process was stopped meanwhile: its answers may be unread. */
   function listen(): boolean {
@@ -109,13 +109,13 @@ export function closeUnresponsive(options: SilenceOptions): (client: unknown) =>
   }
 
   function look(): void {
-    if (!listen() || isAsking || lookedMs - toldMs < PAUSE_MS || silentSince() === undefined) return;
+    if (!listen() || isAsking || lookedMs - checkedMs < PAUSE_MS || silentSince() === undefined) return;
     isAsking = true;
     void endSilent()
       .catch((error: unknown) => log.warn({ err: error }, 'could not ask the database for its active sessions'))
       .finally(() => {
         isAsking = false;
-        toldMs = lookedMs;
+        checkedMs = lookedMs;
       });
   }
 

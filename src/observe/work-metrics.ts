@@ -55,7 +55,7 @@ export function workMetrics(registry: Registry) {
       labelNames: ['stage'],
       registers,
     }),
-    marksParked: new Gauge({
+    deadLetters: new Gauge({
       name: 'stage_marks_parked',
       help: 'Dead-lettered marks: an operator should check them',
       labelNames: ['stage'],
@@ -103,6 +103,11 @@ export function workMetrics(registry: Registry) {
       help: 'Duration of delivery attempts',
       labelNames: ['outcome'],
       buckets,
+      registers,
+    }),
+    deliveriesPostponed: new Counter({
+      name: 'webhook_postponed_total',
+      help: 'Deliveries that found no free connection to their host and returned to the queue without an attempt',
       registers,
     }),
     deliveryLatency: new Histogram({

@@ -30,7 +30,7 @@ const laneData = z.strictObject({
     .min(0)
     .max(Math.min(LANES, SHARDS) - 1),
 });
-const everyLane = z.strictObject({});
+const noData = z.strictObject({});
 const subscriptionData = z.strictObject({ subscriptionPk: z.string().regex(/^\d{1,19}$/) });
 
 /** The contract of one kind of job: its queue, its data (ids only) and the role that runs it. */
@@ -77,6 +77,8 @@ export const JOBS = {
   }),
   /** Trades older than the live feed, market after market. */
   'backfill-trades': job({ ...poll, deduplicationId: ({ venue }) => `backfill-trades-${venue}` }),
+  /** The totals of a venue, compared with the stored trades. */
+  'witness-trades': job({ ...poll, deduplicationId: ({ venue }) => `witness-trades-${venue}` }),
   /** The watched wallets of a venue that are due. */
   'poll-wallets': job({ ...poll, deduplicationId: ({ venue }) => `poll-wallets-${venue}` }),
   'fold-candles': job({
@@ -88,22 +90,30 @@ export const JOBS = {
   }),
   'sample-snapshots': job({
     queue: () => 'candles',
-    data: everyLane,
+    data: noData,
     role: 'aggregator',
     deduplicationId: () => 'sample-snapshots',
     deadlineMs: 120_000,
   }),
   'maintain-storage': job({
     queue: () => 'candles',
-    data: everyLane,
+    data: noData,
     role: 'aggregator',
     deduplicationId: () => 'maintain-storage',
     deadlineMs: 300_000,
   }),
+  /** The age of the prices of every venue. */
+  'measure-freshness': job({
+    queue: () => 'candles',
+    data: noData,
+    role: 'aggregator',
+    deduplicationId: () => 'measure-freshness',
+    deadlineMs: 60_000,
+  }),
   /** Stored candles that an older release folded in a different order of trades. */
   'refold-candles': job({
     queue: () => 'candles',
-    data: everyLane,
+    data: noData,
     role: 'aggregator',
     deduplicationId: () => 'refold-candles',
     deadlineMs: 60_000,
@@ -158,5 +168,5 @@ export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
 /** The concurrency of one queue in one process. */
 export function concurrencyOf(queue: string): number {
   if (queue === 'deliveries') return 64;
-  return queue.startsWith('venue-') ? 6 : LANES + 1;
+  return queue.startsWith('venue-') ? 7 : LANES + 1;
 }

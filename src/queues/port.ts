@@ -6,17 +6,22 @@ import type { BusySessions } from '../observe/silent-connections.ts';
 /** BullMQ on one of its two stores. */
 export interface QueueBackend {
   readonly kind: 'postgres' | 'redis';
-  /** Prepares the queue store. Call inside the boot lock, before anything is constructed. */
+  /**
+   * Prepares the queue store. Call inside the boot lock, before anything is constructed.
+   * @throws OddswireError `other_schema` when the store needs a migration and this role must not migrate
+   */
   migrate(): Promise<void>;
-  /** Re-creates a dropped queue store; returns whether it was missing. Cheap otherwise. */
+  /** Re-creates a dropped queue store; returns whether it was missing. Cheap otherwise. @throws as `migrate` */
   restore(): Promise<boolean>;
-  /** Rejects when the queue store does not answer. */
+  /** Rejects when the queue store does not answer, with the error of its last connection where there is one. */
   ping(): Promise<void>;
   /** Use of the connection pool, if the store has one. */
   poolUse?(): { open: number; idle: number; waiting: number; limit: number };
   /** Counts the usage of accounts for all processes. Present when the queue store counts faster than the database. */
   addUsage?: AddUsage;
   queue(name: string): Queue;
+  /** The lock tokens of the active jobs of a queue, by job id: the id of the worker, a colon and a number. */
+  locks(queue: Queue): Promise<ReadonlyMap<string, string>>;
   worker(name: string, processor: Processor, concurrency: number): Worker;
   /** Closes connections. Workers and queues must be closed before. */
   close(): Promise<void>;
@@ -29,6 +34,8 @@ export interface QueueBackendOptions {
   /** Workers that this process starts: each holds a LISTEN connection on Postgres. */
   workers: number;
   log: Logger;
+  /** Whether the role of `databaseUrl` may migrate the schema of queues in Postgres. Default: it may. */
+  mayMigrate?: boolean;
   /** Queues in Postgres: the sessions that the server is working for. Absent: only TCP detects a silent server. */
   findBusy?: (sessions: readonly number[]) => Promise<BusySessions>;
   /** Fires when the process stops. */

@@ -1,15 +1,21 @@
 import {
-  createPostgresBackend,
+  assertSchemaCompatibility,
+  LATEST_SCHEMA_VERSION,
   type PostgresConnectionOptions,
   type Queue,
   runMigrations,
+  SchemaMigrationRequiredError,
   type Worker,
   withBackend,
 } from 'bullmq';
 import pg from 'pg';
 import { KEEP_ALIVE_DELAY_MS } from '../config/pools.ts';
+import { VENUE_NAMES } from '../domain/markets/venue.ts';
+import { OddswireError } from '../domain/values/errors.ts';
 import { closeUnresponsive } from '../observe/silent-connections.ts';
+import { queueNames } from './jobs.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
+import { postgresQueueFactory } from './postgres-queue.ts';
 import { JOB_RETENTION, SILENCE_MS, WORKER_SETTINGS } from './settings.ts';
 
 /** BullMQ's fixed schema for a pool that we own. */
@@ -18,8 +24,14 @@ const QUEUE_SCHEMA = 'bullmq';
 /** Slots for queries beside the LISTEN connections: without a free slot, every Worker would wait without end. */
 const SPARE_CONNECTIONS = 6;
 
-/** SQLSTATEs of a missing schema or table: it was dropped between two statements of its migration. */
-const MEANWHILE_DROPPED: ReadonlySet<string> = new Set(['3F000', '42P01']);
+const ALL_QUEUES = queueNames(VENUE_NAMES);
+/** BullMQ creates the sequence of a queue's job ids with the first job, for which the role of a process may lack the right. */
+const WITHOUT_IDS = `SELECT name FROM unnest($1::text[]) AS name
+  WHERE to_regclass('${QUEUE_SCHEMA}.' || ${QUEUE_SCHEMA}.job_id_seq_name(name)) IS NULL`;
+const MAKE_IDS = `SELECT ${QUEUE_SCHEMA}.next_job_id(name) FROM (${WITHOUT_IDS}) AS without`;
+
+/** SQLSTATEs of a missing schema, table or function: it was dropped between two statements of its migration. */
+const MEANWHILE_DROPPED: ReadonlySet<string> = new Set(['3F000', '42P01', '42883']);
 const MIGRATION_ATTEMPTS = 5;
 
 /**
@@ -27,7 +39,7 @@ const MIGRATION_ATTEMPTS = 5;
  * search path.
  */
 export function createPostgresQueues(options: QueueBackendOptions): QueueBackend {
-  const { findBusy, stopping, log } = options;
+  const { findBusy, stopping, log, mayMigrate = true } = options;
   const watch = findBusy && closeUnresponsive({ limitMs: SILENCE_MS, log, findBusy, ...(stopping && { stopping }) });
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
@@ -48,13 +60,31 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));
   // pg types `connect` as an overload, which BullMQ's structural type does not include.
   const connection = pool as unknown as PostgresConnectionOptions;
-  const bull = withBackend(createPostgresBackend);
+  const bull = withBackend(postgresQueueFactory);
+
+  async function check(): Promise<void> {
+    const client = await pool.connect();
+    try {
+      const isCurrent = (await assertSchemaCompatibility(client, QUEUE_SCHEMA)) >= LATEST_SCHEMA_VERSION;
+      if (isCurrent && (await client.query(WITHOUT_IDS, [ALL_QUEUES])).rows.length === 0) return;
+    } catch (error) {
+      if (!(error instanceof SchemaMigrationRequiredError)) throw error;
+    } finally {
+      client.release();
+    }
+    throw new OddswireError(
+      'other_schema',
+      `the queues in the schema ${QUEUE_SCHEMA} are missing or older than this release`,
+    );
+  }
 
   async function migrate(): Promise<void> {
+    if (!mayMigrate) return check();
     for (let attempt = 1; ; attempt++) {
       const client = await pool.connect();
       try {
         await runMigrations(client, QUEUE_SCHEMA);
+        await client.query(MAKE_IDS, [ALL_QUEUES]);
         return;
       } catch (error) {
         const { code = '' } = error as { code?: string };
@@ -93,6 +123,13 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
       });
       queue.on('error', (error) => options.log.warn({ err: error, queue: name }, 'queue error'));
       return queue as unknown as Queue;
+    },
+    async locks({ name }) {
+      const { rows } = await pool.query<{ id: string; lock_token: string }>(
+        `SELECT id, lock_token FROM job WHERE queue = $1 AND state = 'active' AND lock_token IS NOT NULL`,
+        [name],
+      );
+      return new Map(rows.map((row) => [row.id, row.lock_token]));
     },
     worker(name, processor, concurrency) {
       const worker = new bull.Worker(name, processor, {

@@ -41,7 +41,7 @@ interface ProducerOptions {
 
 export function createProducer({ backend, log, onWakeFailure }: ProducerOptions): Producer {
   const queues = new Map<string, Queue>();
-  const underWay = new Set<Promise<void>>();
+  const inFlight = new Set<Promise<void>>();
   const streaks = new FailureStreaks();
 
   function queue(name: string): Queue {
@@ -76,7 +76,7 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
 
   function wake<Name extends JobName>(name: Name, data: JobData<Name>, options?: { delayMs?: number }): void {
     const call = enqueue(name, data, options).then(
-      () => streaks.succeeded(name),
+      () => void streaks.succeeded(name),
       (thrown: unknown) => {
         onWakeFailure?.(name);
         const { inARow, shouldLog } = streaks.failed(name);
@@ -84,8 +84,8 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
         log[shouldLog ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer repeats it');
       },
     );
-    underWay.add(call);
-    void call.finally(() => underWay.delete(call));
+    inFlight.add(call);
+    void call.finally(() => inFlight.delete(call));
   }
 
   return {
@@ -106,7 +106,7 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
       }
     },
     async idle() {
-      while (underWay.size > 0) await Promise.all(underWay);
+      while (inFlight.size > 0) await Promise.all(inFlight);
     },
     async close() {
       await this.idle();

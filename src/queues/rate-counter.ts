@@ -5,15 +5,15 @@ import type { RedisClient } from './redis-connection.ts';
 const KEPT_MS = 180_000;
 
 /**
- * `AddUsage` in Redis: one round trip for all accounts. `prefix` contains a hash tag, so that all keys are on one server of a
+ * `AddUsage` in Redis: one round trip for all subjects. `prefix` contains a hash tag, so that all keys are on one server of a
  * cluster. Each window has its own key, so no window is ever later than another.
  */
 export function createRedisUsage(redis: RedisClient, prefix: string): AddUsage {
   return async (entries) => {
     if (entries.length === 0) return [];
     const pipeline = redis.pipeline();
-    for (const { kind, accountId, windowStartMs, used } of entries) {
-      const key = `${prefix}:usage:${kind}:${accountId}:${windowStartMs}`;
+    for (const { kind, subject, windowStartMs, used } of entries) {
+      const key = `${prefix}:usage:${kind}:${subject}:${windowStartMs}`;
       pipeline.incrby(key, used);
       pipeline.pexpire(key, KEPT_MS);
     }

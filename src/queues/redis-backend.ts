@@ -1,4 +1,5 @@
 import { Queue, Worker } from 'bullmq';
+import { tlsFailure } from '../domain/values/tls-failure.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { createRedisUsage } from './rate-counter.ts';
 import { createRedisClient } from './redis-connection.ts';
@@ -9,8 +10,26 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
   // A producer fails at once while Redis is away: the database has the facts, and a timer wakes the stage later.
   const producer = createRedisClient(options.redisUrl, { maxRetriesPerRequest: 1, enableOfflineQueue: false });
   const consumer = createRedisClient(options.redisUrl, { maxRetriesPerRequest: null, enableOfflineQueue: true });
+  /** The reason why the producer is not connected: its commands state only that the connection is closed. */
+  let lastError: Error | undefined;
   for (const connection of [producer, consumer]) {
     connection.on('error', (error: Error) => options.log.warn({ err: error }, 'redis connection error'));
+  }
+  producer.on('error', (error: Error) => {
+    lastError = error;
+  });
+  producer.on('ready', () => {
+    lastError = undefined;
+  });
+
+  async function ping(): Promise<void> {
+    try {
+      if (producer.status === 'wait') await producer.connect();
+      // Not PING: in a cluster, the server that holds the queues must answer.
+      await producer.exists(prefix);
+    } catch (error) {
+      throw lastError ?? error;
+    }
   }
   // The hash tag keeps all keys of all queues in one slot, which BullMQ's scripts need on a cluster.
   const prefix = `{${options.prefix}}`;
@@ -21,16 +40,13 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       // Nothing to migrate. A refused client reconnects without end and emits an `error`, which does not prevent the start.
       const waiting = [producer, consumer].filter(({ status }) => status === 'wait');
       await Promise.allSettled(waiting.map((connection) => connection.connect()));
+      if (tlsFailure(lastError) !== undefined) throw lastError;
     },
     async restore() {
       // Writes re-create the keys: reconciliation the schedulers, wake-ups the jobs.
       return false;
     },
-    async ping() {
-      if (producer.status === 'wait') await producer.connect();
-      // Not PING: in a cluster, the server that holds the queues must answer.
-      await producer.exists(prefix);
-    },
+    ping,
     addUsage: createRedisUsage(producer, prefix),
     queue(name) {
       const queue = new Queue(name, {
@@ -44,6 +60,12 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       });
       queue.on('error', (error) => options.log.warn({ err: error, queue: name }, 'queue error'));
       return queue;
+    },
+    async locks(queue) {
+      const ids = await producer.lrange(queue.toKey('active'), 0, -1);
+      if (ids.length === 0) return new Map();
+      const tokens = await producer.mget(ids.map((id) => `${queue.toKey(id)}:lock`));
+      return new Map(ids.flatMap((id, at): [string, string][] => (tokens[at] == null ? [] : [[id, tokens[at]]])));
     },
     worker(name, processor, concurrency) {
       return new Worker(name, processor, {

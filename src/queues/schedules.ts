@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { VENUES } from '../domain/markets/venue.ts';
+import { volumeRuleOf } from '../domain/markets/volume-witness.ts';
 import { JOBS, type JobData, type JobName, type Role } from './jobs.ts';
 import type { Producer } from './producer.ts';
 
@@ -15,6 +16,9 @@ export interface Schedule {
 
 const POLLED = ['markets', 'prices', 'books', 'trades', 'wallets', 'tokens'] as const;
 const MINUTE_MS = 60_000;
+/** Six totals a minute of the markets that trade most: a loss is reported within a minute. */
+const WITNESS_EVERY_MS = 10_000;
+const FRESHNESS_MS = 15_000;
 /** Jobs that a client waits for come before ticks: BullMQ runs jobs without a priority first. */
 const SCHEDULED_PRIORITY = 10;
 
@@ -24,18 +28,22 @@ export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'
     return [
       // Just after the end of the minute, when its snapshots can be taken.
       { id: 'sample-snapshots', job: 'sample-snapshots', data: {}, everyMs: MINUTE_MS, pattern: '1 * * * * *' },
+      { id: 'measure-freshness', job: 'measure-freshness', data: {}, everyMs: FRESHNESS_MS },
       { id: 'maintain-storage', job: 'maintain-storage', data: {}, everyMs: config.maintainStorageMs },
     ];
   }
   if (role !== 'poller') return [];
-  return config.venues.flatMap((venue) =>
-    POLLED.filter((kind) => VENUES[venue].capabilities[kind]).map((kind): Schedule => {
+  return config.venues.flatMap((venue) => {
+    const polls = POLLED.filter((kind) => VENUES[venue].capabilities[kind]).map((kind): Schedule => {
       const job = `poll-${kind}` as const;
       // Token prices are prices too.
       const everyMs = config.pollMs[kind === 'tokens' ? 'prices' : kind];
       return { id: `${job}.${venue}`, job, data: { venue }, everyMs };
-    }),
-  );
+    });
+    if (volumeRuleOf(venue) === undefined) return polls;
+    const job = 'witness-trades';
+    return [...polls, { id: `${job}.${venue}`, job, data: { venue }, everyMs: WITNESS_EVERY_MS }];
+  });
 }
 
 /**
@@ -54,7 +62,7 @@ export async function reconcileSchedules(
   schedules: readonly Schedule[],
   nowMs: number,
 ): Promise<string[]> {
-  const mended: string[] = [];
+  const repaired: string[] = [];
   for (const schedule of schedules) {
     const queueOf = JOBS[schedule.job].queue as (data: Schedule['data']) => string;
     const queue = producer.queue(queueOf(schedule.data));
@@ -72,7 +80,7 @@ export async function reconcileSchedules(
       data: schedule.data,
       opts: { priority: SCHEDULED_PRIORITY },
     });
-    mended.push(schedule.id);
+    repaired.push(schedule.id);
   }
-  return mended;
+  return repaired;
 }

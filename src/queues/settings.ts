@@ -6,6 +6,8 @@ export const WORKER_SETTINGS = {
   lockDuration: 10_000,
   stalledInterval: 5_000,
   maxStalledCount: 1_000,
+  /** After a connection error. BullMQ's default of 15 s would delay every job of the queue. */
+  runRetryDelay: 500,
 } as const;
 
 /** Age only, seconds: on Postgres a limit by count would run a sub-select at every finished job. */

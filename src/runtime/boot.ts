@@ -4,25 +4,25 @@ import { createLogger, type Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG, runProcess } from './lifecycle.ts';
 
 interface BootOptions {
-  /** The name in logs, metrics and messages. */
+  /** The name in logs, metrics and messages. It decides which secrets the process reads. */
   name: string;
   environment: Readonly<Record<string, string | undefined>>;
   exit(code: number): void;
-  say(line: string): void;
+  printLine(line: string): void;
   start(config: Config, log: Logger, signal: AbortSignal): Promise<{ stop(): Promise<void> }>;
 }
 
 /** The first step of every process: parse the configuration, print every problem or create a logger, and start the life cycle. */
-export async function bootProcess({ name, environment, exit, say, start }: BootOptions): Promise<void> {
+export async function bootProcess({ name, environment, exit, printLine, start }: BootOptions): Promise<void> {
   let config: Config;
   try {
-    config = loadConfig(environment);
+    config = loadConfig(environment, name);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    for (const problem of error.problems) say(`configuration: ${problem}`);
+    for (const problem of error.problems) printLine(`configuration: ${problem}`);
     exit(EXIT_CONFIG);
     return;
   }
   const log = createLogger({ process: name, level: config.logLevel, secrets: secretsOf(config) });
-  await runProcess({ log, exit, say, start: (signal) => start(config, log, signal) });
+  await runProcess({ log, exit, printLine, start: (signal) => start(config, log, signal) });
 }

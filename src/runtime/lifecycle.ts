@@ -20,7 +20,7 @@ interface ProcessOptions {
   /** `process.exit`, passed in by the executable: a library does not end its caller. */
   exit(code: number): void;
   /** Receives a start-up fault as one line. */
-  say(line: string): void;
+  printLine(line: string): void;
 }
 
 /**
@@ -72,7 +72,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
       log.info({ err: asError(error) }, 'stopped while starting');
       exit(0);
     } else if (error instanceof StartupError) {
-      options.say(error.message);
+      options.printLine(error.message);
       exit(EXIT_CONFIG);
     } else {
       die(error);

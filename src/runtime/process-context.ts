@@ -1,25 +1,27 @@
 import type { Config } from '../config/config.ts';
 import { DATABASE_POOL_SIZE, DATABASE_SILENCE_MS } from '../config/pools.ts';
+import { asError, OddswireError } from '../domain/values/errors.ts';
 import { dependencyGauge, poolGauges } from '../observe/dependency-gauges.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createMetrics, type Metrics } from '../observe/metrics.ts';
-import { createProbeServer, type Dependency, liveness } from '../observe/probe-server.ts';
+import { checkedOncePerSecond, createProbeServer, type Dependency, liveness } from '../observe/probe-server.ts';
 import { createQueueBackend } from '../queues/backend.ts';
 import type { JobName } from '../queues/jobs.ts';
 import type { QueueBackend } from '../queues/port.ts';
 import { createProducer, type Producer } from '../queues/producer.ts';
-import { checkKeyRing } from '../store/accounts/key-check.ts';
+import { checkKeyRing, KeyDiffersError, KeysMissingError } from '../store/accounts/key-check.ts';
 import { findBusySessions } from '../store/db/busy-sessions.ts';
 import { createDataSource } from '../store/db/data-source.ts';
-import { migrate, withBootLock } from '../store/db/migrate.ts';
+import { withBootLock } from '../store/db/migrate.ts';
 import { ping } from '../store/db/ping.ts';
 import { poolUse } from '../store/db/pool-use.ts';
 import { Database } from '../store/db/tx.ts';
-import { createSecretBox, type SecretBox, SecretCorruptError, SecretKeyMissingError } from '../webhooks/secret-box.ts';
+import { createSecretBox, type SecretBox, SecretCorruptError } from '../webhooks/secret-box.ts';
 import { inOrder, StartupError } from './lifecycle.ts';
 import { listen } from './listen.ts';
+import { migrateSchema, migratesAtStart, requireSchema } from './migrate-database.ts';
 import { waitForDatabase } from './wait-for-database.ts';
-import { waitUntilAnswers } from './wait-until.ts';
+import { refuseTlsFailure, waitUntilAnswers } from './wait-until.ts';
 
 /** The parts that every process needs: database, queue store, metrics, probes, key ring. */
 interface ProcessContext {
@@ -45,9 +47,9 @@ function worksWithoutQueues(name: keyof typeof DATABASE_POOL_SIZE): boolean {
 }
 
 /**
- * Waits for the database and, where jobs are worked, for the queue store, migrates both schemas and checks the key ring under
- * the boot lock, and only then constructs. When a later step fails, it closes everything that it opened.
- * @throws StartupError for the wrong key ring or a taken port.
+ * Waits for the database and, where jobs are worked, for the queue store. Under the boot lock it migrates both schemas, or checks them when
+ * its role must not migrate, and checks the key ring. When a later step fails, it closes everything that it opened.
+ * @throws StartupError for an older schema, the wrong key ring or a taken port.
  */
 export async function openProcessContext(
   name: keyof typeof DATABASE_POOL_SIZE,
@@ -72,8 +74,14 @@ export async function openProcessContext(
     });
     await dataSource.initialize();
     opened.push(() => dataSource.destroy());
+    const metrics = createMetrics(name);
+    const db = new Database(dataSource, (waitMs) => metrics.poolAcquire.observe(waitMs / 1000), {
+      isPreparing: config.hasPreparedStatements,
+    });
+    const mayMigrate = await migratesAtStart(db, config);
     const backend = createQueueBackend({
       databaseUrl: databaseDirectUrl,
+      mayMigrate,
       ...(config.queues.redisUrl !== undefined && { redisUrl: config.queues.redisUrl }),
       prefix: config.queues.prefix,
       workers,
@@ -83,22 +91,25 @@ export async function openProcessContext(
     });
     opened.push(() => backend.close());
     if (!worksWithoutQueues(name)) await waitUntilAnswers('the queue store', () => backend.ping(), log, signal);
-    const metrics = createMetrics(name);
-    const db = new Database(dataSource, (waitMs) => metrics.poolAcquire.observe(waitMs / 1000), {
-      isPreparing: config.hasPreparedStatements,
-    });
     const secretBox = createSecretBox(config.secretsKeys);
     await withBootLock(databaseDirectUrl, signal, async () => {
-      await migrateOnce(databaseDirectUrl, log);
-      await backend.migrate();
-      await refuseWrongKeyRing(db, secretBox);
+      await refuseOtherSchema(async () => {
+        if (mayMigrate) await migrateSchema(databaseDirectUrl, log);
+        else await requireSchema(db);
+        await backend.migrate();
+      });
+      if (config.secretsKeys.length > 0) await refuseWrongKeyRing(db, secretBox);
     });
     const onWakeFailure = (job: JobName) => metrics.wakeFailures.inc({ job_name: job });
     const producer = createProducer({ backend, log, onWakeFailure });
     opened.push(() => producer.close());
     const dependencies: Dependency[] = [
-      { name: 'database', check: () => ping(db) },
-      { name: 'queue store', check: () => backend.ping(), mayBeMissing: worksWithoutQueues(name) },
+      checkedOncePerSecond({ name: 'database', check: () => ping(db) }),
+      checkedOncePerSecond({
+        name: 'queue store',
+        check: () => backend.ping(),
+        mayBeMissing: worksWithoutQueues(name),
+      }),
     ];
     let stallReasons: () => Promise<readonly string[]> = async () => [];
     const probed = { metrics, dependencies, stallReasons: () => stallReasons() };
@@ -110,7 +121,7 @@ export async function openProcessContext(
       ]),
       {
         name: 'liveness',
-        read: async () => metrics.wedged.set((await liveness(probed)).length > 0 ? 1 : 0),
+        read: async () => metrics.stalled.set((await liveness(probed)).length > 0 ? 1 : 0),
         forget: () => undefined,
       },
     );
@@ -128,23 +139,14 @@ export async function openProcessContext(
   }
 }
 
-/** A waiting migration blocks later queries of its table, so it times out; a later start retries it. */
-const MIGRATION_LOCK_MS = 10_000;
-
-/** Migrates over a connection of its own, past any pooler. */
-async function migrateOnce(databaseUrl: string, log: Logger): Promise<void> {
-  const dataSource = createDataSource({
-    databaseUrl,
-    poolSize: 1,
-    applicationName: 'oddswire-migrate',
-    lockTimeoutMs: MIGRATION_LOCK_MS,
-    log,
-  });
-  await dataSource.initialize();
+/** Turns failures that a restart does not repair into one line. */
+async function refuseOtherSchema(prepare: () => Promise<void>): Promise<void> {
   try {
-    await migrate(dataSource);
-  } finally {
-    await dataSource.destroy();
+    await prepare();
+  } catch (error) {
+    refuseTlsFailure('the queue store', error);
+    if (!(error instanceof OddswireError) || error.code !== 'other_schema') throw error;
+    throw new StartupError(`${error.message}: run \`oddswire migrate\` with DATABASE_MIGRATE_URL`, error);
   }
 }
 
@@ -152,7 +154,10 @@ async function refuseWrongKeyRing(db: Database, secretBox: SecretBox): Promise<v
   try {
     await checkKeyRing(db, secretBox);
   } catch (error) {
-    if (!(error instanceof SecretKeyMissingError || error instanceof SecretCorruptError)) throw error;
-    throw new StartupError(`SECRETS_KEYS is not the key ring of this database: ${error.message}`, error);
+    const isRefused = [KeysMissingError, KeyDiffersError, SecretCorruptError].some(
+      (refusal) => error instanceof refusal,
+    );
+    if (!isRefused) throw error;
+    throw new StartupError(`SECRETS_KEYS is not the key ring of this database: ${asError(error).message}`, error);
   }
 }

@@ -5,12 +5,16 @@ export type VenueErrorCode =
   | 'network'
   | 'http_status'
   | 'rate_limited'
+  | 'budget_unavailable'
   | 'invalid_payload'
   | 'circuit_open'
   | 'response_too_large'
   | 'aborted';
 
-/** A call to a venue that failed as a whole. `retryAfterMs` is the pause that the venue requested, if any. */
+/**
+ * A call to a venue that failed as a whole. `retryAfterMs` is the pause that the venue requested, if any. `budget_unavailable` is no fault
+ * of the venue: the ledger of its request budget did not answer.
+ */
 export class VenueError extends OddswireError {
   readonly venue: string;
   readonly statusCode?: number;

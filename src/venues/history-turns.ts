@@ -1,5 +1,6 @@
 import { VenueError } from './errors.ts';
-import { BudgetExceededError, createRequestBudget } from './request-budget.ts';
+import { createMemoryLedger, type OpenLedger } from './rate-ledger.ts';
+import { budgetFailure, createRequestBudget } from './request-budget.ts';
 
 /** The share of a host's rate for walks back through history: live polls have the rest. */
 const SHARE = 0.25;
@@ -7,22 +8,34 @@ const MAX_WAIT_MS = 20_000;
 
 /**
  * Rations the requests of walks back through history. The returned function waits for a turn, before the host's own budget does. It throws
- * VenueError `rate_limited` when the wait is too long, and `aborted` when the signal fires.
+ * VenueError `rate_limited` when the wait is too long, `budget_unavailable`, and `aborted` when the signal fires.
  */
 export function createHistoryTurns(
   venue: string,
-  hostRequestsPerSecond: number,
+  {
+    baseUrl,
+    requestsPerSecond,
+    openLedger = createMemoryLedger,
+  }: {
+    baseUrl: string;
+    /** The rate of the host's client. */
+    requestsPerSecond: number;
+    openLedger?: OpenLedger | undefined;
+  },
 ): (signal: AbortSignal) => Promise<void> {
-  const budget = createRequestBudget({ perSecond: hostRequestsPerSecond * SHARE, burst: 1 });
+  const { host } = new URL(baseUrl);
+  const perSecond = requestsPerSecond * SHARE;
+  const budget = createRequestBudget(
+    openLedger({ venue, host, key: `${host}#${venue}-history`, perSecond, burst: 1, isShare: true }),
+    perSecond,
+  );
   return async (signal) => {
     try {
       await budget.acquire(signal, MAX_WAIT_MS);
-    } catch (cause) {
-      if (cause instanceof BudgetExceededError) {
-        const retryAfterMs = Math.ceil(cause.waitMs);
-        throw new VenueError(venue, 'rate_limited', cause.message, { retryable: true, retryAfterMs, cause });
-      }
-      throw new VenueError(venue, 'aborted', 'the call was aborted', { retryable: true, cause });
+    } catch (thrown) {
+      const aborted = () =>
+        new VenueError(venue, 'aborted', 'the call was aborted', { retryable: true, cause: thrown });
+      throw budgetFailure(venue, thrown) ?? aborted();
     }
   };
 }

@@ -14,9 +14,11 @@ import { asError } from '../domain/values/errors.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
 import { openDeadline } from './deadline.ts';
 import { VenueError, type VenueErrorCode } from './errors.ts';
+import { createHostConnections } from './host-connections.ts';
 import { attemptJson } from './http-attempt.ts';
 import type { BreakerState, RequestEvent, VenueObserver } from './observer.ts';
-import { BudgetExceededError, createRequestBudget } from './request-budget.ts';
+import { createMemoryLedger, type OpenLedger } from './rate-ledger.ts';
+import { BudgetExceededError, budgetFailure, createRequestBudget } from './request-budget.ts';
 
 export interface VenueHttpOptions {
   venue: string;
@@ -26,8 +28,12 @@ export interface VenueHttpOptions {
   requestsPerSecond: number;
   /** Requests that may go out at once after a quiet time; the default is one second's worth. */
   burst?: number;
+  /** Names the budget among those of the same host; the default is the venue. Clients with rates of their own differ in it. */
+  budget?: string;
+  /** Opens the ledger of the budget; the default is one in memory. */
+  openLedger?: OpenLedger;
   connections?: number;
-  /** One deadline over connect, headers and body of an attempt. */
+  /** One deadline over connect, headers and body of an attempt; the wait for one of the `connections` comes before. */
   attemptTimeoutMs?: number;
   /** One deadline over all attempts of a call and the waits between them. */
   callTimeoutMs?: number;
@@ -92,9 +98,10 @@ const BREAKER_STATES: Record<CircuitState, BreakerState> = {
 };
 
 /**
- * The only HTTP client of the adapters: pooled connections, a deadline, jittered retry on 5xx, network faults and unreadable answers,
- * `Retry-After`, a circuit breaker and a rate budget that follows 429 answers, each per host. It has retries of its own, because the waits
- * of cockatiel cannot be aborted and cannot be refused when they outlast the deadline.
+ * The only HTTP client of the adapters: pooled connections, a deadline, jittered retry on 408, 429, 5xx, network faults and unreadable
+ * answers, `Retry-After`, a circuit breaker, and a rate budget that follows 429 answers. A 429 is retried within the call, when its turn
+ * in the slower budget comes before the deadline, and does not count against the breaker: it is an answer of a healthy host. The client
+ * has retries of its own, because the waits of cockatiel cannot be aborted and cannot be refused when they outlast the deadline.
  */
 export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const { venue, observer } = options;
@@ -104,14 +111,14 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const callTimeoutMs = options.callTimeoutMs ?? 25_000;
   const maxAttempts = options.maxAttempts ?? 3;
   const keys = [...Object.values(options.headers ?? {}), ...keysOfUrl(url)];
-  const burst = options.burst ?? Math.max(1, Math.round(options.requestsPerSecond));
-  const budget = createRequestBudget({
-    perSecond: options.requestsPerSecond,
-    burst,
-    onRate: (perSecond, previous) => observer?.onRate?.({ venue, host: url.host, perSecond, previous }),
-  });
+  const { requestsPerSecond: perSecond, openLedger = createMemoryLedger } = options;
+  const burst = options.burst ?? Math.max(1, Math.round(perSecond));
+  const key = `${url.host}#${options.budget ?? venue}`;
+  const budget = createRequestBudget(openLedger({ venue, host: url.host, key, perSecond, burst }), perSecond);
+  const connections = options.connections ?? 8;
+  const free = createHostConnections(connections);
   const pool = new Pool(url.origin, {
-    connections: options.connections ?? 8,
+    connections,
     connect: { timeout: attemptTimeoutMs },
     // The deadline's signal covers both. The timers of undici would add a second, different error.
     headersTimeout: 0,
@@ -127,7 +134,12 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   });
   breaker.onStateChange((state) => observer?.onBreaker?.({ venue, host: url.host, state: BREAKER_STATES[state] }));
 
-  async function attempt(request: VenueRequest, body: string | undefined, signal: AbortSignal): Promise<VenueAnswer> {
+  async function attempt(
+    request: VenueRequest,
+    body: string | undefined,
+    signal: AbortSignal,
+    takenAt: number,
+  ): Promise<VenueAnswer> {
     const query = request.query?.toString();
     const started = performance.now();
     const report = (outcome: RequestEvent['outcome'], statusCode?: number, ageMs?: number) =>
@@ -159,7 +171,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
-      budget.succeeded(started);
+      budget.succeeded(takenAt);
       const ageMs = parseAgeMs(result.headers.age);
       report('ok', result.statusCode, ageMs);
       const observedAt = started - cachedForMs(ageMs);
@@ -168,24 +180,27 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       const error = toVenueError(venue, thrown, request.signal, deadline.signal);
       // Some venues repeat the key that they refuse.
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
-      if (error.code === 'rate_limited' && !error.keepsRate) budget.limited(started);
-      if (error.retryAfterMs) budget.pause(error.retryAfterMs);
       report(error.code as VenueErrorCode, error.statusCode);
+      if (error.code === 'rate_limited' && !error.keepsRate) await budget.limited(takenAt);
+      if (error.retryAfterMs) await budget.pause(error.retryAfterMs);
       throw error;
     } finally {
       deadline.close();
     }
   }
 
-  async function turn(signal: AbortSignal, maxWaitMs: number): Promise<void> {
+  /** A turn of the budget, then a connection: the deadline of an attempt begins after both, and neither wait is a fault of the venue. */
+  async function turn(signal: AbortSignal, maxWaitMs: number): Promise<{ takenAt: number; release: () => void }> {
     const askedAtMs = performance.now();
-    const told = (isRefused: boolean) =>
+    const reportTurn = (isRefused: boolean) =>
       observer?.onTurn?.({ venue, host: url.host, waitedMs: performance.now() - askedAtMs, isRefused });
     try {
-      await budget.acquire(signal, maxWaitMs);
-      told(false);
+      const takenAt = await budget.acquire(signal, maxWaitMs);
+      const release = await free.acquire(signal);
+      reportTurn(false);
+      return { takenAt, release };
     } catch (error) {
-      if (error instanceof BudgetExceededError) told(true);
+      if (error instanceof BudgetExceededError) reportTurn(true);
       throw error;
     }
   }
@@ -195,8 +210,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue);
     try {
       return await breaker.execute(async () => {
-        await turn(signal, waitMs);
-        return attempt(request, body, signal);
+        const { takenAt, release } = await turn(signal, waitMs);
+        return attempt(request, body, signal, takenAt).finally(release);
       });
     } catch (thrown) {
       if (thrown instanceof BrokenCircuitError) throw circuitOpen(venue);
@@ -270,10 +285,8 @@ function circuitOpen(venue: string): VenueError {
 
 function toVenueError(venue: string, thrown: unknown, caller: AbortSignal, deadline: AbortSignal): VenueError {
   if (thrown instanceof VenueError) return thrown;
-  if (thrown instanceof BudgetExceededError) {
-    const retryAfterMs = Math.ceil(thrown.waitMs);
-    return new VenueError(venue, 'rate_limited', thrown.message, { retryable: true, retryAfterMs, cause: thrown });
-  }
+  const ofBudget = budgetFailure(venue, thrown);
+  if (ofBudget) return ofBudget;
   if (caller.aborted)
     return new VenueError(venue, 'aborted', 'the call was aborted', { retryable: true, cause: thrown });
   if (deadline.aborted) {

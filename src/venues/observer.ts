@@ -23,14 +23,6 @@ interface TurnEvent {
   isRefused: boolean;
 }
 
-/** The request rate of one client of a host, at each change; `previous` is 0 at the start. Both are per second. */
-export interface RateEvent {
-  venue: string;
-  host: string;
-  perSecond: number;
-  previous: number;
-}
-
 export interface BreakerEvent {
   venue: string;
   host: string;
@@ -73,7 +65,6 @@ export interface ReceiptEvent {
 export interface VenueObserver {
   onRequest?(event: RequestEvent): void;
   onTurn?(event: TurnEvent): void;
-  onRate?(event: RateEvent): void;
   onBreaker?(event: BreakerEvent): void;
   onUnknown?(event: UnknownValueEvent): void;
   onTruncated?(event: TruncationEvent): void;

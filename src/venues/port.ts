@@ -32,6 +32,8 @@ export interface Batch<R> {
 export interface Page<R> extends Batch<R> {
   position: unknown;
   more: boolean;
+  /** There was nothing to request, so the page proves nothing about the venue. */
+  isIdle?: true;
 }
 
 /**
@@ -57,6 +59,11 @@ export interface MarketPage extends Page<MarketRecord> {
   };
 }
 
+/** A page of the tape. `caughtUpMs`: the feed was read without a gap up to its state at this moment, epoch milliseconds. */
+export interface TapePage extends Page<TradeRecord> {
+  caughtUpMs?: number;
+}
+
 /** The trades of one market in `[fromMs, toMs)`, newest first. */
 export interface HistoryRequest {
   marketId: string;
@@ -71,6 +78,28 @@ export interface HistoryPage extends Page<TradeRecord> {
   reachedMs: number;
   /** The part that the venue does not serve, if any. */
   truncated?: string;
+}
+
+/** A part of the open markets of a venue, whose pages follow each other: opaque JSON of the adapter. */
+export type SweepPart = unknown;
+
+export interface SweepPage extends Batch<PriceRecord> {
+  /** The part after this page: its next page, or the facts that the next sweep uses. */
+  part: SweepPart;
+  /** Whether the part has another page in this sweep. */
+  more: boolean;
+  /** Markets on this page, apart from those that another part lists too. */
+  markets: number;
+}
+
+/** The prices of all open markets of a venue that lists them itself. */
+export interface PriceSweep {
+  /** Requests in flight at once; the pages of one part never overlap. */
+  readonly atOnce: number;
+  /** Parts that together list every open market. `previous`: the parts of the last complete sweep, after their last pages. */
+  parts(nowMs: number, previous: readonly SweepPart[]): readonly SweepPart[];
+  /** The next page of a part. */
+  fetch(part: SweepPart, context: CallContext): Promise<SweepPage>;
 }
 
 export interface CallContext {
@@ -98,7 +127,7 @@ export interface VenueAdapter extends VenueProfile {
   readonly maxMarketsPerFetch: number;
 
   /** The next trades after `position`, the oldest or the newest page first, depending on the venue; null starts at the recent past. */
-  pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>>;
+  pollTrades(position: unknown, context: CallContext): Promise<TapePage>;
 
   /**
    * The next page of a market's older trades after `position`; null starts at `toMs`. It uses a share of the host's budget only, so walks
@@ -106,8 +135,24 @@ export interface VenueAdapter extends VenueProfile {
    */
   pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage>;
 
-  /** Prices of these outcomes; an outcome without a price is absent. */
-  fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>>;
+  /**
+   * Prices of these outcomes; an outcome without a price is absent. `mirrors` names the other outcome of a market by the requested one:
+   * its price is part of the answer too. Only adapters with `mirrorsOutcomes` get it.
+   */
+  fetchPrices(
+    outcomeIds: readonly string[],
+    context: CallContext,
+    mirrors?: ReadonlyMap<string, string>,
+  ): Promise<Batch<PriceRecord>>;
+
+  /** How many calls of `fetchPrices` may overlap in the price poll; absent: one. */
+  readonly fetchesAtOnce?: number;
+
+  /** One outcome of a market with two outcomes is enough for `fetchPrices`, because the quotes of the other mirror it. */
+  readonly mirrorsOutcomes?: boolean;
+
+  /** Present when the venue lists the quotes of its open markets: the price poll then names no outcomes. */
+  readonly sweepPrices?: PriceSweep;
 
   /** Books of these outcomes; an outcome without a book is absent. */
   fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>>;

@@ -8,6 +8,7 @@ import { createPolymarketAdapter } from './polymarket/adapter.ts';
 import type { PolymarketUrls } from './polymarket/client.ts';
 import { createPolymarketWallets } from './polymarket/wallet-adapter.ts';
 import type { VenueAdapter } from './port.ts';
+import type { OpenLedger } from './rate-ledger.ts';
 import type { SolanaHosts } from './solana/hosts.ts';
 import { createSolanaTokens } from './solana/token-adapter.ts';
 import { createSolanaWallets } from './solana/wallet-adapter.ts';
@@ -19,13 +20,16 @@ interface VenueUrls {
   readonly polymarket: Readonly<PolymarketUrls>;
   readonly kalshi: string;
   readonly manifold: string;
-  readonly limitless: string;
+  /** `perSecond`: the request rate, if it is not the default. */
+  readonly limitless: { readonly api: string; readonly perSecond?: number };
   readonly solana: Readonly<SolanaHosts>;
 }
 
 interface Making {
   urls: VenueUrls;
   observer?: VenueObserver;
+  /** Opens the ledgers of the hosts' request budgets; the default is ledgers in memory. */
+  openLedger?: OpenLedger;
 }
 
 /** Constructors of one kind of adapter; undefined where the configuration disables the adapter. */
@@ -33,24 +37,30 @@ type Makers<Adapter> = Readonly<Partial<Record<VenueName, (making: Making) => Ad
 
 /** The rest of oddswire knows venues only from here: one line for each kind of adapter of a venue. */
 const MARKETS: Makers<VenueAdapter> = {
-  polymarket: ({ urls, observer }) => createPolymarketAdapter({ urls: urls.polymarket, ...(observer && { observer }) }),
-  kalshi: ({ urls, observer }) => createKalshiAdapter({ url: urls.kalshi, ...(observer && { observer }) }),
-  manifold: ({ urls, observer }) => createManifoldAdapter({ url: urls.manifold, ...(observer && { observer }) }),
-  limitless: ({ urls, observer }) => createLimitlessAdapter({ url: urls.limitless, ...(observer && { observer }) }),
+  polymarket: (making) => createPolymarketAdapter({ urls: making.urls.polymarket, ...sharedOf(making) }),
+  kalshi: (making) => createKalshiAdapter({ url: making.urls.kalshi, ...sharedOf(making) }),
+  manifold: (making) => createManifoldAdapter({ url: making.urls.manifold, ...sharedOf(making) }),
+  limitless: (making) =>
+    createLimitlessAdapter({ url: making.urls.limitless.api, ...sharedOf(making, making.urls.limitless.perSecond) }),
 };
 
 const WALLETS: Makers<WalletAdapter> = {
-  polymarket: ({ urls, observer }) =>
-    createPolymarketWallets({ url: urls.polymarket.data, ...(observer && { observer }) }),
-  solana: ({ urls, observer }) =>
-    urls.solana.rpc === undefined
+  polymarket: (making) => createPolymarketWallets({ url: making.urls.polymarket.data, ...sharedOf(making) }),
+  solana: (making) =>
+    making.urls.solana.rpc === undefined
       ? undefined
-      : createSolanaWallets({ url: urls.solana.rpc, ...(observer && { observer }) }),
+      : createSolanaWallets({ url: making.urls.solana.rpc, ...sharedOf(making) }),
 };
 
 const TOKENS: Makers<TokenAdapter> = {
-  solana: ({ urls, observer }) => createSolanaTokens({ ...urls.solana, ...(observer && { observer }) }),
+  solana: (making) => createSolanaTokens({ ...making.urls.solana, ...sharedOf(making) }),
 };
+
+/** The options that all adapters have. */
+function sharedOf({ observer, openLedger }: Making, requestsPerSecond?: number) {
+  const http = { ...(openLedger && { openLedger }), ...(requestsPerSecond !== undefined && { requestsPerSecond }) };
+  return { ...(observer && { observer }), http };
+}
 
 const MAKERS = [MARKETS, WALLETS, TOKENS];
 

@@ -8,30 +8,30 @@ const MAX_SAMPLE_BYTES = 4096;
 const MAX_ID = 200;
 
 /** Why one record is rejected. `reason` is short and groupable, `detail` is for a person. */
-interface Refusal {
+interface Rejection {
   reason: string;
   detail: string;
 }
 
-export type Reading<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
+export type Reading<T> = { ok: true; value: T } | { ok: false; rejection: Rejection };
 
 export function accept<T>(value: T): Reading<T> {
   return { ok: true, value };
 }
 
-export function refuse(reason: string, detail: string): { ok: false; refusal: Refusal } {
-  return { ok: false, refusal: { reason, detail } };
+export function reject(reason: string, detail: string): { ok: false; rejection: Rejection } {
+  return { ok: false, rejection: { reason, detail } };
 }
 
 /** Validates one raw record: an absent field is `missing_field`, a field of another type or form `invalid_field`. */
 export function readModel<T>(schema: z.ZodType<T>, raw: unknown): Reading<T> {
-  if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return refuse('not_an_object', typeof raw);
+  if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return reject('not_an_object', typeof raw);
   const parsed = schema.safeParse(raw);
   if (parsed.success) return accept(parsed.data);
   const [issue] = parsed.error.issues;
   const path = issue?.path ?? [];
   const reason = valueAt(raw, path) === undefined ? 'missing_field' : 'invalid_field';
-  return refuse(reason, `${path.join('.')}: ${issue?.message ?? 'invalid'}`);
+  return reject(reason, `${path.join('.')}: ${issue?.message ?? 'invalid'}`);
 }
 
 function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
@@ -44,12 +44,12 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** The quarantine entry of a rejected record, bounded and storable for any input. */
-export function rejectRecord(kind: RecordKind, raw: unknown, refusal: Refusal, recordId?: unknown): RejectedRecord {
+export function rejectRecord(kind: RecordKind, raw: unknown, rejection: Rejection, recordId?: unknown): RejectedRecord {
   const id = typeof recordId === 'string' && recordId !== '' ? scrubText(recordId.slice(0, MAX_ID)) : undefined;
   return {
     kind,
-    reason: refusal.reason,
-    detail: scrubText(refusal.detail.slice(0, MAX_DETAIL)),
+    reason: rejection.reason,
+    detail: scrubText(rejection.detail.slice(0, MAX_DETAIL)),
     sample: sampleOf(raw),
     ...(id !== undefined && { recordId: id }),
   };

@@ -1,4 +1,7 @@
 import { asError } from '../domain/values/errors.ts';
+import { MAX_PAUSE_MS } from '../domain/values/request-rate.ts';
+import { VenueError } from './errors.ts';
+import type { RateLedger, RateState } from './rate-ledger.ts';
 
 /** Thrown when the wait for a turn would be longer than the caller can wait; the budget stays as it was. */
 export class BudgetExceededError extends Error {
@@ -11,133 +14,144 @@ export class BudgetExceededError extends Error {
   }
 }
 
-export interface RequestBudget {
-  /** The present rate, requests per second. */
-  perSecond(): number;
-  /**
-   * Waits for a turn, in order of arrival.
-   * @throws BudgetExceededError when the wait is, or becomes, longer than `maxWaitMs`; the reason of the signal when aborted.
-   */
-  acquire(signal: AbortSignal, maxWaitMs: number): Promise<void>;
-  /** Gives no turn for this long, at most ten minutes, because the venue asked for a pause. */
-  pause(ms: number): void;
-  /** The venue answered a request that was sent at this moment, on the clock of `performance.now()`. */
-  succeeded(sentAt: number): void;
-  /** The venue refused a request that was sent at this moment, because there were too many. */
-  limited(sentAt: number): void;
+/** Thrown when the ledger does not answer. The message omits the cause, which may name the address of a database. */
+export class BudgetUnavailableError extends Error {
+  constructor(cause: unknown) {
+    super('the request budget is unavailable', { cause });
+    this.name = 'BudgetUnavailableError';
+  }
 }
 
-interface BudgetOptions {
-  /** The ceiling and initial rate. */
-  perSecond: number;
-  /** Turns that may be taken at once after a quiet time; shrinks with the rate. */
-  burst: number;
-  /** Called with the new rate and the one before; at the start with 0 before. */
-  onRate?(perSecond: number, previous: number): void;
+/** An error of `acquire` as the error of a call to this venue; undefined for other errors. Neither is a fault of the venue. */
+export function budgetFailure(venue: string, thrown: unknown): VenueError | undefined {
+  if (thrown instanceof BudgetExceededError) {
+    const retryAfterMs = Math.ceil(thrown.waitMs);
+    return new VenueError(venue, 'rate_limited', thrown.message, { retryable: true, retryAfterMs, cause: thrown });
+  }
+  if (thrown instanceof BudgetUnavailableError)
+    return new VenueError(venue, 'budget_unavailable', thrown.message, { retryable: true, cause: thrown.cause });
+  return undefined;
+}
+
+export interface RequestBudget {
+  /**
+   * Waits for a turn, in order of arrival, and resolves with the moment of its take.
+   * @throws BudgetExceededError when the wait is, or becomes, longer than `maxWaitMs`; BudgetUnavailableError; the reason of the signal
+   * when aborted.
+   */
+  acquire(signal: AbortSignal, maxWaitMs: number): Promise<number>;
+  /** Gives no turn for this long, at most ten minutes, because the venue asked for a pause. Never rejects. */
+  pause(ms: number): Promise<void>;
+  /** The venue answered a request with the turn of this take. */
+  succeeded(takenAt: number): void;
+  /** The venue refused a request with the turn of this take, because there were too many. Never rejects. */
+  limited(takenAt: number): Promise<void>;
 }
 
 interface Waiter {
   latestAt: number;
-  give(): void;
+  give(takenAt: number): void;
   refuse(error: Error): void;
 }
 
-/** A refusal halves the rate: four refusals find a limit of a tenth of the ceiling. */
-const DECREASE = 0.5;
-/** Below a tenth of the ceiling, refusals are an outage, and the breaker and the pauses of the venue deal with it. */
-const FLOOR = 0.1;
-/** Successive requests at the full rate raise it from zero to the ceiling in this time. */
-const RECOVERY_SECONDS = 60;
-/** The longest pause: a wrong header must not silence a venue for days. */
-const MAX_PAUSE_MS = 10 * 60_000;
-/** Turns are counted in binary fractions. */
-const ROUNDING = 1e-9;
+/** One call of the ledger takes the turns of this time at most: the other processes need turns too. */
+const SHARE_SECONDS = 0.25;
 
 /**
- * The request rate of one host: a token bucket whose rate follows the venue's refusals. A refusal halves the rate, and successes raise it
- * by the same step per second up to the ceiling (additive increase, multiplicative decrease). Only requests sent after the last decrease
- * reflect the present rate, so a burst of refusals counts once.
+ * The queue of callers before a ledger. It takes a turn per waiting caller and none in advance, so that a pause or a slower rate of
+ * another process holds from the next request on. Callers that wait together share a call of the ledger.
  */
-export function createRequestBudget(options: BudgetOptions): RequestBudget {
-  const { perSecond: ceiling, burst, onRate } = options;
+export function createRequestBudget(ledger: RateLedger, perSecond: number): RequestBudget {
   const queue: Waiter[] = [];
-  let rate = ceiling;
-  let tokens = burst;
-  let refilledAt = performance.now();
-  let pausedUntil = Number.NEGATIVE_INFINITY;
-  let slowedAt = Number.NEGATIVE_INFINITY;
+  /** Takes of turns whose callers aborted. */
+  const spare: number[] = [];
+  const successes: number[] = [];
+  /** The latest take that was refused while the ledger did not answer. */
+  let unreported: number | undefined;
+  let rate = perSecond;
+  /** The ledger has no turn before this moment. */
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let isAsking = false;
   let timer: NodeJS.Timeout | undefined;
-  onRate?.(rate, 0);
 
-  function refill(now: number): void {
-    const from = Math.max(refilledAt, pausedUntil);
-    const capacity = Math.max(1, (burst * rate) / ceiling);
-    if (now > from) tokens = Math.min(capacity, tokens + ((now - from) * rate) / 1000);
-    refilledAt = now;
-  }
-
-  /** The wait of the turn after `ahead` others, right after a refill. */
-  function waitMs(ahead: number, now: number): number {
-    const missing = ahead + 1 - tokens;
-    return Math.max(0, pausedUntil - now) + (missing > ROUNDING ? (missing / rate) * 1000 : 0);
-  }
-
-  function take(): void {
-    tokens = Math.max(0, tokens - 1);
-  }
-
-  function giveTurns(): void {
-    const now = performance.now();
-    refill(now);
-    while (queue.length > 0 && waitMs(0, now) === 0) {
-      take();
-      queue.shift()?.give();
+  async function ask(): Promise<void> {
+    isAsking = true;
+    try {
+      while (queue.length > 0 && nextAt <= performance.now()) {
+        if (unreported !== undefined) await report(unreported);
+        const turns = Math.min(queue.length, Math.max(1, Math.floor(rate * SHARE_SECONDS)));
+        const { granted, at, ...state } = await ledger.take(turns, successes.splice(0));
+        for (let given = 0; given < granted; given += 1) {
+          const waiter = queue.shift();
+          if (waiter) waiter.give(at);
+          else spare.push(at);
+        }
+        follow(state);
+      }
+    } catch (cause) {
+      for (const waiter of queue.splice(0)) waiter.refuse(new BudgetUnavailableError(cause));
     }
-    schedule(now);
+    isAsking = false;
+    schedule();
   }
 
-  function schedule(now: number): void {
+  function schedule(): void {
     clearTimeout(timer);
-    if (queue.length > 0) timer = setTimeout(giveTurns, Math.ceil(waitMs(0, now)));
+    if (isAsking || queue.length === 0) return;
+    const waitMs = nextAt - performance.now();
+    if (waitMs <= 0) void ask();
+    else timer = setTimeout(ask, Math.ceil(waitMs));
   }
 
-  /** After a slowdown: waiters whose turn would now come too late fail at once. */
-  function refuseLate(now: number): void {
-    const waiting = queue.splice(0);
-    for (const waiter of waiting) {
-      const wait = waitMs(queue.length, now);
+  /** The wait of the turn after `ahead` others. */
+  function waitAfter(waitMs: number, ahead: number): number {
+    return waitMs + (ahead / rate) * 1000;
+  }
+
+  /** Callers whose turn would now come too late fail at once. */
+  function follow(state: Pick<RateState, 'rate' | 'waitMs'>): void {
+    const now = performance.now();
+    rate = state.rate;
+    nextAt = now + state.waitMs;
+    if (state.waitMs === 0) return;
+    for (const waiter of queue.splice(0)) {
+      const wait = waitAfter(state.waitMs, queue.length);
       if (now + wait <= waiter.latestAt) queue.push(waiter);
       else waiter.refuse(new BudgetExceededError(wait));
     }
-    schedule(now);
   }
 
-  function setRate(perSecond: number): void {
-    const previous = rate;
-    rate = Math.min(ceiling, Math.max(ceiling * FLOOR, perSecond));
-    if (rate !== previous) onRate?.(rate, previous);
+  async function report(takenAt: number): Promise<void> {
+    unreported = takenAt;
+    follow(await ledger.limited(takenAt));
+    unreported = undefined;
+  }
+
+  /** Follows a change that the venue caused. An error is not the caller's: the next take meets it too. */
+  async function change(changing: Promise<void>): Promise<void> {
+    spare.length = 0;
+    await changing.catch(() => undefined);
+    schedule();
   }
 
   return {
-    perSecond: () => rate,
     async acquire(signal, maxWaitMs) {
       signal.throwIfAborted();
+      const left = queue.length === 0 ? spare.shift() : undefined;
+      if (left !== undefined) return left;
       const now = performance.now();
-      if (queue.length > 0) giveTurns();
-      else refill(now);
-      const wait = waitMs(queue.length, now);
-      if (wait > maxWaitMs) throw new BudgetExceededError(wait);
-      if (wait === 0) return take();
-      await new Promise<void>((resolve, reject) => {
+      const wait = waitAfter(nextAt - now, queue.length);
+      if (nextAt > now && wait > maxWaitMs) throw new BudgetExceededError(wait);
+      return new Promise<number>((resolve, reject) => {
         const onAbort = () => {
           queue.splice(queue.indexOf(waiter), 1);
           reject(asError(signal.reason));
         };
         const waiter: Waiter = {
           latestAt: now + maxWaitMs,
-          give() {
+          give(takenAt) {
             signal.removeEventListener('abort', onAbort);
-            resolve();
+            resolve(takenAt);
           },
           refuse(error) {
             signal.removeEventListener('abort', onAbort);
@@ -146,30 +160,17 @@ export function createRequestBudget(options: BudgetOptions): RequestBudget {
         };
         signal.addEventListener('abort', onAbort, { once: true });
         queue.push(waiter);
-        schedule(now);
+        schedule();
       });
     },
     pause(ms) {
-      const now = performance.now();
-      refill(now);
-      pausedUntil = Math.max(pausedUntil, now + Math.min(ms, MAX_PAUSE_MS));
-      // The pause ends with one turn and not with a burst.
-      tokens = Math.min(tokens, 1);
-      refuseLate(now);
+      // Holds in this process even when the ledger does not answer.
+      nextAt = Math.max(nextAt, performance.now() + Math.min(ms, MAX_PAUSE_MS));
+      return change(ledger.pause(ms).then(follow));
     },
-    succeeded(sentAt) {
-      if (rate === ceiling || sentAt <= slowedAt) return;
-      refill(performance.now());
-      setRate(rate + ceiling / RECOVERY_SECONDS / rate);
+    succeeded(takenAt) {
+      successes.push(takenAt);
     },
-    limited(sentAt) {
-      if (sentAt <= slowedAt) return;
-      const now = performance.now();
-      slowedAt = now;
-      refill(now);
-      tokens = 0;
-      setRate(rate * DECREASE);
-      refuseLate(now);
-    },
+    limited: (takenAt) => change(report(takenAt)),
   };
 }

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
 import { OddswireError } from '../domain/values/errors.ts';
-import { type Cidr, isPublicAddress } from '../domain/webhooks/address-policy.ts';
+import { type AddressRules, isPublicAddress, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
 import type { NameResolver } from './resolver.ts';
 
 /** Response headers beyond this size end the connection. */
@@ -43,15 +43,21 @@ class AnswerTooLongError extends OddswireError {
   }
 }
 
+/** A name gets the code of a missing name: otherwise the owner of a webhook could explore the names of this network. */
+function blockedTarget(hostname: string): OddswireError {
+  const blocked = new BlockedAddressError();
+  return isIP(hostname) === 0 ? new NameResolutionError(blocked) : blocked;
+}
+
 interface GuardedAgentOptions {
   readonly resolver: NameResolver;
   /** The operator's exceptions to the address policy. */
-  readonly allow?: readonly Cidr[];
+  readonly rules?: AddressRules;
   /** PEM certificates trusted beside the default roots. */
   readonly extraCaPem?: string;
   /** Over name look-up, TCP and TLS. */
   readonly connectTimeoutMs: number;
-  /** Undici queues a request while all are busy, and the wait counts against the deadline: keep this above the callers' cap. */
+  /** Undici queues a request while all are busy, and the wait counts against the deadline: callers take a slot first. */
   readonly connectionsPerOrigin: number;
 }
 
@@ -62,31 +68,31 @@ interface GuardedAgentOptions {
  * Throws TypeError when `extraCaPem` contains no certificate or a broken one.
  */
 export function createGuardedAgent(options: GuardedAgentOptions): Agent {
-  const allow = options.allow ?? [];
+  const rules = options.rules ?? PUBLIC_ONLY;
   const connectTls = buildConnector({
     secureContext: secureContext(options.extraCaPem),
     rejectUnauthorized: true,
     timeout: options.connectTimeoutMs,
     allowH2: false,
-    lookup: guardedLookup(options.resolver, allow),
+    lookup: guardedLookup(options.resolver, rules),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
   });
 
   const connect: buildConnector.connector = (target, callback) => {
-    if (isIP(target.hostname) !== 0 && !isPublicAddress(target.hostname, allow)) {
+    if (isIP(target.hostname) !== 0 && !isPublicAddress(target.hostname, rules)) {
       queueMicrotask(() => callback(new BlockedAddressError(), null));
       return;
     }
     connectTls(target, (error, socket) => {
       if (error !== null) {
         callback(error, null);
-      } else if (isPublicAddress(socket.remoteAddress ?? '', allow)) {
+      } else if (isPublicAddress(socket.remoteAddress ?? '', rules)) {
         limitAnswers(socket);
         callback(null, socket);
       } else {
         socket.destroy();
-        callback(new BlockedAddressError(), null);
+        callback(blockedTarget(target.hostname), null);
       }
     });
   };
@@ -140,13 +146,13 @@ function certificatesOf(pem: string): string[] {
   });
 }
 
-function guardedLookup(resolver: NameResolver, allow: readonly Cidr[]): LookupFunction {
+function guardedLookup(resolver: NameResolver, rules: AddressRules): LookupFunction {
   return (hostname, _options, callback) => {
     resolver.resolve(hostname).then(
       (addresses) => {
         // One forbidden address rejects the name: DNS rebinding mixes both kinds.
-        if (addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address, allow))) {
-          callback(new BlockedAddressError(), '');
+        if (addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address, rules))) {
+          callback(blockedTarget(hostname), '');
         } else {
           // `autoSelectFamily` expects a list.
           callback(null, addresses.slice(0, MAX_ADDRESSES));

@@ -10,7 +10,7 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 /** Opened secrets are cached in memory, next to the keys: the secret of a subscription signs many deliveries. */
-const MAX_KEPT_OPEN = 1_000;
+const MAX_OPENED_CACHED = 1_000;
 /** Version, key id, 12 bytes, 16 bytes and the ciphertext; each part but the second in base64url. */
 const SEALED = /^v1\.([^.]+)\.([\w-]{16})\.([\w-]{22})\.([\w-]*)$/;
 
@@ -33,32 +33,39 @@ export class SecretCorruptError extends OddswireError {
 
 /** Seals and opens secrets at rest. `aad` is the id of the row that owns the value; opening needs the same id. */
 export interface SecretBox {
-  /** `v1.<kid>.<iv>.<tag>.<ciphertext>`, the last three base64url. */
-  readonly seal: (plain: string, aad: string) => string;
+  /** The ids of its keys; the first key seals. */
+  readonly kids: readonly string[];
+  /** `v1.<kid>.<iv>.<tag>.<ciphertext>`, the last three base64url; sealed with the first key, or with the key `kid` of the ring. */
+  readonly seal: (plain: string, aad: string, kid?: string) => string;
   /** The plain text. Throws SecretKeyMissingError (retryable) or SecretCorruptError (not). */
   readonly open: (sealed: string, aad: string) => string;
 }
 
-/** A box over a key ring: the first key seals, every key opens. Throws TypeError for an invalid ring. */
+/**
+ * A box over a key ring: the first key seals, every key opens. A box without keys, of a process that needs none, seals and opens nothing.
+ * Throws TypeError for an invalid ring.
+ */
 export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
   const [current] = keys;
-  if (current === undefined) throw new TypeError('a secret box needs at least one key');
   if (keys.some(({ key }) => key.length !== KEY_BYTES)) throw new TypeError(`keys must have ${KEY_BYTES} bytes`);
   const ring = new Map(keys.map(({ kid, key }) => [kid, key]));
-  const keptOpen = new LRUCache<string, string>({ max: MAX_KEPT_OPEN });
+  const opened = new LRUCache<string, string>({ max: MAX_OPENED_CACHED });
 
   return {
-    seal(plain, aad) {
+    kids: keys.map(({ kid }) => kid),
+    seal(plain, aad, kid = current?.kid ?? '') {
+      const key = ring.get(kid);
+      if (key === undefined) throw new SecretKeyMissingError(kid);
       const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv(CIPHER, current.key, iv, { authTagLength: TAG_BYTES });
+      const cipher = createCipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
       cipher.setAAD(Buffer.from(aad, 'utf8'));
       const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
       const parts = [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64url'));
-      return [VERSION, current.kid, ...parts].join('.');
+      return [VERSION, kid, ...parts].join('.');
     },
 
     open(sealed, aad) {
-      const kept = keptOpen.get(`${aad} ${sealed}`);
+      const kept = opened.get(`${aad} ${sealed}`);
       if (kept !== undefined) return kept;
       const parts = SEALED.exec(sealed);
       if (parts === null) throw new SecretCorruptError();
@@ -70,7 +77,7 @@ export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
         const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
         decipher.setAAD(Buffer.from(aad, 'utf8')).setAuthTag(tag);
         const plain = Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
-        keptOpen.set(`${aad} ${sealed}`, plain);
+        opened.set(`${aad} ${sealed}`, plain);
         return plain;
       } catch (error) {
         throw new SecretCorruptError(error);

@@ -1,17 +1,20 @@
 import { parseRetryAfter } from '../domain/values/retry-after.ts';
-import type { Cidr } from '../domain/webhooks/address-policy.ts';
+import { type AddressRules, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
 import type { AttemptErrorCode, AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
 import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
+import { createConnectionSlots, type ReleaseSlot } from './connection-slots.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { createGuardedAgent } from './guarded-agent.ts';
 import { createResolver, type NameResolver } from './resolver.ts';
 
 const DEFAULT_DEADLINE_MS = 15_000;
 export const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
-/** Well above the eight deliveries in flight per subscription, because many subscriptions may share one host. */
-const DEFAULT_CONNECTIONS_PER_ORIGIN = 64;
+/** An account alone uses half of them, which is well above the eight deliveries in flight per subscription. */
+const DEFAULT_CONNECTIONS_PER_ORIGIN = 128;
+/** The wait for a connection: far below the lease of a claim, together with the deadline of the attempt. */
+const MAX_SLOT_WAIT_MS = 3_000;
 
 export interface SenderOptions {
   /** The version of oddswire, for the User-Agent. */
@@ -20,11 +23,11 @@ export interface SenderOptions {
   readonly deadlineMs?: number;
   /** Over name look-up, TCP and TLS, within the deadline. Default 5000. */
   readonly connectTimeoutMs?: number;
-  /** WEBHOOK_ALLOW_CIDRS. Default: public addresses only. */
-  readonly allow?: readonly Cidr[];
+  /** Default: public addresses only. */
+  readonly rules?: AddressRules;
   /** The text of WEBHOOK_CA_FILE: PEM certificates trusted beside the usual roots. */
   readonly extraCaPem?: string;
-  /** Connections kept per origin. Default 64. */
+  /** Concurrent attempts per origin, shared among accounts. Default 128. */
   readonly connectionsPerOrigin?: number;
   /** Default: DNS. `close` also closes a resolver that was passed in. */
   readonly resolver?: NameResolver;
@@ -33,6 +36,11 @@ export interface SenderOptions {
 }
 
 export interface Sender {
+  /**
+   * The right to one attempt at the origin of this URL, a fair share among accounts. Take it before `send`, whose deadline begins with the
+   * attempt, and return it afterwards. Null when no connection became free in time, or after an abort: the attempt was not made.
+   */
+  readonly reserve: (url: string, account: bigint, signal?: AbortSignal) => Promise<ReleaseSlot | null>;
   /**
    * Makes exactly one HTTP attempt. Any behaviour of the receiver, its name servers or the network is an outcome. Throws
    * SenderFaultError (retryable) when this machine could not make the attempt, InvalidSecretError for an unusable
@@ -45,13 +53,16 @@ export interface Sender {
 
 /** A sender with its own connections. Throws TypeError when `extraCaPem` contains no usable certificate. */
 export function createSender(options: SenderOptions): Sender {
-  const { version, allow = [], deadlineMs = DEFAULT_DEADLINE_MS, now = Date.now } = options;
+  const { version, rules = PUBLIC_ONLY, deadlineMs = DEFAULT_DEADLINE_MS, now = Date.now } = options;
   const resolver = options.resolver ?? createResolver();
+  const connectionsPerOrigin = options.connectionsPerOrigin ?? DEFAULT_CONNECTIONS_PER_ORIGIN;
+  const slots = createConnectionSlots(connectionsPerOrigin);
   const agent = createGuardedAgent({
     resolver,
-    allow,
-    connectTimeoutMs: options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS,
-    connectionsPerOrigin: options.connectionsPerOrigin ?? DEFAULT_CONNECTIONS_PER_ORIGIN,
+    rules,
+    // A connection attempt that outlives its request would occupy the place of another request.
+    connectTimeoutMs: Math.min(options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS, deadlineMs),
+    connectionsPerOrigin,
     ...(options.extraCaPem === undefined ? {} : { extraCaPem: options.extraCaPem }),
   });
   const inFlight = new Set<Promise<unknown>>();
@@ -60,7 +71,7 @@ export function createSender(options: SenderOptions): Sender {
   async function attempt(delivery: OutgoingDelivery): Promise<AttemptOutcome> {
     const startedMs = performance.now();
     const durationMs = () => Math.round(performance.now() - startedMs);
-    const problem = inspectWebhookUrl(delivery.url, allow);
+    const problem = inspectWebhookUrl(delivery.url, rules);
     if (problem !== null) {
       const errorCode = problem.kind === 'blocked' ? 'blocked_address' : 'invalid_url';
       return { kind: 'failed', errorCode, durationMs: durationMs() };
@@ -72,6 +83,11 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   return {
+    reserve(url, account, signal) {
+      const origin = URL.canParse(url) ? new URL(url).origin : url;
+      return slots.acquire({ origin, account, maxWaitMs: MAX_SLOT_WAIT_MS, ...(signal && { signal }) });
+    },
+
     async send(delivery) {
       if (closed) throw new SenderFaultError('the sender is closed');
       const sending = attempt(delivery);

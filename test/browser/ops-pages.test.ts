@@ -1,6 +1,7 @@
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { storedDelivery } from '../factories/deliveries.ts';
+import { anOperator } from '../factories/operators.ts';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { OPS_PASSWORDS, testOps } from '../integration/api/ops/ops-client.ts';
 import { findChromium, launchChromium } from '../support/chromium.ts';
@@ -89,6 +90,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
         expect(await page.title()).not.toBe('pwned');
         const content = await page.content();
         expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
+        expect(content).not.toContain('\u202e');
         const fullPage = !FOREIGN.has(name);
         await photograph(page, `${name}-1280`, fullPage);
         if (!FOREIGN.has(name)) expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
@@ -114,6 +116,21 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     await page.getByLabel('Password').fill(OPS_PASSWORDS.viewer);
     await page.keyboard.press('Enter');
     await page.waitForURL(`${api.url}${marketPath()}?interval=1m`);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a named operator logs in by keyboard and sees the own name', async () => {
+    await anOperator(api.db, { name: 'alice', role: 'viewer', password: 'the-password-of-alice' });
+    const context = await browser.newContext({ viewport: PHONE });
+    const { page, problems } = await watchedPage(context, api.url);
+    await page.goto(`${api.url}/ops`);
+    await page.getByLabel('Name').fill('alice');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('the-password-of-alice');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${api.url}/ops`);
+    expect(await page.locator('header .who').textContent()).toMatch(/alice\s+viewer/);
     expect(problems).toEqual([]);
     await context.close();
   });

@@ -4,6 +4,7 @@ import { newId } from '../../src/domain/values/ids.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { encodeCause } from '../../src/store/marks/detail.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
@@ -32,8 +33,8 @@ const FIRE_ALERT = sql(
   'world_fire_alert',
   `UPDATE alert SET status = 'triggered', triggered_at = now(), triggered_price = '0.61', event_id = $2 WHERE pk = $1`,
 );
-const PARK_MARK = sql(
-  'world_park_mark',
+const DEAD_LETTER = sql(
+  'world_dead_letter',
   `INSERT INTO parked_mark (stage, shard, key, detail, error) VALUES ('evaluate-alerts', $1, $2, $3, $4)`,
 );
 const INSERT_OBSERVATION = sql(
@@ -108,7 +109,8 @@ export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   const deliveries = await someDeliveries(db, { accountId, healthy: healthy.pk, failing: failing.pk });
   const alerts = await someAlerts(db, accountId, healthy.pk, market, deliveries.delivered.eventId);
   const [yes] = market.outcomes;
-  await db.query(PARK_MARK, [3, yes?.tokenId, nowMs - 60_000, `numeric field overflow ${HOSTILE} ${LONG_WORD}`]);
+  const observed = encodeCause({ kind: 'observed', atMs: BigInt(nowMs - 60_000) });
+  await db.query(DEAD_LETTER, [3, yes?.tokenId, observed, `numeric field overflow ${HOSTILE} ${LONG_WORD}`]);
   await db.query(INSERT_POLLS, [`unexpected answer ${HOSTILE}`]);
   await db.query(INSERT_QUARANTINE, [`title: ${HOSTILE}`, JSON.stringify({ title: HOSTILE, word: LONG_WORD })]);
   await db.query(INSERT_THROUGHPUT);

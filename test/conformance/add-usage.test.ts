@@ -9,9 +9,9 @@ import { createTestDatabase } from '../support/postgres/database.ts';
 import { startTestRedis } from '../support/redis/redis.ts';
 
 const START_MS = 1_800_000_000_000;
-const requests = (accountId: bigint, used: number, windowStartMs = START_MS): UsageEntry => ({
+const requests = (subject: bigint, used: number, windowStartMs = START_MS): UsageEntry => ({
   kind: 'requests',
-  accountId,
+  subject,
   windowStartMs,
   used,
 });
@@ -97,11 +97,11 @@ it('usage counted by two processes for the same accounts in opposite order is co
         ids.map((id) => requests(id, 1)),
       );
     await add(accounts);
-    const underWay: Promise<unknown>[] = [];
+    const inFlight: Promise<unknown>[] = [];
     await db.transaction(async (tx) => {
       // While the middle row is locked, each process takes the rows before it in its own order.
       await tx.query(sql('test_hold_usage', 'SELECT 1 FROM rate_usage WHERE account_id = 2 FOR UPDATE'));
-      underWay.push(add(accounts), add([...accounts].reverse()));
+      inFlight.push(add(accounts), add([...accounts].reverse()));
       const waiting = sql(
         'test_usage_waits',
         `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
@@ -112,7 +112,7 @@ it('usage counted by two processes for the same accounts in opposite order is co
         { everyMs: 10 },
       );
     });
-    await Promise.all(underWay);
+    await Promise.all(inFlight);
     expect(await add(accounts)).toEqual([4, 4, 4]);
   } finally {
     await drop();

@@ -85,6 +85,6 @@ export async function storePage(
   await POLL_LEASES.release(db, lease, null);
   return {
     written: stored.parts.reduce((sum, part) => sum + part.written, 0),
-    rejected: [...rejected, ...stored.refused],
+    rejected: [...rejected, ...stored.rejected],
   };
 }

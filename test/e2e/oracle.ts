@@ -86,14 +86,14 @@ export async function wrongCandles(db: Database): Promise<string[]> {
   return wrong;
 }
 
-const UNTOLD = sql(
-  'oracle_untold',
+const UNDELIVERED = sql(
+  'oracle_undelivered',
   `SELECT e.id, d.status FROM event e JOIN delivery d ON d.event_pk = e.pk WHERE d.status <> 'delivered'`,
 );
 
 /** Deliveries in a status other than `delivered`. */
 export function undelivered(db: Database): Promise<{ id: string; status: string }[]> {
-  return db.query(UNTOLD);
+  return db.query(UNDELIVERED);
 }
 
 const EVENT_IDS = sql('oracle_event_ids', 'SELECT id FROM event');
@@ -105,13 +105,13 @@ export async function eventIds(db: Database): Promise<string[]> {
 const PENDING_WORK = sql(
   'oracle_pending_work',
   `SELECT (SELECT count(*)::int FROM mark WHERE stage <> 'sample-snapshots') AS marks,
-          (SELECT count(*)::int FROM parked_mark) AS parked,
+          (SELECT count(*)::int FROM parked_mark) AS dead_letters,
           (SELECT count(*)::int FROM delivery WHERE status = 'pending') AS deliveries`,
 );
 
 export interface PendingWork {
   marks: number;
-  parked: number;
+  deadLetters: number;
   deliveries: number;
 }
 

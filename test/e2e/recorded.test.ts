@@ -17,7 +17,7 @@ interface PollRow {
 }
 const POLLS = sql(
   'test_polls',
-  'SELECT kind, last_error, last_success_at IS NOT NULL AS has_succeeded FROM poll_state ORDER BY kind',
+  `SELECT kind, last_error, last_success_at IS NOT NULL AS has_succeeded FROM poll_state WHERE kind <> 'witness' ORDER BY kind`,
 );
 const MARKETS = sql('test_markets', 'SELECT venue_market_id AS id, status FROM market ORDER BY venue_market_id');
 const WRONG = sql(
@@ -33,7 +33,7 @@ async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
     polymarket: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
     kalshi: '',
     manifold: '',
-    limitless: '',
+    limitless: { api: '' },
     solana: { jupiter: '' },
   };
   const adapter = createAdapters({ venues: ['polymarket'], urls }).get('polymarket');

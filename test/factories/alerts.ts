@@ -1,6 +1,7 @@
 import { newId } from '../../src/domain/values/ids.ts';
 import { ensureTokens } from '../../src/store/catalog/tokens.ts';
 import { type Database, type Queryable, sql, type Tx } from '../../src/store/db/tx.ts';
+import { encodeCause } from '../../src/store/marks/detail.ts';
 import { insertMarks } from '../../src/store/marks/marks.ts';
 
 const INSERT_ACCOUNT = sql('test_insert_account', 'INSERT INTO account (name) VALUES ($1) RETURNING id');
@@ -52,6 +53,8 @@ export async function anAlert(tx: Tx, fields: AlertFields): Promise<{ id: string
   const tokenId = (await ensureTokens(tx, [mint], 'USD')).get(mint) ?? 0n;
   const id = newId('alert');
   const pk = await keyOf(tx, INSERT_ALERT, [id, accountId, tokenId, condition, target, webhookPk]);
-  await insertMarks(tx, 'evaluate-alerts', [{ key: tokenId, detail: -pk }]);
+  await insertMarks(tx, 'evaluate-alerts', [
+    { key: tokenId, detail: encodeCause({ kind: 'alertCreated', alertPk: pk }) },
+  ]);
   return { id, pk, tokenId };
 }

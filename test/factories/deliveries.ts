@@ -5,7 +5,7 @@ import { type Database, sql } from '../../src/store/db/tx.ts';
 
 const INSERT_EVENT = sql(
   'test_insert_event',
-  `INSERT INTO event (id, account_id, type, body) VALUES ($1, $2, $3, $4) RETURNING pk`,
+  `INSERT INTO event (id, account_id, type, body, dedupe_key) VALUES ($1, $2, $3, $4, $5) RETURNING pk`,
 );
 const INSERT_DELIVERY = sql(
   'test_insert_delivery',
@@ -37,7 +37,13 @@ export async function aDelivery(
   const id = newId('dlv');
   const occurredAt = new Date('2026-01-01T00:00:00.000Z');
   const body = fields.body ?? testEventBody({ eventId, type, occurredAt, webhookId: 'wh_sample' });
-  const [event] = await db.query<{ pk: bigint }>(INSERT_EVENT, [eventId, fields.accountId, type, body]);
+  const [event] = await db.query<{ pk: bigint }>(INSERT_EVENT, [
+    eventId,
+    fields.accountId,
+    type,
+    body,
+    isTest ? null : eventId,
+  ]);
   const [row] = await db.query<{ pk: bigint }>(INSERT_DELIVERY, [
     id,
     event?.pk,

@@ -47,7 +47,7 @@ describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('processes with 
       const connected = client.connect();
       const triesAgain = new Promise((resolve) => client.once('reconnecting', resolve));
       await triesAgain;
-      await cluster.mend();
+      await cluster.addMissingSlots();
       await connected;
       expect(await client.set('{x}', 'y')).toBe('OK');
       // A client that disconnects gets an error.

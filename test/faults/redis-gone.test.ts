@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 /** One command on a connection of its own. */
-async function tell({ port }: RedisServer, command: string, ...words: string[]): Promise<void> {
+async function sendCommand({ port }: RedisServer, command: string, ...words: string[]): Promise<void> {
   const client = new Redis({ port, lazyConnect: true, retryStrategy: null });
   try {
     await client.call(command, ...words);
@@ -59,14 +59,14 @@ const BLOWS: readonly { label: string; strike: (server: RedisServer, running: Ca
       await server.start();
     },
   },
-  { label: 'emptied', strike: (server) => tell(server, 'FLUSHALL') },
+  { label: 'emptied', strike: (server) => sendCommand(server, 'FLUSHALL') },
   {
     label: 'out of memory',
     async strike(server, running) {
-      await tell(server, 'CONFIG', 'SET', 'maxmemory', String(TOO_LITTLE_BYTES));
+      await sendCommand(server, 'CONFIG', 'SET', 'maxmemory', String(TOO_LITTLE_BYTES));
       await meanwhile(running);
       await delay(running.random.between(1_000, FULL_MS));
-      await tell(server, 'CONFIG', 'SET', 'maxmemory', '0');
+      await sendCommand(server, 'CONFIG', 'SET', 'maxmemory', '0');
     },
   },
 ];

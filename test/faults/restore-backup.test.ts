@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ODDSWIRE } from '../integration/bin/run-command.ts';
 import { eventually } from '../support/eventually.ts';
+import { pageText } from '../support/markdown.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
 import { OddswireProcess, WEBHOOK_SECRET } from '../support/processes/system.ts';
@@ -24,6 +26,14 @@ async function ask<Row extends object>(url: string, statement: string): Promise<
   } finally {
     await client.end();
   }
+}
+
+/** The commands of the runbook in docs/operations.md, as one script. */
+function runbook(): string {
+  const section = pageText('docs/operations.md').split('\n## Restore\n')[1]?.split('\n## ')[0] ?? '';
+  const blocks = [...section.matchAll(/^```sh restore\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text);
+  if (blocks.length !== 2) throw new Error(`the runbook has ${blocks.length} blocks`);
+  return blocks.join('');
 }
 
 /** pg_dump must not be older than the server. */
@@ -45,22 +55,41 @@ describe.skipIf(!(await canDump()))('a backup made by pg_dump under load', () =>
   let database: TestDatabase;
   let restoredUrl: string;
   let dumped: { trades: number; alerts: number };
+  let tokenId: string;
+  /** The event of the second alert. */
+  let firedAfterDump: string;
+  /** Owns the restored database, and is no superuser. */
+  const owner = `owner_${randomBytes(6).toString('hex')}`;
   let fleet: Fleet | undefined;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'oddswire-backup-'));
     database = await createTestDatabase({ poolSize: 2 });
     const url = new URL(database.url);
     url.pathname = `/${restoredName}`;
+    url.username = owner;
+    url.password = 'restored';
     restoredUrl = url.href;
+    await ask(inject('adminUrl'), `CREATE ROLE ${owner} LOGIN PASSWORD 'restored'`);
   });
   afterAll(async () => {
     await fleet?.stop();
     await database.drop();
     await ask(inject('adminUrl'), `DROP DATABASE IF EXISTS ${restoredName} WITH (FORCE)`);
+    await ask(inject('adminUrl'), `DROP ROLE IF EXISTS ${owner}`);
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('has the rows of the dump after the restore', async () => {
+  /** Moves the market to a price; returns the id of the event of the second alert. */
+  async function eventIdAt(running: Fleet, price: number): Promise<string> {
+    running.exchange.forcePrice({ tokenId, price, holdMs: 600_000 });
+    const requests = await eventually(
+      async () => running.receiver.requests.filter(({ body }) => JSON.parse(body.toString()).data.targetPrice === 0.95),
+      (found) => found.length > 0,
+    );
+    return String(requests[0]?.headers['webhook-id']);
+  }
+
+  it('has the rows of the dump after the runbook of the documentation', async () => {
     fleet = await startFleet({
       databaseUrl: database.url,
       counts: ofEach(1),
@@ -78,16 +107,32 @@ describe.skipIf(!(await canDump()))('a backup made by pg_dump under load', () =>
     );
     const alert = { tokenMint: token?.tokenId, condition: 'above', webhookId: webhook.id };
     await running.call('POST', '/v1/alerts', { ...alert, price: 0.001 });
-    await running.call('POST', '/v1/alerts', { ...alert, price: 0.999 });
+    // No trader moves the price that far.
+    await running.call('POST', '/v1/alerts', { ...alert, price: 0.95 });
     await eventually(
       async () => running.receiver.requests.length,
       (requests) => requests > 0,
     );
     dumped = await ask(database.url, COUNTS);
-    execFileSync('pg_dump', ['--format=custom', `--file=${join(folder, 'dump')}`, `--dbname=${database.url}`]);
+    execFileSync('pg_dump', ['--format=custom', `--file=${join(folder, 'oddswire.dump')}`, `--dbname=${database.url}`]);
+    tokenId = token?.tokenId ?? '';
+    firedAfterDump = await eventIdAt(running, 0.97);
     await running.stop();
-    await ask(inject('adminUrl'), `CREATE DATABASE ${restoredName}`);
-    execFileSync('pg_restore', ['--exit-on-error', `--dbname=${restoredUrl}`, join(folder, 'dump')]);
+    await writeFile(join(folder, 'oddswire'), `#!/bin/sh\nexec '${process.execPath}' '${ODDSWIRE}' "$@"\n`);
+    await chmod(join(folder, 'oddswire'), 0o755);
+    const output = execFileSync('sh', ['-e', '-c', runbook()], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: {
+        PATH: [folder, dirname(process.execPath), process.env['PATH']].join(delimiter),
+        ADMIN_URL: inject('adminUrl'),
+        DATABASE: restoredName,
+        OWNER: owner,
+        DATABASE_URL: restoredUrl,
+        SECRETS_KEYS: running.environment['SECRETS_KEYS'],
+      },
+    });
+    expect(output).toMatch(/No problems\.\n$/);
     const restored = await ask<typeof dumped>(restoredUrl, COUNTS);
     expect(restored.trades).toBeGreaterThanOrEqual(dumped.trades);
     expect(restored.alerts).toBe(2);
@@ -119,6 +164,7 @@ describe.skipIf(!(await canDump()))('a backup made by pg_dump under load', () =>
       url: `${running.receiver.url}/hook`,
       events: ['price_alert'],
     });
+    expect(await eventIdAt(running, 0.98)).toBe(firedAfterDump);
     await running.call('POST', '/v1/alerts', {
       tokenMint: token?.tokenId,
       condition: 'above',

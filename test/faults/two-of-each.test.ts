@@ -20,9 +20,9 @@ const ASKED_EACH = 60;
 /** Requests per API: an API that counts alone stays below the rate with these. */
 const PROBES_EACH = 20;
 
-/** `npm run keys`, on the database of the fleet. */
+/** `oddswire keys`, on the database of the fleet. */
 function keys(fleet: Fleet, ...argv: string[]): string {
-  return execFileSync(process.execPath, ['dist/bin/keys.js', ...argv], {
+  return execFileSync(process.execPath, ['dist/bin/oddswire.js', 'keys', ...argv], {
     env: { PATH: process.env['PATH'], ...fleet.environment },
     encoding: 'utf8',
   }).trim();

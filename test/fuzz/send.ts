@@ -97,8 +97,8 @@ export function wrongs(contract: ApiContract, plan: Plan, out: Outgoing): string
     const shared = '$ref' in given;
     const { name, in: where, required, schema } = (shared ? contract.resolve(given.$ref) : given) as ParameterObject;
     if (where !== 'query') return [];
-    const [text] = query.getAll(name);
-    if (text === undefined) return required ? [`${name} is missing`] : [];
+    if (!query.has(name)) return required ? [`${name} is missing`] : [];
+    const text = query.getAll(name).join(',');
     return contract.problemsOfValue(coerced(text, schema), pointer([...at, 'parameters', String(index), 'schema']));
   });
   if (!isKeyRight(plan)) found.push('the key is invalid for this route');
@@ -114,11 +114,13 @@ function isKeyRight({ auth, path }: Plan): boolean {
   if (!path.startsWith('/v1/')) return true;
   const [given] = auth;
   if (!given || typeof given.value === 'string' || given.value.key === 'expired') return false;
-  const isAccount = /^\/v1\/(webhooks|alerts|wallets)/.test(path);
+  const isAccount = /^\/v1\/(webhooks|alerts|wallets|events)/.test(path);
   return given.header === (isAccount ? 'X-API-Key' : 'Authorization');
 }
 
 function coerced(text: string, schema: JsonSchema): unknown {
+  if ((schema.anyOf as JsonSchema[] | undefined)?.some(({ type }) => type === 'array')) return text.split(',');
+  if (schema.type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true';
   return schema.type === 'integer' && /^-?\d+$/.test(text) ? Number(text) : text;
 }
 

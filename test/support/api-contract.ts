@@ -224,7 +224,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /** Reports every answer of a listener. */
-export function observed(listener: RequestListener, tell: (exchange: Exchange) => void): RequestListener {
+export function observed(listener: RequestListener, onExchange: (exchange: Exchange) => void): RequestListener {
   return (req, res) => {
     const chunks: Buffer[] = [];
     let given: Headers | undefined;
@@ -245,7 +245,7 @@ export function observed(listener: RequestListener, tell: (exchange: Exchange) =
     res.end = ((...args: unknown[]) => {
       keep(args[0], args[1]);
       // The client disconnected and gets no answer.
-      if (res.socket && !res.socket.destroyed) tell(exchangeOf(req, res, given, Buffer.concat(chunks)));
+      if (res.socket && !res.socket.destroyed) onExchange(exchangeOf(req, res, given, Buffer.concat(chunks)));
       return Reflect.apply(end, res, args) as ServerResponse;
     }) as ServerResponse['end'];
     listener(req, res);

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { ALL_SHARDS } from '../../src/domain/values/shard.ts';
 import type { Database } from '../../src/store/db/tx.ts';
-import type { ClaimOptions, Stage } from '../../src/store/marks/marks.ts';
+import type { Stage } from '../../src/store/marks/detail.ts';
+import type { ClaimOptions } from '../../src/store/marks/marks.ts';
 import { type StageWork, workShards } from '../../src/store/marks/stage.ts';
 
 /** Processes all ripe marks of a stage, dead-lettering none; returns the result of each transaction. */
@@ -9,7 +10,7 @@ export async function drain<T>(db: Database, stage: Stage, claim: ClaimOptions, 
   const results: T[] = [];
   for (;;) {
     const done = await workShards(db, stage, ALL_SHARDS, claim, work);
-    expect(done.parked).toEqual([]);
+    expect(done.deadLettered).toEqual([]);
     if (done.claimed === 0) return results;
     results.push(...done.results);
   }

@@ -6,23 +6,27 @@ import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '..
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
 import type { AttemptOutcome } from '../../src/webhooks/attempt.ts';
 import { decide, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
-import { SecretCorruptError } from '../../src/webhooks/secret-box.ts';
+import { SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import type { JobContext } from '../process/define.ts';
 
 /** Retries due within this get a wake-up of their own; later ones come from the timer. */
 const WAKE_WITHIN_SECONDS = 60;
 /** Our own fault is retried after this, and uses up no attempt of the delivery. */
 const OWN_FAULT_DELAY_SECONDS = 30;
+/** An attempt that found no free connection is repeated after this. */
+const NO_CONNECTION_DELAY_SECONDS = 2;
 
 /**
- * Makes one claimed attempt and records its outcome. Our own fault releases the claim. Rejects when the outcome cannot be recorded:
- * then the lease ends by itself and the attempt is repeated.
+ * Makes one claimed attempt and records its outcome. Our own fault, or the lack of a connection, releases the claim. Rejects when the
+ * outcome cannot be recorded: then the lease ends by itself and the attempt is repeated.
  */
 export async function attemptDelivery(
   context: JobContext,
   subscription: ClaimedSubscription,
   delivery: ClaimedDelivery,
 ): Promise<void> {
+  const release = await context.sender.reserve(subscription.url, subscription.accountId, context.signal);
+  if (release === null) return postpone(context, subscription, delivery);
   const startedAt = new Date(context.now());
   const log = context.log.child({
     deliveryId: delivery.id,
@@ -31,10 +35,15 @@ export async function attemptDelivery(
     webhookId: subscription.id,
     attempt: delivery.attemptCount + 1,
   });
-  const sent = await send(context, subscription, delivery);
+  const sent = await send(context, subscription, delivery).finally(release);
   if ('ownFault' in sent) {
     await releaseClaim(context.db, delivery, OWN_FAULT_DELAY_SECONDS, 'internal_error');
-    log.error({ err: sent.ownFault }, 'delivery postponed: fault on our side');
+    const { ownFault } = sent;
+    if (ownFault instanceof SecretKeyMissingError) {
+      log.error({ kid: ownFault.kid }, 'delivery postponed: SECRETS_KEYS has no key for the secret of the webhook');
+    } else {
+      log.error({ err: ownFault }, 'delivery postponed: fault on our side');
+    }
     return;
   }
   const { outcome, decision } = sent;
@@ -66,6 +75,17 @@ export async function attemptDelivery(
   if (decision.state === 'retry' && decision.delaySeconds <= WAKE_WITHIN_SECONDS) {
     context.producer.wakeDeliveries([subscription.pk], Math.ceil(decision.delaySeconds * 1000));
   }
+}
+
+/** Returns the delivery to the queue, where the timer finds it. A stopping process delays it no further. */
+async function postpone(
+  { db, log, metrics, signal }: JobContext,
+  subscription: ClaimedSubscription,
+  delivery: ClaimedDelivery,
+): Promise<void> {
+  await releaseClaim(db, delivery, signal.aborted ? 0 : NO_CONNECTION_DELAY_SECONDS);
+  metrics.deliveriesPostponed.inc();
+  log.debug({ deliveryId: delivery.id, webhookId: subscription.id }, 'delivery postponed: no free connection');
 }
 
 function verdictOf(decision: RetryDecision, isCharged: boolean): DeliveryVerdict {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError } from '../../src/domain/values/errors.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
@@ -18,6 +19,8 @@ export class InFlightAttempts {
 
   constructor(context: JobContext) {
     this.#context = context;
+    // Each attempt that waits for a connection listens to the signal of its job.
+    setMaxListeners(0, context.signal);
   }
 
   get size(): number {

@@ -12,6 +12,7 @@ import {
   nextTradeHistory,
   type OpenHistory,
   touchTradeHistory,
+  type WalkPurpose,
 } from '../../src/store/series/trade-walks.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { CallContext, HistoryPage, Page, VenueAdapter } from '../../src/venues/port.ts';
@@ -34,9 +35,9 @@ interface BackfillPage extends Page<TradeRecord> {
 }
 
 /**
- * Walks requested markets back through the trades from before their venue's tape was followed, in turns. Positions live in
- * `trade_history` and move in the transaction that stores a page, under the lease `history` of the venue, so a process that dies
- * resumes after the last page.
+ * Walks requested markets back through the trades from before their venue's tape was followed, and markets with missing trades through
+ * the range that lacks them, in turns. Positions live in `trade_history` and `trade_repair` and move in the transaction that stores a
+ * page, under the lease `history` of the venue, so a process that dies resumes after the last page.
  */
 export const backfillTrades = defineJob('backfill-trades', async ({ venue }, context) => {
   const { db, producer, log, stopping } = context;
@@ -47,7 +48,7 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
       fetch: takeTurns(context, adapter),
       async write(tx, records, page) {
         const part = await store.write(tx, records, page);
-        await countHistoryTrades(tx, page.walk.marketPk, part.written);
+        await countHistoryTrades(tx, page.walk, part.written);
         return part;
       },
       finish: finishPage,
@@ -69,13 +70,14 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
 
 /** Reads page after page of the markets whose turn it is. */
 function takeTurns(context: JobContext, adapter: VenueAdapter) {
-  let turn: { marketPk: bigint; pages: number; endsAtMs: number } | undefined;
+  let turn: { marketPk: bigint; purpose: WalkPurpose; pages: number; endsAtMs: number } | undefined;
   return async (_position: unknown, call: CallContext): Promise<BackfillPage | undefined> => {
     if (turn && (turn.pages >= TURN_PAGES || performance.now() >= turn.endsAtMs)) turn = undefined;
-    const walk = await nextTradeHistory(context.db, adapter.venue, turn?.marketPk);
+    const walk = await nextTradeHistory(context.db, adapter.venue, turn);
     if (!walk) return undefined;
-    if (turn?.marketPk !== walk.marketPk) {
-      turn = { marketPk: walk.marketPk, pages: 0, endsAtMs: performance.now() + TURN_MS };
+    const { marketPk, purpose } = walk;
+    if (turn?.marketPk !== marketPk || turn.purpose !== purpose) {
+      turn = { marketPk, purpose, pages: 0, endsAtMs: performance.now() + TURN_MS };
     }
     turn.pages += 1;
     try {
@@ -83,7 +85,7 @@ function takeTurns(context: JobContext, adapter: VenueAdapter) {
     } catch (thrown) {
       // An outage concerns every market of the venue. But the venue may never answer for this one, so others come first.
       if ((thrown instanceof VenueError && thrown.retryable) || call.signal.aborted) {
-        await touchTradeHistory(context.db, walk.marketPk);
+        await touchTradeHistory(context.db, walk);
         throw thrown;
       }
       return { ...EMPTY, walk, failure: asError(thrown).message };
@@ -122,15 +124,16 @@ async function finishPage(tx: Tx, page: BackfillPage): Promise<void> {
     const sums = await advanceTradeHistory(tx, walk, read);
     if (read.isDone && sums !== null) page.end = { sums };
   }
-  if (page.end || walk.reachedMs === null) await announceArrival(tx, `history:${walk.marketPk}`);
+  const isAwaited = walk.purpose === 'history' && (page.end || walk.reachedMs === null);
+  if (isAwaited) await announceArrival(tx, `history:${walk.marketPk}`);
 }
 
 function logPage(log: Logger, { walk, read, failure, end }: BackfillPage): void {
-  const { marketId } = walk;
+  const { marketId, purpose } = walk;
   if (failure !== undefined) {
     const message = end ? 'trade history given up' : 'trade history failed';
-    log.warn({ marketId, failures: walk.failures + 1, reason: failure }, message);
+    log.warn({ marketId, purpose, failures: walk.failures + 1, reason: failure }, message);
   } else if (end) {
-    log.info({ marketId, ...end.sums, missing: read?.truncated }, 'trade history stored');
+    log.info({ marketId, purpose, ...end.sums, missing: read?.truncated }, 'trade history stored');
   }
 }

@@ -28,7 +28,12 @@ export const deliverDue = defineJob('deliver-due', async ({ lane }, context) => 
       const free = LANE_IN_FLIGHT - inFlight.size;
       if (free >= WORTH_CLAIMING || (isTime && free > 0)) {
         const due = await dueSubscriptionsOfLane(context.db, { lane, lanes: LANES, after, limit: MAX_SUBSCRIPTIONS });
-        const claims = await claimDueOfMany(context.db, shares(due, free, FAILING_IN_FLIGHT - inFlight.toFailing));
+        const presence = context.presence.key;
+        const wanted = shares(due, free, FAILING_IN_FLIGHT - inFlight.toFailing);
+        const claims = await claimDueOfMany(
+          context.db,
+          wanted.map((request) => ({ ...request, presence })),
+        );
         for (const claim of claims.values()) inFlight.begin(claim);
         after = due.length < MAX_SUBSCRIPTIONS ? 0n : (due.at(-1)?.pk ?? 0n);
         // Other processes send the rest, or the restoring timer finds it again.

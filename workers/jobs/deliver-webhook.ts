@@ -35,7 +35,7 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
       const isWorthClaiming: boolean = mayClaim && (!tookAll || (await hasDue(context.db, subscriptionPk)));
       const evenIfFailing = countsAsFailing || failing.running < MAX_FAILING_JOBS;
       const claim: Claim | null = isWorthClaiming
-        ? await claimTogether(context.db, { subscriptionPk, limit, evenIfFailing })
+        ? await claimTogether(context.db, { subscriptionPk, limit, evenIfFailing, presence: context.presence.key })
         : null;
       if (isWorthClaiming) tookAll = (claim?.deliveries.length ?? 0) < limit;
       if (claim) {

@@ -1,14 +1,23 @@
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
+import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
+import { pruneFinishedAlerts } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
+import { pruneUnusedTokens } from '../../src/store/catalog/unused-tokens.ts';
+import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
 import type { PartitionedTable } from '../../src/store/db/partitions.ts';
-import { pruneEvents } from '../../src/store/deliveries/retention.ts';
+import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
 import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
+import { pruneWitness } from '../../src/store/series/trade-witness.ts';
+import { pruneWallets } from '../../src/store/wallets/retention.ts';
 import { defineJob } from '../process/define.ts';
+
+/** Longer than any window of usage, and than the difference of clocks: API processes use their own. */
+const USAGE_KEPT_MS = 600_000;
 
 /**
  * Makes the partitions of the next days, drops partitions past their retention, and prunes rows by age or number. Candles and
@@ -22,6 +31,9 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
 
   const quarantinePruned = await pruneQuarantine(db);
   const readsPruned = await pruneReads(db);
+  const samplesPruned = await pruneSamples(db);
+  const witnessPruned = await pruneWitness(db);
+  const usagePruned = await pruneRateUsage(db, now() - USAGE_KEPT_MS);
   const eventsReconciled = await reconcileEvents(db, signal);
 
   const { observationsDays, bookHistoryDays, priceHistoryDays, tradesDays } = config.retention;
@@ -31,7 +43,8 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     ['price_history', priceHistoryDays],
     ['trade', tradesDays],
   ];
-  const report = { dropped: 0, carried: 0, postponed: 0, quarantinePruned, readsPruned, eventsReconciled };
+  const counts = { quarantinePruned, readsPruned, samplesPruned, witnessPruned, usagePruned, eventsReconciled };
+  const report = { dropped: 0, carried: 0, postponed: 0, ...counts };
   for (const [table, days] of retentionDays) {
     const retired = await retirePartitions({ db, partitions, table, beforeMs: now() - days * DAY_MS, signal });
     const { dropped, carried, postponed } = retired;
@@ -43,9 +56,26 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
 
   const { attemptsDays, eventsDays, opsActionsDays } = config.retention;
   const attemptsBeforeMs = now() - attemptsDays * DAY_MS;
-  const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs: now() - eventsDays * DAY_MS, signal });
+  const yesterdayMs = now() - DAY_MS;
+  const eventsBeforeMs = now() - eventsDays * DAY_MS;
+  const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs, testsBeforeMs: yesterdayMs, signal });
+  const alertsPruned = await pruneFinishedAlerts(db, { signal });
+  // After events and alerts, which name webhooks and tokens. A day later no transaction uses them.
+  const subscriptionsPruned = await pruneSubscriptions(db, yesterdayMs, signal);
+  const walletsPruned = await pruneWallets(db, yesterdayMs, signal);
+  const tokensPruned = await pruneUnusedTokens(db, yesterdayMs, signal);
   const idempotencyKeysPruned = await pruneIdempotencyKeys(db, signal);
   const actionsPruned = await pruneActions(db, now() - opsActionsDays * DAY_MS, signal);
   const secretsForgotten = await forgetOldSecrets(db);
-  return { ...report, ...pruned, idempotencyKeysPruned, actionsPruned, secretsForgotten };
+  return {
+    ...report,
+    ...pruned,
+    alertsPruned,
+    subscriptionsPruned,
+    walletsPruned,
+    tokensPruned,
+    idempotencyKeysPruned,
+    actionsPruned,
+    secretsForgotten,
+  };
 });

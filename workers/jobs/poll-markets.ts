@@ -1,7 +1,6 @@
 import { markMissing, noteListed } from '../../src/store/catalog/market-sightings.ts';
-import { writeMarkets } from '../../src/store/catalog/markets.ts';
-import { shardsOf } from '../../src/store/marks/marks.ts';
-import { type MarketStore, verifyMissing } from '../polling/missing-markets.ts';
+import { marketStore } from '../polling/market-page.ts';
+import { verifyMissing } from '../polling/missing-markets.ts';
 import { runPoll } from '../polling/polling.ts';
 import { defineJob } from '../process/define.ts';
 
@@ -10,18 +9,7 @@ export const pollMarkets = defineJob('poll-markets', ({ venue }, context) =>
   runPoll(context, { venue, lease: 'markets', adapters: context.adapters }, (adapter, advance) => {
     // True at the start, because the process that ended the last sweep may have died.
     let mayBeMissing = true;
-    const store: MarketStore = {
-      kind: 'markets',
-      prepare: () => context.partitions.ensureAroundNow('price_history'),
-      async write(tx, records, { sweep }) {
-        const { currency } = adapter;
-        const written = await writeMarkets(tx, venue, currency, records, context.now(), sweep?.startedAtMs);
-        return { written: written.changed, finalTokenIds: written.finalTokenIds };
-      },
-      wake(parts) {
-        context.producer.wakeStage('evaluate-alerts', shardsOf(parts.flatMap(({ finalTokenIds }) => finalTokenIds)));
-      },
-    };
+    const store = marketStore(context, adapter);
     return {
       ...store,
       async beforePage(position, call) {

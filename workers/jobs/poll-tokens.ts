@@ -1,4 +1,5 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
+import { failureFields } from '../../src/observe/failure-fields.ts';
 import {
   forgetUnwatched,
   notePricesAsked,
@@ -10,7 +11,7 @@ import { VenueError } from '../../src/venues/errors.ts';
 import type { CallContext } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import { type PageSource, runPoll } from '../polling/polling.ts';
-import { priceStore, type RequestedPage, type WrittenPrices } from '../polling/price-page.ts';
+import { priceStore, type RequestedPage, type SweptPrices } from '../polling/price-page.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Mints whose prices one walk deletes at its end. The next walk deletes the rest. */
@@ -29,14 +30,17 @@ interface TokenPage extends RequestedPage<PriceRecord> {
  */
 export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
   const requested: bigint[] = [];
-  const open = (adapter: TokenAdapter): PageSource<PriceRecord, WrittenPrices, TokenPage> => ({
+  const open = (adapter: TokenAdapter): PageSource<PriceRecord, SweptPrices, TokenPage> => ({
     ...priceStore(context),
     async fetch(_position, call) {
       const { currency, maxMintsPerFetch: limit } = adapter;
       const tokens = await watchedTokens(context.db, { currency, limit, except: requested });
       requested.push(...tokens.map(({ tokenId }) => tokenId));
       const mints = tokens.map(({ mint }) => mint).filter((mint) => adapter.isMint(mint));
-      const prices = mints.length === 0 ? { records: [], rejected: [] } : await adapter.fetchTokenPrices(mints, call);
+      const prices =
+        mints.length === 0
+          ? { records: [], rejected: [], isIdle: true as const }
+          : await adapter.fetchTokenPrices(mints, call);
       const symbols = await symbolsOf(context, adapter, tokens, call);
       const tokenIdOf = new Map(tokens.map(({ mint, tokenId }) => [mint, tokenId]));
       return { ...prices, tokenIdOf, tokens, symbols, position: null, more: tokens.length === limit };
@@ -71,7 +75,7 @@ async function symbolsOf(
     return await adapter.fetchTokenSymbols(mints, call);
   } catch (error) {
     if (!(error instanceof VenueError) || error.code === 'aborted') throw error;
-    context.log.info({ venue: adapter.venue, err: error }, 'token symbols not read');
+    context.log.info({ venue: adapter.venue, ...failureFields(error) }, 'token symbols not read');
     return undefined;
   }
 }

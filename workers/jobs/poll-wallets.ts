@@ -1,10 +1,10 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { newToken } from '../../src/domain/values/ids.ts';
+import { failureFields } from '../../src/observe/failure-fields.ts';
 import { FailureStreaks, shouldLog } from '../../src/observe/failure-streaks.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
-import { LeaseLostError } from '../../src/store/db/leases.ts';
-import { tellBalances } from '../../src/store/wallets/events.ts';
+import { LeaseLostError, newLeaseToken } from '../../src/store/db/leases.ts';
+import { emitBalanceChanges } from '../../src/store/wallets/events.ts';
 import { advanceBalances, claimWallets, WALLET_LEASES, type WalletLease } from '../../src/store/wallets/watch.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
@@ -34,7 +34,8 @@ export const pollWallets = defineJob('poll-wallets', async ({ venue }, context) 
   let isVenueAway = false;
   const worker = async (): Promise<void> => {
     while (!isVenueAway && !context.signal.aborted && performance.now() < endsAtMs) {
-      const [lease] = await claimWallets(context.db, { venue, token: newToken(), limit: 1, everyMs });
+      const token = newLeaseToken(context.presence.key);
+      const [lease] = await claimWallets(context.db, { venue, token, limit: 1, everyMs });
       if (!lease) return;
       report.wallets += 1;
       if (!(await pollWallet(context, adapter, lease, report))) isVenueAway = true;
@@ -65,18 +66,18 @@ async function pollWallet(
     if (!signal.aborted) await compareBalances(context, adapter, lease, report);
     if (!signal.aborted) await rereadActivity(context, adapter, lease, position, report);
   };
-  const end = await underLease(context, WALLET_LEASES, lease, work, isCharged);
+  const end = await underLease(context, WALLET_LEASES, lease, work, { isCharged });
   if ('result' in end) {
     streaks.succeeded(venue);
     return true;
   }
   report.failed += 1;
   const { error, failures } = end;
-  if (shouldLog(failures)) log.warn({ venue, failures, err: error }, 'wallet not read');
+  if (shouldLog(failures)) log.warn({ venue, failures, ...failureFields(error) }, 'wallet not read');
   if (!isAway(error)) return error instanceof LeaseLostError || !stopping.aborted;
   if (!(error instanceof VenueError && error.code === 'aborted')) {
-    const streak = streaks.failed(venue);
-    if (streak.shouldLog) log.warn({ venue, inARow: streak.inARow, err: error }, 'wallets not read: the host is away');
+    const level = streaks.failed(venue).inARow === 1 ? 'warn' : 'debug';
+    log[level]({ venue, ...failureFields(error) }, 'wallets not read: the host is away');
   }
   return false;
 }
@@ -100,7 +101,7 @@ async function compareBalances(
   const news = await db.transaction(async (tx) => {
     await advanceBalances(tx, lease);
     await quarantine(tx, venue, rejected);
-    return tellBalances(tx, lease, read);
+    return emitBalanceChanges(tx, lease, read);
   });
   report.changes += news.found;
   report.events += news.events;

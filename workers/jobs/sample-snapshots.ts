@@ -8,7 +8,7 @@ const CLAIM_LIMIT = 20_000;
 export const sampleSnapshotsJob = defineJob('sample-snapshots', async (_data, context) =>
   runStage(context, {
     stage: 'sample-snapshots',
-    claim: { limit: CLAIM_LIMIT, order: 'oldest', detailBelow: await currentMinute(context.db) },
+    claim: { limit: CLAIM_LIMIT, order: 'oldest', minuteBefore: await currentMinute(context.db) },
     work: sampleSnapshots,
   }),
 );

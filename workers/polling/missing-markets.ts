@@ -1,4 +1,5 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
+import { failureFields } from '../../src/observe/failure-fields.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { Batch, CallContext, MarketPage, VenueAdapter } from '../../src/venues/port.ts';
@@ -36,7 +37,7 @@ export async function verifyMissing(
       );
     } catch (error) {
       if (!(error instanceof VenueError) || call.signal.aborted) throw error;
-      context.log.warn({ venue, asked: asked.length, err: error }, 'missing markets not verified');
+      context.log.warn({ venue, asked: asked.length, ...failureFields(error) }, 'missing markets not verified');
       return false;
     }
     await settle(context, store, walk, asked, answer);

@@ -1,16 +1,17 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { newToken } from '../../src/domain/values/ids.ts';
-import { shouldLog } from '../../src/observe/failure-streaks.ts';
+import { failureFields } from '../../src/observe/failure-fields.ts';
+import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
-import { acquirePollLease, advancePoll, POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, advancePoll, POLL_LEASES, restPoll } from '../../src/store/catalog/poll-state.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
-import { type Lease, LeaseLostError, type Leases } from '../../src/store/db/leases.ts';
+import { oncePerOwner } from '../../src/store/db/batcher.ts';
+import { type Lease, LeaseLostError, type Leases, newLeaseToken } from '../../src/store/db/leases.ts';
 import { isContentRefused, isDatabaseUnavailable, type Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { CallContext, Page, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 import type { JobContext, JobReport } from '../process/define.ts';
 
-type Advance = (tx: Tx, position: unknown) => Promise<void>;
+export type Advance = (tx: Tx, position: unknown, isIdle?: boolean) => Promise<void>;
 
 /** How pages of one kind of records are stored. `W` is the result of writing records. */
 export interface PageStore<R, W, P extends Page<R> = Page<R>> {
@@ -25,6 +26,8 @@ export interface PageStore<R, W, P extends Page<R> = Page<R>> {
   finish?(tx: Tx, page: P): Promise<void>;
   /** Wakes the next stages after the commit. `parts` has more than one element when Postgres refused the page as a whole. */
   wake(parts: readonly W[], page: P): void;
+  /** Completes the work of all pages at the end of the walk, also of one that failed. */
+  end?(): Promise<void>;
 }
 
 /** Pages that are read one after the other, and how they are stored. */
@@ -33,6 +36,33 @@ export interface PageSource<R, W, P extends Page<R> = Page<R>> extends PageStore
   beforePage?(position: unknown, call: CallContext): Promise<void>;
   /** The next page after `position`, read outside any transaction; undefined ends the walk. */
   fetch(position: unknown, call: CallContext): Promise<P | undefined>;
+}
+
+/**
+ * Pages that are read at the same time, and how they are stored: one after the other, in the order of their arrival. `Q` is a request for
+ * one page. A position contains only stored pages, so a process that dies repeats the pages in flight.
+ */
+export interface OverlappingSource<Q, R, W, P extends Page<R> = Page<R>> extends PageStore<R, W, P> {
+  /** Requests in flight at once. */
+  atOnce: number;
+  /**
+   * The position from which the walk continues: at the start the stored one, later the one at which nothing is left to request. Undefined
+   * ends the walk.
+   */
+  open(position: unknown): { position: unknown } | undefined;
+  /** The next request beside those in flight; undefined while none can begin. */
+  take(position: unknown, inFlight: ReadonlySet<Q>, call: CallContext): Promise<Q | undefined>;
+  /** Reads a page. It gets its place when it is stored: `position` then contains every page stored before. */
+  fetch(request: Q, call: CallContext): Promise<((position: unknown) => P) | undefined>;
+}
+
+type AnySource<R, W, P extends Page<R>> = PageSource<R, W, P> | OverlappingSource<unknown, R, W, P>;
+
+/** The poll of one venue, under the lease of this kind. */
+interface Poll<A> {
+  venue: string;
+  lease: string;
+  adapters: ReadonlyMap<string, A>;
 }
 
 /** The result of writing records. */
@@ -53,24 +83,46 @@ export interface WalkState {
 const MAX_PAGES = 500;
 const WALK_MS = JOBS['poll-markets'].deadlineMs / 2;
 
+/** Failed polls of a process in a row. The stored count includes other processes and earlier runs. */
+const streaksOf = oncePerOwner((_db: object) => new FailureStreaks());
+
 /**
  * Runs one poll of a venue under its lease. Each page is one transaction, so a poll that dies anywhere resumes after the last
  * committed page. Without the lease it does nothing: a slow poll does not pile up.
  */
+export function runPoll<A extends object, R, W extends Written, P extends Page<R>>(
+  context: JobContext,
+  poll: Poll<A>,
+  open: (adapter: A, advance: Advance) => PageSource<R, W, P>,
+): Promise<JobReport>;
+export function runPoll<A extends object, R, W extends Written, P extends Page<R>>(
+  context: JobContext,
+  poll: Poll<A>,
+  open: (adapter: A, advance: Advance) => OverlappingSource<unknown, R, W, P>,
+): Promise<JobReport>;
 export async function runPoll<A extends object, R, W extends Written, P extends Page<R>>(
   context: JobContext,
-  { venue, lease: kind, adapters }: { venue: string; lease: string; adapters: ReadonlyMap<string, A> },
-  open: (adapter: A, advance: Advance) => PageSource<R, W, P>,
+  { venue, lease: kind, adapters }: Poll<A>,
+  open: (adapter: A, advance: Advance) => AnySource<R, W, P>,
 ): Promise<JobReport> {
   const adapter = adapters.get(venue);
   if (!adapter) return { skipped: 'venue not enabled' };
-  const lease = await acquirePollLease(context.db, venue, kind, newToken());
+  const lease = await acquirePollLease(context.db, venue, kind, newLeaseToken(context.presence.key));
   if (!lease) return { skipped: 'already running' };
-  const advance: Advance = (tx, position) => advancePoll(tx, lease, position);
-  const end = await underLease(context, POLL_LEASES, lease, () =>
-    walkPages(context, open(adapter, advance), { venue, position: lease.position, advance }),
-  );
-  if ('result' in end) return end.result.report;
+  const advance: Advance = (tx, position, isIdle) => advancePoll(tx, lease, position, isIdle);
+  const walk = () => walkPages(context, open(adapter, advance), { venue, position: lease.position, advance });
+  const endLease = async ({ requests }: Walked) => {
+    if (requests === 'sent') await POLL_LEASES.release(context.db, lease, null);
+    else await restPoll(context.db, lease, requests === 'nothing to request');
+  };
+  const end = await underLease(context, POLL_LEASES, lease, walk, { endLease });
+  const streaks = streaksOf(context.db);
+  const streak = `${venue} ${kind}`;
+  if ('result' in end) {
+    const failed = streaks.succeeded(streak);
+    if (failed > 0) context.log.info({ venue, kind, failed }, 'poll works again');
+    return end.result.report;
+  }
   const { error, failures } = end;
   const isExpected = error instanceof VenueError || error instanceof LeaseLostError || context.stopping.aborted;
   if (!isExpected) {
@@ -78,27 +130,34 @@ export async function runPoll<A extends object, R, W extends Written, P extends 
     context.partitions.forget();
     throw error;
   }
-  // An outage of a venue is a state that venue health shows, so the job does not fail.
-  if (shouldLog(failures)) context.log.warn({ venue, kind, failures, err: error }, 'poll failed');
+  // An outage of a venue is a state that venue health shows, so the job does not fail and only its first failure is logged.
+  if (failures > 0) {
+    const level = streaks.failed(streak).inARow === 1 ? 'warn' : 'debug';
+    context.log[level]({ venue, kind, failures, ...failureFields(error) }, 'poll failed');
+  }
   return { failed: error.message };
 }
 
-/**
- * Runs `work` under a lease that a heartbeat renews, and releases the lease. An error that `isCharged` accepts counts as a failure
- * in a row. When the database is unavailable this rejects, and the lease ends by itself.
- */
+interface LeasedWork<T> {
+  /** Whether an error counts as a failure in a row. Default: every error. */
+  isCharged?(error: Error): boolean;
+  /** Ends the lease after the work. Default: with a success. */
+  endLease?(result: T): Promise<unknown>;
+}
+
+/** Runs `work` under a lease that a heartbeat renews. When the database is unavailable this rejects, and the lease ends by itself. */
 export async function underLease<L extends Lease, T>(
   { db, log, stopping }: JobContext,
   leases: Leases<L>,
   lease: L,
   work: () => Promise<T>,
-  isCharged: (error: Error) => boolean = () => true,
+  { isCharged = () => true, endLease = () => leases.release(db, lease, null) }: LeasedWork<T> = {},
 ): Promise<{ result: T } | { error: Error; failures: number }> {
   const renew = () => leases.renew(db, lease).catch((error: unknown) => log.warn({ err: error }, 'lease not renewed'));
   const heartbeat = setInterval(renew, (leases.seconds * 1000) / 3);
   try {
     const result = await work();
-    await leases.release(db, lease, null);
+    await endLease(result);
     return { result };
   } catch (thrown) {
     const error = asError(thrown);
@@ -112,30 +171,133 @@ export async function underLease<L extends Lease, T>(
   }
 }
 
-/** Reads and stores page after page, until the venue has no more, the tick is over or the signal fires. */
+interface Walked {
+  report: { pages: number; records: number; written: number; rejected: number };
+  position: unknown;
+  /** `none`: no request was due, or the process stops. */
+  requests: 'sent' | 'none' | 'nothing to request';
+}
+
+/** Reads and stores pages, until the venue has no more, the tick is over or the signal fires. */
 export async function walkPages<R, W extends Written, P extends Page<R>>(
   context: JobContext,
-  source: PageSource<R, W, P>,
+  source: AnySource<R, W, P>,
   start: WalkState,
   maxPages = MAX_PAGES,
-) {
-  const report = { pages: 0, records: 0, written: 0, rejected: 0 };
-  const call = { signal: context.signal, now: context.now };
+): Promise<Walked> {
+  return walkOverlapping(context, 'take' in source ? source : oneByOne(source), start, maxPages);
+}
+
+/** A source whose next request begins at the position of the page before. */
+function oneByOne<R, W, P extends Page<R>>(source: PageSource<R, W, P>): OverlappingSource<{ from: unknown }, R, W, P> {
+  let isOpen = false;
+  let hasMore = true;
+  return {
+    ...source,
+    atOnce: 1,
+    open(position) {
+      if (isOpen) return undefined;
+      isOpen = true;
+      return { position };
+    },
+    async take(from, _inFlight, call) {
+      if (!hasMore) return undefined;
+      await source.beforePage?.(from, call);
+      return { from };
+    },
+    async fetch({ from }, call) {
+      const page = await source.fetch(from, call);
+      hasMore = page?.more === true;
+      return page && (() => page);
+    },
+  };
+}
+
+/**
+ * Hands out requests up to `atOnce`, and stores each page when no other page is being stored. After a failed request no further one
+ * begins; the pages in flight are stored before the walk throws. A page that cannot be stored aborts the others.
+ */
+async function walkOverlapping<R, W extends Written, P extends Page<R>>(
+  context: JobContext,
+  source: OverlappingSource<unknown, R, W, P>,
+  start: WalkState,
+  maxPages: number,
+): Promise<Walked> {
+  const report: Walked['report'] = { pages: 0, records: 0, written: 0, rejected: 0 };
+  let requests: Walked['requests'] = 'none';
   const endsAtMs = performance.now() + WALK_MS;
-  const state = { ...start };
-  while (report.pages < maxPages && performance.now() < endsAtMs && !context.signal.aborted) {
-    await source.beforePage?.(state.position, call);
-    const page = await source.fetch(state.position, call);
-    if (!page) break;
-    const { written, rejected } = await storePage(context, source, page, state);
-    state.position = page.position;
-    report.pages += 1;
-    report.records += page.records.length;
-    report.written += written;
-    report.rejected += rejected;
-    if (!page.more) break;
+  const unstorable = new AbortController();
+  const call = { signal: AbortSignal.any([context.signal, unstorable.signal]), now: context.now };
+  const errors: Error[] = [];
+  const inFlight = new Map<unknown, Promise<void>>();
+  const isOver = () =>
+    errors.length > 0 ||
+    report.pages + inFlight.size >= maxPages ||
+    performance.now() >= endsAtMs ||
+    context.signal.aborted;
+  let lastStore = Promise.resolve();
+
+  async function store(place: (position: unknown) => P): Promise<void> {
+    try {
+      const page = place(state.position);
+      const { written, rejected } = await storePage(context, source, page, state);
+      state.position = page.position;
+      if (!page.isIdle) requests = 'sent';
+      else if (requests === 'none') requests = 'nothing to request';
+      report.pages += 1;
+      report.records += page.records.length;
+      report.written += written;
+      report.rejected += rejected;
+    } catch (error) {
+      errors.push(asError(error));
+      unstorable.abort();
+    }
   }
-  return { report, position: state.position };
+
+  async function read(request: unknown): Promise<void> {
+    try {
+      const place = await source.fetch(request, call);
+      if (!place) return;
+      lastStore = lastStore.then(() => store(place));
+      await lastStore;
+    } catch (error) {
+      errors.push(asError(error));
+    } finally {
+      inFlight.delete(request);
+    }
+  }
+
+  async function take(): Promise<unknown> {
+    try {
+      return await source.take(state.position, new Set(inFlight.keys()), call);
+    } catch (error) {
+      errors.push(asError(error));
+      return undefined;
+    }
+  }
+
+  const state = { ...start, ...source.open(start.position) };
+  try {
+    for (;;) {
+      while (inFlight.size < source.atOnce && !isOver()) {
+        const request = await take();
+        if (request === undefined) break;
+        inFlight.set(request, read(request));
+      }
+      if (inFlight.size > 0) {
+        await Promise.race(inFlight.values());
+        continue;
+      }
+      const opened = isOver() ? undefined : source.open(state.position);
+      if (!opened) break;
+      Object.assign(state, opened);
+    }
+  } finally {
+    await source.end?.();
+  }
+  const [error] = errors;
+  if (error) throw error;
+  return { report, position: state.position, requests };
 }
 
 /** Stores one page: partitions, transaction, counters, wake-ups. Each of its records counts as written, rejected or unchanged. */
@@ -148,7 +310,7 @@ export async function storePage<R, W extends Written, P extends Page<R>>(
   const { metrics } = context;
   const { kind, rowKind = kind } = store;
   const { venue } = from;
-  let stored: { parts: W[]; refused: RejectedRecord[] };
+  let stored: { parts: W[]; rejected: RejectedRecord[] };
   try {
     await store.prepare?.(page);
     stored = await writePage(context, store, page, from);
@@ -157,11 +319,11 @@ export async function storePage<R, W extends Written, P extends Page<R>>(
     metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, page.records.length + page.rejected.length);
     throw error;
   }
-  const { parts, refused } = stored;
+  const { parts, rejected: rejectedByStore } = stored;
   const written = parts.reduce((sum, part) => sum + part.written, 0);
-  const rejected = [...page.rejected, ...refused];
+  const rejected = [...page.rejected, ...rejectedByStore];
   metrics.ingestedRows.inc({ venue, kind: rowKind }, written);
-  metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, page.records.length - written - refused.length));
+  metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, page.records.length - written - rejectedByStore.length));
   for (const { reason } of rejected) metrics.rejectedRecords.inc({ venue, kind, reason });
   store.wake(parts, page);
   return { written, rejected: rejected.length };
@@ -169,7 +331,7 @@ export async function storePage<R, W extends Written, P extends Page<R>>(
 
 /**
  * Writes a page and moves the position, in one transaction. When Postgres refuses the content, halves of the page are written with
- * the position unchanged, until the refused record stands alone; the last transaction quarantines it and moves the position.
+ * the position unchanged, until the rejected record stands alone; the last transaction quarantines it and moves the position.
  * A process that dies between these transactions repeats the page, and every write of a record is idempotent.
  */
 export async function writePage<R, W, P extends Page<R>>(
@@ -177,19 +339,19 @@ export async function writePage<R, W, P extends Page<R>>(
   { kind, write, finish }: PageStore<R, W, P>,
   page: P,
   { venue, position, advance }: WalkState,
-): Promise<{ parts: W[]; refused: RejectedRecord[] }> {
+): Promise<{ parts: W[]; rejected: RejectedRecord[] }> {
   const parts: W[] = [];
-  const refused: RejectedRecord[] = [];
+  const rejected: RejectedRecord[] = [];
   const transact = (records: readonly R[], isLast: boolean): Promise<W> =>
     db.transaction(async (tx) => {
-      await advance?.(tx, isLast ? page.position : position);
-      if (isLast) await quarantine(tx, venue, [...page.rejected, ...refused]);
+      await advance?.(tx, isLast ? page.position : position, page.isIdle);
+      if (isLast) await quarantine(tx, venue, [...page.rejected, ...rejected]);
       const part = await write(tx, records, page);
       if (isLast) await finish?.(tx, page);
       return part;
     });
   try {
-    return { parts: [await transact(page.records, true)], refused };
+    return { parts: [await transact(page.records, true)], rejected };
   } catch (error) {
     if (!isContentRefused(error) || page.records.length === 0) throw error;
   }
@@ -200,11 +362,11 @@ export async function writePage<R, W, P extends Page<R>>(
     } catch (error) {
       if (!isContentRefused(error)) throw error;
       if (half.length > 1) pending.unshift(...halvesOf(half));
-      else refused.push(refusal(kind, half[0], asError(error)));
+      else rejected.push(toRejected(kind, half[0], asError(error)));
     }
   }
   parts.push(await transact([], true));
-  return { parts, refused };
+  return { parts, rejected };
 }
 
 function halvesOf<R>(records: readonly R[]): (readonly R[])[] {
@@ -212,7 +374,7 @@ function halvesOf<R>(records: readonly R[]): (readonly R[])[] {
   return [records.slice(0, middle), records.slice(middle)].filter((half) => half.length > 0);
 }
 
-function refusal(kind: RecordKind, record: unknown, error: Error): RejectedRecord {
+function toRejected(kind: RecordKind, record: unknown, error: Error): RejectedRecord {
   const ids = record as { tradeId?: string; transactionId?: string; marketId?: string; outcomeId?: string };
   const recordId = ids.tradeId ?? ids.transactionId ?? ids.marketId ?? ids.outcomeId;
   const sample = JSON.stringify(record);

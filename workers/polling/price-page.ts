@@ -3,11 +3,13 @@ import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts
 import type { WatchedOutcome } from '../../src/store/catalog/watched-outcomes.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
-import { writePrices } from '../../src/store/prices/prices.ts';
+import type { ConfirmedPrice } from '../../src/store/prices/price-checks.ts';
+import { sweepPrices, writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Batch, Page } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
 import type { PageStore } from './polling.ts';
+import { PriceConfirmations } from './price-confirmations.ts';
 
 /** The answer to a request for certain outcomes. Records of other outcomes are not stored. */
 export interface RequestedPage<R> extends Page<R> {
@@ -15,22 +17,32 @@ export interface RequestedPage<R> extends Page<R> {
   tokenIdOf: ReadonlyMap<string, bigint>;
 }
 
-export interface WrittenPrices {
+interface WrittenPrices {
   written: number;
   /** Outcomes whose price moved. */
   movedTokenIds: readonly bigint[];
 }
 
-/** Stores prices, and wakes their alerts. */
-export function priceStore(context: JobContext): PageStore<PriceRecord, WrittenPrices, RequestedPage<PriceRecord>> {
+export interface SweptPrices extends WrittenPrices {
+  /** Outcomes whose stored price is still the venue's. */
+  confirmed: readonly ConfirmedPrice[];
+}
+
+/** Stores the changed prices of a tick, wakes their alerts, and confirms the others. Each tick needs a store of its own. */
+export function priceStore(context: JobContext): PageStore<PriceRecord, SweptPrices, RequestedPage<PriceRecord>> {
+  const confirmations = new PriceConfirmations(context);
   return {
     kind: 'prices',
     prepare: () => prepareForPrices(context),
     async write(tx, records, { tokenIdOf }) {
-      const { newer, movedTokenIds } = await writePrices(tx, withTokenIds(records, tokenIdOf));
-      return { written: newer, movedTokenIds };
+      const { newer, movedTokenIds, confirmed } = await sweepPrices(tx, withTokenIds(records, tokenIdOf));
+      return { written: newer, movedTokenIds, confirmed };
     },
-    wake: (parts) => wakeAlerts(context, parts),
+    wake(parts) {
+      wakeAlerts(context, parts);
+      confirmations.add(parts.flatMap(({ confirmed }) => confirmed));
+    },
+    end: () => confirmations.flush(),
   };
 }
 
@@ -83,8 +95,8 @@ function withTokenIds<R extends { outcomeId: string }>(records: readonly R[], to
 export async function fetchRequested<R>(
   outcomes: readonly WatchedOutcome[],
   fetch: (outcomeIds: readonly string[]) => Promise<Batch<R>>,
-): Promise<Batch<R> & Pick<RequestedPage<R>, 'tokenIdOf'>> {
+): Promise<Batch<R> & Pick<RequestedPage<R>, 'tokenIdOf' | 'isIdle'>> {
   const tokenIdOf = new Map(outcomes.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
-  const batch = tokenIdOf.size === 0 ? { records: [], rejected: [] } : await fetch([...tokenIdOf.keys()]);
-  return { ...batch, tokenIdOf };
+  if (tokenIdOf.size === 0) return { records: [], rejected: [], tokenIdOf, isIdle: true };
+  return { ...(await fetch([...tokenIdOf.keys()])), tokenIdOf };
 }

@@ -7,6 +7,7 @@ const BREAKER_VALUE: Record<BreakerState, number> = { closed: 0, half_open: 1, o
 /** Turns the observations of the venue client and adapters into metrics, and state changes into log lines. */
 export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
   const hosts = new Set<string>();
+  const closedOff = new Set<string>();
   return {
     onRequest({ venue, host, route, outcome, statusCode, durationMs, ageMs }) {
       // A breaker starts closed and reports only changes.
@@ -20,14 +21,14 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
       if (isRefused) metrics.venueBudgetRefusals.inc({ venue, host });
       else metrics.venueBudgetWait.observe({ venue, host }, waitedMs / 1000);
     },
-    onRate({ venue, host, perSecond, previous }) {
-      // The gauge is the sum over all clients of a host, such as trades and wallets of one API.
-      metrics.venueRequestRate.inc({ venue, host }, perSecond - previous);
-    },
     onBreaker({ venue, host, state }) {
       hosts.add(host);
       metrics.venueBreaker.set({ venue, host }, BREAKER_VALUE[state]);
-      log.warn({ venue, host, state }, 'venue circuit breaker');
+      // During an outage a breaker opens again after every test call: only the begin and the end of the outage are news.
+      const isNews = state === 'open' ? !closedOff.has(host) : state === 'closed';
+      if (state === 'open') closedOff.add(host);
+      if (state === 'closed') closedOff.delete(host);
+      log[isNews ? 'warn' : 'debug']({ venue, host, state }, 'venue circuit breaker');
     },
     onUnknown({ venue, field, value }) {
       metrics.venueUnknownValues.inc({ venue, field });

@@ -1,7 +1,8 @@
+import { failureFields } from '../../src/observe/failure-fields.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import { removeRecovered } from '../../src/store/catalog/quarantine.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import { storedTransactions, tellTransactions, type WalletNews } from '../../src/store/wallets/events.ts';
+import { emitTransactions, storedTransactions, type WalletNews } from '../../src/store/wallets/events.ts';
 import { advanceActivity, type WalletLease } from '../../src/store/wallets/watch.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import {
@@ -50,7 +51,7 @@ function activityStore(context: JobContext, lease: WalletLease, report: WalletRe
     async write(tx, records) {
       const ids = records.map(({ transactionId }) => transactionId);
       const recovered = await removeRecovered(tx, version, ids);
-      const news = await tellTransactions(tx, lease, records);
+      const news = await emitTransactions(tx, lease, records);
       return { written: news.found, news, recovered };
     },
     wake(parts) {
@@ -118,7 +119,7 @@ export async function rereadActivity(
       } catch (error) {
         if (!(error instanceof VenueError) || isHostAway(error)) throw error;
         const { inARow, shouldLog } = streaks.failed(venue);
-        log[shouldLog ? 'warn' : 'debug']({ venue, inARow, err: error }, 'wallet not re-read');
+        log[shouldLog ? 'warn' : 'debug']({ venue, inARow, ...failureFields(error) }, 'wallet not re-read');
         return undefined;
       }
     },
@@ -131,5 +132,5 @@ export async function rereadActivity(
 
 /** True when the host accepts no requests for any wallet at present. A 403 refuses the client as such. */
 export function isHostAway({ code, statusCode }: VenueError): boolean {
-  return ['circuit_open', 'rate_limited', 'aborted'].includes(code) || statusCode === 403;
+  return ['circuit_open', 'rate_limited', 'budget_unavailable', 'aborted'].includes(code) || statusCode === 403;
 }

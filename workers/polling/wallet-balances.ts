@@ -66,10 +66,10 @@ function isSettled(walk: Walk): boolean {
 }
 
 function haveSameTokens(a: Walk, b: Walk): boolean {
-  return a.balances.size === b.balances.size && [...a.balances.keys()].every((mint) => b.balances.has(mint));
+  return a.balances.size === b.balances.size && [...a.balances.keys()].every((token) => b.balances.has(token));
 }
 
 function unreadableOf(rejected: readonly RejectedRecord[]): ReadonlySet<string> | null {
-  const mints = rejected.map(({ recordId }) => recordId);
-  return mints.some((mint) => mint === undefined) ? null : new Set(mints.filter((mint) => mint !== undefined));
+  const tokens = rejected.map(({ recordId }) => recordId);
+  return tokens.some((token) => token === undefined) ? null : new Set(tokens.filter((token) => token !== undefined));
 }

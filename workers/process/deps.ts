@@ -3,6 +3,7 @@ import type { Logger } from '../../src/observe/logger.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';
 import type { Producer } from '../../src/queues/producer.ts';
 import type { Partitions } from '../../src/store/db/partitions.ts';
+import type { Presence } from '../../src/store/db/presence.ts';
 import type { Database } from '../../src/store/db/tx.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
@@ -23,6 +24,8 @@ export interface WorkerDeps {
   readonly secretBox: SecretBox;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Names this process in its claims. */
+  readonly presence: Pick<Presence, 'key'>;
   /** Fires when the process is told to stop. */
   readonly stopping: AbortSignal;
   /** Epoch milliseconds, by the database's clock where processes run. */

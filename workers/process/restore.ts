@@ -6,7 +6,8 @@ import type { LaneJob } from '../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
-import { releaseParkedMarks, STAGES, waitingShards } from '../../src/store/marks/marks.ts';
+import { STAGES } from '../../src/store/marks/detail.ts';
+import { releaseDeadLetters, waitingShards } from '../../src/store/marks/marks.ts';
 import { isRefoldDue } from '../../src/store/series/candle-refold.ts';
 import { countTradeHistories } from '../../src/store/series/trade-walks.ts';
 import type { WorkerDeps } from './deps.ts';
@@ -42,7 +43,7 @@ export function startRestoring(
       () => {
         round = restore(role, deps, backend)
           .then(
-            () => streaks.succeeded('round'),
+            () => void streaks.succeeded('round'),
             (error: unknown) => {
               const { inARow, shouldLog } = streaks.failed('round');
               deps.log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'restoring round failed');
@@ -92,6 +93,12 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
   ]);
 }
 
+/** Wakes every stage with pending marks or due rows, because an ended process may have committed them without a wake-up. */
+export async function wakePending({ db, producer }: Pick<WorkerDeps, 'db' | 'producer'>): Promise<void> {
+  for (const stage of Object.values(LANE_STAGES).flat()) producer.wakeStage(stage, await waitingShards(db, stage));
+  producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
+}
+
 /** Wakes the venues with markets that wait for older trades, and measures the backlog. */
 async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): Promise<void> {
   const counts = await countTradeHistories(db);
@@ -107,9 +114,9 @@ async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): 
  * Retries the dead-lettered marks of the stages of a role, because a new release may process them. Marks that fail again are
  * dead-lettered again.
  */
-export async function releaseParked(role: Role, { db, log }: WorkerDeps): Promise<void> {
+export async function retryDeadLetters(role: Role, { db, log }: WorkerDeps): Promise<void> {
   for (const stage of STAGES.filter((name) => JOBS[name].role === role)) {
-    const released = await releaseParkedMarks(db, stage);
-    if (released > 0) log.warn({ stage, marks: released }, 'parked marks released');
+    const released = await releaseDeadLetters(db, stage);
+    if (released > 0) log.warn({ stage, marks: released }, 'dead letters released');
   }
 }

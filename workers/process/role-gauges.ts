@@ -7,8 +7,10 @@ import { QUEUE_STATES, queueState } from '../../src/queues/queue-state.ts';
 import { schedulesOf } from '../../src/queues/schedules.ts';
 import { oldestOverdueSeconds } from '../../src/store/deliveries/due.ts';
 import { countDueDeliveries, pollAges, stageStates, storageState, walletAges } from '../../src/store/marks/backlog.ts';
-import { STAGES } from '../../src/store/marks/marks.ts';
+import { STAGES } from '../../src/store/marks/detail.ts';
+import { readFreshness } from '../../src/store/prices/freshness.ts';
 import { refoldProgress, refoldShare } from '../../src/store/series/candle-refold.ts';
+import { readVenueCompleteness } from '../../src/store/series/completeness.ts';
 import type { WorkerDeps } from './deps.ts';
 
 /** The gauges that the processes of a role read from the database and the queue store at a scrape. Each role measures its own part. */
@@ -17,8 +19,17 @@ export function gaugesOf(role: Role, deps: WorkerDeps): Collector[] {
 }
 
 const ROLE_GAUGES: Record<Role, (deps: WorkerDeps) => Collector[]> = {
-  poller: (deps) => [pollGauges(deps), ...(deps.walletAdapters.size > 0 ? [walletGauges(deps)] : [])],
-  aggregator: (deps) => [stageGauges('aggregator', deps), storageGauges(deps), refoldGauges(deps)],
+  poller: (deps) => [
+    pollGauges(deps),
+    completenessGauges(deps),
+    ...(deps.walletAdapters.size > 0 ? [walletGauges(deps)] : []),
+  ],
+  aggregator: (deps) => [
+    stageGauges('aggregator', deps),
+    storageGauges(deps),
+    freshnessGauges(deps),
+    refoldGauges(deps),
+  ],
   alerter: (deps) => [stageGauges('alerter', deps)],
   deliverer: (deps) => [deliveryGauges(deps)],
 };
@@ -50,15 +61,15 @@ function stageGauges(role: Role, { db, metrics }: WorkerDeps): Collector {
     name: 'stages',
     async read() {
       for (const state of await stageStates(db, stages)) {
-        const { stage, waiting, parked } = state;
+        const { stage, waiting, deadLetters } = state;
         metrics.marksWaiting.set({ stage }, waiting);
-        metrics.marksParked.set({ stage }, parked);
+        metrics.deadLetters.set({ stage }, deadLetters);
         metrics.marksOldest.set({ stage }, ages.note(stage, state) / 1000);
       }
     },
     forget() {
       metrics.marksWaiting.reset();
-      metrics.marksParked.reset();
+      metrics.deadLetters.reset();
       metrics.marksOldest.reset();
     },
   };
@@ -68,7 +79,7 @@ function stageGauges(role: Role, { db, metrics }: WorkerDeps): Collector {
 function pollGauges({ config, db, metrics, now }: WorkerDeps): Collector {
   const startedAtMs = now();
   const polls = schedulesOf('poller', config).flatMap(({ job, data, everyMs }) => {
-    const kind = job.replace(/^poll-/, '');
+    const kind = job === 'witness-trades' ? 'witness' : job.replace(/^poll-/, '');
     return 'venue' in data && kind !== 'wallets' ? [{ venue: data.venue, kind, everyMs }] : [];
   });
   return {
@@ -85,6 +96,22 @@ function pollGauges({ config, db, metrics, now }: WorkerDeps): Collector {
     forget() {
       metrics.failuresInARow.reset();
       metrics.sinceSuccess.reset();
+    },
+  };
+}
+
+function completenessGauges({ config, db, metrics }: WorkerDeps): Collector {
+  return {
+    name: 'completeness',
+    async read() {
+      for (const [venue, { share, marketsMissing }] of await readVenueCompleteness(db, config.venues)) {
+        metrics.tradeCoverage.set({ venue }, share ?? 1);
+        metrics.marketsMissingTrades.set({ venue }, marketsMissing);
+      }
+    },
+    forget() {
+      metrics.tradeCoverage.reset();
+      metrics.marketsMissingTrades.reset();
     },
   };
 }
@@ -113,6 +140,35 @@ function storageGauges({ db, metrics, now }: WorkerDeps): Collector {
       metrics.databaseBytes.set(Number.NaN);
       metrics.partitionReady.reset();
     },
+  };
+}
+
+/** An older measurement is absent, because it would look like a fresh venue while `measure-freshness` fails. */
+const MAX_MEASURED_MS = 60_000;
+
+function freshnessGauges({ config, db, metrics, now }: WorkerDeps): Collector {
+  const forget = () => {
+    metrics.priceAge.reset();
+    metrics.unpricedMarkets.reset();
+  };
+  return {
+    name: 'freshness',
+    async read() {
+      const measured = await readFreshness(db, config.venues);
+      forget();
+      for (const { venue, measuredAt, unpriced, p50Ms, p99Ms, maxMs } of measured) {
+        if (now() - measuredAt.getTime() > MAX_MEASURED_MS) continue;
+        metrics.unpricedMarkets.set({ venue }, unpriced);
+        for (const [quantile, ms] of [
+          ['0.5', p50Ms],
+          ['0.99', p99Ms],
+          ['1', maxMs],
+        ] as const) {
+          if (ms !== null) metrics.priceAge.set({ venue, quantile }, Number(ms) / 1000);
+        }
+      }
+    },
+    forget,
   };
 }
 

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ALL_SHARDS } from '../../src/domain/values/shard.ts';
 import { shardsOfLane } from '../../src/queues/jobs.ts';
-import type { ClaimOptions, Stage } from '../../src/store/marks/marks.ts';
+import type { Stage } from '../../src/store/marks/detail.ts';
+import type { ClaimOptions } from '../../src/store/marks/marks.ts';
 import { type StageWork, workShards } from '../../src/store/marks/stage.ts';
 import type { JobContext, JobReport } from './define.ts';
 
@@ -20,21 +21,22 @@ interface StageJob<T> {
 /** Processes the marks of a stage until a claim is empty or the signal fires. */
 export async function runStage<T>(context: JobContext, job: StageJob<T>): Promise<JobReport> {
   const { metrics } = context;
+  // `parked` is a log field, so it keeps its name.
   const report = { claimed: 0, parked: 0 };
   const shards = job.lane === undefined ? ALL_SHARDS : shardsOfLane(job.lane);
   for (;;) {
     if (context.signal.aborted) return report;
     const startedMs = performance.now();
     const done = await workShards(context.db, job.stage, shards, job.claim, job.work);
-    if (done.claimed === 0 && done.parked.length === 0) return report;
+    if (done.claimed === 0 && done.deadLettered.length === 0) return report;
     const { stage } = job;
     if (done.claimed > 0) metrics.stageBatch.observe({ stage }, (performance.now() - startedMs) / 1000);
     metrics.marksClaimed.inc({ stage }, done.claimed);
     report.claimed += done.claimed;
     for (const result of done.results) job.onDone?.(result);
-    for (const { marks, error } of done.parked) {
+    for (const { marks, error } of done.deadLettered) {
       report.parked += marks.length;
-      context.log.error({ stage, key: String(marks[0]?.key), marks: marks.length, err: error }, 'poison marks parked');
+      context.log.error({ stage, key: String(marks[0]?.key), marks: marks.length, err: error }, 'marks dead-lettered');
     }
     if (job.gatherMs !== undefined && !done.isFull) await pause(job.gatherMs, context.signal);
   }

@@ -1,11 +1,12 @@
 import { ALERT_STATUSES, type AlertStatus } from '../../../src/domain/alerts/alert.ts';
 import { compareDecimals, type Decimal, decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
+import { decodeMark } from '../../../src/store/marks/detail.ts';
 import {
+  type DeadLetteredMark,
+  listDeadLetters,
   listOpsAlerts,
-  listParkedMarks,
   type OpsAlert,
   type OpsAlertFilter,
-  type ParkedMark,
 } from '../../../src/store/ops/alerts.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { choice, field, filterForm } from '../forms.ts';
@@ -16,7 +17,7 @@ import { decimalText, marketPath, shortId } from './shown-values.ts';
 
 const PATH = '/ops/alerts';
 const PAGE_SIZE = 50;
-const MAX_PARKED_SHOWN = 50;
+const MAX_DEAD_LETTERS = 50;
 const TONES: Readonly<Record<AlertStatus, Tone>> = { active: 'good', triggered: 'warn', expired: 'idle' };
 
 type AlertDeps = Pick<ApiDeps, 'db' | 'cursors' | 'venues'>;
@@ -32,12 +33,12 @@ export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
       const cursor = query.get('cursor');
       const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
       const found = await listOpsAlerts(deps.db, filter, PAGE_SIZE, after === undefined ? undefined : BigInt(after));
-      const parked = await listParkedMarks(deps.db, MAX_PARKED_SHOWN + 1);
+      const deadLetters = await listDeadLetters(deps.db, MAX_DEAD_LETTERS + 1);
       const body = html`<p class="lead">Price alerts of all accounts, newest first, with the distance from the price to the target.</p>
-${parked.length > 0 && parkedTable(parked, nowMs)}
+${deadLetters.length > 0 && deadLetterTable(deadLetters, nowMs)}
 ${filters(filter)}
 ${alertTable(found.alerts, nowMs)}
-${found.lookedBackTo !== undefined && html`<p class="hint">The search covers alerts since ${time(found.lookedBackTo)} UTC. Older pages may hold more.</p>`}
+${found.searchedSince !== undefined && html`<p class="hint">The search covers alerts since ${time(found.searchedSince)} UTC. Older pages may hold more.</p>`}
 ${pager(PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]))}`;
       return { title: 'Alerts', body };
     },
@@ -48,23 +49,23 @@ function readFilter(query: URLSearchParams, deps: Pick<ApiDeps, 'venues'>): OpsA
   const id = textField(query, 'id');
   const status = chosen(query, 'status', ALERT_STATUSES);
   const account = textField(query, 'account');
-  const mint = textField(query, 'token');
+  const tokenMint = textField(query, 'token');
   const marketId = textField(query, 'market');
   return {
     ...(id !== undefined && { id }),
     ...(status !== undefined && { status }),
     ...(account !== undefined && { account }),
-    ...(mint !== undefined && { mint }),
+    ...(tokenMint !== undefined && { tokenMint }),
     ...(marketId !== undefined && { market: { venues: deps.venues.map(({ venue }) => venue), marketId } }),
   };
 }
 
-function filters({ id = '', status, account = '', mint = '', market }: OpsAlertFilter): Html {
+function filters({ id = '', status, account = '', tokenMint = '', market }: OpsAlertFilter): Html {
   return filterForm(
     PATH,
     html`${choice({ label: 'Status', name: 'status', value: status ?? '', options: anyOf(ALERT_STATUSES) })}
 ${field({ label: 'Account', name: 'account', value: account, hint: 'name or number' })}
-${field({ label: 'Token', name: 'token', value: mint, hint: 'mint or outcome id' })}
+${field({ label: 'Token', name: 'token', value: tokenMint, hint: 'mint or outcome id' })}
 ${field({ label: 'Market', name: 'market', value: market?.marketId ?? '', hint: 'market id of the venue' })}
 ${field({ label: 'Alert', name: 'id', value: id, hint: 'id of the alert' })}`,
   );
@@ -104,9 +105,9 @@ function unit(currency: string): Html {
   return html`<span class="muted">${currency}</span>`;
 }
 
-function subject({ market, mint, symbol, isTracked }: OpsAlert): Html {
+function subject({ market, tokenMint, symbol, isTracked }: OpsAlert): Html {
   const tracked = !isTracked && html` ${badge('warn', 'not tracked')}`;
-  if (market === null) return html`${symbol !== null && html`${symbol} `}${shortId(mint)}${tracked}`;
+  if (market === null) return html`${symbol !== null && html`${symbol} `}${shortId(tokenMint)}${tracked}`;
   return html`<a href="${marketPath(market)}">${longText(market.title)}</a> <span class="muted">${market.label}</span>${tracked}`;
 }
 
@@ -133,29 +134,36 @@ function fired(nowMs: number) {
   };
 }
 
-function parkedTable(parked: readonly ParkedMark[], nowMs: number): Html {
-  const more = parked.length > MAX_PARKED_SHOWN;
-  return html`<section aria-labelledby="parked"><h2 id="parked">Dead letters</h2>
+function deadLetterTable(deadLetters: readonly DeadLetteredMark[], nowMs: number): Html {
+  const more = deadLetters.length > MAX_DEAD_LETTERS;
+  return html`<section aria-labelledby="dead-letters"><h2 id="dead-letters">Dead letters</h2>
 <p class="lead">Marks that failed. Other work continues without them. The next start of the process retries them.</p>
-${table<ParkedMark>({
+${table<DeadLetteredMark>({
   caption: 'Dead-lettered marks, newest first',
   columns: [
     { label: 'Stage', cell: ({ stage }) => code(stage) },
     { label: 'Work', cell: describeMark },
     { label: 'Error', cell: ({ error }) => longText(error) },
-    { label: 'Since', cell: ({ parkedAt }) => ago(parkedAt, nowMs) },
+    { label: 'Since', cell: ({ since }) => ago(since, nowMs) },
   ],
-  rows: parked.slice(0, MAX_PARKED_SHOWN),
+  rows: deadLetters.slice(0, MAX_DEAD_LETTERS),
   empty: 'No mark is dead-lettered.',
 })}
-${more && html`<p class="hint">The table shows the newest ${number(MAX_PARKED_SHOWN)} marks.</p>`}</section>`;
+${more && html`<p class="hint">The table shows the newest ${number(MAX_DEAD_LETTERS)} marks.</p>`}</section>`;
 }
 
-/** The meaning of a mark, by its stage; see src/store/marks/marks.ts. */
-function describeMark({ stage, detail, key, mint, market }: ParkedMark): Html {
-  const token = mint === null ? html`token ${String(key)}` : shortId(mint);
+function describeMark({ stage, detail, key, tokenMint, market }: DeadLetteredMark): Html {
+  const token = tokenMint === null ? html`token ${String(key)}` : shortId(tokenMint);
   const of = market === null ? token : html`<a href="${marketPath(market)}">${token}</a>`;
-  if (stage !== 'evaluate-alerts') return html`minute ${time(new Date(Number(detail) * 1000))} of ${of}`;
-  if (detail > 0n) return html`prices received ${time(new Date(Number(detail)))} of ${of}`;
-  return detail === 0n ? html`the final outcome of ${of}` : html`a new alert on ${of}`;
+  const meaning = decodeMark(stage, detail);
+  switch (meaning.kind) {
+    case 'minute':
+      return html`minute ${time(new Date(Number(meaning.start) * 1000))} of ${of}`;
+    case 'observed':
+      return html`prices received ${time(new Date(Number(meaning.atMs)))} of ${of}`;
+    case 'alertCreated':
+      return html`a new alert on ${of}`;
+    case 'marketFinal':
+      return html`the final outcome of ${of}`;
+  }
 }

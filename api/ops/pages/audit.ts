@@ -1,4 +1,4 @@
-import { listActions, type OpsActionRow, type OpsActionStatus } from '../../../src/store/ops/actions.ts';
+import { type AuditRow, type AuditStatus, listActions } from '../../../src/store/ops/actions.ts';
 import { type ListedSession, listSessions } from '../../../src/store/ops/sessions.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { actionButton } from '../forms.ts';
@@ -9,7 +9,7 @@ import type { OpsRequest, OpsRouter } from '../ops-route.ts';
 const PATH = '/ops/audit';
 const PAGE_SIZE = 30;
 const MAX_SESSIONS = 50;
-const TONES: Readonly<Record<OpsActionStatus, Tone>> = {
+const TONES: Readonly<Record<AuditStatus, Tone>> = {
   done: 'good',
   refused: 'warn',
   failed: 'bad',
@@ -29,7 +29,8 @@ export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursor
         listActions(deps.db, PAGE_SIZE, after === undefined ? undefined : BigInt(after)),
         cursor === null ? listSessions(deps.db, MAX_SESSIONS, nowMs) : null,
       ]);
-      const body = html`<p class="lead">All changes through these pages, and all login attempts.</p>
+      const body = html`<p class="lead">All changes through these pages, by commands and by the keys of accounts, and all login attempts. Creations and deletions of
+alerts are in the log only. <code>oddswire audit-trail</code> exports all rows.</p>
 ${actionTable(actions)}
 ${pager(PATH, query, next === undefined ? undefined : deps.cursors.encode(PATH, [String(next)]))}
 ${sessions && sessionList(request, sessions)}`;
@@ -38,12 +39,12 @@ ${sessions && sessionList(request, sessions)}`;
   });
 }
 
-function actionTable(actions: readonly OpsActionRow[]): Html {
-  return table<OpsActionRow>({
+function actionTable(actions: readonly AuditRow[]): Html {
+  return table<AuditRow>({
     caption: 'Actions, newest first',
     columns: [
       { label: 'Time (UTC)', cell: ({ at }) => time(at) },
-      { label: 'Operator', cell: operatorCell },
+      { label: 'By', cell: actorCell },
       { label: 'Action', cell: ({ action }) => code(action) },
       { label: 'Target', cell: ({ target }) => longText(target) },
       { label: 'State', cell: ({ status }) => badge(TONES[status], status) },
@@ -55,9 +56,11 @@ function actionTable(actions: readonly OpsActionRow[]): Html {
   });
 }
 
-function operatorCell({ role, sessionId, address }: OpsActionRow): Html {
-  const session = sessionId !== null && html`<code>${sessionId}</code> `;
-  return html`${role ?? NONE} <span class="muted">${session}${address}</span>`;
+function actorCell({ source, account, actor, role, sessionId, address }: AuditRow): Html {
+  const isOfPages = source === 'pages';
+  const who = isOfPages ? (actor ?? role ?? NONE) : (account ?? source);
+  const detail = sessionId ?? (isOfPages ? null : actor);
+  return html`${who} <span class="muted">${isOfPages && actor !== null && role} ${detail !== null && html`<code>${detail}</code> `}${address}</span>`;
 }
 
 function sessionList(request: OpsRequest, sessions: readonly ListedSession[]): Html {
@@ -72,7 +75,8 @@ ${table<ListedSession>({
       cell: (session) =>
         html`${code(name(session))}${name(session) === operator.sessionId && html` <span class="muted">this session</span>`}`,
     },
-    { label: 'Role', cell: ({ role }) => role },
+    { label: 'Operator', cell: ({ actor, role }) => actor ?? role },
+    { label: 'Role at login', cell: ({ role }) => role },
     { label: 'From', cell: ({ address }) => address },
     { label: 'Began', cell: ({ createdAt }) => ago(createdAt, nowMs) },
     { label: 'Last used', cell: ({ lastSeenAt }) => ago(lastSeenAt, nowMs) },

@@ -38,8 +38,8 @@ ${
     ? html`<p class="problem" role="alert">More than ${number(MAX_MATCHING_WEBHOOKS)} webhooks match. Enter more of the address, or an account.</p>`
     : html`${deliveryTable(found.deliveries, nowMs)}
 ${
-  found.lookedBackTo !== undefined &&
-  html`<p class="hint">The search covers deliveries since ${time(found.lookedBackTo)} UTC. Older pages may hold more.</p>`
+  found.searchedSince !== undefined &&
+  html`<p class="hint">The search covers deliveries since ${time(found.searchedSince)} UTC. Older pages may hold more.</p>`
 }
 ${pager(DELIVERIES_PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]))}`
 }`;

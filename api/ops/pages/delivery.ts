@@ -57,11 +57,11 @@ export function deliveryPage(router: OpsRouter, deps: DeliveryDeps): void {
 }
 
 function deliveryBody(request: OpsRequest, found: OpsDeliveryWithLog): Html {
-  const { delivery, subscription, isTest, isUnderWay, eventCreatedAt, alertId } = found;
+  const { delivery, subscription, isTest, isInFlight, eventCreatedAt, alertId } = found;
   const { nowMs } = request;
   const isOver = delivery.status !== 'pending';
   return html`<p class="state">${badge(DELIVERY_TONES[delivery.status] ?? 'idle', delivery.status)}
-${isUnderWay && badge('idle', 'attempt in flight')}${isTest && badge('idle', 'test event')}</p>
+${isInFlight && badge('idle', 'attempt in flight')}${isTest && badge('idle', 'test event')}</p>
 ${facts([
   ['Event', html`<a href="${DELIVERIES_PATH}?event=${delivery.eventId}">${code(delivery.eventId)}</a>`],
   ['Event type', delivery.eventType],

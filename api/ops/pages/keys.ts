@@ -1,5 +1,5 @@
 import { SCOPES } from '../../../src/domain/values/api-key.ts';
-import { insertApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
+import { createApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
 import { listOpsAccounts, listOpsKeys, type OpsAccount, type OpsKey } from '../../../src/store/ops/keys.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
@@ -50,7 +50,7 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
     target: ({ form }) => `account ${form.get('account') ?? ''}`,
     async inTransaction(tx, { form, nowMs }) {
       const wanted = readKeyForm(form, nowMs);
-      const made = await insertApiKey(tx, wanted);
+      const made = await createApiKey(tx, wanted);
       return {
         result: `Created key ${made.id}, “${wanted.name}”.`,
         page: {

@@ -1,4 +1,5 @@
 import { INTERVAL_SECONDS, INTERVALS, type Interval } from '../../../src/domain/markets/candle.ts';
+import { coveredShare } from '../../../src/domain/markets/volume-witness.ts';
 import { findMarket } from '../../../src/store/catalog/market-reads.ts';
 import {
   MAX_COUNTED_ALERTS,
@@ -9,6 +10,7 @@ import {
 } from '../../../src/store/ops/markets.ts';
 import { readBook } from '../../../src/store/series/book-reads.ts';
 import { readTrades, type StoredCandle } from '../../../src/store/series/reads.ts';
+import { type MarketCompleteness, readMarketCompleteness } from '../../../src/store/series/trade-repairs.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../html.ts';
@@ -18,7 +20,7 @@ import { bookView } from './market-book.ts';
 import { chart, type MarketView, viewPath } from './market-chart.ts';
 import { observationTable, tradeTable } from './market-tape.ts';
 import { MARKETS_PATH, marketName, marketState } from './markets.ts';
-import { decimalText } from './shown-values.ts';
+import { decimalText, shareText } from './shown-values.ts';
 
 const PATH = `${MARKETS_PATH}/:venue/:market_id`;
 const DATA_PATH = '/ops/data/markets/:venue/:market_id/candles.json';
@@ -77,7 +79,8 @@ function lastCandles({ db }: MarketDeps, { tokenId }: OpsOutcome, interval: Inte
 async function marketBody(deps: MarketDeps, view: MarketView, nowMs: number): Promise<Html> {
   const { market, state, outcome } = view;
   const tokenIds = state.outcomes.map(({ tokenId }) => tokenId);
-  const [candles, book, { trades }, observations] = await Promise.all([
+  const [completeness, candles, book, { trades }, observations] = await Promise.all([
+    readMarketCompleteness(deps.db, market.pk),
     outcome ? lastCandles(deps, outcome, view.interval) : [],
     outcome ? readBook(deps.db, outcome.tokenId) : null,
     readTrades(deps.db, { tokenIds, range: {}, direction: 'desc', limit: SHOWN_TRADES }),
@@ -85,8 +88,8 @@ async function marketBody(deps: MarketDeps, view: MarketView, nowMs: number): Pr
   ]);
   return html`<p class="state">${marketState(market.status)}${state.goneAt !== null && badge('bad', 'removed by the venue')}${
     state.goneAt === null && state.missingSince !== null && badge('warn', 'missing from the listing')
-  }</p>
-${marketFacts(view, nowMs)}
+  }${completeness?.missingSince && badge('bad', 'missing trades')}</p>
+${marketFacts(view, completeness, nowMs)}
 <h2>Outcomes</h2>
 ${outcomeTable(view, nowMs)}
 ${
@@ -104,7 +107,7 @@ ${observationTable(observations)}</section>`
 }</div>`;
 }
 
-function marketFacts({ market, state }: MarketView, nowMs: number): Html {
+function marketFacts({ market, state }: MarketView, completeness: MarketCompleteness | null, nowMs: number): Html {
   const { history } = state;
   const winner = state.outcomes.find(({ outcomeId }) => outcomeId === market.winningOutcomeId);
   return html`${facts([
@@ -130,12 +133,31 @@ function marketFacts({ market, state }: MarketView, nowMs: number): Html {
         ? html`<span class="muted">not requested</span>`
         : html`${history.status}, ${number(history.trades)} stored${history.lastError !== null && html`: ${longText(history.lastError)}`}`,
     ],
+    ['Completeness', completenessText(completeness, nowMs)],
+    ['Repair', repairText(completeness, nowMs)],
     ['Alerts', html`<a href="/ops/alerts?market=${encodeURIComponent(market.marketId)}">of this market</a>`],
     ...(isWebAddress(market.url)
       ? [['Venue page', html`<a href="${market.url}" rel="noreferrer noopener">open</a>`] as const]
       : []),
   ])}
 ${market.description !== '' && html`<details><summary>Description</summary><p class="long prose">${market.description}</p></details>`}`;
+}
+
+function completenessText(completeness: MarketCompleteness | null, nowMs: number): Html {
+  if (completeness === null) return html`<span class="muted">not compared yet</span>`;
+  const { since, storedVolume, venueVolume, missingVolume, missingSince } = completeness;
+  return html`${shareText(coveredShare(storedVolume, venueVolume))} of the volume since ${time(since)} stored${
+    missingSince !== null && html`; ${decimalText(String(missingVolume))} missing since ${ago(missingSince, nowMs)}`
+  }`;
+}
+
+function repairText(completeness: MarketCompleteness | null, nowMs: number): Html {
+  const repair = completeness?.repair ?? null;
+  if (repair === null) return html`<span class="muted">none</span>`;
+  const { status, trades, finishedMs, missingAfter, lastError } = repair;
+  return html`${status}, ${number(trades)} trades found${finishedMs !== null && html` ${ago(new Date(finishedMs), nowMs)}`}${
+    missingAfter !== null && html`, ${decimalText(String(missingAfter))} still missing`
+  }${lastError !== null && html`: ${longText(lastError)}`}`;
 }
 
 /** Only http and https addresses of a venue become links, never `javascript:`. */
@@ -156,7 +178,7 @@ function outcomeTable({ market, state, outcome, interval }: MarketView, nowMs: n
       { label: 'Bid', cell: ({ bid }) => decimalText(bid), isNumeric: true },
       { label: 'Ask', cell: ({ ask }) => decimalText(ask), isNumeric: true },
       { label: 'Received', cell: ({ receivedAt }) => ago(receivedAt, nowMs) },
-      { label: 'Venue time', cell: ({ asOf }) => ago(asOf, nowMs) },
+      { label: 'Last seen', cell: ({ asOf }) => ago(asOf, nowMs) },
       { label: 'Payout', cell: ({ payout }) => decimalText(payout), isNumeric: true },
       {
         label: 'Active alerts',

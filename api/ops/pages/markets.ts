@@ -48,7 +48,7 @@ export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
       const found = await find(deps, cursor === null ? undefined : deps.cursors.decode(scope, cursor), text, {
         venues: venue === undefined ? venues : [venue],
         limit: PAGE_SIZE,
-        ...(status !== undefined && { status }),
+        ...(status !== undefined && { statuses: [status] }),
         ...(category !== undefined && { category }),
       });
       const body = html`${filterForm(
@@ -73,9 +73,7 @@ async function find(
   filters: Omit<Parameters<typeof listMarkets>[1], 'after'>,
 ): Promise<Found> {
   if (text === undefined) {
-    const [pk] = after ?? [];
-    const { markets, next } = await listMarkets(deps.db, { ...filters, ...(pk !== undefined && { after: pk }) });
-    return { markets, ...(next !== undefined && { next: [next] }) };
+    return listMarkets(deps.db, { ...filters, ...(after && { after }) });
   }
   const place = after && toPlace(after);
   const { markets, matched, next } = await searchMarkets(deps.db, { ...filters, text, ...(place && { after: place }) });

@@ -1,3 +1,4 @@
+import { briefly } from '../../../src/domain/values/briefly.ts';
 import { readiness } from '../../../src/observe/probe-server.ts';
 import { type PollAge, pollAges } from '../../../src/store/marks/backlog.ts';
 import {
@@ -19,7 +20,6 @@ import type { ApiDeps } from '../../deps.ts';
 import { isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { bars } from '../bars.ts';
-import { briefly } from '../brief-cache.ts';
 import { ago, badge, duration, emptyState, type Html, html, longText, NONE, number, table } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
 import { shownUrl } from './shown-values.ts';
@@ -177,7 +177,7 @@ function isStaler(poll: PollAge, worst: PollAge | undefined): boolean {
 
 function isHealthy({ kind, failuresInARow, sinceSuccessSeconds }: PollAge, pollMs: EnabledVenue['pollMs']): boolean {
   const lastSuccessAt = sinceSuccessSeconds === null ? null : new Date(-sinceSuccessSeconds * 1000);
-  return isPollHealthy({ kind, lastSuccessAt, consecutiveFailures: failuresInARow }, pollMs, 0);
+  return isPollHealthy({ kind, lastSuccessAt, idleAt: null, consecutiveFailures: failuresInARow }, pollMs, 0);
 }
 
 function deliveries({ due, inFlight, oldestOverdueMs }: DeliveryLoad): Html {
@@ -238,7 +238,7 @@ function stages(backlogs: readonly StageBacklog[]): Html {
         label: 'Oldest',
         cell: ({ oldestMs }) => (oldestMs === null ? NONE : oldestMs < 60_000 ? 'less than 1 min' : duration(oldestMs)),
       },
-      { label: 'Dead-lettered', cell: ({ parked }) => number(parked), isNumeric: true },
+      { label: 'Dead-lettered', cell: ({ deadLetters }) => number(deadLetters), isNumeric: true },
       { label: 'State', cell: stageState },
     ],
     rows: backlogs,
@@ -257,11 +257,11 @@ function refolds(passes: readonly RefoldProgress[]): Html {
   )}`;
 }
 
-function stageState({ stage, oldestMs, parked }: StageBacklog): Html {
+function stageState({ stage, oldestMs, deadLetters }: StageBacklog): Html {
   // A snapshot is due only at the end of its minute.
   const limitMs = STALLED_MS + (stage === 'sample-snapshots' ? 60_000 : 0);
   if (oldestMs !== null && oldestMs > limitMs) return badge('bad', 'stalled');
-  return parked > 0 ? badge('warn', 'dead letters') : badge('good', 'on time');
+  return deadLetters > 0 ? badge('warn', 'dead letters') : badge('good', 'on time');
 }
 
 function processes(connections: ReadonlyMap<string, number>): Html {

@@ -54,3 +54,8 @@ export const DELIVERY_TONES: Readonly<Record<string, Tone>> = {
 export function marketPath(market: { venue: string; marketId: string }): string {
   return `/ops/markets/${encodeURIComponent(market.venue)}/${encodeURIComponent(market.marketId)}`;
 }
+
+/** A share of 0 to 1 as percents. Shares below 1 never show as 100 %. */
+export function shareText(share: number): Html {
+  return html`<span class="num">${(Math.floor(share * 10_000 + 1e-6) / 100).toFixed(2)} %</span>`;
+}

@@ -1,3 +1,5 @@
+import { coveredShare } from '../../../src/domain/markets/volume-witness.ts';
+import { briefly } from '../../../src/domain/values/briefly.ts';
 import {
   listQuarantine,
   type QuarantineCursor,
@@ -6,13 +8,15 @@ import {
   summarizeQuarantine,
 } from '../../../src/store/catalog/quarantine-reads.ts';
 import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/venues.ts';
+import { readFreshness, type VenueFreshness } from '../../../src/store/prices/freshness.ts';
+import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
-import { isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
+import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
-import { briefly } from '../brief-cache.ts';
-import { ago, badge, code, duration, type Html, html, longText, NONE, number, pager, table } from '../html.ts';
+import { ago, badge, code, duration, facts, type Html, html, longText, NONE, number, pager, table } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
+import { shareText } from './shown-values.ts';
 
 const PATH = '/ops/venues';
 /** The lifetime of the counts, which scan the whole catalog and quarantine. */
@@ -33,8 +37,15 @@ export function venuePages(router: OpsRouter, deps: VenueDeps): void {
     path: PATH,
     section: 'venues',
     async load({ nowMs }) {
-      const [polls, counts, rejected] = await Promise.all([readPolls(deps.db, names), marketCounts(), rejections()]);
+      const [polls, counts, rejected, freshness, completeness] = await Promise.all([
+        readPolls(deps.db, names),
+        marketCounts(),
+        rejections(),
+        readFreshness(deps.db, names),
+        readVenueCompleteness(deps.db, names),
+      ]);
       const body = html`<p class="lead">Each venue has its own queue, and each kind of poll its own cadence.</p>
+${ageTable(deps.venues, freshness, nowMs)}
 ${deps.venues.map((profile) => {
   const { venue } = profile;
   const times = rejected.filter((each) => each.venue === venue).reduce((sum, each) => sum + each.times, 0);
@@ -42,7 +53,7 @@ ${deps.venues.map((profile) => {
 <h2 id="venue-${venue}"><a href="${venuePath(venue)}">${profile.title}</a></h2>
 <p class="under">${number(marketsOf(counts, venue))} markets · ${
     times === 0 ? 'no rejections' : html`<a href="${venuePath(venue)}#rejected">${number(times)} rejections</a>`
-  }</p>
+  } · ${completenessText(completeness.get(venue))}</p>
 ${pollTable(profile, polls, nowMs)}</section>`;
 })}${breakerNote()}`;
       return { title: 'Venues', body };
@@ -62,16 +73,20 @@ ${pollTable(profile, polls, nowMs)}</section>`;
       const scope = JSON.stringify([PATH, venue, kind, reason]);
       const cursor = query.get('cursor');
       const after = cursor === null ? undefined : toCursor(deps.cursors.decode(scope, cursor));
-      const [polls, counts, rejected, samples] = await Promise.all([
+      const [polls, completeness, counts, rejected, freshness, samples] = await Promise.all([
         readPolls(deps.db, [venue]),
+        readVenueCompleteness(deps.db, [venue]),
         marketCounts(),
         rejections(),
+        readFreshness(deps.db, [venue]),
         listQuarantine(deps.db, filter, { limit: SAMPLES_PER_PAGE, ...(after && { after }) }),
       ]);
       const next = samples.next && deps.cursors.encode(scope, fromCursor(samples.next));
       const offers = Object.entries(profile.capabilities).flatMap(([name, isOffered]) => (isOffered ? [name] : []));
       const body = html`<p class="lead">Currency: ${profile.currency}. Capabilities: ${offers.join(', ')}.</p>
 ${pollTable(profile, polls, nowMs)}${breakerNote()}
+${profile.capabilities.prices && ageTable([profile], freshness, nowMs)}
+<h2 id="completeness">Completeness</h2>${completenessFacts(completeness.get(venue), nowMs)}
 <h2>Markets</h2>${countTable(counts.filter((each) => each.venue === venue))}
 <h2 id="rejected">Rejected records</h2>
 <p class="lead">Invalid records, which the quarantine keeps for 30 days. oddswire stores the other records of the same page.</p>
@@ -89,6 +104,25 @@ ${sampleList(samples.entries, nowMs)}${pager(venuePath(venue), query, next)}`;
 
 function venuePath(venue: string): string {
   return `${PATH}/${encodeURIComponent(venue)}`;
+}
+
+function ageTable(venues: readonly EnabledVenue[], measured: readonly VenueFreshness[], nowMs: number): Html {
+  const titles = new Map<string, string>(venues.map(({ venue, title }) => [venue, title]));
+  const age = (ms: bigint | null) => (ms === null ? NONE : html`<span class="num">${duration(Number(ms))}</span>`);
+  return table<VenueFreshness>({
+    caption: 'Price age over all open markets',
+    columns: [
+      { label: 'Venue', cell: ({ venue }) => titles.get(venue) ?? venue },
+      { label: 'Price age, p50', cell: ({ p50Ms }) => age(p50Ms) },
+      { label: 'p99', cell: ({ p99Ms }) => age(p99Ms) },
+      { label: 'Maximum', cell: ({ maxMs }) => age(maxMs) },
+      { label: 'Open markets', cell: ({ markets }) => number(markets), isNumeric: true },
+      { label: 'Without a price', cell: ({ unpriced }) => number(unpriced), isNumeric: true },
+      { label: 'Measured', cell: ({ measuredAt }) => ago(measuredAt, nowMs) },
+    ],
+    rows: measured,
+    empty: 'No measurement yet. Does an aggregator run?',
+  });
 }
 
 function pollTable(profile: EnabledVenue, all: readonly OpsPoll[], nowMs: number): Html {
@@ -120,7 +154,8 @@ function pollState(poll: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number)
     return poll.lastError === null ? badge('idle', 'on demand') : badge('warn', 'failed');
   }
   if (isPollHealthy(poll, pollMs, nowMs)) {
-    return poll.consecutiveFailures > 0 ? badge('warn', 'last attempt failed') : badge('good', 'healthy');
+    if (poll.consecutiveFailures > 0) return badge('warn', 'last attempt failed');
+    return isIdlePoll(poll) ? badge('idle', 'nothing to request') : badge('good', 'healthy');
   }
   return poll.consecutiveFailures > 0
     ? badge('bad', 'failing')
@@ -128,8 +163,8 @@ function pollState(poll: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number)
 }
 
 /** The next turn of the scheduler, estimated from the last attempt. */
-function nextPoll({ kind, lastAttemptAt, isUnderWay }: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number): Html {
-  if (isUnderWay) return html`in flight`;
+function nextPoll({ kind, lastAttemptAt, isInFlight }: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number): Html {
+  if (isInFlight) return html`in flight`;
   if (lastAttemptAt === null || !isScheduledPoll(kind, pollMs)) return NONE;
   const at = new Date(lastAttemptAt.getTime() + pollMs[kind]);
   return at.getTime() <= nowMs ? html`due` : ago(at, nowMs);
@@ -141,6 +176,30 @@ function breakerNote(): Html {
 
 function marketsOf(counts: readonly MarketCount[], venue: string): number {
   return counts.filter((each) => each.venue === venue).reduce((sum, each) => sum + each.markets, 0);
+}
+
+/** The covered share of the venue's volume, in one line. */
+function completenessText(completeness: VenueCompleteness | undefined): Html {
+  if (completeness === undefined) return html`trades not compared yet`;
+  const { marketsMissing } = completeness;
+  const share = shareText(coveredShare(completeness.share ?? 1, 1));
+  return marketsMissing === 0
+    ? html`${share} of the volume stored`
+    : html`${badge('bad', 'missing trades')} ${share} of the volume stored, trades of ${number(marketsMissing)} markets missing`;
+}
+
+function completenessFacts(completeness: VenueCompleteness | undefined, nowMs: number): Html {
+  if (completeness === undefined)
+    return html`<p class="empty">No total of this venue was compared with the stored trades yet.</p>`;
+  const { since, checkedAt, markets, marketsMissing, missingSince } = completeness;
+  return facts([
+    ['Stored share of the volume', shareText(coveredShare(completeness.share ?? 1, 1))],
+    ['Since', since === null ? NONE : ago(since, nowMs)],
+    ['Last comparison', ago(checkedAt, nowMs)],
+    ['Compared markets', number(markets)],
+    ['Markets with missing trades', number(marketsMissing)],
+    ['Missing since', missingSince === null ? NONE : ago(missingSince, nowMs)],
+  ]);
 }
 
 const LIFECYCLE = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'];

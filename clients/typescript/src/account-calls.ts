@@ -7,6 +7,7 @@ import type { CallOptions, Transport, WriteOptions } from './transport.ts';
 type BodyOf<Id extends keyof operations> = NonNullable<operations[Id]['requestBody']>['content']['application/json'];
 type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
 type ListQuery = QueryOf<'listWebhooks'>;
+type EventQuery = QueryOf<'listAccountEvents'>;
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
 
 /** Calls for the resources of an account. They return the resource itself; lists return `{data, meta}`. */
@@ -22,6 +23,8 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         }),
       ),
     );
+  const listEvents = async (query: EventQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/events', { ...attempt, params: { query } })));
   const listAlerts = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/alerts', { ...attempt, params: { query } })));
   const listWallets = async (query: ListQuery = {}, options?: CallOptions) =>
@@ -119,6 +122,11 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             }),
           )
         ).data,
+      /** One page of the events of the account, newest first, also of events that no webhook got. */
+      listEvents,
+      /** All of them, page by page. */
+      iterateEvents: (query: Omit<EventQuery, 'limit' | 'cursor'> = {}, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listEvents({ ...query, ...place(options, cursor) }, options)),
     },
     alerts: {
       create: async (body: BodyOf<'createAlert'>, options?: WriteOptions) =>

@@ -12,6 +12,13 @@ export function priceOfBook(book: BookRecord, lastPrice?: Decimal): PriceRecord 
   const { bid, ask } = quotesOf(book);
   const price = quotedPrice({ bid, ask }, lastPrice);
   if (price === undefined) return undefined;
-  const { outcomeId, asOfMs } = book;
-  return { outcomeId, asOfMs, price, ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) };
+  const { outcomeId, asOfMs, seenAtMs } = book;
+  return {
+    outcomeId,
+    asOfMs,
+    ...(seenAtMs !== undefined && seenAtMs !== asOfMs && { seenAtMs }),
+    price,
+    ...(bid !== undefined && { bid }),
+    ...(ask !== undefined && { ask }),
+  };
 }

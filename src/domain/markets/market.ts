@@ -4,6 +4,10 @@ import type { Decimal } from '../values/decimal.ts';
 export const MARKET_STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
 export type MarketStatus = (typeof MARKET_STATUSES)[number];
 
+/** The orders of a list of markets. */
+export const MARKET_SORTS = ['created', 'volume_24h', 'close_at', 'updated'] as const;
+export type MarketSort = (typeof MARKET_SORTS)[number];
+
 /** The status of an event is the first of these that any of its markets has: an event with an open market is open. */
 export const EVENT_STATUS_ORDER = [
   'open',
@@ -67,6 +71,8 @@ export interface MarketRecord {
 export interface PriceRecord {
   outcomeId: string;
   asOfMs: number;
+  /** The time of the answer, when `asOfMs` is a time of the venue that does not advance with each answer. */
+  seenAtMs?: number;
   price: Decimal;
   bid?: Decimal;
   ask?: Decimal;
@@ -83,6 +89,8 @@ export interface PriceLevel {
 export interface BookRecord {
   outcomeId: string;
   asOfMs: number;
+  /** See `PriceRecord`. */
+  seenAtMs?: number;
   bids: PriceLevel[];
   asks: PriceLevel[];
 }

@@ -1,16 +1,23 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { OddswireError } from './errors.ts';
 
-/** The version of most lists. A list whose sort key changes gets a higher version and may still read older ones. */
-const FIRST_VERSION = 1;
+/** The form of the text. Forms 1 and 2 of earlier releases were signed and not encrypted. */
+const FORM = 3;
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
 /** 128 bits cannot be guessed, and a cursor stays short. */
-const MAC_BYTES = 16;
+const TAG_BYTES = 16;
+const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
+const KEY_BYTES = 32;
 const MAX_CURSOR_LENGTH = 1024;
 
-/** A cursor that this route did not issue for these filters: altered, foreign, truncated, or of another version. */
+/** A cursor that this route did not issue for this account and these filters: altered, foreign, truncated, or of another release. */
 export class InvalidCursorError extends OddswireError {
   constructor() {
-    super('invalid_cursor', 'this route did not issue the cursor for these filters');
+    super(
+      'invalid_cursor',
+      'this route did not issue the cursor for this account and these filters; start without a cursor',
+    );
   }
 }
 
@@ -18,51 +25,56 @@ export class InvalidCursorError extends OddswireError {
 type CursorPosition = readonly string[];
 
 /**
- * Creates and reads cursors: base64url of version, MAC and position. `scope` names the route and every filter of the list; the
- * MAC covers it, but the cursor does not contain it. The same position always gives the same text.
+ * Creates and reads cursors: base64url of form, nonce, tag and the encrypted position. `scope` names the route, every filter of the list,
+ * and the account when the list belongs to one; the tag covers it, but the cursor does not contain it. The same position always gives the
+ * same text.
  */
 export interface CursorCodec {
-  /** `version` is 1 to 255. Default: 1. */
-  encode(scope: string, position: CursorPosition, version?: number): string;
-  /** Reads a cursor of version 1. @throws InvalidCursorError */
+  encode(scope: string, position: CursorPosition): string;
+  /** @throws InvalidCursorError */
   decode(scope: string, cursor: string): CursorPosition;
-  /** Reads a cursor of one of several versions. @throws InvalidCursorError */
-  decodeVersion(
-    scope: string,
-    cursor: string,
-    versions: readonly number[],
-  ): { version: number; position: CursorPosition };
 }
 
 /** A codec over one secret key of at least 32 bytes. */
 export function createCursorCodec(key: Uint8Array): CursorCodec {
-  function macOf(version: number, scope: string, payload: Buffer): Buffer {
-    const scopeBytes = Buffer.from(scope, 'utf8');
-    // The length prevents a byte from moving unnoticed between scope and payload.
-    const head = Buffer.from(`${version}.${scopeBytes.length}.`, 'utf8');
-    return createHmac('sha256', key).update(head).update(scopeBytes).update(payload).digest().subarray(0, MAC_BYTES);
+  const [nonceKey, cipherKey] = ['cursor-nonce', 'cursor-cipher'].map((purpose) =>
+    Buffer.from(hkdfSync('sha256', key, 'oddswire', purpose, KEY_BYTES)),
+  ) as [Buffer, Buffer];
+
+  /** A nonce repeats only with the same scope and position, which then give the same text. */
+  function nonceOf(scope: Buffer, position: Buffer): Buffer {
+    const lengths = Buffer.from(`${scope.length}.`, 'utf8');
+    const mac = createHmac('sha256', nonceKey).update(lengths).update(scope).update(position).digest();
+    return mac.subarray(0, NONCE_BYTES);
   }
 
-  const codec: CursorCodec = {
-    encode(scope, position, version = FIRST_VERSION) {
-      const payload = Buffer.from(JSON.stringify(position), 'utf8');
-      return Buffer.concat([Buffer.from([version]), macOf(version, scope, payload), payload]).toString('base64url');
+  return {
+    encode(scope, position) {
+      const [bound, plain] = [Buffer.from(scope, 'utf8'), Buffer.from(JSON.stringify(position), 'utf8')];
+      const nonce = nonceOf(bound, plain);
+      const cipher = createCipheriv(CIPHER, cipherKey, nonce, { authTagLength: TAG_BYTES }).setAAD(bound);
+      const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
+      return Buffer.concat([Buffer.from([FORM]), nonce, cipher.getAuthTag(), sealed]).toString('base64url');
     },
 
-    decode: (scope, cursor) => codec.decodeVersion(scope, cursor, [FIRST_VERSION]).position,
-
-    decodeVersion(scope, cursor, versions) {
+    decode(scope, cursor) {
       if (cursor.length > MAX_CURSOR_LENGTH) throw new InvalidCursorError();
       const bytes = Buffer.from(cursor, 'base64url');
       // Node ignores invalid base64url and spare bits: only the canonical text is a cursor.
       if (bytes.toString('base64url') !== cursor) throw new InvalidCursorError();
-      const [version = 0] = bytes;
-      if (bytes.length <= 1 + MAC_BYTES || !versions.includes(version)) throw new InvalidCursorError();
-      const payload = bytes.subarray(1 + MAC_BYTES);
-      const mac = macOf(version, scope, payload);
-      if (!timingSafeEqual(bytes.subarray(1, 1 + MAC_BYTES), mac)) throw new InvalidCursorError();
-      return { version, position: JSON.parse(payload.toString('utf8')) as CursorPosition };
+      if (bytes.length <= HEAD_BYTES || bytes[0] !== FORM) throw new InvalidCursorError();
+      const nonce = bytes.subarray(1, 1 + NONCE_BYTES);
+      const decipher = createDecipheriv(CIPHER, cipherKey, nonce, { authTagLength: TAG_BYTES })
+        .setAAD(Buffer.from(scope, 'utf8'))
+        .setAuthTag(bytes.subarray(1 + NONCE_BYTES, HEAD_BYTES));
+      const plain = decipher.update(bytes.subarray(HEAD_BYTES));
+      try {
+        decipher.final();
+      } catch {
+        // The tag does not fit: the only failure of the last step.
+        throw new InvalidCursorError();
+      }
+      return JSON.parse(plain.toString('utf8')) as CursorPosition;
     },
   };
-  return codec;
 }

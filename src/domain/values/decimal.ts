@@ -7,7 +7,7 @@ export type Decimal = string & { readonly __decimal: unique symbol };
 const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?$/;
 const SCIENTIFIC = /^([+-]?\d*(?:\.\d*)?)[eE]([+-]?\d{1,4})$/;
 /** Limits for numeric(…): far beyond the digits of any venue, but small enough that hostile input cannot create megabytes of zeros. */
-const MAX_DIGITS = 400;
+export const MAX_DIGITS = 400;
 
 /**
  * The decimal that a venue or a client sent, or null when it is not one (NaN, Infinity, empty, text, too long).

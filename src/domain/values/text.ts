@@ -21,3 +21,13 @@ function scrubUnknown(value: unknown): unknown {
   }
   return value;
 }
+
+/** Marks, embeddings, overrides and isolates: they change the order in which following text is shown. */
+const DIRECTION_CONTROL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** The text with visible names such as `[U+202E]` instead of its bidirectional control characters. For pages, never for data. */
+export function showDirectionControls(text: string): string {
+  return text.replace(DIRECTION_CONTROL, (control) => {
+    return `[U+${control.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`;
+  });
+}

@@ -2,7 +2,7 @@ import { type Decimal, ZERO } from '../values/decimal.ts';
 
 /** The stored balance of one token of a wallet. */
 export interface KnownBalance {
-  mint: string;
+  tokenMint: string;
   amount: Decimal;
   /** Grows with each change. */
   version: bigint;
@@ -22,7 +22,7 @@ export interface BalanceRead {
 }
 
 export interface BalanceChange {
-  mint: string;
+  tokenMint: string;
   symbol?: string;
   marketId?: string;
   previous: Decimal;
@@ -36,7 +36,7 @@ const READS_UNTIL_GONE = 2;
 
 /**
  * Compares a complete read with the stored balances. Pure. `rows` are to be stored and `changes` to be emitted, both in the order of
- * the mints. An amount in a read is reliable; an absence may be an artefact of paging, so it must repeat.
+ * their tokens. An amount in a read is reliable; an absence may be an artefact of paging, so it must repeat.
  */
 export function compareBalances(
   known: ReadonlyMap<string, KnownBalance>,
@@ -45,8 +45,8 @@ export function compareBalances(
   const rows: KnownBalance[] = [];
   const changes: BalanceChange[] = [];
   const listed = new Map(read.balances.map((balance) => [balance.tokenMint, balance]));
-  for (const { tokenMint: mint, amount, tokenSymbol, marketId } of listed.values()) {
-    const before = known.get(mint);
+  for (const { tokenMint, amount, tokenSymbol, marketId } of listed.values()) {
+    const before = known.get(tokenMint);
     const names = {
       ...((tokenSymbol ?? before?.symbol) !== undefined && { symbol: tokenSymbol ?? before?.symbol }),
       ...((marketId ?? before?.marketId) !== undefined && { marketId: marketId ?? before?.marketId }),
@@ -57,12 +57,13 @@ export function compareBalances(
     }
     if (!before && amount === ZERO) continue;
     const version = (before?.version ?? 0n) + 1n;
-    rows.push({ mint, amount, version, ...names, missed: 0 });
-    if (!read.isBaseline) changes.push({ mint, ...names, previous: before?.amount ?? ZERO, current: amount, version });
+    rows.push({ tokenMint, amount, version, ...names, missed: 0 });
+    if (!read.isBaseline)
+      changes.push({ tokenMint, ...names, previous: before?.amount ?? ZERO, current: amount, version });
   }
   for (const before of known.values()) {
-    if (listed.has(before.mint) || before.amount === ZERO) continue;
-    if (read.unreadable === null || read.unreadable.has(before.mint)) continue;
+    if (listed.has(before.tokenMint) || before.amount === ZERO) continue;
+    if (read.unreadable === null || read.unreadable.has(before.tokenMint)) continue;
     const missed = before.missed + 1;
     if (missed < READS_UNTIL_GONE) {
       rows.push({ ...before, missed });
@@ -73,12 +74,12 @@ export function compareBalances(
     rows.push({ ...rest, amount: ZERO, version, missed: 0 });
     const { symbol, marketId } = before;
     const names = { ...(symbol !== undefined && { symbol }), ...(marketId !== undefined && { marketId }) };
-    changes.push({ mint: before.mint, ...names, previous, current: ZERO, version });
+    changes.push({ tokenMint: before.tokenMint, ...names, previous, current: ZERO, version });
   }
-  return { rows: rows.sort(byMint), changes: changes.sort(byMint) };
+  return { rows: rows.sort(byToken), changes: changes.sort(byToken) };
 }
 
-/** Each mint occurs once. */
-function byMint(a: { mint: string }, b: { mint: string }): number {
-  return a.mint < b.mint ? -1 : 1;
+/** Each token occurs once. */
+function byToken(a: { tokenMint: string }, b: { tokenMint: string }): number {
+  return a.tokenMint < b.tokenMint ? -1 : 1;
 }

@@ -19,22 +19,40 @@ export class CidrListError extends OddswireError {
   }
 }
 
+/** The operator's exceptions. `deny` has priority over `allow`, and `allow` over the built-in policy. */
+export interface AddressRules {
+  /** WEBHOOK_ALLOW_CIDRS: private ranges that deliveries may reach. */
+  readonly allow: readonly Cidr[];
+  /** WEBHOOK_DENY_CIDRS: public ranges that deliveries must not reach, such as the operator's own. */
+  readonly deny: readonly Cidr[];
+}
+
+export const PUBLIC_ONLY: AddressRules = { allow: [], deny: [] };
+
 const GLOBAL_UNICAST_V6 = cidr('2000::/3');
 /** Azure's WireServer: a public address that is the control channel of the host. */
 const AZURE_WIRE_SERVER = cidr('168.63.129.16/32');
+/** The 6bone, which was returned in 2006 (RFC 3701): no host of the internet has such an address. */
+const SIX_BONE = cidr('3ffe::/16');
 
 /**
- * Whether webhooks may be sent to this address. `allow` holds the operator's exceptions and has priority.
- * Failure policy: closed. A text that is not an address is not public.
+ * Whether webhooks may be sent to this address. Failure policy: closed. A text that is not an address is not public.
  */
-export function isPublicAddress(address: string, allow: readonly Cidr[] = []): boolean {
+export function isPublicAddress(address: string, { allow, deny }: AddressRules = PUBLIC_ONLY): boolean {
   const ip = parseAddress(address);
-  if (ip === null) return false;
+  if (ip === null || deny.some((range) => contains(range, ip))) return false;
   if (allow.some((range) => contains(range, ip))) return true;
-  if (contains(AZURE_WIRE_SERVER, ip)) return false;
+  if (contains(AZURE_WIRE_SERVER, ip) || contains(SIX_BONE, ip) || isIsatap(ip)) return false;
   // ipaddr.js calls unassigned space "unicast", such as `::7f00:1` (IPv4-compatible loopback) and `4000::1`.
   if (ip.kind() === 'ipv6' && !contains(GLOBAL_UNICAST_V6, ip)) return false;
   return ip.range() === 'unicast';
+}
+
+/** An ISATAP address (RFC 5214 section 6.1) has an IPv4 address in its last 32 bits, which a tunnel may reach. */
+function isIsatap(ip: Address): boolean {
+  if (ip.kind() !== 'ipv6') return false;
+  const [first, ...rest] = ip.toByteArray().slice(8, 12);
+  return (first === 0x00 || first === 0x02) && Buffer.from(rest).equals(Buffer.from([0x00, 0x5e, 0xfe]));
 }
 
 /** The network of an address (the IPv4 address itself, or the IPv6 /64), and whether it is within `ranges`. Null for other texts. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type Cidr, isLoopbackAddress, isPublicAddress } from './address-policy.ts';
+import { type AddressRules, type Cidr, isLoopbackAddress, isPublicAddress, PUBLIC_ONLY } from './address-policy.ts';
 
 export const MAX_URL_LENGTH = 2048;
 const HTTPS_PORT = 443;
@@ -15,14 +15,13 @@ interface UrlProblem {
 
 /**
  * The problem of a webhook URL as far as its text shows, or null. Names are resolved only at sending, when the result matters.
- * `allow` holds the operator's WEBHOOK_ALLOW_CIDRS.
  */
-export function webhookUrlProblem(url: string, allow: readonly Cidr[] = []): string | null {
-  return inspectWebhookUrl(url, allow)?.message ?? null;
+export function webhookUrlProblem(url: string, rules: AddressRules = PUBLIC_ONLY): string | null {
+  return inspectWebhookUrl(url, rules)?.message ?? null;
 }
 
 /** As `webhookUrlProblem`, with malformed URLs and forbidden destinations distinguished. */
-export function inspectWebhookUrl(url: string, allow: readonly Cidr[] = []): UrlProblem | null {
+export function inspectWebhookUrl(url: string, rules: AddressRules = PUBLIC_ONLY): UrlProblem | null {
   if (url.length > MAX_URL_LENGTH) return invalid(`must have at most ${MAX_URL_LENGTH} characters`);
   // The WHATWG parser drops or rewrites these silently: the stored URL would differ from the called one.
   if (/[\s\\\p{Cc}]/u.test(url)) return invalid('must not contain spaces, control characters or backslashes');
@@ -38,7 +37,7 @@ export function inspectWebhookUrl(url: string, allow: readonly Cidr[] = []): Url
   if (port !== HTTPS_PORT && port < FIRST_UNPRIVILEGED_PORT) {
     return invalid(`must use port ${HTTPS_PORT} or a port from ${FIRST_UNPRIVILEGED_PORT} up`);
   }
-  return hostProblem(bareHostname(parsed), allow);
+  return hostProblem(bareHostname(parsed), rules);
 }
 
 /** The host of a URL as sockets need it: without the brackets of an IPv6 literal. */
@@ -52,12 +51,14 @@ export function isLocalhostName(hostname: string): boolean {
 }
 
 /** The parser has already converted every spelling (`0x7f.1`, `2130706433`, full-width digits) into one literal or name. */
-function hostProblem(host: string, allow: readonly Cidr[]): UrlProblem | null {
-  if (isIP(host) !== 0) return isPublicAddress(host, allow) ? null : blocked();
-  if (host.endsWith('.')) return invalid('must not have a host that ends in a dot');
-  if (isLocalhostName(host)) return isPublicAddress('127.0.0.1', allow) ? null : blocked();
-  // Intranet names need an intranet range in `allow`; the address is checked again at sending.
-  if (/\.(local|internal)$/i.test(host) && !allow.some(reachesBeyondLoopback)) return blocked();
+function hostProblem(host: string, rules: AddressRules): UrlProblem | null {
+  if (isIP(host) !== 0) return isPublicAddress(host, rules) ? null : blocked();
+  if (host.split('.').some((label) => label === '' || label.length > 63) || host.length > 253) {
+    return invalid('must have a host of labels of 1 to 63 characters, without a dot at the end');
+  }
+  if (isLocalhostName(host)) return isPublicAddress('127.0.0.1', rules) ? null : blocked();
+  // Intranet names need an intranet range in `rules.allow`; the address is checked again at sending.
+  if (/\.(local|internal)$/i.test(host) && !rules.allow.some(reachesBeyondLoopback)) return blocked();
   return null;
 }
 

@@ -2,7 +2,7 @@ import { apiKeyId, generateApiKey, hashApiKey, isSameHash, SCOPES, type Scope } 
 import { OddswireError } from '../../domain/values/errors.ts';
 import { AccountEntity } from '../db/entities/account.ts';
 import { ApiKeyEntity } from '../db/entities/api-key.ts';
-import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Queryable, type Repositories, sql, type Tx } from '../db/tx.ts';
 
 /** The account of BOOTSTRAP_API_KEY. */
 const BOOTSTRAP_ACCOUNT = 'bootstrap';
@@ -22,21 +22,32 @@ export interface StoredApiKey {
 const FIND_API_KEY = sql(
   'find_api_key',
   `SELECT k.id, k.account_id, k.secret_hash, k.scopes, k.expires_at, k.revoked_at, a.rate_per_minute, a.cold_reads_per_minute
-   FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $1 OR k.secret_hash = $2`,
+   FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ANY($1) OR k.secret_hash = ANY($2)`,
 );
 
 /** Compared when the offered id is unknown, so that known and unknown ids take the same time. */
 const NO_HASH = Buffer.alloc(32);
 
-/** The stored key that `key` is, or null. Expiry and revocation are for the caller to judge. */
+/** The stored key that each of `keys` is, or null. Expiry and revocation are for the caller to judge. */
+export async function findApiKeys(db: Queryable, keys: readonly string[]): Promise<(StoredApiKey | null)[]> {
+  const offered = keys.map((key) => ({ id: apiKeyId(key), hash: hashApiKey(key) }));
+  const rows = await db.query<StoredApiKey & { secretHash: Buffer }>(FIND_API_KEY, [
+    offered.map(({ id }) => id),
+    offered.map(({ hash }) => hash),
+  ]);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const byHash = new Map(rows.map((row) => [row.secretHash.toString('hex'), row]));
+  return offered.map(({ id, hash }) => {
+    const row = byHash.get(hash.toString('hex')) ?? byId.get(id);
+    if (!isSameHash(row?.secretHash ?? NO_HASH, hash) || !row) return null;
+    const { secretHash: _, ...stored } = row;
+    return stored;
+  });
+}
+
+/** The same for one key. */
 export async function findApiKey(db: Queryable, key: string): Promise<StoredApiKey | null> {
-  const hash = hashApiKey(key);
-  const rows = await db.query<StoredApiKey & { secretHash: Buffer }>(FIND_API_KEY, [apiKeyId(key), hash]);
-  if (rows.length === 0) isSameHash(NO_HASH, hash);
-  const row = rows.find((candidate) => isSameHash(candidate.secretHash, hash));
-  if (!row) return null;
-  const { secretHash: _, ...stored } = row;
-  return stored;
+  return (await findApiKeys(db, [key]))[0] ?? null;
 }
 
 /** Locks keys in order, so that two API processes cannot deadlock when they write at once. */
@@ -54,7 +65,7 @@ export async function touchApiKeys(db: Queryable, usedAt: ReadonlyMap<string, Da
 }
 
 /** The id of the account with this name; created when absent. */
-async function ensureAccount(tx: Tx, name: string): Promise<string> {
+async function ensureAccount(tx: Tx, name: string): Promise<bigint> {
   const accounts = tx.em.getRepository(AccountEntity);
   await accounts.createQueryBuilder().insert().values({ name }).orIgnore().execute();
   const account = await accounts.findOneBy({ name });
@@ -63,22 +74,22 @@ async function ensureAccount(tx: Tx, name: string): Promise<string> {
 }
 
 /**
- * Creates the key of BOOTSTRAP_API_KEY with every scope when it is absent. A revoked key stays revoked. Returns whether it was created.
+ * Creates the key of BOOTSTRAP_API_KEY with every scope when it is absent. A revoked key stays revoked. Returns the id of the created key,
+ * or null.
  */
-export async function ensureBootstrapKey(db: Database, key: string): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    if ((await findApiKey(tx, key)) !== null) return false;
-    const accountId = await ensureAccount(tx, BOOTSTRAP_ACCOUNT);
-    const inserted = await tx.em
-      .getRepository(ApiKeyEntity)
-      .createQueryBuilder()
-      .insert()
-      .values({ id: apiKeyId(key), accountId, name: 'bootstrap', secretHash: hashApiKey(key), scopes: [...SCOPES] })
-      .orIgnore()
-      .returning('id')
-      .execute();
-    return inserted.raw.length === 1;
-  });
+export async function ensureBootstrapKey(tx: Tx, key: string): Promise<string | null> {
+  if ((await findApiKey(tx, key)) !== null) return null;
+  const accountId = await ensureAccount(tx, BOOTSTRAP_ACCOUNT);
+  const id = apiKeyId(key);
+  const inserted = await tx.em
+    .getRepository(ApiKeyEntity)
+    .createQueryBuilder()
+    .insert()
+    .values({ id, accountId, name: 'bootstrap', secretHash: hashApiKey(key), scopes: [...SCOPES] })
+    .orIgnore()
+    .returning('id')
+    .execute();
+  return inserted.raw.length === 1 ? id : null;
 }
 
 export interface ApiKeyRequest {
@@ -96,13 +107,8 @@ interface MadeApiKey {
   accountId: bigint;
 }
 
-/** Creates a key for an account. Only this result contains the key itself. */
-export async function createApiKey(db: Database, request: ApiKeyRequest): Promise<MadeApiKey> {
-  return db.transaction((tx) => insertApiKey(tx, request));
-}
-
-/** Like `createApiKey`, within a transaction. */
-export async function insertApiKey(tx: Tx, request: ApiKeyRequest): Promise<MadeApiKey> {
+/** Creates a key for an account, and the account if it does not exist. Only this result contains the key itself. */
+export async function createApiKey(tx: Tx, request: ApiKeyRequest): Promise<MadeApiKey> {
   const made = generateApiKey();
   const accountId = await ensureAccount(tx, request.accountName);
   await tx.em.getRepository(ApiKeyEntity).insert({
@@ -113,15 +119,11 @@ export async function insertApiKey(tx: Tx, request: ApiKeyRequest): Promise<Made
     scopes: [...request.scopes],
     ...(request.expiresAt !== undefined && { expiresAt: request.expiresAt }),
   });
-  return { id: made.id, key: made.key, accountId: BigInt(accountId) };
+  return { id: made.id, key: made.key, accountId };
 }
 
-const REVOKE_API_KEY = sql(
-  'revoke_api_key',
-  `UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id`,
-);
-
 /** Revokes a key. All processes reject it within the second for which they cache look-ups. False when the id is unknown. */
-export async function revokeApiKey(db: Queryable, id: string): Promise<boolean> {
-  return (await db.query(REVOKE_API_KEY, [id])).length === 1;
+export async function revokeApiKey({ em }: Repositories, id: string): Promise<boolean> {
+  const revokedAt = () => 'coalesce(revoked_at, now())';
+  return (await em.getRepository(ApiKeyEntity).update({ id }, { revokedAt })).affected === 1;
 }

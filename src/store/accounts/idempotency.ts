@@ -28,7 +28,7 @@ type Claim =
   /** Another transaction holds the key at this moment. */
   | { outcome: 'busy' }
   /** The stored answer, sealed. The key stays locked until the transaction ends. */
-  | { outcome: 'kept'; sealed: string };
+  | { outcome: 'stored'; sealed: string };
 
 /** Claims the key of an account for this transaction, or returns the stored answer. Never waits. */
 export async function claimIdempotencyKey(tx: Tx, accountId: bigint, key: string): Promise<Claim> {
@@ -37,7 +37,12 @@ export async function claimIdempotencyKey(tx: Tx, accountId: bigint, key: string
   if (!claim?.isOurs) return { outcome: 'busy' };
   const [row] = await tx.query<{ sealed: string }>(READ, [accountId, key]);
   // The row cannot be missing: only expired rows are deleted, and the claim takes those over.
-  return row ? { outcome: 'kept', sealed: row.sealed } : { outcome: 'busy' };
+  return row ? { outcome: 'stored', sealed: row.sealed } : { outcome: 'busy' };
+}
+
+/** The owner for which the answer of a key is sealed. An answer that is moved to another row cannot be opened. */
+export function idempotencyOwner(accountId: bigint | string, key: string): string {
+  return `idempotency ${accountId} ${key}`;
 }
 
 /** Stores the answer for the next request with this key; the transaction must have claimed or found the key. */

@@ -1,23 +1,101 @@
+import { OddswireError } from '../../domain/values/errors.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-
-/** The sealing functions that this module needs of the secret box. */
-interface Sealer {
-  seal(plain: string, aad: string): string;
-  open(sealed: string, aad: string): string;
-}
+import { KEY_CHECK_OWNER, kidOf, SEALED_COLUMNS, type SealedColumn, type Sealer } from './sealed-columns.ts';
 
 const PLAIN = 'oddswire';
-const OWNER = 'key-check';
 
 const INSERT = sql('insert_key_check', 'INSERT INTO key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING');
 const SELECT = sql('select_key_check', 'SELECT sealed FROM key_check');
 
+/** Stored values are sealed with keys that this ring lacks. `kids` names all of them. */
+export class KeysMissingError extends OddswireError {
+  readonly kids: readonly string[];
+
+  constructor(uses: readonly KeyUse[]) {
+    const kids = [...new Set(uses.map(({ kid }) => kid))];
+    const tables = (kid: string) => [...new Set(uses.filter((use) => use.kid === kid).map((use) => use.place))];
+    const list = kids.map((kid) => `"${kid}" (${tables(kid).join(', ')})`).join(', ');
+    super('keys_missing', `the ring lacks keys that stored values are sealed with: ${list}`);
+    this.kids = kids;
+  }
+}
+
+/** A key of the ring has other bytes than the key of the same id that was used before. */
+export class KeyDiffersError extends OddswireError {
+  readonly kid: string;
+
+  constructor(kid: string, cause: unknown) {
+    super('key_differs', `the key "${kid}" has other bytes than the key of this id in \`ring_key\``, { cause });
+    this.kid = kid;
+  }
+}
+
 /**
- * Opens the value that the first process sealed, or seals it. Call it inside the boot lock.
- * @throws the error of `open` when this key ring did not seal the secrets of the database.
+ * Checks that this ring can open every stored value, and that its keys are the keys of the other processes. Call it inside the boot
+ * lock. Stores a check value for each key that is new.
+ * @throws KeysMissingError, KeyDiffersError, or the error of `open` for the check value of an older release
  */
 export async function checkKeyRing(db: Queryable, box: Sealer): Promise<void> {
-  await db.query(INSERT, [box.seal(PLAIN, OWNER)]);
+  await db.query(INSERT, [box.seal(PLAIN, KEY_CHECK_OWNER)]);
+  const missing = (await keysInUse(db)).filter(({ kid }) => !box.kids.includes(kid));
+  if (missing.length > 0) throw new KeysMissingError(missing);
   const [row] = await db.query<{ sealed: string }>(SELECT);
-  box.open(row?.sealed ?? '', OWNER);
+  box.open(row?.sealed ?? '', KEY_CHECK_OWNER);
+  await checkRingKeys(db, box);
+}
+
+const INSERT_KEYS = sql(
+  'insert_ring_keys',
+  `INSERT INTO ring_key (kid, sealed) SELECT * FROM unnest($1::text[], $2::text[]) ORDER BY 1 ON CONFLICT DO NOTHING`,
+);
+const SELECT_KEYS = sql('select_ring_keys', 'SELECT kid, sealed FROM ring_key WHERE kid = ANY ($1::text[])');
+
+/** Checks that each key of the ring has the bytes of the first process that had it. */
+export async function checkRingKeys(db: Queryable, box: Sealer): Promise<void> {
+  await db.query(INSERT_KEYS, [box.kids, box.kids.map((kid) => box.seal(PLAIN, ringKeyOwner(kid), kid))]);
+  const [differing] = await differingKeys(db, box);
+  if (differing) throw differing;
+}
+
+/** The keys of the ring that have other bytes than their check values, without a write. */
+export async function differingKeys(db: Queryable, box: Sealer): Promise<KeyDiffersError[]> {
+  const stored = await db.query<{ kid: string; sealed: string }>(SELECT_KEYS, [box.kids]);
+  return stored.flatMap(({ kid, sealed }) => {
+    try {
+      box.open(sealed, ringKeyOwner(kid));
+      return [];
+    } catch (error) {
+      return [new KeyDiffersError(kid, error)];
+    }
+  });
+}
+
+function ringKeyOwner(kid: string): string {
+  return `ring-key ${kid}`;
+}
+
+interface KeyUse {
+  kid: string;
+  /** `table.column`. */
+  place: string;
+}
+
+/** A skip scan: one step along the index per different key, independent of the number of rows. */
+function skipScan({ table, column }: SealedColumn, name: string): string {
+  const next = (after: string) =>
+    `(SELECT ${kidOf(column)} AS kid FROM ${table} WHERE ${kidOf(column)} > ${after} ORDER BY 1 LIMIT 1)`;
+  return `${name} AS (${next("''")} UNION ALL SELECT ${next('seen.kid')} FROM ${name} AS seen WHERE seen.kid IS NOT NULL)`;
+}
+
+const IN_USE = sql(
+  'keys_in_use',
+  `WITH RECURSIVE ${SEALED_COLUMNS.map((column, index) => skipScan(column, `kid_${index}`)).join(', ')}
+   SELECT * FROM (${SEALED_COLUMNS.map(
+     ({ table, column }, index) => `SELECT kid, '${table}.${column}' AS place FROM kid_${index}`,
+   ).join(' UNION ALL ')}) found WHERE kid IS NOT NULL ORDER BY 1, 2`,
+);
+
+/** The keys with which stored values are sealed, by column. */
+export function keysInUse(db: Queryable): Promise<KeyUse[]> {
+  return db.query<KeyUse>(IN_USE);
 }

@@ -1,4 +1,5 @@
-import { type Queryable, type Statement, sql, type Tx } from '../db/tx.ts';
+import { AccountEntity, LIMIT_COLUMNS } from '../db/entities/account.ts';
+import { type Repositories, type Statement, sql, type Tx } from '../db/tx.ts';
 
 /** The counted objects: existing subscriptions and wallets, active alerts. */
 const QUOTAS = ['webhooks', 'alerts', 'wallets'] as const;
@@ -6,51 +7,31 @@ export type Quota = (typeof QUOTAS)[number];
 export type QuotaDefaults = Readonly<Record<Quota, number>>;
 
 /** The limits of one account; null means the default of the configuration. */
-export interface AccountQuotas extends Readonly<Record<Quota, number | null>> {
-  /** Requests per minute. */
-  readonly ratePerMinute: number | null;
-  /** Reads per minute that cause a request to a venue. */
-  readonly coldReadsPerMinute: number | null;
-}
+export type AccountQuotas = Readonly<Record<keyof typeof LIMIT_COLUMNS, number | null>>;
 
-const COLUMNS = {
-  webhooks: 'quota_webhooks',
-  alerts: 'quota_alerts',
-  wallets: 'quota_wallets',
-  ratePerMinute: 'rate_per_minute',
-  coldReadsPerMinute: 'cold_reads_per_minute',
-} as const satisfies Record<keyof AccountQuotas, string>;
-const FIELDS = Object.keys(COLUMNS) as (keyof AccountQuotas)[];
 /** The columns of `AccountQuotas`, of `account`. */
-export const QUOTA_COLUMNS = FIELDS.map((field) => `${COLUMNS[field]} AS "${field}"`).join(', ');
-
-const READ_QUOTAS = sql('read_account_quotas', `SELECT ${QUOTA_COLUMNS} FROM account WHERE name = $1`);
-const SET_QUOTAS = sql(
-  'set_account_quotas',
-  `UPDATE account SET ${FIELDS.map((field, i) => {
-    const column = COLUMNS[field];
-    return `${column} = CASE WHEN $${2 * i + 2}::boolean THEN $${2 * i + 3}::int ELSE ${column} END`;
-  }).join(', ')} WHERE name = $1 RETURNING ${QUOTA_COLUMNS}`,
-);
+export const QUOTA_COLUMNS = Object.entries(LIMIT_COLUMNS)
+  .map(([field, column]) => `${column} AS "${field}"`)
+  .join(', ');
 
 /** The limits of the account with this name; null when it does not exist. */
-export async function readAccountQuotas(db: Queryable, accountName: string): Promise<AccountQuotas | null> {
-  const [row] = await db.query<AccountQuotas>(READ_QUOTAS, [accountName]);
-  return row ?? null;
+export async function readAccountQuotas({ em }: Repositories, name: string): Promise<AccountQuotas | null> {
+  const account = await em.getRepository(AccountEntity).findOneBy({ name });
+  return account?.limits ?? null;
 }
 
 /**
- * Changes the given limits, whole numbers from 0 to 2147483647, null for the default. Omitted limits stay, and so do existing objects
- * beyond a lower limit. Returns all limits, or null when the account does not exist.
+ * Changes the given limits, whole numbers from 0 to 2147483647, null for the default. Omitted limits stay, and so do
+ * existing objects beyond a lower limit. Returns all limits, or null when the account does not exist.
  */
 export async function setAccountQuotas(
-  db: Queryable,
-  accountName: string,
+  db: Repositories,
+  name: string,
   change: Partial<AccountQuotas>,
 ): Promise<AccountQuotas | null> {
-  const values = FIELDS.flatMap((field) => [change[field] !== undefined, change[field] ?? null]);
-  const [row] = await db.query<AccountQuotas>(SET_QUOTAS, [accountName, ...values]);
-  return row ?? null;
+  const accounts = db.em.getRepository(AccountEntity);
+  if (Object.keys(change).length > 0) await accounts.update({ name }, { limits: change });
+  return readAccountQuotas(db, name);
 }
 
 /*
@@ -73,7 +54,7 @@ function statementsOf(quota: Quota, existing: string): QuotaStatements {
   return {
     raise: sql(
       `raise_${bound}`,
-      `UPDATE account SET ${bound} = ${bound} + 1 WHERE id = $1 RETURNING ${COLUMNS[quota]} AS own, ${bound} AS at_most`,
+      `UPDATE account SET ${bound} = ${bound} + 1 WHERE id = $1 RETURNING ${LIMIT_COLUMNS[quota]} AS own, ${bound} AS at_most`,
     ),
     count: sql(
       `count_${quota}`,

@@ -16,24 +16,35 @@ const ADD_USAGE = sql(
 );
 
 interface UsageRow {
+  /** The subject: the column has the name of its first use. */
   accountId: bigint;
   kind: string;
   windowStartMs: bigint;
   used: bigint;
 }
 
-/** `AddUsage` on Postgres: one statement for all accounts. */
+/** `AddUsage` on Postgres: one statement for all subjects. */
 export async function addRateUsage(db: Queryable, entries: readonly UsageEntry[]): Promise<(number | null)[]> {
   if (entries.length === 0) return [];
   const rows = await db.query<UsageRow>(ADD_USAGE, [
-    entries.map(({ accountId }) => accountId),
+    entries.map(({ subject }) => subject),
     entries.map(({ kind }) => kind),
     entries.map(({ windowStartMs }) => windowStartMs),
     entries.map(({ used }) => used),
   ]);
   const totals = new Map<string, number>();
   for (const row of rows) totals.set(`${row.kind} ${row.accountId} ${row.windowStartMs}`, Number(row.used));
-  return entries.map(
-    ({ kind, accountId, windowStartMs }) => totals.get(`${kind} ${accountId} ${windowStartMs}`) ?? null,
-  );
+  return entries.map(({ kind, subject, windowStartMs }) => totals.get(`${kind} ${subject} ${windowStartMs}`) ?? null);
+}
+
+/** Skips rows under a lock, because it locks in no order: it cannot deadlock with processes that add. */
+const PRUNE_USAGE = sql(
+  'prune_rate_usage',
+  `DELETE FROM rate_usage u USING (SELECT account_id, kind FROM rate_usage WHERE window_start_ms < $1 FOR UPDATE SKIP LOCKED) old
+   WHERE u.account_id = old.account_id AND u.kind = old.kind RETURNING 1`,
+);
+
+/** Deletes the rows of windows that began before `beforeMs` (epoch milliseconds); returns their number. */
+export async function pruneRateUsage(db: Queryable, beforeMs: number): Promise<number> {
+  return (await db.query(PRUNE_USAGE, [beforeMs])).length;
 }

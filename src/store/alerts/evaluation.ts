@@ -1,20 +1,12 @@
 import type { AlertCondition } from '../../domain/alerts/alert.ts';
 import { priceAlertBody } from '../../domain/alerts/price-alert-event.ts';
 import { decimal } from '../../domain/values/decimal.ts';
-import { newId } from '../../domain/values/ids.ts';
-import { SHARDS } from '../../domain/values/shard.ts';
+import { derivedId } from '../../domain/values/ids.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
-import type { Mark, Stage } from '../marks/marks.ts';
+import { decodeCause } from '../marks/detail.ts';
+import { type Mark, putBackMarks } from '../marks/marks.ts';
 import { expireAlerts, findHits } from './hits.ts';
-
-/*
- * The detail of an `evaluate-alerts` mark:
- *   > 0  the token got observations at this moment (epoch milliseconds)
- *   = 0  the market of the token got its final outcome
- *   < 0  minus the key of a new alert. It carries no price: the evaluator reads the price in effect after the claim.
- */
-const STAGE: Stage = 'evaluate-alerts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
 export interface EvaluationLimits {
@@ -26,11 +18,14 @@ export interface EvaluationLimits {
 
 const LIMITS: EvaluationLimits = { fired: 2_000, firedPerToken: 1_000, expired: 10_000 };
 
+/** An alert that names a deleted webhook counts as an alert without one: an older process deletes webhooks without a look at alerts. */
 const LOCK_ALERTS = sql(
   'lock_alerts',
-  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.webhook_pk, a.created_at, t.mint, t.symbol, u.label, m.venue, m.venue_market_id
+  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, w.pk AS webhook_pk, a.created_at,
+     t.mint AS token_mint, t.symbol, u.label, m.venue, m.venue_market_id
    FROM alert a
    JOIN token t ON t.id = a.token_id
+   LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL
    LEFT JOIN outcome u ON u.token_id = a.token_id
    LEFT JOIN market m ON m.id = u.market_id
    WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE OF a`,
@@ -54,13 +49,6 @@ const SUBSCRIPTIONS = sql(
      ORDER BY w.pk LIMIT 1) w`,
 );
 
-/** Reinserts a mark under its old id, so that the marks of a token stay in the order of their causes. */
-const PUT_BACK = sql(
-  'put_back_marks',
-  `INSERT INTO mark (id, stage, shard, key, detail) OVERRIDING SYSTEM VALUE
-   SELECT id, $1, key % ${SHARDS}, key, detail FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS m (id, key, detail)`,
-);
-
 interface AlertRow {
   pk: bigint;
   id: string;
@@ -69,7 +57,7 @@ interface AlertRow {
   target: string;
   webhookPk: bigint | null;
   createdAt: Date;
-  mint: string;
+  tokenMint: string;
   symbol: string | null;
   label: string | null;
   venue: string | null;
@@ -122,9 +110,10 @@ export async function evaluateAlerts(
   marks: readonly Mark[],
   limits: EvaluationLimits = LIMITS,
 ): Promise<Evaluation> {
+  const causes = marks.map(({ key, detail }) => ({ tokenId: key, ...decodeCause(detail) }));
   const { hits, unfinished } = await findHits(tx, {
-    observed: marks.filter((mark) => mark.detail > 0n).map(({ key, detail }) => ({ tokenId: key, atMs: detail })),
-    created: marks.filter((mark) => mark.detail < 0n).map((mark) => -mark.detail),
+    observed: causes.filter((cause) => cause.kind === 'observed'),
+    created: causes.flatMap((cause) => (cause.kind === 'alertCreated' ? [cause.alertPk] : [])),
     perhapsFinal: tokensPerhapsFinal(marks),
     limit: limits.fired,
     limitPerToken: limits.firedPerToken,
@@ -134,34 +123,39 @@ export async function evaluateAlerts(
   const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
   const fired = locked.flatMap((row): Fired[] => {
     const hit = hitOf.get(row.pk);
-    return hit === undefined ? [] : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: newId('evt') }];
+    return hit === undefined
+      ? []
+      : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: derivedId('evt', eventKey(row)) }];
   });
-  const told = await tell(tx, fired);
+  const emitted = await emitAlertEvents(tx, fired);
 
   // Met alerts must fire before the others of the token expire.
   const closing = tokensPerhapsFinal(marks.filter(isDone));
   const expired = closing.length === 0 ? [] : await expireAlerts(tx, closing, limits.expired);
   const isClosed = expired.length < limits.expired;
-  await putBack(
-    tx,
-    marks.filter((mark) => !isDone(mark) || (mark.detail <= 0n && !isClosed)),
-  );
-  return { ...told, expired };
+  const unworked = marks.filter((mark) => !isDone(mark) || (mayExpire(mark) && !isClosed));
+  await putBackMarks(tx, 'evaluate-alerts', unworked);
+  return { ...emitted, expired };
 }
 
 /** Only a market that became final, or a new alert on a final market, can leave alerts to expire. */
+function mayExpire({ detail }: Mark): boolean {
+  return decodeCause(detail).kind !== 'observed';
+}
+
 function tokensPerhapsFinal(marks: readonly Mark[]): bigint[] {
-  return [...new Set(marks.filter((mark) => mark.detail <= 0n).map((mark) => mark.key))];
+  return [...new Set(marks.filter(mayExpire).map(({ key }) => key))];
 }
 
-async function putBack(tx: Tx, marks: readonly Mark[]): Promise<void> {
-  if (marks.length === 0) return;
-  const ids = marks.map((mark) => mark.id);
-  const keys = marks.map((mark) => mark.key);
-  await tx.query(PUT_BACK, [STAGE, ids, keys, marks.map((mark) => mark.detail)]);
+/**
+ * The identity of the event of an alert. An alert fires once, so its id is enough. After a restore the first observation that meets the
+ * alert arrives again at another time and maybe with another price, and receivers must recognize the event all the same.
+ */
+function eventKey({ id }: Pick<AlertRow, 'id'>): string {
+  return `alert:${id}`;
 }
 
-async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, 'expired'>> {
+async function emitAlertEvents(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, 'expired'>> {
   if (fired.length === 0) return { fired: [], subscriptionPks: [] };
   const occurredAt = new Date();
   await tx.query(TRIGGER_ALERTS, [
@@ -174,13 +168,14 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
       id: row.eventId,
       accountId: row.accountId,
       type: 'price_alert',
-      dedupeKey: `alert:${row.id}`,
+      dedupeKey: eventKey(row),
+      ...(row.webhookPk !== null && { targetPk: row.webhookPk }),
       body: priceAlertBody({
         eventId: row.eventId,
         occurredAt,
         alertId: row.id,
-        tokenMint: row.mint,
-        tokenSymbol: row.symbol ?? row.label ?? row.mint,
+        tokenMint: row.tokenMint,
+        tokenSymbol: row.symbol ?? row.label ?? row.tokenMint,
         condition: row.condition,
         targetPrice: decimal(row.target),
         currentPrice: decimal(row.price),
@@ -206,13 +201,16 @@ async function tell(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, '
     fired: fired.map((row) => {
       const deliveryId = made.get(eventPks.get(row.eventId) ?? 0n);
       const webhookId = subscriptionOf.get(row.pk)?.webhookId;
-      return toldOf(row, deliveryId !== undefined && webhookId !== undefined ? { deliveryId, webhookId } : undefined);
+      return toFiredAlert(
+        row,
+        deliveryId !== undefined && webhookId !== undefined ? { deliveryId, webhookId } : undefined,
+      );
     }),
     subscriptionPks: [...new Set(deliveries.map((delivery) => delivery.subscriptionPk))],
   };
 }
 
-function toldOf(
+function toFiredAlert(
   { id, accountId, eventId, price, atMs, createdAt }: Fired,
   delivery: FiredAlert['delivery'],
 ): FiredAlert {

@@ -125,7 +125,7 @@ const EXPIRE_ALERTS = sql(
      SELECT pk FROM (${unmetOfFinal('above')} UNION ALL ${unmetOfFinal('below')}) u LIMIT $2),
    locked AS MATERIALIZED (
      SELECT pk FROM alert WHERE pk = ANY (ARRAY(SELECT pk FROM unmet)) AND status = 'active' ORDER BY pk FOR UPDATE),
-   expired AS (UPDATE alert SET status = 'expired' WHERE pk = ANY (ARRAY(SELECT pk FROM locked)) RETURNING id)
+   expired AS (UPDATE alert SET status = 'expired', expired_at = now() WHERE pk = ANY (ARRAY(SELECT pk FROM locked)) RETURNING id)
    SELECT id FROM expired`,
 );
 

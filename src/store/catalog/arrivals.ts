@@ -1,9 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
-import { asError } from '../../domain/values/errors.ts';
-import { within } from '../../domain/values/within.ts';
-import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A Postgres channel of its own, because BullMQ's events do not report stored data. */
@@ -32,19 +29,13 @@ export interface Arrivals {
   close(): Promise<void>;
 }
 
-const FIRST_RETRY_MS = 100;
-const LONGEST_RETRY_MS = 5_000;
 /** A heartbeat without an answer detects a silent connection. */
 const HEARTBEAT_MS = 15_000;
-const ANSWER_MS = 5_000;
-/** The maximum wait for the server at close. */
-const FAREWELL_MS = 1_000;
 
 /** Listens on a connection of its own, which it reopens with backoff whenever it is lost. Never throws. */
 export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
   const waiting = new Map<string, Set<(arrived: boolean) => void>>();
   const closing = new AbortController();
-  const streaks = new FailureStreaks();
   let nowReady: () => void = () => undefined;
   const readiness = new Promise<void>((resolve) => {
     nowReady = resolve;
@@ -54,53 +45,25 @@ export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
     for (const settle of waiting.get(key ?? '') ?? []) settle(true);
   }
 
-  /** Resolves when the connection is lost, rejects when it cannot be opened. */
-  async function listenUntilLost(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: databaseUrl,
-      application_name: 'oddswire-arrivals',
-      connectionTimeoutMillis: ANSWER_MS,
-      query_timeout: ANSWER_MS,
-      keepAlive: true,
-    });
-    const ended = new AbortController();
-    const signal = AbortSignal.any([closing.signal, ended.signal]);
-    client.on('error', (error) => {
-      if (!closing.signal.aborted) log.warn({ err: error }, 'connection for arrivals lost');
-      ended.abort();
-    });
-    client.on('end', () => ended.abort());
-    client.on('notification', ({ payload }) => announced(payload));
-    try {
-      await client.connect();
+  const running = keepSession({
+    databaseUrl,
+    applicationName: 'oddswire-arrivals',
+    closing: closing.signal,
+    log,
+    lostMessage: 'connection for arrivals lost; will retry',
+    firstRetryMs: 100,
+    longestRetryMs: 5_000,
+    async use(client, signal, onReady) {
+      client.on('notification', ({ payload }) => announced(payload));
       await client.query(`LISTEN ${CHANNEL}`);
-      streaks.succeeded('listen');
+      onReady();
       nowReady();
       while (!signal.aborted) {
         await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
         if (!signal.aborted) await client.query('SELECT 1');
       }
-    } finally {
-      await within(FAREWELL_MS, client.end(), () => undefined);
-    }
-  }
-
-  async function run(): Promise<void> {
-    for (let failures = 0; !closing.signal.aborted; failures++) {
-      try {
-        await listenUntilLost();
-        failures = 0;
-      } catch (error) {
-        const { inARow, shouldLog } = streaks.failed('listen');
-        log[shouldLog ? 'warn' : 'debug']({ err: asError(error), inARow }, 'cannot listen for arrivals; will retry');
-      }
-      const pauseMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
-      const jittered = pauseMs * (0.75 + Math.random() / 2);
-      await delay(jittered, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
-    }
-  }
-
-  const running = run();
+    },
+  });
 
   return {
     waitFor(key, timeoutMs, signal) {

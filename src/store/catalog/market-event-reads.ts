@@ -59,7 +59,8 @@ export async function findEvent(
 
 interface EventListQuery {
   venues: readonly string[];
-  status?: MarketStatus;
+  /** Default: every status. */
+  statuses?: readonly MarketStatus[];
   /** At most 200 characters. */
   category?: string;
   /** Words of the title: trimmed, not empty, at most 200 characters. */
@@ -76,8 +77,8 @@ interface EventList {
 }
 
 /**
- * One walk down an index per venue and status, then a merge, as in `listMarkets`; with words all events that match. Newest first by the
- * immutable key.
+ * One walk down an index per venue and status, then a merge, as in `listMarkets`; with words all events that match. By the immutable
+ * key, the event that was stored last first.
  */
 function listStatement({ category, text, after }: EventListQuery, values: unknown[]): Statement {
   const where: string[] = [];
@@ -113,10 +114,10 @@ function listStatement({ category, text, after }: EventListQuery, values: unknow
   );
 }
 
-/** A page of events, newest first. Each event that matches throughout a walk is returned exactly once. */
+/** A page of events, the one that was stored last first. Each event that matches throughout a walk is returned exactly once. */
 export async function listEvents(db: Queryable, query: EventListQuery): Promise<EventList> {
-  const { venues, status, limit } = query;
-  const values: unknown[] = [venues, status === undefined ? MARKET_STATUSES : [status], limit + 1];
+  const { venues, statuses = MARKET_STATUSES, limit } = query;
+  const values: unknown[] = [venues, statuses, limit + 1];
   const rows = await db.query<StoredEvent>(listStatement(query, values), values);
   const events = rows.slice(0, limit);
   const last = events.at(-1);

@@ -56,6 +56,17 @@ export async function findMarket(
   return market ?? null;
 }
 
+const MARKET_IDS = sql(
+  'market_ids',
+  `SELECT m.venue_market_id AS market_id FROM unnest($1::bigint[]) WITH ORDINALITY AS k (id, place) JOIN market m USING (id) ORDER BY k.place`,
+);
+
+/** The venue's own ids of these markets. */
+export async function marketIdsOf(db: Queryable, marketPks: readonly bigint[]): Promise<string[]> {
+  const rows = await db.query<{ marketId: string }>(MARKET_IDS, [marketPks]);
+  return rows.map(({ marketId }) => marketId);
+}
+
 /** The fields of a market that the series routes need. */
 export interface MarketTokens {
   pk: bigint;

@@ -10,8 +10,8 @@ const READ_HASHES = sql(
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
 );
 
-const READ_LEFT_OUT = sql(
-  'read_market_left_out',
+const READ_OMITTED_FIELDS = sql(
+  'read_omitted_market_fields',
   `SELECT venue_market_id, description, resolution_criteria, category, tags
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
 );
@@ -62,7 +62,7 @@ interface LockedMarket extends KnownMarket {
   unchangedMs: number;
 }
 
-interface LeftOut {
+interface OmittedFields {
   venueMarketId: string;
   description: string;
   resolutionCriteria: string | null;
@@ -76,7 +76,7 @@ interface WrittenRows {
   /** New markets, and markets that differ from their stored rows. */
   changed: MarketRecord[];
   /** The events that changed markets left. */
-  leftEvents: string[];
+  formerEvents: string[];
 }
 
 function iso(ms: number | undefined): string | null {
@@ -112,12 +112,12 @@ function toRow(market: MarketRecord) {
   return { ...row, content_hash };
 }
 
-function leavesFieldsOut(market: MarketRecord): boolean {
+function omitsFields(market: MarketRecord): boolean {
   return market.isSummary === true || market.isUntagged === true;
 }
 
 /** A market with the fields that its listing omits, taken from the full record. */
-function withLeftOut(
+function withOmittedFields(
   market: MarketRecord,
   full: Pick<MarketRecord, 'description' | 'resolutionCriteria' | 'category' | 'tags'>,
 ): MarketRecord {
@@ -137,9 +137,9 @@ function withLeftOut(
 
 /** The later of two records of a market, completed from the earlier one with the fields that its own listing omits. */
 function merged(earlier: MarketRecord, later: MarketRecord): MarketRecord {
-  const { isSummary: _isSummary, isUntagged: _isUntagged, ...market } = withLeftOut(later, earlier);
+  const { isSummary: _isSummary, isUntagged: _isUntagged, ...market } = withOmittedFields(later, earlier);
   if (later.isSummary && earlier.isSummary) return { ...market, isSummary: true };
-  return leavesFieldsOut(earlier) ? { ...market, isUntagged: true } : market;
+  return omitsFields(earlier) ? { ...market, isUntagged: true } : market;
 }
 
 /** One record per market: the later one, completed from an earlier fuller one when it is a summary. */
@@ -147,7 +147,7 @@ export function oncePerMarket(page: readonly MarketRecord[]): MarketRecord[] {
   const byId = new Map<string, MarketRecord>();
   for (const market of page) {
     const earlier = byId.get(market.marketId);
-    byId.set(market.marketId, earlier && leavesFieldsOut(market) ? merged(earlier, market) : market);
+    byId.set(market.marketId, earlier && omitsFields(market) ? merged(earlier, market) : market);
   }
   return [...byId.values()];
 }
@@ -177,14 +177,14 @@ async function withEventTitles(tx: Tx, venue: string, markets: readonly MarketRe
 
 /** Adds the stored values of omitted fields; reads only the rows of such records. */
 async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<MarketRecord[]> {
-  const partial = markets.filter(leavesFieldsOut).map((market) => market.marketId);
+  const partial = markets.filter(omitsFields).map((market) => market.marketId);
   if (partial.length === 0) return [...markets];
-  const rows = await tx.query<LeftOut>(READ_LEFT_OUT, [venue, partial]);
+  const rows = await tx.query<OmittedFields>(READ_OMITTED_FIELDS, [venue, partial]);
   const storedOf = new Map(rows.map((row) => [row.venueMarketId, row]));
   return markets.map((market) => {
     const stored = storedOf.get(market.marketId);
-    if (!stored || !leavesFieldsOut(market)) return market;
-    return withLeftOut(market, {
+    if (!stored || !omitsFields(market)) return market;
+    return withOmittedFields(market, {
       description: stored.description,
       tags: stored.tags,
       ...(stored.category !== null && { category: stored.category }),
@@ -219,7 +219,7 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
   const updated = await updateMarkets(tx, venue, existing, pkOf);
   const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
-  return { pkOf, changed: [...created, ...updated.markets], leftEvents: updated.leftEvents };
+  return { pkOf, changed: [...created, ...updated.markets], formerEvents: updated.formerEvents };
 }
 
 /**
@@ -231,8 +231,8 @@ async function updateMarkets(
   venue: string,
   markets: readonly MarketRecord[],
   pkOf: Map<string, bigint>,
-): Promise<{ markets: MarketRecord[]; leftEvents: string[] }> {
-  if (markets.length === 0) return { markets: [], leftEvents: [] };
+): Promise<{ markets: MarketRecord[]; formerEvents: string[] }> {
+  if (markets.length === 0) return { markets: [], formerEvents: [] };
   const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
   for (const row of locked) pkOf.set(row.venueMarketId, row.id);
   const lockedOf = new Map(locked.map((row) => [row.venueMarketId, row]));
@@ -243,16 +243,16 @@ async function updateMarkets(
     if (market.ageMs !== undefined && before.unchangedMs < market.ageMs) return [];
     return [{ market, pk: before.id, row: { ...row, id: String(before.id) } }];
   });
-  if (changes.length === 0) return { markets: [], leftEvents: [] };
+  if (changes.length === 0) return { markets: [], formerEvents: [] };
   const rows = changes.map(({ row }) => row);
   const changedAt = await keepVersions(
     tx,
     changes.map(({ pk }) => pk),
   );
   await tx.query(UPDATE_MARKETS, [JSON.stringify(rows), changedAt]);
-  const leftEvents = rows.flatMap((row) => {
-    const left = lockedOf.get(row.market_id)?.eventId;
-    return left === undefined || left === null || left === row.event_id ? [] : [left];
+  const formerEvents = rows.flatMap((row) => {
+    const former = lockedOf.get(row.market_id)?.eventId;
+    return former === undefined || former === null || former === row.event_id ? [] : [former];
   });
-  return { markets: changes.map(({ market }) => market), leftEvents };
+  return { markets: changes.map(({ market }) => market), formerEvents };
 }

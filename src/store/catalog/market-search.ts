@@ -5,7 +5,8 @@ import { MARKET_COLUMNS, MARKET_PARTS, type StoredMarket } from './market-reads.
 
 interface MarketSearchQuery {
   venues: readonly string[];
-  status?: MarketStatus;
+  /** Default: every status. */
+  statuses?: readonly MarketStatus[];
   /** At most 200 characters. */
   category?: string;
   /** At most MAX_EVENT_ID_LENGTH characters. */
@@ -17,10 +18,10 @@ interface MarketSearchQuery {
 }
 
 /**
- * The kinds of match, best first: the title equals the text; the title holds every word; title and description together do; the titles of
- * market and event and the label among siblings together do. Append new tiers, because cursors of earlier releases continue in this list.
+ * The kinds of match, best first: the text is an id; the title equals the text; the title holds every word; title and description together
+ * do; the titles of market and event and the label among siblings together do.
  */
-const TIERS = ['title', 'title-words', 'words', 'names'] as const;
+const TIERS = ['id', 'title', 'title-words', 'words', 'names'] as const;
 type Tier = (typeof TIERS)[number];
 
 /** The position of a market in a search. The similarity is float4 text that Postgres reads back to the same bits. */
@@ -58,10 +59,23 @@ const HOLDS_IN_TITLE = `to_tsvector('simple', left(m.title, 2000)) @@ ${WORDS}`;
 /** The expression of the index market_names. */
 const HOLDS_IN_NAMES = `to_tsvector('simple', left(m.title, 2000) || ' ' || left(coalesce(m.event_title, ''), 2000) || ' ' ||
   left(coalesce(m.sibling_label, ''), 2000)) @@ ${WORDS} AND (m.event_title IS NOT NULL OR m.sibling_label IS NOT NULL)`;
+/** The text is the venue's id of the market, of its event or of one of its outcomes, in any case: tickers and hashes have one case. */
+function hasId(text: string): string {
+  const ids = `unnest(ARRAY[${text}::text, upper(${text}::text), lower(${text}::text)]) AS k (id)`;
+  const perVenue = `unnest($1::text[]) AS v (venue) CROSS JOIN ${ids}`;
+  return `m.id IN (
+    SELECT i.id FROM ${perVenue} JOIN market i ON i.venue = v.venue AND i.venue_market_id = k.id
+    UNION SELECT i.id FROM ${perVenue}
+      JOIN market i ON i.venue = v.venue AND i.event_id = k.id AND length(i.event_id) <= ${MAX_EVENT_ID_LENGTH}
+    UNION SELECT o.market_id FROM ${ids} JOIN token t ON t.mint = k.id JOIN outcome o ON o.token_id = t.id)`;
+}
+/** A number of up to four digits is a year or a count. */
+const PERHAPS_ID = /^(?!\d{1,4}$)\S+$/;
 const IS_TITLE = 'lower(left(m.title, 200)) = lower($2) AND lower(m.title) = lower($2)';
 
 /** Each tier excludes the matches of the tiers before it, so that no market appears twice. */
 const CONDITION: Record<Tier, string> = {
+  id: hasId('$2'),
   title: IS_TITLE,
   'title-words': `${HOLDS_IN_TITLE} AND lower(m.title) <> lower($4)`,
   words: `m.search @@ ${WORDS} AND NOT ${HOLDS_IN_TITLE} AND lower(m.title) <> lower($4)`,
@@ -84,8 +98,8 @@ function filtered(query: MarketSearchQuery, condition: string, values: unknown[]
   const where = ['m.venue = ANY ($1::text[])', condition];
   const all = [...values];
   let name = '';
-  if (query.status !== undefined) {
-    where.push(`m.status = $${all.push(query.status)}`);
+  if (query.statuses !== undefined) {
+    where.push(`m.status = ANY ($${all.push(query.statuses)}::text[])`);
     name += '_status';
   }
   if (query.category !== undefined) {
@@ -115,12 +129,12 @@ async function readTier(
   limit: number,
 ): Promise<StoredMarket[]> {
   const words = query.text.split(/\s+/);
+  const isWhole = tier === 'id' || tier === 'title';
+  const isBehindIds = tier !== 'id' && PERHAPS_ID.test(query.text);
   const { where, values, name } = filtered(
     query,
-    CONDITION[tier],
-    tier === 'title'
-      ? [query.venues, query.text]
-      : [query.venues, words.slice(0, -1).join(' '), words.at(-1) ?? '', query.text],
+    isBehindIds ? `${CONDITION[tier]} AND NOT ${hasId(isWhole ? '$2' : '$4')}` : CONDITION[tier],
+    isWhole ? [query.venues, query.text] : [query.venues, words.slice(0, -1).join(' '), words.at(-1) ?? '', query.text],
   );
   const after = afterPk === undefined ? '' : `AND m.id < $${values.push(afterPk)}::bigint`;
   const matching = `FROM market m WHERE ${where} ${after}`;
@@ -134,7 +148,10 @@ async function readTier(
             (SELECT m.id ${matching} AND (SELECT is_common FROM word) ${newest})) u
           ${newest}) k
     JOIN market m ON m.id = k.id ${MARKET_PARTS} ORDER BY m.id DESC`;
-  return db.query<StoredMarket>(sqlPlannedPerCall(`search_markets_${tier}${name}`, text), values);
+  return db.query<StoredMarket>(
+    sqlPlannedPerCall(`search_markets_${tier}${name}${isBehindIds ? '_id' : ''}`, text),
+    values,
+  );
 }
 
 /** Walks the tiers one after another until the page is full. */
@@ -145,7 +162,8 @@ async function readWords(
 ): Promise<MarketSearchPage> {
   const { limit } = query;
   const found: { tier: Tier; market: StoredMarket }[] = [];
-  for (const tier of TIERS.slice(after && TIERS.indexOf(after.tier))) {
+  const tiers = TIERS.slice(after && TIERS.indexOf(after.tier));
+  for (const tier of PERHAPS_ID.test(query.text) ? tiers : tiers.filter((one) => one !== 'id')) {
     const missing = limit + 1 - found.length;
     if (missing === 0) break;
     const rows = await readTier(db, query, tier, after?.tier === tier ? after.pk : undefined, missing);
@@ -200,9 +218,9 @@ async function readSimilar(
 }
 
 /**
- * A page of the markets that match a text: markets with that title, then those with every word in the title, then in title and
- * description, then in title, event and label, each newest first. Only without any match it returns markets with similar titles.
- * A market with unchanged text throughout a walk is returned exactly once.
+ * A page of the markets that match a text: markets with that id, then markets with that title, then those with every word in the title,
+ * then in title and description, then in title, event and label, each newest first. Only without any match it returns markets with similar
+ * titles. A market with unchanged text throughout a walk is returned exactly once.
  */
 export async function searchMarkets(db: Database, query: MarketSearchQuery): Promise<MarketSearchPage> {
   const { after } = query;

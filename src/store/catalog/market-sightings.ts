@@ -14,36 +14,41 @@ const TRADABLE = `('${TRADABLE_STATUSES.join("', '")}')`;
  */
 const UPSERT_STATS = sql(
   'upsert_market_stats',
-  `INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity, seen_at)
-   SELECT r.market_id, CASE WHEN c.is_older THEN k.volume ELSE r.volume END,
-     CASE WHEN c.is_older THEN k.volume_24h ELSE r.volume_24h END,
-     CASE WHEN c.is_older THEN k.liquidity ELSE r.liquidity END, r.seen_at
-   FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[])
-     AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at)
-   LEFT JOIN LATERAL (SELECT * FROM market_stats k WHERE k.market_id = r.market_id OFFSET 0) k ON true
-   CROSS JOIN LATERAL (SELECT coalesce(r.made_at < k.seen_at, false) AS is_older) c
-   WHERE k.market_id IS NULL OR k.missing_since IS NOT NULL
-     OR (NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity))
-     OR ($6::boolean AND (k.seen_at IS NULL OR k.seen_at < r.seen_at))
-   ORDER BY r.market_id
-   ON CONFLICT (market_id) DO UPDATE SET volume = excluded.volume, volume_24h = excluded.volume_24h,
-     liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at), missing_since = NULL`,
+  `WITH listed AS (
+     SELECT r.market_id, CASE WHEN c.is_older THEN k.volume ELSE r.volume END AS volume,
+       CASE WHEN c.is_older THEN k.volume_24h ELSE r.volume_24h END AS volume_24h,
+       CASE WHEN c.is_older THEN k.liquidity ELSE r.liquidity END AS liquidity, r.seen_at,
+       NOT c.is_older AND r.volume IS NOT NULL AND r.volume IS DISTINCT FROM k.volume AS has_moved
+     FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[])
+       AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at)
+     LEFT JOIN LATERAL (SELECT * FROM market_stats k WHERE k.market_id = r.market_id OFFSET 0) k ON true
+     CROSS JOIN LATERAL (SELECT coalesce(r.made_at < k.seen_at, false) AS is_older) c
+     WHERE k.market_id IS NULL OR k.missing_since IS NOT NULL
+       OR (NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity))
+       OR ($6::boolean AND (k.seen_at IS NULL OR k.seen_at < r.seen_at))),
+   written AS (
+     INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity, seen_at)
+     SELECT market_id, volume, volume_24h, liquidity, seen_at FROM listed ORDER BY market_id
+     ON CONFLICT (market_id) DO UPDATE SET volume = excluded.volume, volume_24h = excluded.volume_24h,
+       liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at), missing_since = NULL)
+   SELECT market_id FROM listed WHERE has_moved`,
 );
 
 /**
  * Records that the venue listed these markets, with their volumes; a missing market is found again. On the pages of a sweep the stamp is
  * `sweepStartedAtMs` (epoch milliseconds of the poller's clock), so that a sweep stamps a market once and one clock is compared with
- * itself. On other pages it is the time of the venue's record, stored only where a row is written anyway.
+ * itself. On other pages it is the time of the venue's record, stored only where a row is written anyway. Returns the keys of the markets
+ * with a changed total.
  */
 export async function writeSightings(
   tx: Tx,
   markets: readonly MarketRecord[],
   pkOf: ReadonlyMap<string, bigint>,
   seen: { nowMs: number; sweepStartedAtMs?: number | undefined },
-): Promise<void> {
+): Promise<ReadonlySet<bigint>> {
   const { nowMs, sweepStartedAtMs } = seen;
   const named = markets.filter((market) => pkOf.has(market.marketId));
-  await tx.query(UPSERT_STATS, [
+  const moved = await tx.query<{ marketId: bigint }>(UPSERT_STATS, [
     named.map((market) => pkOf.get(market.marketId)),
     named.map((market) => market.volume ?? null),
     named.map((market) => market.volume24h ?? null),
@@ -52,6 +57,7 @@ export async function writeSightings(
     sweepStartedAtMs !== undefined,
     named.map(({ ageMs }) => (ageMs === undefined ? null : new Date(nowMs - ageMs).toISOString())),
   ]);
+  return new Set(moved.map(({ marketId }) => marketId));
 }
 
 const NOTE_LISTED = sql(

@@ -1,11 +1,13 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
 import { type TokenPrice, writePrices } from '../prices/prices.ts';
 import { refreshEvents } from './market-events.ts';
 import { oncePerMarket, writeMarketRows } from './market-rows.ts';
 import { writeSightings } from './market-sightings.ts';
 import { ensureTokens } from './tokens.ts';
+import { sampleTotals } from './volume-samples.ts';
 
 /** A token from an alert has the currency USD until a venue lists it. */
 const CORRECT_CURRENCY = sql(
@@ -20,8 +22,8 @@ const DELETE_LOST_OUTCOMES = sql(
 );
 
 /** Resets the hash of a market that loses an outcome to another one, so that its next listing writes it again: the last listing wins. */
-const DOUBT_ROBBED = sql(
-  'doubt_robbed_markets',
+const RESET_LOSER_HASH = sql(
+  'reset_loser_hash',
   `UPDATE market SET content_hash = '' WHERE id IN (
      SELECT m.id FROM market m WHERE m.id IN (
        SELECT market_id FROM outcome WHERE token_id = ANY ($2::bigint[]) AND NOT market_id = ANY ($1::bigint[]))
@@ -47,9 +49,6 @@ interface WrittenMarkets {
   finalTokenIds: bigint[];
 }
 
-/** The detail of an `evaluate-alerts` mark for the final outcome of a token's market. */
-const MARKET_FINAL_DETAIL = 0n;
-
 function isFinal(market: MarketRecord): boolean {
   return market.status === 'resolved' || market.status === 'settled';
 }
@@ -69,8 +68,9 @@ export async function writeMarkets(
 ): Promise<WrittenMarkets> {
   const markets = oncePerMarket(page);
   if (markets.length === 0) return { changed: 0, finalTokenIds: [] };
-  const { pkOf, changed, leftEvents } = await writeMarketRows(tx, venue, markets);
-  await writeSightings(tx, markets, pkOf, { nowMs, sweepStartedAtMs });
+  const { pkOf, changed, formerEvents } = await writeMarketRows(tx, venue, markets);
+  const moved = await writeSightings(tx, markets, pkOf, { nowMs, sweepStartedAtMs });
+  await sampleTotals(tx, venue, markets, { pkOf, moved, nowMs });
   if (changed.length === 0) return { changed: 0, finalTokenIds: [] };
 
   const named = changed.flatMap((market) =>
@@ -87,7 +87,7 @@ export async function writeMarkets(
   await tx.query(CORRECT_CURRENCY, [tokenIds, currency]);
   const changedPks = changed.map((market) => pkOf.get(market.marketId));
   await tx.query(DELETE_LOST_OUTCOMES, [changedPks, tokenIds]);
-  await tx.query(DOUBT_ROBBED, [changedPks, tokenIds]);
+  await tx.query(RESET_LOSER_HASH, [changedPks, tokenIds]);
   await tx.query(UPSERT_OUTCOMES, [
     outcomes.map(({ marketId }) => marketId),
     tokenIds,
@@ -103,14 +103,12 @@ export async function writeMarkets(
   });
   await writePrices(tx, payouts, { observed: false });
   const finalTokenIds = final.flatMap(({ outcomeId }) => tokens.get(outcomeId) ?? []);
-  await insertMarks(
-    tx,
-    'evaluate-alerts',
-    finalTokenIds.map((key) => ({ key, detail: MARKET_FINAL_DETAIL })),
-  );
+  const detail = encodeCause({ kind: 'marketFinal' });
+  const marks = finalTokenIds.map((key) => ({ key, detail }));
+  await insertMarks(tx, 'evaluate-alerts', marks);
   // Last, so that other writers of these events wait only for the commit.
   await refreshEvents(tx, [
-    ...leftEvents.map((eventId) => ({ venue, eventId })),
+    ...formerEvents.map((eventId) => ({ venue, eventId })),
     ...changed.flatMap(({ eventId, eventUrl: url }) =>
       eventId === undefined ? [] : [{ venue, eventId, ...(url !== undefined && { url }) }],
     ),

@@ -1,4 +1,4 @@
-import { type Lease, leaseEnd, leasesIn, positionText } from '../db/leases.ts';
+import { LEASE_ENDED, type Lease, leaseEnd, leasesIn, positionText } from '../db/leases.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** While a poll holds this lease, no other poll of this kind of this venue runs. */
@@ -48,11 +48,39 @@ const advance = POLL_LEASES.advancing(
      first_success_at = coalesce(first_success_at, clock_timestamp())`,
 );
 
+const advanceIdle = POLL_LEASES.advancing('advance_idle_poll', (position) => `position = ${position}`);
+
 /**
  * Advances the position and renews the lease, in the transaction that writes the page. The first stored page sets the time from which
- * the poll counts as live.
+ * the poll counts as live. A page without a request (`isIdle`) is no success.
  * @throws LeaseLostError when another poll took over.
  */
-export function advancePoll(tx: Queryable, lease: PollLease, position: unknown): Promise<void> {
-  return advance(tx, lease, positionText(position));
+export function advancePoll(tx: Queryable, lease: PollLease, position: unknown, isIdle = false): Promise<void> {
+  return (isIdle ? advanceIdle : advance)(tx, lease, positionText(position));
+}
+
+const REST = sql(
+  'rest_poll',
+  `UPDATE poll_state SET ${LEASE_ENDED}, last_error = NULL, consecutive_failures = 0,
+     idle_at = CASE WHEN $4::boolean THEN clock_timestamp() ELSE idle_at END
+   WHERE venue = $1 AND kind = $2 AND lease_token = $3`,
+);
+
+/**
+ * Ends the lease of a poll that sent no request, which is neither a success nor a failure. `isIdle`: there was nothing to request. It has
+ * no effect after a takeover.
+ */
+export async function restPoll(db: Queryable, { venue, kind, token }: PollLease, isIdle: boolean): Promise<void> {
+  await db.query(REST, [venue, kind, token, isIdle]);
+}
+
+const NOTE_CAUGHT_UP = sql(
+  'note_caught_up',
+  `UPDATE poll_state SET caught_up_at = to_timestamp($2::float8 / 1000)
+   WHERE venue = $1 AND kind = 'trades' AND (caught_up_at IS NULL OR caught_up_at < to_timestamp($2::float8 / 1000) - interval '1 second')`,
+);
+
+/** Records that the tape was read without a gap up to its state at this moment, in the transaction of its last page. */
+export async function noteCaughtUp(tx: Queryable, venue: string, caughtUpMs: number): Promise<void> {
+  await tx.query(NOTE_CAUGHT_UP, [venue, caughtUpMs]);
 }

@@ -5,26 +5,32 @@ const INSERT_TOKENS = sql(
   `INSERT INTO token (mint, currency) SELECT mint, $2 FROM unnest($1::text[]) AS t (mint) ORDER BY mint COLLATE "C"
    ON CONFLICT (mint) DO NOTHING`,
 );
-const SELECT_TOKENS = sql('select_tokens', `SELECT id, mint FROM token WHERE mint = ANY ($1::text[])`);
+const SELECT_TOKENS = sql('select_tokens', `SELECT id, mint AS token_mint FROM token WHERE mint = ANY ($1::text[])`);
 
-/** The token ids of the known outcome ids among these. */
-export async function findTokens(db: Queryable, mints: readonly string[]): Promise<Map<string, bigint>> {
-  const rows = await db.query<{ id: bigint; mint: string }>(SELECT_TOKENS, [mints]);
-  return new Map(rows.map((row) => [row.mint, row.id]));
+/** The row numbers of the known tokens among these; the name of an outcome is its `outcomeId`. */
+export async function findTokens(db: Queryable, tokenMints: readonly string[]): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ id: bigint; tokenMint: string }>(SELECT_TOKENS, [tokenMints]);
+  return new Map(rows.map((row) => [row.tokenMint, row.id]));
 }
 
+/** Held shared by transactions that use tokens, and exclusively by the one that deletes unused tokens ("toke" in ASCII). */
+export const TOKEN_LOCK = 0x74_6f_6b_65;
+/** A statement before the look-up, so that the look-up sees the deletions of the previous holder. */
+const KEEP_TOKENS = sql('keep_tokens', `SELECT pg_advisory_xact_lock_shared(${TOKEN_LOCK})`);
+
 /**
- * The token ids of these outcome ids; unknown ones are created. The select is a separate statement, because a row that another transaction
- * inserts concurrently is invisible to the inserting statement.
+ * The row numbers of these tokens, which exist until the transaction ends; unknown ones are created. The select is a separate statement,
+ * because a row that another transaction inserts concurrently is invisible to the inserting statement.
  */
 export async function ensureTokens(
   tx: Queryable,
-  mints: Iterable<string>,
+  tokenMints: Iterable<string>,
   currency: string,
 ): Promise<Map<string, bigint>> {
-  const wanted = [...new Set(mints)];
+  const wanted = [...new Set(tokenMints)];
+  await tx.query(KEEP_TOKENS);
   const known = await findTokens(tx, wanted);
-  const missing = wanted.filter((mint) => !known.has(mint));
+  const missing = wanted.filter((tokenMint) => !known.has(tokenMint));
   if (missing.length === 0) return known;
   await tx.query(INSERT_TOKENS, [missing, currency]);
   return findTokens(tx, wanted);

@@ -10,23 +10,67 @@ export interface WatchedOutcome {
 /** Markets that can be traded, as far as we know. */
 const TRADABLE = `m.status IN ('open', 'halted') AND m.gone_at IS NULL`;
 
+/** An outcome of the price poll's round. */
+export interface OpenOutcome extends WatchedOutcome {
+  /** The first of its market: the number of these is the number of markets. */
+  isFirst: boolean;
+  /** The other outcome of a market with two, when the round names one outcome per market. */
+  mirror: WatchedOutcome | null;
+}
+
 const OPEN_OUTCOMES = sql(
   'open_outcomes',
-  `SELECT o.token_id, t.mint AS outcome_id FROM outcome o JOIN market m ON m.id = o.market_id JOIN token t ON t.id = o.token_id
+  `SELECT o.token_id, t.mint AS outcome_id, o.token_id = s.first_id AS is_first, x.id AS mirror_token_id, x.mint AS mirror_outcome_id
+   FROM outcome o JOIN market m ON m.id = o.market_id JOIN token t ON t.id = o.token_id
+   CROSS JOIN LATERAL (
+     SELECT min(token_id) AS first_id, max(token_id) AS last_id, $5 AND count(*) = 2 AS is_pair
+     FROM outcome WHERE market_id = m.id) s
+   LEFT JOIN token x ON x.id = s.last_id AND s.is_pair
    WHERE m.venue = $1 AND ${TRADABLE} AND (m.has_book OR NOT $4) AND o.token_id > $2
+     AND (NOT s.is_pair OR o.token_id = s.first_id)
    ORDER BY o.token_id LIMIT $3`,
 );
 
 /**
  * Outcomes of tradable markets, by key after `afterTokenId`: one batch of the price poll's round. `onlyBooks` selects outcomes with books,
- * for venues whose prices come from books.
+ * for venues whose prices come from books. With `pairs`, a market with two outcomes is one row.
  */
-export function openOutcomes(
+export async function openOutcomes(
   db: Queryable,
   venue: string,
-  options: { afterTokenId: bigint; limit: number; onlyBooks: boolean },
+  options: { afterTokenId: bigint; limit: number; onlyBooks: boolean; pairs: boolean },
+): Promise<OpenOutcome[]> {
+  const rows = await db.query<{
+    tokenId: bigint;
+    outcomeId: string;
+    isFirst: boolean;
+    mirrorTokenId: bigint | null;
+    mirrorOutcomeId: string | null;
+  }>(OPEN_OUTCOMES, [venue, options.afterTokenId, options.limit, options.onlyBooks, options.pairs]);
+  return rows.map(({ tokenId, outcomeId, isFirst, mirrorTokenId, mirrorOutcomeId }) => ({
+    tokenId,
+    outcomeId,
+    isFirst,
+    mirror:
+      mirrorTokenId === null || mirrorOutcomeId === null
+        ? null
+        : { tokenId: mirrorTokenId, outcomeId: mirrorOutcomeId },
+  }));
+}
+
+const TRADABLE_OUTCOMES = sql(
+  'tradable_outcomes',
+  `SELECT t.id AS token_id, t.mint AS outcome_id FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
+   WHERE t.mint = ANY ($2::text[]) AND m.venue = $1 AND ${TRADABLE}`,
+);
+
+/** The outcomes among these that belong to a tradable market of the venue. */
+export function tradableOutcomes(
+  db: Queryable,
+  venue: string,
+  outcomeIds: readonly string[],
 ): Promise<WatchedOutcome[]> {
-  return db.query(OPEN_OUTCOMES, [venue, options.afterTokenId, options.limit, options.onlyBooks]);
+  return db.query(TRADABLE_OUTCOMES, [venue, outcomeIds]);
 }
 
 /** Recently read markets of a venue, latest read first. `now()` is a constant to the planner, which expects few rows. */

@@ -35,7 +35,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     }
   }
 
-  async function workOff(): Promise<void> {
+  async function drain(): Promise<void> {
     isRunning = true;
     while (waiting.length > 0) await settle(waiting.splice(0, maxItems));
     isRunning = false;
@@ -44,7 +44,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject });
-      if (!isRunning) void workOff();
+      if (!isRunning) void drain();
     });
 }
 

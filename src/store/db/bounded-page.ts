@@ -1,6 +1,6 @@
 /** How far back a query of a bounded number of rows looked: on each of its rows, or on a single row without a result. */
-export interface LookedBack {
-  lookedAt: number;
+export interface ScanExtent {
+  scanned: number;
   lastPk: bigint | null;
   lastAt: Date | null;
 }
@@ -10,20 +10,20 @@ interface BoundedPage<Item> {
   /** The key after which the next page starts, when more may follow. */
   next?: bigint;
   /** Set when the page is short because it reached its row limit: the time of the oldest row it read. */
-  lookedBackTo?: Date;
+  searchedSince?: Date;
 }
 
 /** The page of the found rows, newest first. One row more than `limit` means that more follow. */
 export function boundedPage<Item extends { pk: bigint }>(
   found: readonly Item[],
-  looked: LookedBack | undefined,
-  bounds: { limit: number; maxLookedAt: number },
+  scan: ScanExtent | undefined,
+  bounds: { limit: number; maxScanned: number },
 ): BoundedPage<Item> {
   const items = found.slice(0, bounds.limit);
   const last = items.at(-1);
   if (found.length > bounds.limit && last) return { items, next: last.pk };
-  if (!looked || looked.lastPk === null || looked.lastAt === null || looked.lookedAt < bounds.maxLookedAt) {
+  if (!scan || scan.lastPk === null || scan.lastAt === null || scan.scanned < bounds.maxScanned) {
     return { items };
   }
-  return { items, next: looked.lastPk, lookedBackTo: looked.lastAt };
+  return { items, next: scan.lastPk, searchedSince: scan.lastAt };
 }

@@ -1,10 +1,9 @@
 import pg from 'pg';
-import { within } from '../../domain/values/within.ts';
 import type { BusySessions } from '../../observe/silent-connections.ts';
+import { endSession } from './kept-session.ts';
 import { sqlState } from './tx.ts';
 
 const ANSWER_MS = 3_000;
-const FAREWELL_MS = 1_000;
 
 /** Excludes a session that waits for its client: either its statement or its answer was lost. */
 const FIND_BUSY = `SELECT pid FROM pg_stat_activity
@@ -30,7 +29,6 @@ export async function findBusySessions(databaseUrl: string, pids: readonly numbe
   } catch (error) {
     return sqlState(error) === undefined ? new Set() : 'unknown';
   } finally {
-    await within(FAREWELL_MS, client.end(), () => undefined).catch(() => undefined);
-    (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    await endSession(client);
   }
 }

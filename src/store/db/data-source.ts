@@ -7,6 +7,8 @@ import { findBusySessions } from './busy-sessions.ts';
 import { AccountEntity } from './entities/account.ts';
 import { AlertEntity } from './entities/alert.ts';
 import { ApiKeyEntity } from './entities/api-key.ts';
+import { OpsSessionEntity } from './entities/ops-session.ts';
+import { WalletEntity } from './entities/wallet.ts';
 import { WebhookSubscriptionEntity } from './entities/webhook-subscription.ts';
 import { Initial0001 } from './migrations/0001-initial.ts';
 import { MarketHistory0002 } from './migrations/0002-market-history.ts';
@@ -17,12 +19,30 @@ import { RateUsage0006 } from './migrations/0006-rate-usage.ts';
 import { OperatorPages0007 } from './migrations/0007-operator-pages.ts';
 import { TradeOrder0008 } from './migrations/0008-trade-order.ts';
 import { Events0009 } from './migrations/0009-events.ts';
+import { HostBudget0010 } from './migrations/0010-host-budget.ts';
+import { PriceCheck0011 } from './migrations/0011-price-check.ts';
+import { TradeWitness0012 } from './migrations/0012-trade-witness.ts';
+import { KeyRotation0013 } from './migrations/0013-key-rotation.ts';
+import { Operators0014 } from './migrations/0014-operators.ts';
+import { EventTarget0015 } from './migrations/0015-event-target.ts';
+import { AuditTrail0016 } from './migrations/0016-audit-trail.ts';
+import { PartitionFunctions0017 } from './migrations/0017-partition-functions.ts';
+import { OnlineIndexes0018 } from './migrations/0018-online-indexes.ts';
+import { Presence0019 } from './migrations/0019-presence.ts';
+import { LossProof0021 } from './migrations/0021-loss-proof.ts';
 
 /** Every table that TypeORM's repositories may access. */
-const ENTITIES = [AccountEntity, ApiKeyEntity, WebhookSubscriptionEntity, AlertEntity] as const;
+const ENTITIES = [
+  AccountEntity,
+  ApiKeyEntity,
+  WebhookSubscriptionEntity,
+  AlertEntity,
+  WalletEntity,
+  OpsSessionEntity,
+] as const;
 
 /** In order. A landed migration is never edited. */
-const MIGRATIONS = [
+export const MIGRATIONS = [
   Initial0001,
   MarketHistory0002,
   Wallets0003,
@@ -32,6 +52,17 @@ const MIGRATIONS = [
   OperatorPages0007,
   TradeOrder0008,
   Events0009,
+  HostBudget0010,
+  PriceCheck0011,
+  TradeWitness0012,
+  KeyRotation0013,
+  Operators0014,
+  EventTarget0015,
+  AuditTrail0016,
+  PartitionFunctions0017,
+  OnlineIndexes0018,
+  Presence0019,
+  LossProof0021,
 ] as const;
 
 /**

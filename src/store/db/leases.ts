@@ -1,4 +1,5 @@
 import { OddswireError } from '../../domain/values/errors.ts';
+import { newToken } from '../../domain/values/ids.ts';
 import { scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from './tx.ts';
 
@@ -20,7 +21,7 @@ interface LeaseTable<L> {
   /** A statement is called `release_<name>`. */
   name: string;
   key: readonly (keyof L & string)[];
-  /** A killed process blocks its row at most this long. A running one renews the lease after every third of it. */
+  /** A process that lost its presence blocks its row at most this long. A running one renews the lease after every third of it. */
   seconds: number;
   /** Counts consecutive failures. */
   failuresColumn: string;
@@ -38,6 +39,8 @@ export interface Leases<L extends Lease> {
   release(db: Queryable, lease: L, error: string | null): Promise<number>;
   /** Ends the lease without success or failure, because the process stops or the fault is not the row's. */
   abandon(db: Queryable, lease: L): Promise<void>;
+  /** Ends every lease of a process; returns their number. A process that still runs finds its leases lost. */
+  endOf(db: Queryable, presence: number): Promise<number>;
   /**
    * Creates a statement that advances a position and renews the lease. `assignments` gets the placeholder of the value. The statement
    * throws LeaseLostError after a takeover, so that the transaction of an overtaken poll writes nothing.
@@ -48,10 +51,18 @@ export interface Leases<L extends Lease> {
   ): (tx: Queryable, lease: L, value: string | null) => Promise<void>;
 }
 
+/** A new token, which names the process (src/store/db/presence.ts) so that its leases can end with it. */
+export function newLeaseToken(presence: number | null): string {
+  return presence === null ? newToken() : `${presence}.${newToken()}`;
+}
+
 /** The end of a lease that starts now, as SQL. */
 export function leaseEnd(seconds: number): string {
   return `clock_timestamp() + ${seconds} * interval '1 second'`;
 }
+
+/** The columns of a lease that nobody holds, as SQL. */
+export const LEASE_ENDED = 'lease_until = NULL, lease_token = NULL';
 
 /** A position as stored JSON text; null at the start of a walk. */
 export function positionText(position: unknown): string | null {
@@ -62,7 +73,6 @@ export function positionText(position: unknown): string | null {
 export function leasesIn<L extends Lease>({ table, name, key, seconds, ...columns }: LeaseTable<L>): Leases<L> {
   const { failuresColumn: failures, successColumn: success, subject } = columns;
   const value = `$${key.length + 2}`;
-  const isFree = 'lease_until = NULL, lease_token = NULL';
   const isRenewed = `lease_until = ${leaseEnd(seconds)}`;
   const isOurs = [...key, 'lease_token'].map((column, index) => `${column} = $${index + 1}`).join(' AND ');
   const isHeld = `${isOurs} AND lease_until > clock_timestamp()`;
@@ -72,10 +82,11 @@ export function leasesIn<L extends Lease>({ table, name, key, seconds, ...column
   const valuesOf = (lease: L): unknown[] => [...key.map((column) => lease[column]), lease.token];
 
   const RENEW = sql(`renew_${name}`, `UPDATE ${table} SET ${isRenewed} WHERE ${isHeld}`);
-  const ABANDON = sql(`abandon_${name}`, `UPDATE ${table} SET ${isFree} WHERE ${isOurs}`);
+  const ABANDON = sql(`abandon_${name}`, `UPDATE ${table} SET ${LEASE_ENDED} WHERE ${isOurs}`);
+  const END = sql(`end_${name}s`, `UPDATE ${table} SET ${LEASE_ENDED} WHERE lease_token LIKE $1 RETURNING lease_token`);
   const RELEASE = sql(
     `release_${name}`,
-    `UPDATE ${table} SET ${isFree}, last_error = ${value}, ${noteSuccess}${byOutcome(failures, '0', `${failures} + 1`)}
+    `UPDATE ${table} SET ${LEASE_ENDED}, last_error = ${value}, ${noteSuccess}${byOutcome(failures, '0', `${failures} + 1`)}
      WHERE ${isOurs} RETURNING ${failures} AS failures`,
   );
   return {
@@ -90,6 +101,9 @@ export function leasesIn<L extends Lease>({ table, name, key, seconds, ...column
     },
     async abandon(db, lease) {
       await db.query(ABANDON, valuesOf(lease));
+    },
+    async endOf(db, presence) {
+      return (await db.query(END, [`${presence}.%`])).length;
     },
     advancing(statementName, assignments) {
       const text = `UPDATE ${table} SET ${assignments(value)}, ${isRenewed} WHERE ${isHeld} RETURNING lease_until`;

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { OddswireError } from '../../domain/values/errors.ts';
-import { sqlState } from './tx.ts';
+import { MIGRATIONS } from './data-source.ts';
+import { type Queryable, sql, sqlState } from './tx.ts';
 
 /** One lock for the boot work of all processes: our migrations and BullMQ's ("oddw" in ASCII). */
 const BOOT_LOCK = 0x6f_64_64_77;
@@ -46,7 +47,44 @@ async function tryLock(client: pg.Client): Promise<boolean> {
   }
 }
 
-/** Migrates the schema to the current version. Call it inside `withBootLock`, because TypeORM takes no lock. */
-export async function migrate(dataSource: DataSource): Promise<void> {
-  await dataSource.runMigrations();
+/** Migrates the schema; returns the names of the migrations that ran. Call it inside `withBootLock`, because TypeORM takes no lock. */
+export async function migrate(dataSource: DataSource): Promise<string[]> {
+  return (await dataSource.runMigrations()).map(({ name }) => name);
+}
+
+/** A role that owns the schema may migrate. In an empty database, a role that may create tables becomes the owner. */
+const CAN_MIGRATE = sql(
+  'can_migrate',
+  `SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND coalesce(
+     (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migration')), true) AS may`,
+);
+
+/** Whether the role of this connection may migrate the schema. */
+export async function canMigrate(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ may: boolean }>(CAN_MIGRATE);
+  return row?.may ?? false;
+}
+
+/** The names of the migrations of this release, in their order. */
+export const RELEASE_MIGRATIONS: readonly string[] = MIGRATIONS.map((Migration) => new Migration().name);
+
+const APPLIED = sql('applied_migrations', 'SELECT name FROM schema_migration ORDER BY id');
+
+/** The names of the migrations that ran, in their order. */
+export async function appliedMigrations(db: Queryable): Promise<string[]> {
+  return (await db.query<{ name: string }>(APPLIED)).map(({ name }) => name);
+}
+
+/** SQLSTATEs of a table that is missing or not readable for this role. */
+const UNREADABLE = ['42P01', '42501'];
+
+/** The migrations of this release that the database lacks, in their order. */
+export async function missingMigrations(db: Queryable): Promise<readonly string[]> {
+  try {
+    const applied = new Set(await appliedMigrations(db));
+    return RELEASE_MIGRATIONS.filter((name) => !applied.has(name));
+  } catch (error) {
+    if (!UNREADABLE.includes(sqlState(error) ?? '')) throw error;
+    return RELEASE_MIGRATIONS;
+  }
 }

@@ -7,9 +7,8 @@ const PARTITIONED = { trade: 'month', price_history: 'month', book_history: 'day
 export type PartitionedTable = keyof typeof PARTITIONED;
 export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 
-/** Lets one process at a time create partitions ("part" in ASCII). */
-const PARTITION_LOCK = 0x70_61_72_74;
-const LOCK_PARTITIONS = sql('lock_partitions', `SELECT pg_advisory_xact_lock(${PARTITION_LOCK})`);
+/** Runs with the rights of the role that migrates; see migration 0017. */
+const CREATE_PARTITION = sql('create_partition', 'SELECT create_partition($1, $2)');
 /** Reads catalog rows, because name look-ups may use a cache that lacks another session's commit. */
 const PARTITION_EXISTS = sql(
   'partition_exists',
@@ -20,7 +19,6 @@ const PARTITION_EXISTS = sql(
 interface Range {
   name: string;
   from: string;
-  to: string;
 }
 
 function rangeOf(table: PartitionedTable, atMs: number): Range {
@@ -29,12 +27,11 @@ function rangeOf(table: PartitionedTable, atMs: number): Range {
   const month = at.getUTCMonth();
   const isMonthly = PARTITIONED[table] === 'month';
   const from = isMonthly ? Date.UTC(year, month) : Date.UTC(year, month, at.getUTCDate());
-  const to = isMonthly ? Date.UTC(year, month + 1) : from + DAY_MS;
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const suffix = day(from)
     .slice(0, isMonthly ? 7 : 10)
     .replaceAll('-', '');
-  return { name: `${table}_${suffix}`, from: `${day(from)}T00:00:00Z`, to: `${day(to)}T00:00:00Z` };
+  return { name: `${table}_${suffix}`, from: `${day(from)}T00:00:00Z` };
 }
 
 /** The partition for the rows of a moment, epoch milliseconds. */
@@ -75,17 +72,9 @@ export class Partitions {
     this.#known.clear();
   }
 
-  /** Creates a table and then attaches it: unlike `PARTITION OF`, this neither waits for readers and writers nor blocks them. */
-  async #create(table: PartitionedTable, { name, from, to }: Range): Promise<void> {
+  async #create(table: PartitionedTable, { name, from }: Range): Promise<void> {
     const [found] = await this.#db.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
-    if (found?.exists) return;
-    await this.#db.transaction(async (tx) => {
-      await tx.query(LOCK_PARTITIONS);
-      const [meanwhile] = await tx.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
-      if (meanwhile?.exists) return;
-      await tx.em.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`);
-      await tx.em.query(`ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`);
-    });
+    if (!found?.exists) await this.#db.transaction((tx) => tx.query(CREATE_PARTITION, [table, from]));
   }
 }
 

@@ -30,10 +30,12 @@ export interface Queryable {
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-export interface Tx extends Queryable {
-  /** The same transaction for TypeORM's repositories: single-row work on accounts, keys, subscriptions. */
+/** TypeORM's repositories, for single rows of the tables in src/store/db/entities: in a transaction, or on the pool. */
+export interface Repositories {
   readonly em: EntityManager;
 }
+
+export type Tx = Queryable & Repositories;
 
 /** The value parsers of these statements. The driver's global parsers stay unchanged, because BullMQ shares them. */
 const TYPES = new pg.TypeOverrides();
@@ -95,7 +97,7 @@ export function isContentRefused(error: unknown): boolean {
 }
 
 /** The database for the repositories: single statements, and transactions that retry deadlocks. */
-export class Database implements Queryable {
+export class Database implements Queryable, Repositories {
   readonly dataSource: DataSource;
   readonly #onAcquired: (waitMs: number) => void;
   readonly #isPreparing: boolean;
@@ -112,6 +114,10 @@ export class Database implements Queryable {
     this.dataSource = dataSource;
     this.#onAcquired = onAcquired;
     this.#isPreparing = isPreparing;
+  }
+
+  get em(): EntityManager {
+    return this.dataSource.manager;
   }
 
   async query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {

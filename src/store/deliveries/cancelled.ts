@@ -2,7 +2,7 @@
 export const ALERT_OF_EVENT = `CASE WHEN e.type = 'price_alert' THEN nullif(split_part(e.dedupe_key, ':', 2), '') END`;
 
 /** The maximum number of cancelled deliveries that one change reports for the log. Their rows show the status in any case. */
-export const MAX_TOLD = 10_000;
+export const MAX_LOGGED_CANCELLATIONS = 10_000;
 
 /** A cancelled delivery, as the log reports it to operators. */
 export interface CancelledDelivery {

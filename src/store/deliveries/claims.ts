@@ -29,6 +29,7 @@ export interface ClaimedDelivery {
 export interface ClaimedSubscription {
   pk: bigint;
   id: string;
+  accountId: bigint;
   url: string;
   sealedSecret: string;
   /** The secret before a rotation, while it still signs `webhook-signature`. */
@@ -53,11 +54,13 @@ export interface ClaimRequest {
   limit: number;
   /** False: claim nothing when the receiver is failing. */
   evenIfFailing?: boolean;
+  /** The presence of the claiming process: the claim ends with it. Absent: the claim ends by its time only. */
+  presence?: number | null;
 }
 
 /** Locks in key order. A claim of many skips locked subscriptions, so that one slow subscription does not delay the others. */
 const lockText = (waiting: '' | 'SKIP LOCKED') =>
-  `SELECT pk, id, url, sealed_secret, status = 'active' AND deleted_at IS NULL AS is_live, deleted_at IS NOT NULL AS is_deleted,
+  `SELECT pk, id, account_id, url, sealed_secret, status = 'active' AND deleted_at IS NULL AS is_live, deleted_at IS NOT NULL AS is_deleted,
      failing_since IS NOT NULL AS is_failing,
      CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret
    FROM webhook_subscription WHERE pk = ANY ($1::bigint[]) ORDER BY pk FOR NO KEY UPDATE ${waiting}`;
@@ -77,7 +80,7 @@ const CLAIM_DUE = sql(
   'claim_due_deliveries',
   // After a lock wait Postgres rechecks only the outer conditions, so they repeat the inner ones for a row whose late attempt just ended.
   // Subqueries hide the list lengths from the planner: it would plan again for each length, which costs more than the claim.
-  `UPDATE delivery d SET locked_until = clock_timestamp() + ${CLAIM_LEASE_SECONDS} * interval '1 second'
+  `UPDATE delivery d SET locked_until = clock_timestamp() + ${CLAIM_LEASE_SECONDS} * interval '1 second', locked_by = $3
    FROM event e
    WHERE e.pk = d.event_pk AND d.status = 'pending' AND d.next_attempt_at <= clock_timestamp()
      AND (d.locked_until IS NULL OR d.locked_until < clock_timestamp()) AND d.pk IN (
@@ -110,14 +113,8 @@ interface ClaimRow extends Omit<ClaimedDelivery, 'alertId'> {
  * MAX_IN_FLIGHT. The claim cancels pending deliveries of a paused or deleted subscription; a paused one still gets test events.
  * Null when the subscription is unknown.
  */
-export async function claimDue(
-  db: Database,
-  subscriptionPk: bigint,
-  limit: number,
-  evenIfFailing = true,
-): Promise<Claim | null> {
-  const claims = await claim(db, [{ subscriptionPk, limit, evenIfFailing }], LOCK_SUBSCRIPTIONS);
-  return claims.get(subscriptionPk) ?? null;
+export async function claimDue(db: Database, request: ClaimRequest): Promise<Claim | null> {
+  return (await claim(db, [request], LOCK_SUBSCRIPTIONS)).get(request.subscriptionPk) ?? null;
 }
 
 /**
@@ -142,8 +139,7 @@ const claimers = oncePerOwner((db: Database) =>
 
 /** Like `claimDue`, but concurrent claims of this process share one transaction. */
 export async function claimTogether(db: Database, request: ClaimRequest): Promise<Claim | null> {
-  const { subscriptionPk, limit, evenIfFailing } = request;
-  return (await claimers(db)(request)) ?? claimDue(db, subscriptionPk, limit, evenIfFailing);
+  return (await claimers(db)(request)) ?? claimDue(db, request);
 }
 
 async function claim(db: Database, requests: readonly ClaimRequest[], lock: Statement): Promise<Map<bigint, Claim>> {
@@ -167,6 +163,8 @@ async function claim(db: Database, requests: readonly ClaimRequest[], lock: Stat
     const rows = await tx.query<ClaimRow>(CLAIM_DUE, [
       wanted.map(({ subscriptionPk }) => subscriptionPk),
       wanted.map(({ limit }) => limit),
+      // The requests of a transaction belong to one process.
+      wanted.at(-1)?.presence ?? null,
     ]);
     for (const row of rows) claims.get(row.subscriptionPk)?.deliveries.push(toDelivery(row));
     return claims;
@@ -190,16 +188,32 @@ function toDelivery({ subscriptionPk: _, alertId, ...row }: ClaimRow): ClaimedDe
 
 const RELEASE = sql(
   'release_delivery',
-  `UPDATE delivery SET locked_until = NULL, next_attempt_at = clock_timestamp() + $3 * interval '1 second', last_error = $4
+  `UPDATE delivery SET locked_until = NULL, next_attempt_at = clock_timestamp() + $3 * interval '1 second',
+     last_error = coalesce($4, last_error)
    WHERE pk = $1 AND attempt_count = $2 AND locked_until = $5::timestamptz AND status IN ('pending', 'cancelled')`,
 );
 
-/** Releases a claim without charging the receiver: the fault was on this side. */
+/** Releases a claim without an attempt: the fault was on this side, or, without an `error`, the attempt found no free connection. */
 export async function releaseClaim(
   db: Queryable,
   delivery: ClaimedDelivery,
   delaySeconds: number,
-  error: string,
+  error?: string,
 ): Promise<void> {
-  await db.query(RELEASE, [delivery.pk, delivery.attemptCount, delaySeconds, error, delivery.lease]);
+  await db.query(RELEASE, [delivery.pk, delivery.attemptCount, delaySeconds, error ?? null, delivery.lease]);
+}
+
+const END_CLAIMS = sql(
+  'end_claims',
+  `UPDATE delivery SET locked_until = NULL, locked_by = NULL
+   WHERE status = 'pending' AND locked_until IS NOT NULL AND locked_by = $1 RETURNING subscription_pk`,
+);
+
+/**
+ * Ends every claim of a process, so that its deliveries are due again; returns their subscriptions. A process that still runs cannot
+ * record the outcomes of these attempts.
+ */
+export async function endClaimsOf(db: Queryable, presence: number): Promise<bigint[]> {
+  const rows = await db.query<{ subscriptionPk: bigint }>(END_CLAIMS, [presence]);
+  return [...new Set(rows.map(({ subscriptionPk }) => subscriptionPk))];
 }

@@ -4,18 +4,21 @@ import { sql, type Tx } from '../db/tx.ts';
 
 /** An event with its final body: these bytes are stored, signed and sent on every attempt. */
 export interface NewEvent {
+  /** Derived from the occurrence: a restored database emits the same occurrence again with the same id. */
   id: string;
   accountId: bigint;
   type: SubscribableEvent;
   body: string;
   /** Unique over all events, so that an occurrence is emitted once. */
   dedupeKey: string;
+  /** The subscription that its alert names. */
+  targetPk?: bigint;
 }
 
 const INSERT_EVENTS = sql(
   'insert_events',
-  `INSERT INTO event (id, account_id, type, body, dedupe_key)
-   SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
+  `INSERT INTO event (id, account_id, type, body, dedupe_key, target_pk)
+   SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[])
    ON CONFLICT (dedupe_key) DO NOTHING RETURNING pk, id`,
 );
 
@@ -28,6 +31,7 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
     events.map((event) => event.type),
     events.map((event) => event.body),
     events.map((event) => event.dedupeKey),
+    events.map((event) => event.targetPk ?? null),
   ]);
   return new Map(rows.map((row) => [row.id, row.pk]));
 }

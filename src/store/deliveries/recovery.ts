@@ -59,31 +59,32 @@ async function recoveryFloor(tx: Tx, accountId: bigint, since: Date): Promise<bi
   return floor?.pk ?? 0n;
 }
 
-/** Serializes recoveries of one account, so that an alert without a webhook goes to one subscription only. */
+/** Serializes recoveries of one account, so that an event without a target goes to one subscription only. */
 const LOCK_ACCOUNT = sql('lock_account_for_recovery', 'SELECT id FROM account WHERE id = $1 FOR NO KEY UPDATE');
 
 /**
  * Selects the missed events of a page: of a type that the subscription lists, no test event, not of an alert that names another
- * webhook, and not of an alert without a webhook that the account's default webhook of that time got. Planned per call, because
- * one account may own most events or almost none.
+ * existing webhook, and not of another alert whose event an existing webhook got. An event of an older process has no target: its
+ * alert states it. Planned per call, because one account may own most events or almost none.
  */
 const MISSED_EVENTS = sqlPlannedPerCall(
   'missed_events',
   `WITH page AS MATERIALIZED (
-     SELECT pk, type, created_at, dedupe_key FROM event WHERE account_id = $2 AND pk > $3 ORDER BY pk LIMIT ${RECOVERY_BATCH}),
+     SELECT pk, type, created_at, dedupe_key, target_pk FROM event WHERE account_id = $2 AND pk > $3 ORDER BY pk LIMIT ${RECOVERY_BATCH}),
    missed AS (
      SELECT p.pk FROM page p
      LEFT JOIN delivery d ON d.event_pk = p.pk AND d.subscription_pk = $1
      LEFT JOIN alert a ON p.type = 'price_alert' AND a.id = substr(p.dedupe_key, length('alert:') + 1)
+     LEFT JOIN webhook_subscription t ON t.pk = coalesce(p.target_pk, a.webhook_pk) AND t.deleted_at IS NULL
      WHERE p.created_at >= $4 AND p.type = ANY ($5::text[])
        AND (d.pk IS NULL OR d.status IN ('failed', 'cancelled') AND d.delivered_at IS NULL)
-       AND (a.webhook_pk IS NULL OR a.webhook_pk = $1)
-       AND NOT EXISTS (SELECT FROM delivery t WHERE t.event_pk = p.pk AND t.is_test)
+       AND (t.pk IS NULL OR t.pk = $1)
+       AND NOT EXISTS (SELECT FROM delivery s WHERE s.event_pk = p.pk AND s.is_test)
        AND (p.type <> 'price_alert' OR NOT EXISTS (
          SELECT FROM delivery o JOIN webhook_subscription w ON w.pk = o.subscription_pk
          WHERE o.event_pk = p.pk AND o.subscription_pk <> $1
            AND (o.status IN ('pending', 'delivered') OR w.deleted_at IS NULL))))
-   SELECT (SELECT max(pk) FROM page) AS last_pk, (SELECT count(*)::int FROM page) AS looked_at,
+   SELECT (SELECT max(pk) FROM page) AS last_pk, (SELECT count(*)::int FROM page) AS scanned,
      ARRAY(SELECT pk FROM missed ORDER BY pk) AS pks`,
 );
 
@@ -142,7 +143,7 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
   if (!subscription) return { outcome: 'webhook_not_found' };
   if (subscription.status === 'paused') return { outcome: 'paused' };
   const { pk, events } = subscription;
-  const [page] = await tx.query<{ lastPk: bigint | null; lookedAt: number; pks: bigint[] }>(MISSED_EVENTS, [
+  const [page] = await tx.query<{ lastPk: bigint | null; scanned: number; pks: bigint[] }>(MISSED_EVENTS, [
     pk,
     accountId,
     after ?? (await recoveryFloor(tx, accountId, since)),
@@ -151,7 +152,7 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
   ]);
   const missed = page?.pks ?? [];
   const made = missed.length === 0 ? [] : await tx.query(RECOVER_EVENTS, [pk, missed.map(() => newId('dlv')), missed]);
-  const isLast = page === undefined || page.lastPk === null || page.lookedAt < RECOVERY_BATCH;
+  const isLast = page === undefined || page.lastPk === null || page.scanned < RECOVERY_BATCH;
   return {
     outcome: 'batch',
     subscriptionPk: pk,

@@ -1,12 +1,12 @@
 import { IsNull } from 'typeorm';
 import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
 import { WebhookSubscriptionEntity, type WebhookSubscriptionRow } from '../db/entities/webhook-subscription.ts';
-import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Database, type Queryable, type Repositories, sql, type Tx } from '../db/tx.ts';
 import {
   ALERT_OF_EVENT,
   type CancelledDelivery,
   type CancelledRow,
-  MAX_TOLD,
+  MAX_LOGGED_CANCELLATIONS,
   type OnCancelled,
   toCancelled,
 } from './cancelled.ts';
@@ -15,29 +15,10 @@ import {
 export const SECRET_OVERLAP_HOURS = 24;
 
 /** The owner's view of a subscription: no secret. */
-export interface Subscription {
-  pk: bigint;
-  id: string;
-  url: string;
-  events: SubscribableEvent[];
-  status: 'active' | 'paused';
-  /** The reason of an automatic pause; null for a manual pause or an active subscription. */
-  pauseReason: string | null;
-  createdAt: Date;
-}
+const VIEW = { pk: true, id: true, url: true, events: true, status: true, pauseReason: true, createdAt: true } as const;
+export type Subscription = Pick<WebhookSubscriptionRow, keyof typeof VIEW>;
 
-function toSubscription(row: WebhookSubscriptionRow): Subscription {
-  return {
-    pk: BigInt(row.pk),
-    id: row.id,
-    url: row.url,
-    // Only the API writes this column, after validation.
-    events: row.events as SubscribableEvent[],
-    status: row.status,
-    pauseReason: row.pauseReason,
-    createdAt: row.createdAt,
-  };
-}
+const rowsOf = ({ em }: Repositories) => em.getRepository(WebhookSubscriptionEntity);
 
 interface NewSubscription {
   id: string;
@@ -47,21 +28,14 @@ interface NewSubscription {
   sealedSecret: string;
 }
 
-const INSERT_SUBSCRIPTION = sql(
-  'insert_subscription',
-  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret) VALUES ($1, $2, $3, $4, $5)
-   RETURNING pk, id, url, events, status, pause_reason, created_at`,
-);
-
 /** Inserts an active subscription. */
 export async function insertSubscription(
   tx: Tx,
   accountId: bigint,
   { id, url, events, sealedSecret }: NewSubscription,
 ): Promise<Subscription> {
-  const [subscription] = await tx.query<Subscription>(INSERT_SUBSCRIPTION, [id, accountId, url, events, sealedSecret]);
-  if (!subscription) throw new TypeError('a subscription that was just made is missing');
-  return subscription;
+  await rowsOf(tx).insert({ id, accountId, url, events: [...events], sealedSecret });
+  return rowsOf(tx).findOneOrFail({ select: VIEW, where: { id } });
 }
 
 /** A page of an account's subscriptions, newest first; `next` is the key after which the next page starts, absent on the last page. */
@@ -89,28 +63,25 @@ export async function listSubscriptions(
 }
 
 /** One subscription of an account; null when it is unknown, deleted or of another account. */
-export async function findSubscription(db: Database, accountId: bigint, id: string): Promise<Subscription | null> {
-  const row = await db.dataSource
-    .getRepository(WebhookSubscriptionEntity)
-    .findOneBy({ id, accountId: String(accountId), deletedAt: IsNull() });
-  return row ? toSubscription(row) : null;
+export function findSubscription(db: Repositories, accountId: bigint, id: string): Promise<Subscription | null> {
+  return rowsOf(db).findOne({ select: VIEW, where: { id, accountId, deletedAt: IsNull() } });
 }
 
 /**
  * Locks the subscription against a change or deletion until the transaction ends. Take this lock before locks of its deliveries, as
  * the deliverer does, so that the two cannot deadlock.
  */
-export async function lockSubscription(
+export function lockSubscription(
   tx: Tx,
   accountId: bigint,
   id: string,
   mode: 'change' | 'use',
 ): Promise<Subscription | null> {
-  const row = await tx.em.getRepository(WebhookSubscriptionEntity).findOne({
-    where: { id, accountId: String(accountId), deletedAt: IsNull() },
+  return rowsOf(tx).findOne({
+    select: VIEW,
+    where: { id, accountId, deletedAt: IsNull() },
     lock: { mode: mode === 'change' ? 'for_no_key_update' : 'pessimistic_read' },
   });
-  return row ? toSubscription(row) : null;
 }
 
 /** Test events are still sent while paused; after a deletion nothing is sent. */
@@ -121,10 +92,10 @@ const CANCEL_PENDING = sql(
        SELECT pk FROM delivery WHERE subscription_pk = $1 AND status = 'pending' AND (NOT is_test OR $2) ORDER BY pk FOR UPDATE)
      RETURNING subscription_pk, id, event_pk)
    SELECT c.subscription_pk, c.id AS delivery_id, e.id AS event_id, ${ALERT_OF_EVENT} AS alert_id
-   FROM cancelled c JOIN event e ON e.pk = c.event_pk LIMIT ${MAX_TOLD}`,
+   FROM cancelled c JOIN event e ON e.pk = c.event_pk LIMIT ${MAX_LOGGED_CANCELLATIONS}`,
 );
 
-/** Cancels pending deliveries of a subscription that this transaction has locked; returns them, up to MAX_TOLD. */
+/** Cancels pending deliveries of a subscription that this transaction has locked; returns them, up to MAX_LOGGED_CANCELLATIONS. */
 export async function cancelPending(
   tx: Tx,
   subscriptionPk: bigint,
@@ -144,7 +115,7 @@ interface SubscriptionChange {
  * transaction. Null when the account has no such subscription.
  */
 export async function updateSubscription(
-  db: Database,
+  db: Pick<Database, 'transaction'>,
   accountId: bigint,
   id: string,
   change: SubscriptionChange,
@@ -160,55 +131,49 @@ export async function updateSubscription(
       ...(change.status !== undefined && { status: change.status }),
       ...(change.status === 'active' && { pauseReason: null, failingSince: null, exhaustedCount: 0 }),
     };
-    const pk = String(found.pk);
-    const repository = tx.em.getRepository(WebhookSubscriptionEntity);
-    if (Object.keys(fields).length > 0) await repository.update({ pk }, fields);
-    cancelled = change.status === 'paused' ? await cancelPending(tx, found.pk, { tests: false }) : [];
-    return toSubscription(await repository.findOneByOrFail({ pk }));
+    const { pk } = found;
+    if (Object.keys(fields).length > 0) await rowsOf(tx).update({ pk }, fields);
+    cancelled = change.status === 'paused' ? await cancelPending(tx, pk, { tests: false }) : [];
+    return rowsOf(tx).findOneOrFail({ select: VIEW, where: { pk } });
   });
   onCancelled?.(cancelled);
   return changed;
 }
 
+/** Locks in the order of the evaluation, and waits for alerts that fire. */
+const RELEASE_ALERTS = sql(
+  'release_alerts_of_subscription',
+  `WITH named AS MATERIALIZED (
+     SELECT pk FROM alert WHERE account_id = $1 AND webhook_pk = $2 AND status = 'active' ORDER BY pk FOR NO KEY UPDATE),
+   released AS (UPDATE alert a SET webhook_pk = NULL FROM named WHERE a.pk = named.pk RETURNING a.pk)
+   SELECT count(*)::int AS alerts FROM released`,
+);
+
 /**
- * Deletes a subscription: erases its secret and cancels pending deliveries in one transaction. The row stays for its deliveries. False
- * when the account has no such subscription.
+ * Deletes a subscription in one transaction: erases its secret, gives its active alerts back to the default webhook, and cancels
+ * pending deliveries. The row stays for its deliveries. Returns the number of these alerts, or null when the account has no such
+ * subscription.
  */
 export async function deleteSubscription(
-  db: Database,
+  db: Pick<Database, 'transaction'>,
   accountId: bigint,
   id: string,
   onCancelled?: OnCancelled,
-): Promise<boolean> {
+): Promise<{ alerts: number } | null> {
   let cancelled: CancelledDelivery[] = [];
-  const isDeleted = await db.transaction(async (tx) => {
+  const result = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
-    if (!found) return false;
-    await tx.em
-      .getRepository(WebhookSubscriptionEntity)
-      .update(
-        { pk: String(found.pk) },
-        { deletedAt: () => 'now()', sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null },
-      );
+    if (!found) return null;
+    const secrets = { sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null };
+    await rowsOf(tx).update({ pk: found.pk }, { deletedAt: () => 'now()', ...secrets });
+    const [released] = await tx.query<{ alerts: number }>(RELEASE_ALERTS, [accountId, found.pk]);
+    // In a later statement than the wait for firing alerts, so that it sees their deliveries.
     cancelled = await cancelPending(tx, found.pk, { tests: true });
-    return true;
+    return { alerts: released?.alerts ?? 0 };
   });
   onCancelled?.(cancelled);
-  return isDeleted;
+  return result;
 }
-
-const SEALED_SECRET = sql('sealed_secret', 'SELECT sealed_secret FROM webhook_subscription WHERE pk = $1');
-
-const ROTATE_SECRET = sql(
-  'rotate_secret',
-  `UPDATE webhook_subscription SET previous_sealed_secret = sealed_secret, sealed_secret = $2,
-     previous_secret_until = clock_timestamp() + ${SECRET_OVERLAP_HOURS} * interval '1 hour' WHERE pk = $1`,
-);
-
-const PREVIOUS_SECRET_UNTIL = sql(
-  'previous_secret_until',
-  'SELECT previous_secret_until FROM webhook_subscription WHERE pk = $1',
-);
 
 interface RotatedSubscription {
   subscription: Subscription;
@@ -230,10 +195,13 @@ export async function rotateSecret(
 ): Promise<RotatedSubscription | null> {
   const subscription = await lockSubscription(tx, accountId, id, 'change');
   if (!subscription) return null;
-  const [current] = await tx.query<{ sealedSecret: string }>(SEALED_SECRET, [subscription.pk]);
-  if (current && !isCurrent(current.sealedSecret)) await tx.query(ROTATE_SECRET, [subscription.pk, sealedSecret]);
-  const [row] = await tx.query<{ previousSecretUntil: Date | null }>(PREVIOUS_SECRET_UNTIL, [subscription.pk]);
-  return { subscription, previousSecretUntil: row?.previousSecretUntil ?? null };
+  const { pk } = subscription;
+  const current = await rowsOf(tx).findOneByOrFail({ pk });
+  if (isCurrent(current.sealedSecret)) return { subscription, previousSecretUntil: current.previousSecretUntil };
+  const previousSecretUntil = () => `clock_timestamp() + ${SECRET_OVERLAP_HOURS} * interval '1 hour'`;
+  await rowsOf(tx).update({ pk }, { previousSealedSecret: current.sealedSecret, sealedSecret, previousSecretUntil });
+  const rotated = await rowsOf(tx).findOneByOrFail({ pk });
+  return { subscription, previousSecretUntil: rotated.previousSecretUntil };
 }
 
 const FORGET_OLD_SECRETS = sql(

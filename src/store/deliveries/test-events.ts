@@ -16,8 +16,8 @@ export interface DeliveryItem {
 
 const INSERT_TEST_EVENT = sql(
   'insert_test_event',
-  `WITH told AS (INSERT INTO event (id, account_id, type, body) VALUES ($1, $2, $3, $4) RETURNING pk)
-   INSERT INTO delivery (id, event_pk, subscription_pk, is_test) SELECT $5, pk, $6, true FROM told
+  `WITH inserted AS (INSERT INTO event (id, account_id, type, body) VALUES ($1, $2, $3, $4) RETURNING pk)
+   INSERT INTO delivery (id, event_pk, subscription_pk, is_test) SELECT $5, pk, $6, true FROM inserted
    RETURNING status, attempt_count AS attempts, created_at, next_attempt_at`,
 );
 

@@ -14,7 +14,7 @@ const STAGE_BACKLOG = sql(
   'stage_backlog',
   `SELECT s.stage,
      (SELECT count(*)::int FROM (SELECT FROM mark m WHERE m.stage = s.stage LIMIT ${MAX_COUNTED}) counted) AS waiting,
-     (SELECT count(*)::int FROM parked_mark p WHERE p.stage = s.stage) AS parked,
+     (SELECT count(*)::int FROM parked_mark p WHERE p.stage = s.stage) AS dead_letters,
      (SELECT min(o.id) FROM generate_series(0, ${SHARDS - 1}) shard
       CROSS JOIN LATERAL (SELECT id FROM mark m WHERE m.stage = s.stage AND m.shard = shard ORDER BY id LIMIT 1) o) AS oldest_id,
      (SELECT last_value FROM mark_id_seq) AS newest_id
@@ -25,7 +25,7 @@ interface StageState {
   stage: string;
   /** At most MAX_COUNTED. */
   waiting: number;
-  parked: number;
+  deadLetters: number;
   /** The key of the oldest mark; null without marks. Keys are assigned in time order. */
   oldestId: bigint | null;
   /** The last key assigned to any mark. */
@@ -52,7 +52,7 @@ export async function countDueDeliveries(db: Queryable): Promise<number> {
 const POLL_AGES = sql(
   'poll_ages',
   `SELECT venue, kind, consecutive_failures AS failures_in_a_row,
-     extract(epoch FROM clock_timestamp() - last_success_at)::float AS since_success_seconds
+     extract(epoch FROM clock_timestamp() - greatest(last_success_at, idle_at))::float AS since_success_seconds
    FROM poll_state WHERE venue = ANY ($1::text[])`,
 );
 
@@ -60,7 +60,7 @@ export interface PollAge {
   venue: string;
   kind: string;
   failuresInARow: number;
-  /** Seconds since a page was last stored; null before the first. */
+  /** Seconds since a page was last stored or there was nothing to request; null before the first. */
   sinceSuccessSeconds: number | null;
 }
 

@@ -1,29 +1,18 @@
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
-
-/**
- * The stages that process marks, with the meaning of `key` and `detail`:
- * - `fold-candles`: token, minute (epoch seconds) that gained a trade
- * - `sample-snapshots`: token, minute (epoch seconds) in which its price changed
- * - `evaluate-alerts`: token, and a cause: see src/store/alerts/evaluation.ts
- */
-export const STAGES = ['fold-candles', 'sample-snapshots', 'evaluate-alerts'] as const;
-export type Stage = (typeof STAGES)[number];
+import { insertMarksSql, type Stage } from './detail.ts';
 
 export interface Mark {
   id: bigint;
   key: bigint;
+  /** See src/store/marks/detail.ts. */
   detail: bigint;
 }
 
 /** Advisory lock space of shards: the first of the two lock keys. The migration lock uses another. */
 const SHARD_LOCK_SPACE = 0x6f_64_64; // "odd"
 
-const INSERT_MARKS = sql(
-  'insert_marks',
-  `INSERT INTO mark (stage, shard, key, detail)
-   SELECT $1, key % ${SHARDS}, key, detail FROM unnest($2::bigint[], $3::bigint[]) AS m (key, detail)`,
-);
+const INSERT_MARKS = sql('insert_marks', insertMarksSql('$1', 'SELECT * FROM unnest($2::bigint[], $3::bigint[])'));
 
 /** Inserts marks in the transaction that changes the marked state. */
 export async function insertMarks(
@@ -33,6 +22,18 @@ export async function insertMarks(
 ): Promise<void> {
   if (marks.length === 0) return;
   await tx.query(INSERT_MARKS, [stage, marks.map((mark) => mark.key), marks.map((mark) => mark.detail)]);
+}
+
+const PUT_BACK = sql(
+  'put_back_marks',
+  insertMarksSql('$1', 'SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[])', { keepsIds: true }),
+);
+
+/** Reinserts claimed marks under their ids, so that the marks of a key stay in the order of their causes. */
+export async function putBackMarks(tx: Tx, stage: Stage, marks: readonly Mark[]): Promise<void> {
+  if (marks.length === 0) return;
+  const columns = [marks.map(({ id }) => id), marks.map(({ key }) => key), marks.map(({ detail }) => detail)];
+  await tx.query(PUT_BACK, [stage, ...columns]);
 }
 
 /** The shards of a set of keys, from which the lanes follow. */
@@ -84,8 +85,8 @@ export interface ClaimOptions {
   limit: number;
   /** `newest` keeps current data fresh during a backlog. */
   order: 'oldest' | 'newest';
-  /** Claims only marks with a detail below this; later marks are not ripe yet. */
-  detailBelow?: bigint;
+  /** Claims only marks of minutes before this one, epoch seconds; later marks are not ripe yet. */
+  minuteBefore?: bigint;
 }
 
 const MAX_BIGINT = 9_223_372_036_854_775_807n;
@@ -102,9 +103,9 @@ export async function claimMarks(
   shards: readonly number[],
   options: ClaimOptions,
 ): Promise<Mark[]> {
-  const { limit, order, detailBelow = MAX_BIGINT } = options;
+  const { limit, order, minuteBefore = MAX_BIGINT } = options;
   const statement = order === 'oldest' ? CLAIM_OLDEST : CLAIM_NEWEST;
-  return inOrder(await tx.query<Mark>(statement, [stage, shards, partOf(limit, shards), detailBelow]));
+  return inOrder(await tx.query<Mark>(statement, [stage, shards, partOf(limit, shards), minuteBefore]));
 }
 
 /** Whether one of the shards reached its part of the limit, so that it may have more marks. */
@@ -140,34 +141,34 @@ const LOOK_BY_INDEX = sql('look_by_index', `SELECT ${BY_INDEX}`);
 export async function waitingShards(
   db: Pick<Database, 'transaction'>,
   stage: Stage,
-  detailBelow = MAX_BIGINT,
+  minuteBefore = MAX_BIGINT,
 ): Promise<number[]> {
   return db.transaction(async (tx) => {
     await tx.query(LOOK_BY_INDEX);
-    const rows = await tx.query<{ shard: number }>(WAITING_SHARDS, [stage, detailBelow]);
+    const rows = await tx.query<{ shard: number }>(WAITING_SHARDS, [stage, minuteBefore]);
     return rows.map((row) => row.shard);
   });
 }
 
-const PARK_MARKS = sql(
-  'park_marks',
+const DEAD_LETTER_MARKS = sql(
+  'dead_letter_marks',
   `INSERT INTO parked_mark (stage, shard, key, detail, error)
    SELECT $1, key % ${SHARDS}, key, detail, $4 FROM unnest($2::bigint[], $3::bigint[]) AS m (key, detail)`,
 );
 
 /** Dead-letters claimed marks with the reason for operators; the next start of the process retries them. */
-export async function parkMarks(tx: Tx, stage: Stage, marks: readonly Mark[], error: string): Promise<void> {
+export async function deadLetterMarks(tx: Tx, stage: Stage, marks: readonly Mark[], error: string): Promise<void> {
   const keys = marks.map((mark) => mark.key);
-  await tx.query(PARK_MARKS, [stage, keys, marks.map((mark) => mark.detail), error]);
+  await tx.query(DEAD_LETTER_MARKS, [stage, keys, marks.map((mark) => mark.detail), error]);
 }
 
-const RELEASE_PARKED = sql(
-  'release_parked_marks',
-  `WITH released AS (DELETE FROM parked_mark WHERE stage = $1 RETURNING shard, key, detail)
-   INSERT INTO mark (stage, shard, key, detail) SELECT $1, shard, key, detail FROM released RETURNING id`,
+const RELEASE_DEAD_LETTERS = sql(
+  'release_dead_letters',
+  `WITH released AS (DELETE FROM parked_mark WHERE stage = $1 RETURNING key, detail)
+   ${insertMarksSql('$1', 'SELECT key, detail FROM released')} RETURNING id`,
 );
 
 /** Releases the dead-lettered marks of a stage for another attempt; returns their number. */
-export async function releaseParkedMarks(db: Queryable, stage: Stage): Promise<number> {
-  return (await db.query(RELEASE_PARKED, [stage])).length;
+export async function releaseDeadLetters(db: Queryable, stage: Stage): Promise<number> {
+  return (await db.query(RELEASE_DEAD_LETTERS, [stage])).length;
 }

@@ -1,15 +1,15 @@
 import { asError } from '../../domain/values/errors.ts';
 import { scrubText } from '../../domain/values/text.ts';
 import { type Database, isContentRefused, isDatabaseUnavailable, sqlState, type Tx } from '../db/tx.ts';
+import type { Stage } from './detail.ts';
 import {
   type ClaimOptions,
   claimMarks,
   claimTheseMarks,
+  deadLetterMarks,
   isFullClaim,
   lockShards,
   type Mark,
-  parkMarks,
-  type Stage,
 } from './marks.ts';
 
 /** The work of one stage on claimed marks, inside the claiming transaction. The caller gets the result after the commit. */
@@ -20,7 +20,7 @@ interface DrainResult<T> {
   claimed: number;
   /** Whether more marks may be pending: a shard yielded as many as one claim takes of it. */
   isFull: boolean;
-  parked: { marks: Mark[]; error: Error }[];
+  deadLettered: { marks: Mark[]; error: Error }[];
   results: T[];
 }
 
@@ -70,7 +70,7 @@ async function claimAndWork<T>(
       claimed = await claim(tx);
       return claimed.length === 0 ? undefined : await work(tx, claimed);
     });
-    return { claimed: claimed.length, parked: [], results: result === undefined ? [] : [result] };
+    return { claimed: claimed.length, deadLettered: [], results: result === undefined ? [] : [result] };
   } catch (error) {
     if (!isPoison(error) || claimed.length === 0) throw error;
     return { failed: claimed, error: asError(error) };
@@ -81,11 +81,11 @@ async function splitAndWork<T>(target: Target<T>, failed: readonly Mark[]): Prom
   const keys = [...new Set(failed.map((mark) => mark.key))];
   const firstHalf = new Set(keys.slice(0, Math.ceil(keys.length / 2)));
   const halves = [failed.filter((mark) => firstHalf.has(mark.key)), failed.filter((mark) => !firstHalf.has(mark.key))];
-  const sum: Worked<T> = { claimed: 0, parked: [], results: [] };
+  const sum: Worked<T> = { claimed: 0, deadLettered: [], results: [] };
   for (const half of halves.filter((marks) => marks.length > 0)) {
     const part = await workThese(target, half);
     sum.claimed += part.claimed;
-    sum.parked.push(...part.parked);
+    sum.deadLettered.push(...part.deadLettered);
     sum.results.push(...part.results);
   }
   return sum;
@@ -95,18 +95,18 @@ async function workThese<T>(target: Target<T>, marks: readonly Mark[]): Promise<
   const attempt = await claimAndWork(target, (tx) => claimTheseMarks(tx, target.stage, target.shards, idsOf(marks)));
   if (!('failed' in attempt)) return attempt;
   const isAlone = new Set(attempt.failed.map((mark) => mark.key)).size === 1;
-  return isAlone ? park(target, attempt.failed, attempt.error) : splitAndWork(target, attempt.failed);
+  return isAlone ? deadLetter(target, attempt.failed, attempt.error) : splitAndWork(target, attempt.failed);
 }
 
-async function park<T>(target: Target<T>, marks: readonly Mark[], error: Error): Promise<Worked<T>> {
+async function deadLetter<T>(target: Target<T>, marks: readonly Mark[], error: Error): Promise<Worked<T>> {
   const { db, stage, shards } = target;
-  const parked = await db.transaction(async (tx) => {
+  const moved = await db.transaction(async (tx) => {
     await lockShards(tx, stage, shards);
     const claimed = await claimTheseMarks(tx, stage, shards, idsOf(marks));
-    await parkMarks(tx, stage, claimed, scrubText(`${error.name}: ${error.message}`).slice(0, 500));
+    await deadLetterMarks(tx, stage, claimed, scrubText(`${error.name}: ${error.message}`).slice(0, 500));
     return claimed;
   });
-  return { claimed: parked.length, parked: parked.length === 0 ? [] : [{ marks: parked, error }], results: [] };
+  return { claimed: moved.length, deadLettered: moved.length === 0 ? [] : [{ marks: moved, error }], results: [] };
 }
 
 function idsOf(marks: readonly Mark[]): bigint[] {

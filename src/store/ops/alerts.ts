@@ -1,5 +1,5 @@
 import type { AlertCondition, AlertStatus } from '../../domain/alerts/alert.ts';
-import { boundedPage, type LookedBack } from '../db/bounded-page.ts';
+import { boundedPage, type ScanExtent } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
 /*
@@ -13,9 +13,9 @@ import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
  */
 
 /** Rows that one page reads when a filter remains that the index does not cover. */
-const MAX_LOOKED_AT = 10_000;
+const MAX_SCANNED = 10_000;
 /** The same for each outcome, because a market may have hundreds. */
-const MAX_LOOKED_AT_EACH = 2_000;
+const MAX_SCANNED_EACH = 2_000;
 /** The maximum number of outcomes of one market that a page reads. */
 const MAX_OUTCOMES = 500;
 
@@ -24,7 +24,7 @@ export interface OpsAlertFilter {
   status?: AlertStatus;
   /** The name of an account, or its number. */
   account?: string;
-  mint?: string;
+  tokenMint?: string;
   /** The venue's own id of a market of one of these venues. */
   market?: { venues: readonly string[]; marketId: string };
 }
@@ -34,7 +34,7 @@ export interface OpsAlert {
   id: string;
   accountId: bigint;
   accountName: string;
-  mint: string;
+  tokenMint: string;
   symbol: string | null;
   condition: AlertCondition;
   /** Target, latest price and the price that met it are `numeric` text in `currency`. */
@@ -47,7 +47,7 @@ export interface OpsAlert {
   triggeredPrice: string | null;
   eventId: string | null;
   price: string | null;
-  /** The time of receipt of the latest price. */
+  /** When the venue last had the latest price. */
   pricedAt: Date | null;
   /** The market of the token. */
   market: { venue: string; marketId: string; title: string; label: string } | null;
@@ -61,10 +61,10 @@ interface OpsAlertPage {
   /** The key after which the next page starts, when more may follow. */
   next?: bigint;
   /** Set when the page is short because it reached its row limit: the time of the oldest row it read. */
-  lookedBackTo?: Date;
+  searchedSince?: Date;
 }
 
-type Row = (OpsAlert | { pk: null }) & LookedBack;
+type Row = (OpsAlert | { pk: null }) & ScanExtent;
 
 /** A page of alerts, newest first. */
 export async function listOpsAlerts(
@@ -73,15 +73,15 @@ export async function listOpsAlerts(
   limit: number,
   after: bigint | undefined,
 ): Promise<OpsAlertPage> {
-  const { text, values, maxLookedAt } = searchOf(filter, limit, after);
+  const { text, values, maxScanned } = searchOf(filter, limit, after);
   const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_alerts', text), values);
   const alerts = rows.filter((row) => row.pk !== null);
-  const { items, ...place } = boundedPage(alerts, rows[0], { limit, maxLookedAt });
+  const { items, ...place } = boundedPage(alerts, rows[0], { limit, maxScanned });
   return { alerts: items, ...place };
 }
 
 function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefined) {
-  const { id, status, account, mint, market } = filter;
+  const { id, status, account, tokenMint, market } = filter;
   const values: unknown[] = [limit + 1];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const behind = after === undefined ? '' : `AND a.pk < ${bind(after)}::bigint`;
@@ -90,25 +90,28 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
   const accounts = `(SELECT id FROM account WHERE name = ${named} UNION SELECT id FROM account WHERE id::text = ${named})`;
   const ofStatus = status === undefined ? [] : [`c.status = '${status}'`];
   const ofAccount = named === undefined ? [] : [`c.account_id IN ${accounts}`];
-  const bounded = (left: string[], most: number) => ({ left, maxLookedAt: left.length === 0 ? limit + 1 : most });
-  const walk = (where: string, left: string[], order = 'a.pk') => ({
+  const bounded = (remaining: string[], most: number) => ({
+    remaining,
+    maxScanned: remaining.length === 0 ? limit + 1 : most,
+  });
+  const walk = (where: string, remaining: string[], order = 'a.pk') => ({
     from: `alert a WHERE ${where} ${behind} ORDER BY ${order} DESC`,
-    ...bounded(left, MAX_LOOKED_AT),
+    ...bounded(remaining, MAX_SCANNED),
   });
   /** Walks the alerts of each key in parallel, at most one page per key. */
-  const walkEach = (keys: string, column: 'token_id' | 'account_id', left: string[]) => {
-    const bounds = bounded(left, MAX_LOOKED_AT_EACH);
+  const walkEach = (keys: string, column: 'token_id' | 'account_id', remaining: string[]) => {
+    const bounds = bounded(remaining, MAX_SCANNED_EACH);
     const from = `${keys} AS k (key) CROSS JOIN LATERAL (
-        SELECT * FROM alert a WHERE a.${column} = k.key ${behind} ORDER BY a.pk DESC LIMIT ${bounds.maxLookedAt}) a
+        SELECT * FROM alert a WHERE a.${column} = k.key ${behind} ORDER BY a.pk DESC LIMIT ${bounds.maxScanned}) a
       ORDER BY a.pk DESC`;
     return { from, ...bounds };
   };
   const chooseWalk = () => {
     // `+ 0` keeps the planner off the primary key.
     if (id !== undefined) return walk(`a.id = ${bind(id)}`, [...ofStatus, ...ofAccount], 'a.pk + 0');
-    if (mint !== undefined || market !== undefined) {
+    if (tokenMint !== undefined || market !== undefined) {
       const tokens: string[] = [];
-      if (mint !== undefined) tokens.push(`SELECT id FROM token WHERE mint = ${bind(mint)}`);
+      if (tokenMint !== undefined) tokens.push(`SELECT id FROM token WHERE mint = ${bind(tokenMint)}`);
       if (market !== undefined) {
         tokens.push(`SELECT o.token_id FROM market m JOIN outcome o ON o.market_id = m.id
           WHERE m.venue = ANY (${bind(market.venues)}::text[]) AND m.venue_market_id = ${bind(market.marketId)}`);
@@ -120,49 +123,49 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
     return walk(status === undefined ? 'true' : `a.status = '${status}'`, []);
   };
 
-  const { from, left, maxLookedAt } = chooseWalk();
-  const text = `WITH candidate AS MATERIALIZED (SELECT a.* FROM ${from} LIMIT ${maxLookedAt}),
+  const { from, remaining, maxScanned } = chooseWalk();
+  const text = `WITH candidate AS MATERIALIZED (SELECT a.* FROM ${from} LIMIT ${maxScanned}),
     page AS MATERIALIZED (
-      SELECT c.* FROM candidate c ${left.length === 0 ? '' : `WHERE ${left.join(' AND ')}`} ORDER BY c.pk DESC LIMIT $1)
+      SELECT c.* FROM candidate c ${remaining.length === 0 ? '' : `WHERE ${remaining.join(' AND ')}`} ORDER BY c.pk DESC LIMIT $1)
     SELECT p.*, s.* FROM (
-      SELECT count(*)::int AS looked_at, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
+      SELECT count(*)::int AS scanned, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
     LEFT JOIN (
-      SELECT a.pk, a.id, a.account_id, n.name AS account_name, t.mint, t.symbol, a.condition, a.target, t.currency, a.status,
-        w.id AS webhook_id, a.created_at, a.triggered_at, a.triggered_price, a.event_id, l.price, l.received_at AS priced_at,
+      SELECT a.pk, a.id, a.account_id, n.name AS account_name, t.mint AS token_mint, t.symbol, a.condition, a.target, t.currency, a.status,
+        w.id AS webhook_id, a.created_at, a.triggered_at, a.triggered_price, a.event_id, l.price, l.as_of AS priced_at,
         CASE WHEN m.id IS NOT NULL THEN
           json_build_object('venue', m.venue, 'marketId', m.venue_market_id, 'title', m.title, 'label', o.label) END AS market,
         l.price IS NOT NULL OR m.id IS NOT NULL AS is_tracked
       FROM page a JOIN account n ON n.id = a.account_id JOIN token t ON t.id = a.token_id
-      LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk LEFT JOIN latest_price l ON l.token_id = a.token_id
+      LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk LEFT JOIN current_price l ON l.token_id = a.token_id
       LEFT JOIN outcome o ON o.token_id = a.token_id LEFT JOIN market m ON m.id = o.market_id) p ON true
     ORDER BY p.pk DESC`;
-  return { text, values, maxLookedAt };
+  return { text, values, maxScanned };
 }
 
-/** A mark that no evaluation of its shard got through. */
-export interface ParkedMark {
+/** A mark that its stage cannot process. */
+export interface DeadLetteredMark {
   id: bigint;
   stage: string;
   shard: number;
   key: bigint;
   detail: bigint;
   error: string;
-  parkedAt: Date;
+  since: Date;
   /** The token of the key. */
-  mint: string | null;
+  tokenMint: string | null;
   market: { venue: string; marketId: string } | null;
 }
 
-const PARKED_MARKS = sql(
-  'ops_parked_marks',
-  `SELECT p.id, p.stage, p.shard, p.key, p.detail, p.error, p.parked_at, t.mint,
+const DEAD_LETTERS = sql(
+  'ops_dead_letters',
+  `SELECT p.id, p.stage, p.shard, p.key, p.detail, p.error, p.parked_at AS since, t.mint AS token_mint,
      CASE WHEN m.id IS NOT NULL THEN json_build_object('venue', m.venue, 'marketId', m.venue_market_id) END AS market
    FROM (SELECT * FROM parked_mark ORDER BY id DESC LIMIT $1) p
    LEFT JOIN token t ON t.id = p.key LEFT JOIN outcome o ON o.token_id = p.key LEFT JOIN market m ON m.id = o.market_id
    ORDER BY p.id DESC`,
 );
 
-/** Parked marks of every stage, newest first. */
-export function listParkedMarks(db: Queryable, limit: number): Promise<ParkedMark[]> {
-  return db.query(PARKED_MARKS, [limit]);
+/** Dead-lettered marks of every stage, newest first. */
+export function listDeadLetters(db: Queryable, limit: number): Promise<DeadLetteredMark[]> {
+  return db.query(DEAD_LETTERS, [limit]);
 }

@@ -1,5 +1,5 @@
 import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
-import { boundedPage, type LookedBack } from '../db/bounded-page.ts';
+import { boundedPage, type ScanExtent } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 import { type Delivery, type DeliveryWithLog, findDeliveryWithLog } from '../deliveries/reads.ts';
 import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
@@ -16,9 +16,9 @@ import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
  */
 
 /** Rows that one page reads when a filter remains that the index does not cover. */
-const MAX_LOOKED_AT = 10_000;
+const MAX_SCANNED = 10_000;
 /** The minimum per subscription when a page walks many of them. */
-const MIN_LOOKED_AT = 500;
+const MIN_SCANNED = 500;
 /** The maximum number of subscriptions that one filter may match. */
 export const MAX_MATCHING_WEBHOOKS = 200;
 
@@ -53,7 +53,7 @@ type OpsDeliveryPage =
       /** The key after which the next page starts, when more may follow. */
       next?: bigint;
       /** Set when the page is short because it reached its row limit: the time of the oldest row it read. */
-      lookedBackTo?: Date;
+      searchedSince?: Date;
     }
   | { outcome: 'too_many_webhooks' };
 
@@ -65,12 +65,12 @@ const MATCHING_WEBHOOKS = sqlPlannedPerCall(
    ORDER BY w.pk DESC LIMIT ${MAX_MATCHING_WEBHOOKS + 1}`,
 );
 
-type Row = (OpsDelivery | { pk: null }) & LookedBack;
+type Row = (OpsDelivery | { pk: null }) & ScanExtent;
 
 interface Search {
   text: string;
   values: unknown[];
-  maxLookedAt: number;
+  maxScanned: number;
 }
 
 /** A page of deliveries, newest first. */
@@ -87,11 +87,11 @@ export async function listOpsDeliveries(
     if (found.length > MAX_MATCHING_WEBHOOKS) return { outcome: 'too_many_webhooks' };
     subscriptionPks = found.map(({ pk }) => pk);
   }
-  const { text, values, maxLookedAt } = searchOf(filter, subscriptionPks, limit, after);
+  const { text, values, maxScanned } = searchOf(filter, subscriptionPks, limit, after);
   const rows = await db.query<Row>(sqlPlannedPerCall('ops_list_deliveries', text), values);
   const deliveries = rows.filter((row) => row.pk !== null);
-  const { items, ...place } = boundedPage(deliveries, rows[0], { limit, maxLookedAt });
-  if (isBefore(place.lookedBackTo, filter.since)) return { outcome: 'page', deliveries: items };
+  const { items, ...place } = boundedPage(deliveries, rows[0], { limit, maxScanned });
+  if (isBefore(place.searchedSince, filter.since)) return { outcome: 'page', deliveries: items };
   return { outcome: 'page', deliveries: items, ...place };
 }
 
@@ -116,48 +116,48 @@ function searchOf(
 
   let from: string;
   /** Conditions that the chosen index does not cover. */
-  let left: string[] = [];
-  let maxLookedAt = MAX_LOOKED_AT;
+  let remaining: string[] = [];
+  let maxScanned = MAX_SCANNED;
   if (eventId !== undefined) {
     // `+ 0`, here and below, keeps the planner off the primary key, because the match may be the oldest row of all.
     from = `delivery d WHERE d.event_pk = (SELECT pk FROM event WHERE id = ${bind(eventId)}) ${behind} ORDER BY d.pk + 0 DESC`;
-    left = [...ofStatus, ...ofSubscriptions];
-    if (errorCode !== undefined) left.push(`c.last_error = ${bind(errorCode)}`);
+    remaining = [...ofStatus, ...ofSubscriptions];
+    if (errorCode !== undefined) remaining.push(`c.last_error = ${bind(errorCode)}`);
   } else if (errorCode !== undefined) {
     from = `delivery d WHERE d.last_error = ${bind(errorCode)} ${behind} ORDER BY d.pk DESC`;
-    left = [...ofStatus, ...ofSubscriptions];
+    remaining = [...ofStatus, ...ofSubscriptions];
   } else if (status === 'failed' || status === 'cancelled') {
     from = `delivery d WHERE d.status = '${status}' ${behind} ORDER BY d.pk DESC`;
-    left = ofSubscriptions;
+    remaining = ofSubscriptions;
   } else if (status === 'pending') {
     const within = subscriptions === undefined ? '' : `AND d.subscription_pk = ANY (${subscriptions}::bigint[])`;
     from = `delivery d WHERE d.status = 'pending' ${within} ${behind} ORDER BY d.pk + 0 DESC`;
   } else if (subscriptionPks !== undefined) {
-    maxLookedAt = Math.max(MIN_LOOKED_AT, Math.floor(MAX_LOOKED_AT / subscriptionPks.length));
+    maxScanned = Math.max(MIN_SCANNED, Math.floor(MAX_SCANNED / subscriptionPks.length));
     from = `unnest(${subscriptions}::bigint[]) AS s (pk)
       CROSS JOIN LATERAL (SELECT * FROM delivery d WHERE d.subscription_pk = s.pk ${behind}
-        ORDER BY d.pk DESC LIMIT ${maxLookedAt}) d ORDER BY d.pk DESC`;
-    left = ofStatus;
+        ORDER BY d.pk DESC LIMIT ${maxScanned}) d ORDER BY d.pk DESC`;
+    remaining = ofStatus;
   } else {
     from = `delivery d WHERE true ${behind} ORDER BY d.pk DESC`;
-    left = ofStatus;
+    remaining = ofStatus;
   }
-  if (eventType !== undefined) left.push(`e.type = ${bind(eventType)}`);
-  if (left.length === 0) maxLookedAt = limit + 1;
-  if (since !== undefined) left.push(`c.created_at >= ${bind(since.toISOString())}::timestamptz`);
+  if (eventType !== undefined) remaining.push(`e.type = ${bind(eventType)}`);
+  if (remaining.length === 0) maxScanned = limit + 1;
+  if (since !== undefined) remaining.push(`c.created_at >= ${bind(since.toISOString())}::timestamptz`);
 
-  const text = `WITH candidate AS MATERIALIZED (SELECT d.* FROM ${from} LIMIT ${maxLookedAt}),
+  const text = `WITH candidate AS MATERIALIZED (SELECT d.* FROM ${from} LIMIT ${maxScanned}),
     page AS MATERIALIZED (
       SELECT c.*, e.id AS event_id, e.type AS event_type FROM candidate c JOIN event e ON e.pk = c.event_pk
-      ${left.length === 0 ? '' : `WHERE ${left.join(' AND ')}`} ORDER BY c.pk DESC LIMIT $1)
+      ${remaining.length === 0 ? '' : `WHERE ${remaining.join(' AND ')}`} ORDER BY c.pk DESC LIMIT $1)
     SELECT p.*, s.* FROM (
-      SELECT count(*)::int AS looked_at, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
+      SELECT count(*)::int AS scanned, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
     LEFT JOIN (
       SELECT d.pk, d.id, d.event_id, d.event_type, d.status, d.attempt_count, d.created_at, d.next_attempt_at, d.delivered_at,
         d.last_status_code, d.last_error, d.is_test, w.id AS webhook_id, w.url, w.account_id, a.name AS account_name
       FROM page d JOIN webhook_subscription w ON w.pk = d.subscription_pk JOIN account a ON a.id = w.account_id) p ON true
     ORDER BY p.pk DESC`;
-  return { text, values, maxLookedAt };
+  return { text, values, maxScanned };
 }
 
 const DELIVERY_OWNER = sql(
@@ -183,7 +183,7 @@ export interface OpsDeliveryWithLog {
   /** The alert that fired the event, if any. */
   alertId: string | null;
   /** An attempt is in flight. */
-  isUnderWay: boolean;
+  isInFlight: boolean;
 }
 
 const LOCATE_DELIVERY = sql(
@@ -191,7 +191,7 @@ const LOCATE_DELIVERY = sql(
   `SELECT d.subscription_pk, w.id AS webhook_id, d.is_test, e.created_at AS event_created_at,
      CASE WHEN e.type = 'price_alert' AND starts_with(e.dedupe_key, 'alert:') THEN substr(e.dedupe_key, length('alert:') + 1) END
        AS alert_id,
-     coalesce(d.locked_until > clock_timestamp(), false) AS is_under_way
+     coalesce(d.locked_until > clock_timestamp(), false) AS is_in_flight
    FROM delivery d JOIN event e ON e.pk = d.event_pk JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE d.id = $1`,
 );
 

@@ -12,7 +12,7 @@ export interface OpsOutcome {
   price: string | null;
   bid: string | null;
   ask: string | null;
-  /** The venue's time of the price, and the time of receipt. */
+  /** When the venue last had the price, and the time of receipt of its last change. */
   asOf: Date | null;
   receivedAt: Date | null;
   /** Active alerts of the outcome. */
@@ -45,7 +45,7 @@ const OUTCOMES = sql(
   'ops_outcomes',
   `SELECT o.token_id, t.mint AS outcome_id, o.label, o.payout, l.price, l.bid, l.ask, l.as_of, l.received_at,
      ${COUNT_ALERTS('above')} + ${COUNT_ALERTS('below')} AS active_alerts
-   FROM outcome o JOIN token t ON t.id = o.token_id LEFT JOIN latest_price l ON l.token_id = o.token_id
+   FROM outcome o JOIN token t ON t.id = o.token_id LEFT JOIN current_price l ON l.token_id = o.token_id
    WHERE o.market_id = $1 ORDER BY o.ordinal`,
 );
 

@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 import { stageStates } from '../marks/backlog.ts';
-import { STAGES } from '../marks/marks.ts';
+import { STAGES } from '../marks/detail.ts';
 
 /*
  * Queries of the operator overview. The page refreshes every few seconds, so each statement costs some index probes, regardless of the
@@ -91,7 +91,7 @@ export interface StageBacklog {
   stage: string;
   /** Counted up to MAX_COUNTED of backlog.ts. */
   waiting: number;
-  parked: number;
+  deadLetters: number;
   /** The minimum age of the oldest mark, milliseconds, to the minute; null without a mark. */
   oldestMs: number | null;
 }
@@ -110,10 +110,10 @@ export async function readStageBacklogs(db: Queryable): Promise<StageBacklog[]> 
   const ids = states.flatMap(({ oldestId }) => (oldestId === null ? [] : [oldestId]));
   const seen = ids.length === 0 ? [] : await db.query<{ id: bigint; seconds: number | null }>(MARK_SEEN, [ids]);
   const ageOf = new Map(seen.map(({ id, seconds }) => [id, (seconds ?? 0) * 1000]));
-  return states.map(({ stage, waiting, parked, oldestId }) => ({
+  return states.map(({ stage, waiting, deadLetters, oldestId }) => ({
     stage,
     waiting,
-    parked,
+    deadLetters,
     oldestMs: oldestId === null ? null : (ageOf.get(oldestId) ?? 0),
   }));
 }

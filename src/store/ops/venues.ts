@@ -2,8 +2,8 @@ import { type Queryable, sql } from '../db/tx.ts';
 
 const POLLS = sql(
   'ops_venue_polls',
-  `SELECT venue, kind, last_attempt_at, last_success_at, first_success_at, consecutive_failures, last_error,
-     coalesce(lease_until > clock_timestamp(), false) AS is_under_way
+  `SELECT venue, kind, last_attempt_at, last_success_at, idle_at, first_success_at, consecutive_failures, last_error,
+     coalesce(lease_until > clock_timestamp(), false) AS is_in_flight
    FROM poll_state WHERE venue = ANY ($1::text[]) ORDER BY venue, kind`,
 );
 
@@ -13,12 +13,14 @@ export interface OpsPoll {
   kind: string;
   lastAttemptAt: Date | null;
   lastSuccessAt: Date | null;
+  /** When the poll last had nothing to request. */
+  idleAt: Date | null;
   firstSuccessAt: Date | null;
   consecutiveFailures: number;
   /** The error of the latest poll; null after a success. */
   lastError: string | null;
   /** Whether a poller holds it now. */
-  isUnderWay: boolean;
+  isInFlight: boolean;
 }
 
 /** The polls of these venues, those on demand too, by venue and kind. */

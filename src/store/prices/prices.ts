@@ -1,31 +1,52 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
-import { SHARDS } from '../../domain/values/shard.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
+import { blockOf, type ConfirmedPrice, checkedAt } from './price-checks.ts';
 
 /**
  * Upserts latest prices guarded by the venue's time, so that a late poll never replaces a newer price. A changed quote adds a history row
  * and a snapshot mark; a changed price also adds an observation and a mark for the alerts. These rows derive from the rows that the
  * upsert really wrote. The statement reads the clock after it has locked the rows, so history is in write order.
  *
- * A first price that another transaction inserted concurrently is invisible to this statement, which therefore cannot compare it. The
- * statement locks that row, leaves it unchanged and returns it as not `written`, for a next statement that sees it.
+ * A sweep ($8) skips quotes that equal the stored ones before any lock, because a row lock writes the row. It returns them as `equal`, with
+ * the time of the stored quote that it compared.
+ *
+ * A changed quote must also be seen after the last confirmation of the stored one (`price_check`). The statement locks the block of a
+ * changed quote, so that a concurrent confirmation takes effect either before this comparison or not at all: see `confirmPrices`.
+ *
+ * A first price, or a block, that another transaction inserted concurrently is invisible to this statement, which therefore cannot compare
+ * it. The statement leaves the price unchanged and returns it as `raced`, for a next statement that sees it.
  */
 const UPSERT_PRICES = sql(
   'upsert_prices',
   `WITH input AS MATERIALIZED (
-     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[])
-       AS i (token_id, as_of, price, bid, ask) ORDER BY token_id, as_of DESC),
+     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[], $7::timestamptz[])
+       AS i (token_id, as_of, price, bid, ask, seen_at) ORDER BY token_id, as_of DESC, seen_at DESC),
+   compared AS MATERIALIZED (
+     SELECT i.*, l.as_of AS stored_as_of, $8 AND (l.price, l.bid, l.ask) IS NOT DISTINCT FROM (i.price, i.bid, i.ask) AS equal
+     FROM input i LEFT JOIN latest_price l USING (token_id) WHERE l.as_of IS NULL OR i.as_of >= l.as_of),
    before AS MATERIALIZED (
-     SELECT l.* FROM latest_price l JOIN input USING (token_id) ORDER BY token_id FOR UPDATE OF l),
-   clock AS MATERIALIZED (
-     SELECT date_trunc('milliseconds', clock_timestamp()) AS at FROM (SELECT count(*) FROM before) AS locked),
-   newer AS MATERIALIZED (
-     SELECT i.*, b.price IS DISTINCT FROM i.price AS moved,
+     SELECT l.* FROM latest_price l JOIN compared c USING (token_id) WHERE NOT c.equal ORDER BY token_id FOR UPDATE OF l),
+   candidate AS MATERIALIZED (
+     SELECT i.*, b.price IS DISTINCT FROM i.price AS moved, b.as_of IS NULL AS is_first,
             (b.price, b.bid, b.ask) IS DISTINCT FROM (i.price, i.bid, i.ask) AS changed
-     FROM input i LEFT JOIN before b USING (token_id) WHERE b.as_of IS NULL OR i.as_of > b.as_of),
+     FROM compared i LEFT JOIN before b USING (token_id) WHERE NOT i.equal AND (b.as_of IS NULL OR i.as_of > b.as_of)),
+   checks AS MATERIALIZED (
+     SELECT c.* FROM price_check c
+     WHERE c.block = ANY (ARRAY(SELECT DISTINCT ${blockOf('token_id')} FROM candidate WHERE changed AND NOT is_first))
+     ORDER BY c.block FOR SHARE OF c),
+   newer AS MATERIALIZED (
+     SELECT n.*, n.is_first OR NOT n.changed OR b.block IS NOT NULL AS is_comparable
+     FROM candidate n LEFT JOIN checks b ON b.block = ${blockOf('n.token_id')}
+     WHERE n.is_first OR NOT n.changed OR b.block IS NULL OR n.seen_at > ${checkedAt('b', 'n.token_id')}),
+   missing_blocks AS (
+     INSERT INTO price_check (block) SELECT DISTINCT ${blockOf('token_id')} AS block FROM newer WHERE NOT is_comparable ORDER BY block
+     ON CONFLICT (block) DO NOTHING),
+   clock AS MATERIALIZED (
+     SELECT date_trunc('milliseconds', clock_timestamp()) AS at FROM (SELECT count(*) FROM newer) AS locked),
    upserted AS (
      INSERT INTO latest_price AS l (token_id, price, bid, ask, as_of, received_at)
-     SELECT token_id, price, bid, ask, as_of, at FROM newer, clock ORDER BY token_id
+     SELECT token_id, price, bid, ask, as_of, at FROM newer, clock WHERE is_comparable ORDER BY token_id
      ON CONFLICT (token_id) DO UPDATE SET price = excluded.price, bid = excluded.bid, ask = excluded.ask,
        as_of = excluded.as_of, received_at = excluded.received_at
      WHERE l.token_id IN (SELECT token_id FROM before)
@@ -37,17 +58,16 @@ const UPSERT_PRICES = sql(
      ON CONFLICT (token_id, received_at) DO UPDATE SET as_of = excluded.as_of, price = excluded.price,
        bid = excluded.bid, ask = excluded.ask WHERE h.as_of < excluded.as_of),
    snapshots AS (
-     INSERT INTO mark (stage, shard, key, detail)
-     SELECT 'sample-snapshots', token_id % ${SHARDS}, token_id, floor(extract(epoch FROM at) / 60)::bigint * 60
-     FROM written, clock WHERE changed),
+     ${insertMarksSql('sample-snapshots', `SELECT token_id, ${minuteOf('at')} FROM written, clock WHERE changed`)}),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
      SELECT token_id, at, as_of, price FROM written, clock WHERE moved AND $6),
    alerts AS (
-     INSERT INTO mark (stage, shard, key, detail)
-     SELECT 'evaluate-alerts', token_id % ${SHARDS}, token_id, (extract(epoch FROM at) * 1000)::bigint
-     FROM written, clock WHERE moved AND $6)
-   SELECT token_id, newer.moved, upserted.token_id IS NOT NULL AS written FROM newer LEFT JOIN upserted USING (token_id)`,
+     ${insertMarksSql('evaluate-alerts', `SELECT token_id, ${observedAt('at')} FROM written, clock WHERE moved AND $6`)})
+   SELECT token_id, newer.moved, CASE WHEN upserted.token_id IS NULL THEN 'raced' ELSE 'written' END AS result,
+     newer.as_of AS stored_as_of, newer.seen_at
+   FROM newer LEFT JOIN upserted USING (token_id)
+   UNION ALL SELECT token_id, false, 'equal', stored_as_of, seen_at FROM compared WHERE equal`,
 );
 
 /** A price with the token of its outcome. */
@@ -60,6 +80,11 @@ interface WrittenPrices {
   movedTokenIds: bigint[];
 }
 
+interface SweptPrices extends WrittenPrices {
+  /** Stored quotes that the venue still had after their own time, for `confirmPrices`. */
+  confirmed: ConfirmedPrice[];
+}
+
 /**
  * Writes prices; of two prices of a token it uses the newer. With `observed: false` they fire no alerts, because the payouts of a resolved
  * market are not market prices. The partitions around now must exist.
@@ -67,27 +92,57 @@ interface WrittenPrices {
 export async function writePrices(
   tx: Tx,
   prices: readonly TokenPrice[],
-  options: { observed: boolean } = { observed: true },
+  { observed }: { observed: boolean } = { observed: true },
 ): Promise<WrittenPrices> {
-  const movedTokenIds: bigint[] = [];
-  let newer = 0;
+  const { newer, movedTokenIds } = await upsertPrices(tx, prices, { observed, isSweep: false });
+  return { newer, movedTokenIds };
+}
+
+/**
+ * Writes the changed prices of a sweep like `writePrices`. An unchanged price writes nothing: it is returned as confirmed. The caller passes
+ * confirmations to `confirmPrices` after the commit, many at once.
+ */
+export function sweepPrices(tx: Tx, prices: readonly TokenPrice[]): Promise<SweptPrices> {
+  return upsertPrices(tx, prices, { observed: true, isSweep: true });
+}
+
+interface ResultRow {
+  tokenId: bigint;
+  moved: boolean;
+  result: 'written' | 'raced' | 'equal';
+  storedAsOf: Date;
+  seenAt: Date;
+}
+
+async function upsertPrices(
+  tx: Tx,
+  prices: readonly TokenPrice[],
+  { observed, isSweep }: { observed: boolean; isSweep: boolean },
+): Promise<SweptPrices> {
+  const swept: SweptPrices = { newer: 0, movedTokenIds: [], confirmed: [] };
   let waiting = prices;
   while (waiting.length > 0) {
-    const rows = await tx.query<{ tokenId: bigint; moved: boolean; written: boolean }>(UPSERT_PRICES, [
+    const rows = await tx.query<ResultRow>(UPSERT_PRICES, [
       waiting.map((price) => price.tokenId),
       waiting.map((price) => new Date(price.asOfMs).toISOString()),
       waiting.map((price) => price.price),
       waiting.map((price) => price.bid ?? null),
       waiting.map((price) => price.ask ?? null),
-      options.observed,
+      observed,
+      waiting.map(({ asOfMs, seenAtMs = asOfMs }) => new Date(seenAtMs).toISOString()),
+      isSweep,
     ]);
-    for (const row of rows) {
-      if (!row.written) continue;
-      newer += 1;
-      if (row.moved) movedTokenIds.push(row.tokenId);
+    const raced = new Set<bigint>();
+    for (const { tokenId, moved, result, storedAsOf, seenAt } of rows) {
+      if (result === 'raced') {
+        raced.add(tokenId);
+        continue;
+      }
+      if (result === 'written') swept.newer += 1;
+      if (moved) swept.movedTokenIds.push(tokenId);
+      if (isSweep && seenAt > storedAsOf) swept.confirmed.push({ tokenId, asOfMs: seenAt.getTime(), storedAsOf });
     }
-    const raced = new Set(rows.filter((row) => !row.written).map((row) => row.tokenId));
     waiting = waiting.filter((price) => raced.has(price.tokenId));
   }
-  return { newer, movedTokenIds };
+  return swept;
 }

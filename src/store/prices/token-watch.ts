@@ -1,5 +1,6 @@
 import type { AlertCondition } from '../../domain/alerts/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { forgetChecks } from './price-checks.ts';
 
 /** A mint to price: a token that alerts name. */
 export interface WatchedToken {
@@ -89,5 +90,10 @@ const FORGET_UNWATCHED = sql(
  * stale price. Returns their number.
  */
 export async function forgetUnwatched(tx: Queryable, currency: string, limit: number): Promise<number> {
-  return (await tx.query(FORGET_UNWATCHED, [currency, limit])).length;
+  const forgotten = await tx.query<{ tokenId: bigint }>(FORGET_UNWATCHED, [currency, limit]);
+  await forgetChecks(
+    tx,
+    forgotten.map(({ tokenId }) => tokenId),
+  );
+  return forgotten.length;
 }

@@ -14,12 +14,14 @@ export interface StoredBook {
 
 /** A latest book, and how long ago a poll last saw it, changed or not: milliseconds by the database's clock. */
 export interface LatestBook extends StoredBook {
+  /** The time of that sighting. */
+  receivedAt: Date;
   unseenMs: number;
 }
 
 const BOOK = sql(
   'read_book',
-  `SELECT as_of, bids, asks, (extract(epoch FROM clock_timestamp() - received_at) * 1000)::float8 AS unseen_ms
+  `SELECT as_of, bids, asks, received_at, (extract(epoch FROM clock_timestamp() - received_at) * 1000)::float8 AS unseen_ms
    FROM book_latest WHERE token_id = $1`,
 );
 

@@ -2,6 +2,7 @@ import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import { isMinuteWithin } from '../marks/detail.ts';
 import { lockShards } from '../marks/marks.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
@@ -83,7 +84,7 @@ const DIFFERENCES = sql(
    WHERE (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
          (${VALUES.map((name) => `f.${name}`).join(', ')})
      AND NOT EXISTS (SELECT FROM mark WHERE stage = 'fold-candles' AND shard = $5 AND key = token_id
-                       AND detail >= bucket AND detail < bucket + interval_seconds)
+                       AND ${isMinuteWithin('bucket', 'bucket + interval_seconds')})
    ORDER BY token_id, interval_seconds, bucket`,
 );
 
@@ -103,7 +104,7 @@ const PUT_CANDLES = sql(
      ${VALUES.map((name) => `${name} = excluded.${name}`).join(', ')}`,
 );
 
-async function mend(tx: Tx, differences: readonly CandleDifference[]): Promise<void> {
+async function repair(tx: Tx, differences: readonly CandleDifference[]): Promise<void> {
   const keys = (of: readonly CandleDifference[]) => [
     of.map(({ tokenId }) => tokenId),
     of.map(({ intervalSeconds }) => intervalSeconds),
@@ -132,7 +133,7 @@ function auditCandles(
     await lockShards(tx, 'fold-candles', [shard]);
     const values = [tokenIds, range.start, range.end, Object.values(INTERVAL_SECONDS), shard];
     const differences = await tx.query<CandleDifference>(DIFFERENCES, values);
-    if (options.repair && differences.length > 0) await mend(tx, differences);
+    if (options.repair && differences.length > 0) await repair(tx, differences);
     return differences;
   });
 }

@@ -1,5 +1,5 @@
-import { SHARDS } from '../../domain/values/shard.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { insertMarksSql, minuteOf } from '../marks/detail.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
 /*
@@ -41,15 +41,17 @@ const END = { tokenId: '9223372036854775807', ts: 'infinity' };
 const MARK_DIFFERENT = sqlPlannedPerCall(
   'mark_different_minutes',
   `WITH folded AS MATERIALIZED (
-     SELECT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute, count(*) AS trades,
+     SELECT token_id, ${minuteOf('ts')} AS minute, count(*) AS trades,
        ${OPEN_PRICE} AS open, ${CLOSE_PRICE} AS close
      FROM trade WHERE (token_id, ts) >= ($1::bigint, $2::timestamptz) AND (token_id, ts) < ($3::bigint, $4::timestamptz)
      GROUP BY 1, 2),
    marked AS (
-     INSERT INTO mark (stage, shard, key, detail)
-     SELECT 'fold-candles', f.token_id % ${SHARDS}, f.token_id, f.minute
-     FROM folded f JOIN candle c ON c.token_id = f.token_id AND c.interval_seconds = 60 AND c.bucket = f.minute
-     WHERE (c.open, c.close) IS DISTINCT FROM (f.open, f.close)
+     ${insertMarksSql(
+       'fold-candles',
+       `SELECT f.token_id, f.minute
+        FROM folded f JOIN candle c ON c.token_id = f.token_id AND c.interval_seconds = 60 AND c.bucket = f.minute
+        WHERE (c.open, c.close) IS DISTINCT FROM (f.open, f.close)`,
+     )}
      RETURNING shard)
    SELECT (SELECT coalesce(sum(trades), 0)::int FROM folded) AS trades, (SELECT count(*)::int FROM marked) AS minutes,
      ARRAY (SELECT DISTINCT shard::int FROM marked ORDER BY 1) AS shards`,

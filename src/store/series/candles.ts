@@ -1,5 +1,6 @@
 import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { minuteOf } from '../marks/detail.ts';
 import type { Mark } from '../marks/marks.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
@@ -18,7 +19,7 @@ const FOLD_MINUTES = sql(
    SELECT s.token_id, 60, f.*
    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS s (token_id, start, until)
    CROSS JOIN LATERAL (
-     SELECT floor(date_part('epoch', ts) / 60)::bigint * 60 AS bucket,
+     SELECT ${minuteOf('ts')} AS bucket,
             ${OPEN_PRICE} AS open, max(price) AS high, min(price) AS low,
             ${CLOSE_PRICE} AS close,
             sum(size) AS volume, sum(price * size) AS notional, count(*)::int AS trades
@@ -49,7 +50,7 @@ const FOLD_LEVEL = sql(
  * only writer of these outcomes. Returns the number of folded 1m buckets.
  */
 export async function foldCandles(tx: Tx, marks: readonly Mark[]): Promise<number> {
-  let spans = joined(marks.map(({ key, detail }) => ({ token: key, start: detail, until: detail + 60n })));
+  let spans = joined(marks.map(({ key, detail: minute }) => ({ token: key, start: minute, until: minute + 60n })));
   const minutes = spans.reduce((sum, { start, until }) => sum + Number(until - start) / 60, 0);
   await tx.query(FOLD_MINUTES, columnsOf(spans));
   const [base, ...coarser] = Object.values(INTERVAL_SECONDS);

@@ -7,7 +7,7 @@ interface OutcomePrice {
   price: string | null;
   bid: string | null;
   ask: string | null;
-  /** The venue's time of the price. */
+  /** When the venue last had the price. */
   asOf: Date | null;
 }
 
@@ -27,7 +27,7 @@ const ASKED = `unnest($2::text[]) WITH ORDINALITY AS a (market_id, place)
 
 const LATEST = 'm.id AS pk, m.venue_market_id AS market_id, t.mint AS outcome_id, l.price, l.bid, l.ask, l.as_of';
 const ITS_OUTCOMES = `LEFT JOIN outcome o ON o.market_id = m.id LEFT JOIN token t ON t.id = o.token_id
-   LEFT JOIN latest_price l ON l.token_id = o.token_id`;
+   LEFT JOIN current_price l ON l.token_id = o.token_id`;
 
 const PRICES = sql('market_prices', `SELECT ${LATEST} FROM ${ASKED} ${ITS_OUTCOMES} ORDER BY a.place, o.ordinal`);
 /** A separate statement for one market: a list of unknown length is planned at each call, which costs four times the read. */

@@ -119,18 +119,6 @@ export interface TradePlace {
   signedPrice: string;
   tradeId: string;
   tokenId: string;
-  /** The last trade of a walk by `(ts, trade_id)`: the walk has also returned the trades of this instant up to it. */
-  passed?: { tradeId: string; tokenId: string };
-}
-
-/** The position at which a walk by `(ts, trade_id)` continues in the current order: at its instant, after the trades that it returned. */
-export function placeOfIdOrder(
-  last: Pick<TradePlace, 'atMicros' | 'tradeId' | 'tokenId'>,
-  direction: 'asc' | 'desc',
-): TradePlace {
-  const { atMicros, tradeId, tokenId } = last;
-  const ordinal = direction === 'asc' ? '-2147483648' : '2147483647';
-  return { atMicros, ordinal, signedPrice: '0', tradeId: '', tokenId: '0', passed: { tradeId, tokenId } };
 }
 
 interface TradeQuery {
@@ -163,8 +151,7 @@ function tradeStatement(direction: 'asc' | 'desc', isContinued: boolean) {
   const place = `(${ts}, $6::int, $7::numeric, $8::text COLLATE "C")`;
   // The condition on `ts` alone selects index range and partitions.
   const after = isContinued
-    ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} $9::bigint)
-         AND NOT coalesce(ts = ${ts} AND (trade_id, k.token_id) ${behind} ($10::text COLLATE "C", $11::bigint), false)`
+    ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} $9::bigint)`
     : '';
   return sql(
     `read_trades_${direction}${isContinued ? '_after' : ''}`,
@@ -192,8 +179,8 @@ export async function readTrades(
   const { after, direction, limit, range, tokenIds } = query;
   const values: unknown[] = [tokenIds, range.start ?? null, range.end ?? null, limit + 1];
   if (after) {
-    const { atMicros, ordinal, signedPrice, tradeId, tokenId, passed } = after;
-    values.push(atMicros, ordinal, signedPrice, tradeId, tokenId, passed?.tradeId ?? null, passed?.tokenId ?? null);
+    const { atMicros, ordinal, signedPrice, tradeId, tokenId } = after;
+    values.push(atMicros, ordinal, signedPrice, tradeId, tokenId);
   }
   const rows = await db.query<TradeRow>(TRADES[direction][after ? 'after' : 'first'], values);
   const trades = rows.slice(0, limit).map(
@@ -215,7 +202,6 @@ export async function readTrades(
     signedPrice: last.signedPrice,
     tradeId: last.tradeId,
     tokenId: String(last.tokenId),
-    ...(after?.passed && after.atMicros === last.atMicros && { passed: after.passed }),
   };
   return { trades, next };
 }

@@ -18,6 +18,8 @@ const CARRIED: Readonly<Partial<Record<PartitionedTable, string>>> = {
 const RETIRE_LOCK = 0x72_65_74_69;
 const TRY_LOCK = sql('try_lock_retirement', `SELECT pg_try_advisory_xact_lock(${RETIRE_LOCK}) AS is_ours`);
 const LOCK_NOT_AVAILABLE = '55P03';
+/** Runs with the rights of the role that migrates; see migration 0017. */
+const DROP_PARTITION = sql('drop_partition', 'SELECT drop_partition($1, $2)');
 
 /**
  * Dropping a partition takes an exclusive lock on its table, and a pending request for that lock blocks all later ones. So the request
@@ -60,8 +62,8 @@ export async function retirePartitions(options: RetireOptions): Promise<Retired>
     const all = await listPartitions(db, table);
     const [oldest, next] = all;
     if (oldest === undefined || oldest.untilMs > beforeMs) return retired;
-    const keptFromMs = partitionStartMs(table, beforeMs);
-    const carryToMs = Math.min(next?.fromMs ?? keptFromMs, keptFromMs);
+    const retainedFromMs = partitionStartMs(table, beforeMs);
+    const carryToMs = Math.min(next?.fromMs ?? retainedFromMs, retainedFromMs);
     if (CARRIED[table] !== undefined) await partitions.ensure(table, [carryToMs]);
     const result = signal?.aborted ? BUSY : await retire(oldest, carryToMs, options);
     retired.carried += result.carried;
@@ -122,12 +124,12 @@ async function carry(
 
 /** False when other sessions held the table during all attempts. */
 async function drop(tx: Tx, partition: string, options: RetireOptions): Promise<boolean> {
-  const { lockTimeoutMs = LOCK_TIMEOUT_MS, pauseMs = PAUSE_MS, tries = TRIES, signal } = options;
+  const { table, lockTimeoutMs = LOCK_TIMEOUT_MS, pauseMs = PAUSE_MS, tries = TRIES, signal } = options;
   for (let attempt = 1; ; attempt++) {
     await tx.em.query('SAVEPOINT before_drop');
     try {
       await tx.em.query(`SET LOCAL lock_timeout = ${Math.ceil(lockTimeoutMs)}`);
-      await tx.em.query(`DROP TABLE IF EXISTS ${partition}`);
+      await tx.query(DROP_PARTITION, [table, partition]);
       return true;
     } catch (error) {
       if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;

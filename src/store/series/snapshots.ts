@@ -1,4 +1,5 @@
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { minuteOf } from '../marks/detail.ts';
 import type { Mark } from '../marks/marks.ts';
 
 const SAMPLE = sql(
@@ -21,14 +22,12 @@ const SAMPLE = sql(
  * A pure function of history, so a second run changes nothing. Returns the number of written rows.
  */
 export async function sampleSnapshots(tx: Tx, marks: readonly Mark[]): Promise<number> {
-  const rows = await tx.query(SAMPLE, [marks.map((mark) => mark.key), marks.map((mark) => mark.detail)]);
+  const minutes = marks.map(({ detail }) => detail);
+  const rows = await tx.query(SAMPLE, [marks.map(({ key }) => key), minutes]);
   return rows.length;
 }
 
-const CURRENT_MINUTE = sql(
-  'current_minute',
-  `SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::bigint * 60 AS minute`,
-);
+const CURRENT_MINUTE = sql('current_minute', `SELECT ${minuteOf('clock_timestamp()')} AS minute`);
 
 /** The current minute by the database clock, epoch seconds: marks below it are ripe. */
 export async function currentMinute(db: Queryable): Promise<bigint> {

@@ -1,5 +1,6 @@
 import { epochMs } from '../db/epoch-ms.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { WITNESS_COLUMNS, type Witness } from './completeness.ts';
 
 /** `queued` and `walking` walks have pending work. `failed` walks gave up with their reason. */
 const HISTORY_STATUSES = ['queued', 'walking', 'done', 'failed'] as const;
@@ -42,6 +43,8 @@ export interface TradeFacts {
   /** No trade is older than this; null when the venue does not report it. */
   beganMs: number | null;
   history: TradeHistory | null;
+  /** The comparison with the venue's volume; null before the first one. */
+  witness: Witness | null;
 }
 
 /** A market may trade before its official opening, but not before both of these times. */
@@ -50,18 +53,19 @@ const BEGAN_AT = 'least(m.created_at, m.open_at)';
 /** Postgres keeps microseconds of the first success: it is live from the next whole millisecond on. */
 const READ_FACTS = sql(
   'read_trade_facts',
-  `SELECT ${epochMs('p.first_success_at')} + 1 AS live_ms, ${epochMs(BEGAN_AT)} AS began_ms, ${HISTORY_COLUMNS}
+  `SELECT ${epochMs('p.first_success_at')} + 1 AS live_ms, ${epochMs(BEGAN_AT)} AS began_ms, ${WITNESS_COLUMNS}, ${HISTORY_COLUMNS}
    FROM market m LEFT JOIN poll_state p ON p.venue = m.venue AND p.kind = 'trades'
-   LEFT JOIN trade_history h ON h.market_id = m.id WHERE m.id = $1`,
+   LEFT JOIN trade_history h ON h.market_id = m.id LEFT JOIN trade_witness w ON w.market_id = m.id WHERE m.id = $1`,
 );
 
 /** Reads the stored trade history of a market. */
 export async function readTradeFacts(db: Queryable, marketPk: bigint): Promise<TradeFacts> {
-  type Row = Omit<TradeFacts, 'history'> & (TradeHistory | { status: null });
-  const [row] = await db.query<Row>(READ_FACTS, [marketPk]);
-  if (!row) return { liveMs: null, beganMs: null, history: null };
-  const { liveMs, beganMs, ...history } = row;
-  return { liveMs, beganMs, history: history.status === null ? null : history };
+  type Facts = Omit<TradeFacts, 'history' | 'witness'> & Omit<Witness, 'since'> & { since: Date | null };
+  const [row] = await db.query<Facts & (TradeHistory | { status: null })>(READ_FACTS, [marketPk]);
+  if (!row) return { liveMs: null, beganMs: null, history: null, witness: null };
+  const { liveMs, beganMs, since, comparedAt, venueVolume, storedVolume, ...history } = row;
+  const witness = since === null ? null : { since, comparedAt, venueVolume, storedVolume };
+  return { liveMs, beganMs, history: history.status === null ? null : history, witness };
 }
 
 /** Whether a request for all trades from `fromMs` on would change the row, by the same rule as `requestTradeHistory`. */

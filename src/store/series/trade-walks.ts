@@ -1,13 +1,22 @@
 import { scrubData, scrubText } from '../../domain/values/text.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { type Queryable, type Statement, sql } from '../db/tx.ts';
 import { HISTORY_COLUMNS, type HistoryStatus, type TradeHistory } from './trade-history.ts';
 
 /** Consecutive failures of one market, with growing delays, before its walk fails. */
 export const MAX_HISTORY_FAILURES = 5;
 const FIRST_RETRY_SECONDS = 15;
 
+/**
+ * `history` walks read trades from before the start of the tape, on a client's request. `repair` walks read a covered range again, because
+ * the venue's totals prove that trades are missing.
+ */
+const TABLES = { history: 'trade_history', repair: 'trade_repair' } as const;
+export type WalkPurpose = keyof typeof TABLES;
+const PURPOSES = Object.keys(TABLES) as WalkPurpose[];
+
 /** A walk with pending work. */
 export interface OpenHistory extends TradeHistory {
+  purpose: WalkPurpose;
   marketPk: bigint;
   marketId: string;
   outcomeIds: string[];
@@ -19,29 +28,35 @@ export interface OpenHistory extends TradeHistory {
 const IS_DUE = `h.status IN ('queued', 'walking') AND (h.failures = 0 OR h.touched_at IS NULL
   OR h.touched_at < clock_timestamp() - ${FIRST_RETRY_SECONDS} * 2 ^ h.failures * interval '1 second')`;
 
+const COLUMNS = `market_id, status, from_at, to_at, reached_at, position, pages, trades, failures, last_error, requested_at, touched_at,
+  finished_at`;
+const WALKS = PURPOSES.map((purpose) => `SELECT '${purpose}' AS purpose, ${COLUMNS} FROM ${TABLES[purpose]}`).join(
+  ' UNION ALL ',
+);
+
 /** The least recently touched of the due walks. */
 const longestWaiting = (rank: number, condition: string) =>
-  `(SELECT ${rank} AS rank, h.*, m.venue_market_id FROM trade_history h JOIN market m ON m.id = h.market_id
+  `(SELECT ${rank} AS rank, h.*, m.venue_market_id FROM (${WALKS}) h JOIN market m ON m.id = h.market_id
     WHERE m.venue = $1 AND ${IS_DUE} AND ${condition} ORDER BY h.touched_at NULLS FIRST, h.requested_at LIMIT 1)`;
 
 const NEXT = sql(
   'next_trade_history',
-  `SELECT h.market_id AS market_pk, h.venue_market_id AS market_id, h.position, ${HISTORY_COLUMNS},
+  `SELECT h.purpose, h.market_id AS market_pk, h.venue_market_id AS market_id, h.position, ${HISTORY_COLUMNS},
      ARRAY (SELECT t.mint FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = h.market_id ORDER BY o.ordinal) AS outcome_ids
-   FROM (${longestWaiting(1, 'h.touched_at IS NULL')} UNION ALL ${longestWaiting(2, 'h.market_id = $2::bigint')}
-     UNION ALL ${longestWaiting(3, 'true')}) h ORDER BY h.rank LIMIT 1`,
+   FROM (${longestWaiting(1, `h.touched_at IS NULL AND h.purpose = 'history'`)}
+     UNION ALL ${longestWaiting(2, 'h.market_id = $2::bigint AND h.purpose = $3')} UNION ALL ${longestWaiting(3, 'true')}) h ORDER BY h.rank LIMIT 1`,
 );
 
 /**
- * The next walk: untouched walks in the order of their requests, then the current walk (`keep`), then the least recently touched. Null
- * when no walk is due.
+ * The next walk: untouched walks for clients in the order of their requests, then the current walk (`keep`), then the least recently
+ * touched. Null when no walk is due.
  */
 export async function nextTradeHistory(
   db: Queryable,
   venue: string,
-  keep: bigint | null = null,
+  keep?: Pick<OpenHistory, 'marketPk' | 'purpose'>,
 ): Promise<OpenHistory | null> {
-  const [walk] = await db.query<OpenHistory>(NEXT, [venue, keep]);
+  const [walk] = await db.query<OpenHistory>(NEXT, [venue, keep?.marketPk ?? null, keep?.purpose ?? null]);
   return walk ?? null;
 }
 
@@ -49,9 +64,17 @@ export async function nextTradeHistory(
 const SAME_WALK = `market_id = $1 AND status IN ('queued', 'walking')
   AND date_trunc('milliseconds', from_at) = $2::timestamptz AND date_trunc('milliseconds', to_at) = $3::timestamptz`;
 
-const ADVANCE = sql(
-  'advance_trade_history',
-  `UPDATE trade_history SET status = CASE WHEN $4 THEN 'done' ELSE 'walking' END, position = $5::jsonb,
+/** One statement for each table of walks. */
+function perPurpose(name: string, text: (table: string) => string): Readonly<Record<WalkPurpose, Statement>> {
+  return {
+    history: sql(`${name}_trade_history`, text(TABLES.history)),
+    repair: sql(`${name}_trade_repair`, text(TABLES.repair)),
+  };
+}
+
+const ADVANCE = perPurpose(
+  'advance',
+  (table) => `UPDATE ${table} SET status = CASE WHEN $4 THEN 'done' ELSE 'walking' END, position = $5::jsonb,
      reached_at = CASE WHEN $4 AND $7::text IS NULL THEN from_at
        ELSE greatest(from_at, least(reached_at, to_at, $6::timestamptz)) END,
      pages = pages + 1, failures = 0,
@@ -83,7 +106,7 @@ export async function advanceTradeHistory(
   step: HistoryStep,
 ): Promise<HistoryProgress | null> {
   const position = step.position ?? null;
-  const [progress] = await tx.query<HistoryProgress>(ADVANCE, [
+  const [progress] = await tx.query<HistoryProgress>(ADVANCE[walk.purpose], [
     walk.marketPk,
     iso(walk.fromMs),
     iso(walk.toMs),
@@ -95,17 +118,19 @@ export async function advanceTradeHistory(
   return progress ?? null;
 }
 
-const COUNT_TRADES = sql('count_history_trades', `UPDATE trade_history SET trades = trades + $2 WHERE market_id = $1`);
+type WalkKey = Pick<OpenHistory, 'marketPk' | 'purpose'>;
+
+const COUNT_TRADES = perPurpose('count', (table) => `UPDATE ${table} SET trades = trades + $2 WHERE market_id = $1`);
 
 /** Adds the trades that a walk stored to its count, in the transaction that stores them. */
-export async function countHistoryTrades(tx: Queryable, marketPk: bigint, trades: number): Promise<void> {
+export async function countHistoryTrades(tx: Queryable, walk: WalkKey, trades: number): Promise<void> {
   if (trades === 0) return;
-  await tx.query(COUNT_TRADES, [marketPk, trades]);
+  await tx.query(COUNT_TRADES[walk.purpose], [walk.marketPk, trades]);
 }
 
-const CHARGE = sql(
-  'charge_trade_history',
-  `UPDATE trade_history SET failures = failures + 1, last_error = $4, touched_at = clock_timestamp(),
+const CHARGE = perPurpose(
+  'charge',
+  (table) => `UPDATE ${table} SET failures = failures + 1, last_error = $4, touched_at = clock_timestamp(),
      status = CASE WHEN failures + 1 < ${MAX_HISTORY_FAILURES} THEN status ELSE 'failed' END,
      finished_at = CASE WHEN failures + 1 < ${MAX_HISTORY_FAILURES} THEN NULL ELSE clock_timestamp() END
    WHERE ${SAME_WALK} RETURNING status`,
@@ -114,18 +139,19 @@ const CHARGE = sql(
 /** Counts a failed attempt of this market; true when it was the last one. */
 export async function chargeTradeHistory(tx: Queryable, walk: OpenHistory, reason: string): Promise<boolean> {
   const values = [walk.marketPk, iso(walk.fromMs), iso(walk.toMs), reasonText(reason)];
-  const [row] = await tx.query<{ status: HistoryStatus }>(CHARGE, values);
+  const [row] = await tx.query<{ status: HistoryStatus }>(CHARGE[walk.purpose], values);
   return row?.status === 'failed';
 }
 
-const TOUCH = sql(
-  'touch_trade_history',
-  `UPDATE trade_history SET touched_at = clock_timestamp() WHERE market_id = $1 AND status IN ('queued', 'walking')`,
+const TOUCH = perPurpose(
+  'touch',
+  (table) =>
+    `UPDATE ${table} SET touched_at = clock_timestamp() WHERE market_id = $1 AND status IN ('queued', 'walking')`,
 );
 
 /** Moves a walk to the end of the queue, so that a market without an answer does not delay the others. */
-export async function touchTradeHistory(db: Queryable, marketPk: bigint): Promise<void> {
-  await db.query(TOUCH, [marketPk]);
+export async function touchTradeHistory(db: Queryable, walk: WalkKey): Promise<void> {
+  await db.query(TOUCH[walk.purpose], [walk.marketPk]);
 }
 
 /** The number of unfinished walks of a venue. */
@@ -140,10 +166,10 @@ interface HistoryCount {
 const COUNT = sql(
   'count_trade_histories',
   `SELECT m.venue, h.status, count(*)::int AS walks, (count(*) FILTER (WHERE ${IS_DUE}))::int AS due
-   FROM trade_history h JOIN market m ON m.id = h.market_id WHERE h.status <> 'done' GROUP BY 1, 2 ORDER BY 1, 2`,
+   FROM (${WALKS}) h JOIN market m ON m.id = h.market_id WHERE h.status <> 'done' GROUP BY 1, 2 ORDER BY 1, 2`,
 );
 
-/** Unfinished walks, for metrics and wake-ups. */
+/** Unfinished walks of both purposes, for metrics and wake-ups. */
 export function countTradeHistories(db: Queryable): Promise<HistoryCount[]> {
   return db.query<HistoryCount>(COUNT);
 }

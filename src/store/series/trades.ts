@@ -1,8 +1,8 @@
 import { STALE_OBSERVATION_MS } from '../../domain/alerts/alert.ts';
 import type { TradeRecord } from '../../domain/markets/market.ts';
-import { SHARDS } from '../../domain/values/shard.ts';
 import { ensureTokens } from '../catalog/tokens.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 
 /**
  * Inserts new trades and, in the same statement, the marks of minutes that gained a trade, an observation per fresh print and the marks of
@@ -19,17 +19,13 @@ const INSERT_TRADES = sql(
      ORDER BY token_id, ms, trade_id COLLATE "C"
      ON CONFLICT DO NOTHING RETURNING token_id, ts, price),
    folds AS (
-     INSERT INTO mark (stage, shard, key, detail)
-     SELECT 'fold-candles', token_id % ${SHARDS}, token_id, minute
-     FROM (SELECT DISTINCT token_id, floor(date_part('epoch', ts) / 60)::bigint * 60 AS minute FROM inserted) gained),
+     ${insertMarksSql('fold-candles', `SELECT DISTINCT token_id, ${minuteOf('ts')} FROM inserted`)}),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
      SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $8 * interval '1 millisecond'
      RETURNING token_id, received_at),
    alerts AS (
-     INSERT INTO mark (stage, shard, key, detail)
-     SELECT DISTINCT 'evaluate-alerts', token_id % ${SHARDS}, token_id, (extract(epoch FROM received_at) * 1000)::bigint
-     FROM observed)
+     ${insertMarksSql('evaluate-alerts', `SELECT DISTINCT token_id, ${observedAt('received_at')} FROM observed`)})
    SELECT token_id, count(*)::int AS trades FROM inserted GROUP BY token_id`,
 );
 

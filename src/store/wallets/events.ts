@@ -1,5 +1,5 @@
 import type { Decimal } from '../../domain/values/decimal.ts';
-import { newId } from '../../domain/values/ids.ts';
+import { derivedId } from '../../domain/values/ids.ts';
 import {
   type BalanceChange,
   type BalanceRead,
@@ -65,7 +65,7 @@ interface Watcher {
  * with a delivery to every active subscription that lists transactions. `advanceActivity` must have locked the wallet in this
  * transaction, so that no account can begin to watch it in between.
  */
-export async function tellTransactions(
+export async function emitTransactions(
   tx: Tx,
   lease: WalletLease,
   seen: readonly SeenTransaction[],
@@ -86,28 +86,29 @@ export async function tellTransactions(
     watchers
       .filter((watcher) => transaction.atMs >= wholeSecond(watcher.createdAt))
       .map(({ id, accountId }): NewEvent => {
-        const eventId = newId('evt');
+        const dedupeKey = `transaction:${id}:${transaction.transactionId}`;
+        const eventId = derivedId('evt', dedupeKey);
         const { address: wallet, venue } = lease;
         return {
           id: eventId,
           accountId,
           type: 'transaction',
-          dedupeKey: `transaction:${id}:${transaction.transactionId}`,
+          dedupeKey,
           body: transactionBody({ ...transaction, eventId, occurredAt, wallet, venue }),
         };
       }),
   );
-  return { found: fresh.length, ...(await tell(tx, 'transaction', events)) };
+  return { found: fresh.length, ...(await emitEvents(tx, 'transaction', events)) };
 }
 
 const SELECT_BALANCES = sql(
   'select_wallet_balances',
-  `SELECT mint, trim_scale(amount)::text AS amount, version, symbol, market_id, missed
+  `SELECT mint AS token_mint, trim_scale(amount)::text AS amount, version, symbol, market_id, missed
    FROM wallet_balance WHERE watched_pk = $1`,
 );
 
 interface BalanceRow {
-  mint: string;
+  tokenMint: string;
   amount: string;
   version: bigint;
   symbol: string | null;
@@ -130,18 +131,18 @@ const UPSERT_BALANCES = sql(
  * Compares a complete read of a wallet's balances with the stored ones, stores it, and emits events to each account that watched before
  * the previous read began. For the other accounts this read is the baseline. Call `advanceBalances` first, in this transaction.
  */
-export async function tellBalances(
+export async function emitBalanceChanges(
   tx: Tx,
   lease: WalletLease,
   read: Omit<BalanceRead, 'isBaseline'>,
 ): Promise<WalletNews> {
   const stored = await tx.query<BalanceRow>(SELECT_BALANCES, [lease.pk]);
-  const known = new Map(stored.map((row) => [row.mint, toKnown(row)]));
+  const known = new Map(stored.map((row) => [row.tokenMint, toKnown(row)]));
   const { rows, changes } = compareBalances(known, { ...read, isBaseline: lease.balancesReadAt === null });
   if (rows.length > 0) {
     await tx.query(UPSERT_BALANCES, [
       lease.pk,
-      rows.map(({ mint }) => mint),
+      rows.map(({ tokenMint }) => tokenMint),
       rows.map(({ amount }) => amount),
       rows.map(({ version }) => version),
       rows.map(({ symbol }) => symbol ?? null),
@@ -155,23 +156,25 @@ export async function tellBalances(
   const events = changes.flatMap((change) =>
     watchers.filter((watcher) => watcher.isCompared).map((watcher) => balanceEvent(lease, watcher, change, occurredAt)),
   );
-  return { found: changes.length, ...(await tell(tx, 'balance_change', events)) };
+  return { found: changes.length, ...(await emitEvents(tx, 'balance_change', events)) };
 }
 
+/** After a restore the same version may be another change, so the id depends on both amounts too. */
 function balanceEvent(lease: WalletLease, watcher: Watcher, change: BalanceChange, occurredAt: Date): NewEvent {
-  const eventId = newId('evt');
-  const { mint, symbol, marketId, previous, current, version } = change;
+  const { tokenMint, symbol, marketId, previous, current, version } = change;
+  const dedupeKey = `balance_change:${watcher.id}:${version}:${tokenMint}`;
+  const eventId = derivedId('evt', `${dedupeKey}:${previous}:${current}`);
   return {
     id: eventId,
     accountId: watcher.accountId,
     type: 'balance_change',
-    dedupeKey: `balance_change:${watcher.id}:${version}:${mint}`,
+    dedupeKey,
     body: balanceChangeBody({
       eventId,
       occurredAt,
       wallet: lease.address,
       venue: lease.venue,
-      tokenMint: mint,
+      tokenMint,
       previousBalance: previous,
       currentBalance: current,
       ...(symbol !== undefined && { tokenSymbol: symbol }),
@@ -186,7 +189,7 @@ const LISTENERS = sql(
    WHERE account_id = ANY ($1::bigint[]) AND status = 'active' AND deleted_at IS NULL AND $2 = ANY (events) ORDER BY pk`,
 );
 
-async function tell(
+async function emitEvents(
   tx: Tx,
   type: 'transaction' | 'balance_change',
   events: readonly NewEvent[],
@@ -222,7 +225,7 @@ function byTime(a: SeenTransaction, b: SeenTransaction): number {
 
 function toKnown(row: BalanceRow): KnownBalance {
   return {
-    mint: row.mint,
+    tokenMint: row.tokenMint,
     // Formatted from a Decimal, without superfluous zeros.
     amount: row.amount as Decimal,
     version: row.version,

@@ -1,4 +1,6 @@
+import { IsNull } from 'typeorm';
 import { newId } from '../../domain/values/ids.ts';
+import { WalletEntity } from '../db/entities/wallet.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 
 /** The view of a wallet for the account that watches it. */
@@ -73,11 +75,6 @@ const LOCK_WATCHED = sql(
   `SELECT w.pk FROM watched_wallet w WHERE w.pk = (
      SELECT watched_pk FROM wallet WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL) FOR UPDATE`,
 );
-const DELETE_WALLET = sql(
-  'delete_wallet',
-  `UPDATE wallet SET deleted_at = clock_timestamp()
-   WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
-);
 /** Clears the lease too, so that a poll in flight writes nothing. */
 const FORGET_UNWATCHED = sql(
   'forget_unwatched_wallet',
@@ -93,11 +90,13 @@ const FORGET_TRANSACTIONS = sql('forget_wallet_transactions', `DELETE FROM walle
  * Ends an account's watch. The end of the last watch deletes all data of the wallet: polling stops, and a later watch starts anew. False
  * when the account has no such wallet.
  */
-export async function deleteWallet(db: Database, accountId: bigint, id: string): Promise<boolean> {
+export async function deleteWallet(db: Pick<Database, 'transaction'>, accountId: bigint, id: string): Promise<boolean> {
   return db.transaction(async (tx) => {
     const [watched] = await tx.query<{ pk: bigint }>(LOCK_WATCHED, [accountId, id]);
     if (!watched) return false;
-    if ((await tx.query(DELETE_WALLET, [accountId, id])).length === 0) return false;
+    const deletedAt = () => 'clock_timestamp()';
+    const ended = await tx.em.getRepository(WalletEntity).update({ accountId, id, deletedAt: IsNull() }, { deletedAt });
+    if (ended.affected === 0) return false;
     const forgotten = await tx.query(FORGET_UNWATCHED, [watched.pk]);
     if (forgotten.length === 0) return true;
     await tx.query(FORGET_BALANCES, [watched.pk]);

@@ -1,9 +1,10 @@
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
+import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { observedAtMs } from '../age.ts';
+import { createHistoryTurns } from '../history-turns.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
-import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, Page, VenueAdapter } from '../port.ts';
+import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport, type Report } from '../report.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
@@ -16,6 +17,7 @@ import { parseMarkets } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
 import { collectTrades } from './parse-trade.ts';
 import { createSeriesDirectory } from './series-directory.ts';
+import { createPriceSweep, type SweepSettings } from './sweep-prices.ts';
 import { createUnknownMarketFilter } from './unknown-markets.ts';
 import { advance, type MarketWalkSettings, openWalk } from './walk-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
@@ -27,6 +29,7 @@ interface KalshiOptions {
   http?: KalshiHttpSettings;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<TradeWalkSettings>;
+  prices?: Partial<SweepSettings>;
 }
 
 const MARKET_SETTINGS: MarketWalkSettings = {
@@ -45,6 +48,8 @@ const TRADE_SETTINGS: TradeWalkSettings = {
   longGapSeconds: 300,
   headEveryMs: 1_000,
 };
+/** Four pages of 0.4 s at once use the client's rate of ten requests per second. */
+const SWEEP_SETTINGS: SweepSettings = { marketsPerPage: 1_000, atOnce: 4 };
 
 /** The limit of `/markets/orderbooks`. `/markets` gets no more either, which keeps its address short. */
 const MAX_TICKERS = 100;
@@ -57,7 +62,11 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
   const readHistory = createHistoryReader(client, {
     pageSize: tradeSettings.pageSize,
-    hostRequestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
+    takeTurn: createHistoryTurns(KALSHI, {
+      baseUrl: options.url,
+      requestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
+      openLedger: options.http?.openLedger,
+    }),
   });
   const report = createReport(KALSHI, observer);
   const skipUnknown = createUnknownMarketFilter(client);
@@ -107,7 +116,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       return batch;
     },
 
-    async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
+    async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
       const page = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
         client.listTrades(parameters, context.signal),
       );
@@ -116,7 +125,15 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       report.unknowns(unknowns);
       report.received('trades', page.rows.length);
       report.skipped('trades', skipped);
-      return { records, rejected, position: page.position, more: page.more };
+      const { walk, gaps, headAtMs } = page.position;
+      const isCaughtUp = walk === undefined && gaps.length === 0;
+      return {
+        records,
+        rejected,
+        position: page.position,
+        more: page.more,
+        ...(isCaughtUp && { caughtUpMs: headAtMs }),
+      };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
@@ -140,6 +157,8 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
         return batch;
       });
     },
+
+    sweepPrices: createPriceSweep(client, { ...SWEEP_SETTINGS, ...options.prices }, report),
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       return fetchByTicker('books', outcomeIds, report, async (tickers) => {

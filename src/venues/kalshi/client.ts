@@ -35,6 +35,8 @@ export interface KalshiClient {
   getEvent(eventTicker: string, signal: AbortSignal): Promise<unknown>;
   /** `GET /markets` by ticker, at most 100. Unknown tickers and archived markets are absent. */
   listQuotes(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
+  /** A page of `GET /markets` with the quotes of all markets that match, without combinations. */
+  listAllQuotes(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer & ObservedRows>;
   /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
   listBooks(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
   /** One such row. */
@@ -103,6 +105,11 @@ export function createKalshiClient(options: {
       const query = queryOf({ tickers: tickers.join(','), limit: tickers.length });
       const { json, observedAt } = await http.get({ route: 'quotes', path: '/markets', query, signal });
       return { rows: readList(json, 'markets').rows, observedAt };
+    },
+    async listAllQuotes(parameters, signal) {
+      const query = queryOf({ ...NO_COMBINATIONS, ...parameters });
+      const { json, observedAt } = await http.get({ route: 'all_quotes', path: '/markets', query, signal });
+      return { ...readList(json, 'markets'), observedAt };
     },
     async listBooks(tickers, signal) {
       const query = new URLSearchParams(tickers.map((ticker): [string, string] => ['tickers', ticker]));

@@ -1,6 +1,6 @@
 import { type Decimal, multiplyDecimals, ONE, parseDecimal, subtractDecimals } from '../../domain/values/decimal.ts';
 import { isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, refuse } from '../rejection.ts';
+import { accept, type Reading, reject } from '../rejection.ts';
 
 const CENT = '0.01' as Decimal;
 
@@ -17,9 +17,9 @@ export function readPrice(field: string, dollars: unknown, cents: unknown): Read
   const isInCents = isAbsent(dollars);
   if (isInCents && isAbsent(cents)) return accept(undefined);
   const parsed = parseDecimal(isInCents ? cents : dollars);
-  if (parsed === null) return refuse('invalid_field', `${field}: not a number`);
+  if (parsed === null) return reject('invalid_field', `${field}: not a number`);
   const price = isInCents ? multiplyDecimals(parsed, CENT) : parsed;
-  return isUnitPrice(price) ? accept(price) : refuse('price_out_of_range', `${field}: ${price.slice(0, 40)}`);
+  return isUnitPrice(price) ? accept(price) : reject('price_out_of_range', `${field}: ${price.slice(0, 40)}`);
 }
 
 /** The price of the other side of the market: one minus the price, exactly. */

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { boundedCache } from '../bounded-cache.ts';
 import { isHttpStatus, type KalshiClient, withEvent } from './client.ts';
 import { isCombination } from './combination.ts';
 import { fieldOf } from './parse-market.ts';
@@ -26,7 +26,7 @@ export interface EventDirectory {
 }
 
 export function createEventDirectory(client: Pick<KalshiClient, 'getEvent' | 'listEventsByTicker'>): EventDirectory {
-  const known = new LRUCache<string, { facts: unknown }>({ max: MAX_EVENTS, ttl: MAX_AGE_MS });
+  const known = boundedCache<{ facts: unknown }>(MAX_EVENTS, MAX_AGE_MS);
   let batchesFromMs = 0;
 
   async function fetchBatches(tickers: readonly string[], signal: AbortSignal): Promise<void> {

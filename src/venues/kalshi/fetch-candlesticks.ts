@@ -75,7 +75,7 @@ function readPrices(row: unknown, end: number): Partial<Record<(typeof FIELDS)[n
     // Without a suffix, a text is dollars and a number is cents.
     const dollars = isAbsent(suffixed) && typeof plain === 'string' ? plain : suffixed;
     const reading = readPrice(`price.${field}`, dollars, plain);
-    if (!reading.ok) throw unreadable(`candle ending ${end}, ${reading.refusal.detail}`);
+    if (!reading.ok) throw unreadable(`candle ending ${end}, ${reading.rejection.detail}`);
     if (reading.value !== undefined) found[field] = reading.value;
   }
   const count = Object.keys(found).length;

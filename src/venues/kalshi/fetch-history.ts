@@ -1,7 +1,6 @@
-import { createHistoryTurns } from '../history-turns.ts';
 import type { CallContext, HistoryRequest } from '../port.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
-import { isHttpStatus, KALSHI, type KalshiClient } from './client.ts';
+import { isHttpStatus, type KalshiClient } from './client.ts';
 import { fieldOf, parseMarkets } from './parse-market.ts';
 import { type HistoryStep, readHistoryPage } from './walk-history.ts';
 
@@ -13,9 +12,9 @@ type ReadHistory = (request: HistoryRequest, position: unknown, context: CallCon
 
 export function createHistoryReader(
   client: KalshiClient,
-  settings: { pageSize: number; hostRequestsPerSecond: number },
+  settings: { pageSize: number; takeTurn(signal: AbortSignal): Promise<void> },
 ): ReadHistory {
-  const takeTurn = createHistoryTurns(KALSHI, settings.hostRequestsPerSecond);
+  const { takeTurn } = settings;
   let known: { atMs: number; second: number | undefined } | undefined;
 
   async function cutoffSecond({ signal, now }: CallContext): Promise<number | undefined> {

@@ -3,7 +3,7 @@ import { addDecimals, compareDecimals, parseDecimal } from '../../domain/values/
 import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isPlausibleQuantity } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { COMBINATION, isCombinationTicker } from './combination.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { type KalshiBook, type KalshiSides, kalshiBook } from './models.ts';
@@ -28,7 +28,7 @@ export function parseBooks(
   for (const row of rows) {
     const reading = parseBook(row, asOfMs, seen, requested);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('books', row, reading.refusal, fieldOf(row, 'ticker')));
+      batch.rejected.push(rejectRecord('books', row, reading.rejection, fieldOf(row, 'ticker')));
       continue;
     }
     const { ticker, books } = reading.value;
@@ -49,9 +49,9 @@ function parseBook(
   const reading = readModel(kalshiBook, row);
   if (!reading.ok) return reading;
   const { ticker } = reading.value;
-  if (!isStorableText(ticker)) return refuse('unstorable_text', 'ticker');
-  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: the market was not requested');
-  if (seen.has(ticker)) return refuse('duplicate_record', 'ticker: the same market twice in one answer');
+  if (!isStorableText(ticker)) return reject('unstorable_text', 'ticker');
+  if (requested && !requested.has(ticker)) return reject('not_requested', 'ticker: the market was not requested');
+  if (seen.has(ticker)) return reject('duplicate_record', 'ticker: the same market twice in one answer');
   const sides = readSides(reading.value);
   if (!sides.ok) return sides;
   const yes = readLevels('yes', sides.value.yes_dollars, sides.value.yes);
@@ -61,7 +61,7 @@ function parseBook(
   const bid = yes.value[0]?.price;
   const ask = no.value[0] && otherSide(no.value[0].price);
   if (bid !== undefined && ask !== undefined && compareDecimals(bid, ask) > 0) {
-    return refuse('crossed_book', `yes bid ${bid} above yes ask ${ask}`);
+    return reject('crossed_book', `yes bid ${bid} above yes ask ${ask}`);
   }
   const ids = outcomeIdsOf(ticker);
   return accept({
@@ -81,11 +81,11 @@ export function isEmpty({ bids, asks }: BookRecord): boolean {
 /** A book with unknown keys must not count as empty: after a rename of the keys, every book would look empty. */
 function readSides({ orderbook_fp, orderbook }: KalshiBook): Reading<KalshiSides> {
   const sides = orderbook_fp ?? orderbook;
-  if (!sides) return refuse('missing_field', 'orderbook_fp: absent, and orderbook too');
+  if (!sides) return reject('missing_field', 'orderbook_fp: absent, and orderbook too');
   const { yes_dollars, no_dollars, yes, no } = sides;
   const isKnown = [yes_dollars, no_dollars, yes, no].some((side) => side !== undefined);
   const isBare = Object.keys(sides).length === 0;
-  return isKnown || isBare ? accept(sides) : refuse('missing_field', 'orderbook_fp: both sides are absent');
+  return isKnown || isBare ? accept(sides) : reject('missing_field', 'orderbook_fp: both sides are absent');
 }
 
 /** Bids of one side, best first. */
@@ -96,9 +96,9 @@ function readLevels(side: string, dollars: KalshiSides['yes'], cents: KalshiSide
     const price = dollars ? readPrice(at, rawPrice, undefined) : readPrice(at, undefined, rawPrice);
     if (!price.ok) return price;
     const size = parseDecimal(rawSize);
-    if (price.value === undefined || size === null) return refuse('invalid_field', `${at}: not a number`);
+    if (price.value === undefined || size === null) return reject('invalid_field', `${at}: not a number`);
     if (size.startsWith('-') || !isPlausibleQuantity(size)) {
-      return refuse('size_out_of_range', `${at}: ${size.slice(0, 40)}`);
+      return reject('size_out_of_range', `${at}: ${size.slice(0, 40)}`);
     }
     if (size !== '0') levels.push({ price: price.value, size });
   }

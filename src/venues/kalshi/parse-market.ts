@@ -2,7 +2,7 @@ import type { MarketRecord } from '../../domain/markets/market.ts';
 import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { siblingFields } from '../sibling-fields.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
@@ -24,10 +24,10 @@ export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_I
     const unknowns: UnknownValue[] = [];
     const reading = parseMarket(row, nowMs, unknowns);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('markets', row, reading.refusal, fieldOf(row, 'ticker')));
+      batch.rejected.push(rejectRecord('markets', row, reading.rejection, fieldOf(row, 'ticker')));
     } else if (seen.has(reading.value.marketId)) {
-      const refusal = { reason: 'duplicate_record', detail: 'the same ticker twice in one page' };
-      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+      const rejection = { reason: 'duplicate_record', detail: 'the same ticker twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, rejection, reading.value.marketId));
     } else if (isCombination(row)) {
       seen.add(reading.value.marketId);
       batch.skipped.push(COMBINATION);
@@ -53,7 +53,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   if (!life.ok) return life;
   const { status, resolution, winner, payouts } = life.value;
   const title = titleOf(market);
-  if (title === '') return refuse('missing_field', 'title: absent, and no title of the event');
+  if (title === '') return reject('missing_field', 'title: absent, and no title of the event');
   const ids = outcomeIdsOf(market.ticker);
   const time = (field: keyof KalshiMarket) => readTime(market, field, unknowns);
   const openAtMs = time('open_time');
@@ -87,7 +87,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(volume24h !== undefined && { volume24h }),
   };
   const unstorable = unstorableField(record);
-  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+  return unstorable === undefined ? accept(record) : reject('unstorable_text', unstorable);
 }
 
 /** `title` is deprecated and still sent; without it, the title of the event and the label of YES. */

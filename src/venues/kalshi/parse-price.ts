@@ -3,7 +3,7 @@ import { type Quotes, quotedPrice } from '../../domain/markets/quoted-price.ts';
 import { compareDecimals, type Decimal, ONE, ZERO } from '../../domain/values/decimal.ts';
 import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { COMBINATION, isCombination } from './combination.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { kalshiQuotes } from './models.ts';
@@ -26,7 +26,7 @@ export function parsePrices(
     const unknowns: UnknownValue[] = [];
     const reading = parseQuotes(row, asOfMs, seen, requested, unknowns);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('prices', row, reading.refusal, fieldOf(row, 'ticker')));
+      batch.rejected.push(rejectRecord('prices', row, reading.rejection, fieldOf(row, 'ticker')));
       continue;
     }
     seen.add(reading.value.ticker);
@@ -52,9 +52,9 @@ function parseQuotes(
   if (!reading.ok) return reading;
   const raw = reading.value;
   const { ticker } = raw;
-  if (!isStorableText(ticker)) return refuse('unstorable_text', 'ticker');
-  if (requested && !requested.has(ticker)) return refuse('not_requested', 'ticker: the market was not requested');
-  if (seen.has(ticker)) return refuse('duplicate_record', 'ticker: the same market twice in one answer');
+  if (!isStorableText(ticker)) return reject('unstorable_text', 'ticker');
+  if (requested && !requested.has(ticker)) return reject('not_requested', 'ticker: the market was not requested');
+  if (seen.has(ticker)) return reject('duplicate_record', 'ticker: the same market twice in one answer');
   const life = kalshiLife(raw, unknowns);
   if (!life.ok) return life;
   const bid = readPrice('yes_bid', raw.yes_bid_dollars, raw.yes_bid);
@@ -64,11 +64,11 @@ function parseQuotes(
   const last = readPrice('last_price', raw.last_price_dollars, raw.last_price);
   if (!last.ok) return last;
   if (bid.value === undefined && ask.value === undefined && last.value === undefined) {
-    return refuse('missing_field', 'yes_bid, yes_ask and last_price: all absent');
+    return reject('missing_field', 'yes_bid, yes_ask and last_price: all absent');
   }
   const quotes = { bid: realQuote(bid.value), ask: realQuote(ask.value) };
   if (quotes.bid !== undefined && quotes.ask !== undefined && compareDecimals(quotes.bid, quotes.ask) > 0) {
-    return refuse('crossed_quote', `bid ${quotes.bid} above ask ${quotes.ask}`);
+    return reject('crossed_quote', `bid ${quotes.bid} above ask ${quotes.ask}`);
   }
   const payout = life.value.payouts?.yes;
   if (payout !== undefined) return accept({ ticker, prices: bothSides(ticker, asOfMs, payout, {}) });

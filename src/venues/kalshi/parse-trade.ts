@@ -4,7 +4,7 @@ import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { parsePreciseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombinationTicker } from './combination.ts';
 import { isAbsent, otherSide, readPrice } from './dollars.ts';
@@ -35,7 +35,7 @@ export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
     const second = time.ok ? { second: Math.floor(time.value / 1000) } : {};
     const parsed = parseRow(raw, time);
     if (parsed.ok) return { ...second, ...parsed.value };
-    return { ...second, rejected: rejectRecord('trades', raw, parsed.refusal, fieldOf(raw, 'trade_id')) };
+    return { ...second, rejected: rejectRecord('trades', raw, parsed.rejection, fieldOf(raw, 'trade_id')) };
   });
 }
 
@@ -53,12 +53,12 @@ function parseRow(raw: unknown, time: Reading<number>): Reading<Pick<FeedRow, 't
   const size = parseDecimal(isAbsent(row.count_fp) ? row.count : row.count_fp);
   if (size === null) {
     const isMissing = isAbsent(row.count_fp) && isAbsent(row.count);
-    return refuse(isMissing ? 'missing_field' : 'invalid_field', 'count: not a number');
+    return reject(isMissing ? 'missing_field' : 'invalid_field', 'count: not a number');
   }
-  if (!isPositive(size)) return refuse('size_not_positive', `count: ${size.slice(0, 40)}`);
-  if (!isPlausibleQuantity(size)) return refuse('size_out_of_range', `count: ${size.slice(0, 40)}`);
-  if (!isStorableText(row.trade_id)) return refuse('unstorable_text', 'trade_id');
-  if (!isStorableText(row.ticker)) return refuse('unstorable_text', 'ticker');
+  if (!isPositive(size)) return reject('size_not_positive', `count: ${size.slice(0, 40)}`);
+  if (!isPlausibleQuantity(size)) return reject('size_out_of_range', `count: ${size.slice(0, 40)}`);
+  if (!isStorableText(row.trade_id)) return reject('unstorable_text', 'trade_id');
+  if (!isStorableText(row.ticker)) return reject('unstorable_text', 'ticker');
   const taker = row.is_block_trade === true ? undefined : row.taker_outcome_side || row.taker_side || undefined;
   const side = taker === 'yes' ? ('buy' as const) : taker === 'no' ? ('sell' as const) : undefined;
   return accept({
@@ -82,22 +82,22 @@ function readYesPrice(row: KalshiTrade): Reading<Decimal> {
   const no = readPrice('no_price', row.no_price_dollars, row.no_price);
   if (!no.ok) return no;
   if (yes.value === undefined) {
-    return no.value === undefined ? refuse('missing_field', 'yes_price_dollars') : accept(otherSide(no.value));
+    return no.value === undefined ? reject('missing_field', 'yes_price_dollars') : accept(otherSide(no.value));
   }
   // A renamed field can leave dollars on one side and rounded cents on the other, which do not add up.
   const isSameUnit = isAbsent(row.yes_price_dollars) === isAbsent(row.no_price_dollars);
   if (no.value !== undefined && isSameUnit && addDecimals(yes.value, no.value) !== ONE) {
-    return refuse('price_mismatch', `yes ${yes.value} and no ${no.value} do not add up to 1`);
+    return reject('price_mismatch', `yes ${yes.value} and no ${no.value} do not add up to 1`);
   }
   return accept(yes.value);
 }
 
 function readTime(text: unknown, nowMs: number): Reading<number> {
-  if (isAbsent(text)) return refuse('missing_field', 'created_time');
+  if (isAbsent(text)) return reject('missing_field', 'created_time');
   const ms = parsePreciseVenueTimeMs(text);
-  if (ms === undefined) return refuse('invalid_field', 'created_time: not a time');
-  if (ms < MIN_MS) return refuse('timestamp_out_of_range', `created_time: ${ms}`);
-  return ms > nowMs + MAX_AHEAD_MS ? refuse('timestamp_in_future', `created_time: ${ms}`) : accept(ms);
+  if (ms === undefined) return reject('invalid_field', 'created_time: not a time');
+  if (ms < MIN_MS) return reject('timestamp_out_of_range', `created_time: ${ms}`);
+  return ms > nowMs + MAX_AHEAD_MS ? reject('timestamp_in_future', `created_time: ${ms}`) : accept(ms);
 }
 
 /** The records of feed rows. The second row of one trade is rejected. */
@@ -109,8 +109,8 @@ export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord
     if (unknownSide !== undefined) batch.unknowns.push({ field: 'taker_side', value: unknownSide.slice(0, 100) });
     if (trade === undefined) continue;
     if (seen.has(trade.tradeId)) {
-      const refusal = { reason: 'duplicate_record', detail: 'the same trade_id twice in one page' };
-      batch.rejected.push(rejectRecord('trades', trade, refusal, trade.tradeId));
+      const rejection = { reason: 'duplicate_record', detail: 'the same trade_id twice in one page' };
+      batch.rejected.push(rejectRecord('trades', trade, rejection, trade.tradeId));
       continue;
     }
     seen.add(trade.tradeId);

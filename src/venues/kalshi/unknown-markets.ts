@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { BookRecord } from '../../domain/markets/market.ts';
+import { boundedCache } from '../bounded-cache.ts';
 import type { ParsedBatch } from '../parsed-batch.ts';
 import type { KalshiClient } from './client.ts';
 import { tickersOf } from './outcome-ids.ts';
@@ -18,16 +18,16 @@ type SkipUnknown = (batch: ParsedBatch<BookRecord>, signal: AbortSignal) => Prom
  * book counts as known while the market route lists it; the filter checks that once an hour.
  */
 export function createUnknownMarketFilter(client: Pick<KalshiClient, 'listQuotes'>): SkipUnknown {
-  const known = new LRUCache<string, true>({ max: MAX_KNOWN, ttl: KNOWN_FOR_MS });
+  const known = boundedCache<true>(MAX_KNOWN, KNOWN_FOR_MS);
   return async (batch, signal) => {
     const empty = tickersOf(batch.records.filter(isEmpty).map((book) => book.outcomeId));
-    const doubtful = empty.filter((ticker) => !known.has(ticker));
-    if (doubtful.length === 0) return batch;
-    for (const row of (await client.listQuotes(doubtful, signal)).rows) {
+    const unconfirmed = empty.filter((ticker) => !known.has(ticker));
+    if (unconfirmed.length === 0) return batch;
+    for (const row of (await client.listQuotes(unconfirmed, signal)).rows) {
       const ticker = fieldOf(row, 'ticker');
       if (typeof ticker === 'string') known.set(ticker, true);
     }
-    const unknown = new Set(doubtful.filter((ticker) => !known.has(ticker)));
+    const unknown = new Set(unconfirmed.filter((ticker) => !known.has(ticker)));
     const isKnown = ({ outcomeId }: BookRecord) => !tickersOf([outcomeId]).some((ticker) => unknown.has(ticker));
     const skipped = [...batch.skipped, ...Array.from(unknown, () => UNKNOWN_MARKET)];
     return { ...batch, records: batch.records.filter(isKnown), skipped };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
 import { isHttpStatus, type ListAnswer, type Parameters } from './client.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import type { FeedRow } from './parse-trade.ts';
@@ -28,14 +29,7 @@ export interface HistoryRoutes {
   hasBegunBefore(second: number): Promise<boolean>;
 }
 
-export interface HistoryStep {
-  /** Rows of the market inside the request's range. */
-  rows: FeedRow[];
-  position: HistoryPosition | null;
-  reachedMs: number;
-  more: boolean;
-  truncated?: string;
-}
+export type HistoryStep = WalkBackStep<FeedRow, HistoryPosition>;
 
 /** The cutoff may have moved since it was read; it never moved by weeks. */
 const CUTOFF_MARGIN_SECONDS = 7 * 86_400;
@@ -82,17 +76,18 @@ async function follow(
     ? 'the venue ignores the market of the request'
     : (page.truncated ?? (idlePages > MAX_IDLE_PAGES ? 'the pages of the venue repeat' : undefined));
   if (why !== undefined) {
-    const reachedMs = reachedOf(request, at.left.next);
+    const reachedMs = reachedAbove(request, at.left.next);
     return { rows, position: null, reachedMs, more: false, truncated: unread(request, reachedMs, why) };
   }
-  if (left) return { rows, position: { ...at, left, idlePages }, reachedMs: reachedOf(request, left.next), more: true };
+  if (left)
+    return { rows, position: { ...at, left, idlePages }, reachedMs: reachedAbove(request, left.next), more: true };
   const oldest = Math.min(at.left.next, page.rows.at(-1)?.second ?? at.left.next);
   const { floor } = at.left;
   if (at.route === 'live' && oldest > floor) {
     const cutoff = await routes.cutoffSecond();
     if (cutoff !== undefined && rangeOf(request).from < cutoff + CUTOFF_MARGIN_SECONDS) {
       const archive: HistoryPosition = { v: 1, route: 'archive', left: startAt(oldest, floor), idlePages: 0 };
-      return { rows, position: archive, reachedMs: reachedOf(request, oldest), more: true };
+      return { rows, position: archive, reachedMs: reachedAbove(request, oldest), more: true };
     }
   }
   return { rows, position: null, reachedMs: request.fromMs, more: false };
@@ -112,7 +107,7 @@ async function withoutArchive(
   const isMissing = cutoff !== undefined && rangeOf(request).from < cutoff && (await routes.hasBegunBefore(cutoff));
   const end = { rows: [], position: null, more: false };
   if (!isMissing) return { ...end, reachedMs: request.fromMs };
-  const reachedMs = reachedOf(request, at.left.next);
+  const reachedMs = reachedAbove(request, at.left.next);
   return { ...end, reachedMs, truncated: unread(request, reachedMs, 'the archive of the venue is not available') };
 }
 
@@ -123,8 +118,8 @@ function rangeOf({ fromMs, toMs }: HistoryRequest): { from: number; end: number;
 }
 
 /** The second `next` may be read only in part. */
-function reachedOf({ fromMs, toMs }: HistoryRequest, next: number): number {
-  return Math.min(toMs, Math.max(fromMs, (next + 1) * 1000));
+function reachedAbove(request: HistoryRequest, next: number): number {
+  return reachedAt(request, (next + 1) * 1000);
 }
 
 function rowsInRange(request: HistoryRequest, rows: readonly FeedRow[]): FeedRow[] {

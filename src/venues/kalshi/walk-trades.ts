@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { VenueError } from '../errors.ts';
+import { refuseUnreadable } from '../unreadable-page.ts';
 import { isHttpStatus, KALSHI, type ListAnswer, type Parameters } from './client.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
@@ -40,11 +40,11 @@ const position = z.object({
   /** The current walk: `top` becomes the watermark. */
   walk: stretch.extend({ top: second }).optional(),
   gaps: z.array(stretch),
+  /** The latest walk went before a gap, so a page of the gap is next: slow walks must not delay it without end. */
+  isGapNext: z.literal(true).exactOptional(),
 });
 type TradePosition = z.infer<typeof position>;
 
-/** So many rows, all rejected, mean a changed format: the walk must not skip them permanently. */
-const SYSTEMIC_ROWS = 20;
 /** A row may be this much newer than the end of its window before the venue counts as ignoring the end. */
 const END_SLACK_SECONDS = 2;
 
@@ -72,14 +72,16 @@ export async function readTradePage(
   if (at.walk) return walkOn(at, at.walk, pager);
   const [gap, ...others] = at.gaps;
   const sinceHeadMs = nowMs - at.headAtMs;
-  if (gap && sinceHeadMs >= 0 && sinceHeadMs < settings.headEveryMs) {
+  if (gap && (at.isGapNext || (sinceHeadMs >= 0 && sinceHeadMs < settings.headEveryMs))) {
     const { rows, left, truncated } = await readStretch(gap, pager);
     const gaps = left ? [left, ...others] : others;
-    return { rows, position: { ...at, gaps }, more: gaps.length > 0, ...(truncated !== undefined && { truncated }) };
+    const { isGapNext: _, ...rest } = at;
+    return { rows, position: { ...rest, gaps }, more: gaps.length > 0, ...(truncated !== undefined && { truncated }) };
   }
   const now = Math.floor(nowMs / 1000);
   const floor = parsed.success ? at.watermark - settings.overlapSeconds : at.watermark;
-  return walkOn({ ...at, headAtMs: nowMs }, { top: at.watermark, next: Math.max(now, floor), floor }, pager);
+  const begun: TradePosition = { ...at, headAtMs: nowMs, ...(gap && { isGapNext: true }) };
+  return walkOn(begun, { top: at.watermark, next: Math.max(now, floor), floor }, pager);
 }
 
 interface Pager extends StretchReader {
@@ -173,11 +175,6 @@ function unread({ next, floor }: Stretch, why: string): string {
 
 function readPage(answer: readonly unknown[], nowMs: number): FeedRow[] {
   const rows = readFeed(answer, nowMs);
-  const [first] = rows;
-  if (first?.rejected && rows.length >= SYSTEMIC_ROWS && rows.every((row) => row.rejected)) {
-    const { reason, detail } = first.rejected;
-    const message = `no trade of ${rows.length} is readable: ${reason}, ${detail}`;
-    throw new VenueError(KALSHI, 'invalid_payload', message, { retryable: true });
-  }
+  refuseUnreadable(KALSHI, rows);
   return rows;
 }

@@ -4,7 +4,7 @@ import { observedAtMs } from '../age.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
-import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, Page, VenueAdapter } from '../port.ts';
+import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
 import {
   createLimitlessClient,
@@ -60,7 +60,11 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
   const directory = createMarketDirectory(client, marketSettings.pageSize);
-  const takeHistoryTurn = createHistoryTurns(LIMITLESS, options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND);
+  const takeHistoryTurn = createHistoryTurns(LIMITLESS, {
+    baseUrl: options.url,
+    requestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
+    openLedger: options.http?.openLedger,
+  });
   const report = createReport(LIMITLESS, observer);
   const readPrices = createPriceReader(client, marketSettings.pageSize, (answer, batch) => {
     directory.learn(answer.rows);
@@ -115,8 +119,8 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       return { records: batch.records, rejected: [...batch.rejected, ...failed] };
     },
 
-    async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
-      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, {
+    async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
+      const { rows, unread, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, {
         async listMarkets(query) {
           const answer = await client.listMarkets(query, context.signal);
           directory.learn(answer.rows);
@@ -125,7 +129,11 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
         listEvents: (slug, query) => client.listEvents(slug, query, context.signal),
       });
       report.truncated('trades', truncated);
-      return { ...identify(rows), ...page };
+      report.received('trades', unread);
+      report.skipped('trades', Array(unread).fill('pool'));
+      const { round, queue, roundAtMs } = page.position;
+      const isCaughtUp = round === undefined && queue.length === 0;
+      return { ...identify(rows), ...page, ...(isCaughtUp && { caughtUpMs: roundAtMs }) };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {

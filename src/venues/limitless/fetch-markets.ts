@@ -39,8 +39,8 @@ export async function readMarketPages(
           throw error;
         }
         lastError = error;
-        const refusal = { reason: 'page_unavailable', detail: `${slug}: ${error.message}` };
-        pages.failed.push(rejectRecord('markets', { slug }, refusal, slug));
+        const rejection = { reason: 'page_unavailable', detail: `${slug}: ${error.message}` };
+        pages.failed.push(rejectRecord('markets', { slug }, rejection, slug));
       }
     }
   };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { VenueError } from '../errors.ts';
+import { refuseUnreadable } from '../unreadable-page.ts';
 import { type EventsPage, LIMITLESS, type PageQuery } from './client.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
@@ -41,8 +41,6 @@ interface PlacedRow extends FeedRow {
   place: number;
 }
 
-/** This many rows, all rejected, indicate a changed format. A walk that continued would lose them. */
-const SYSTEMIC_ROWS = 20;
 /** A millisecond that goes on for so many pages is not a millisecond. */
 const MAX_PAGES = 60;
 
@@ -96,11 +94,6 @@ function inRange(rows: readonly PlacedRow[], { floorMs, nextMs = Number.POSITIVE
 
 function readPage(raw: readonly unknown[], nowMs: number): FeedRow[] {
   const rows = readFeed(raw, nowMs);
-  const [first] = rows;
-  if (first?.rejected && rows.length >= SYSTEMIC_ROWS && rows.every((row) => row.rejected)) {
-    const { reason, detail } = first.rejected;
-    const message = `no event of ${rows.length} is readable: ${reason}, ${detail}`;
-    throw new VenueError(LIMITLESS, 'invalid_payload', message, { retryable: true });
-  }
+  refuseUnreadable(LIMITLESS, rows);
   return rows;
 }

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { boundedCache } from '../bounded-cache.ts';
 import { isHttpStatus, type LimitlessClient } from './client.ts';
 import { factsOf } from './listed-rows.ts';
 import { limitlessPrices } from './models.ts';
@@ -32,8 +32,8 @@ export function createMarketDirectory(
   client: Pick<LimitlessClient, 'listMarkets' | 'getMarket'>,
   pageSize: number,
 ): MarketDirectory {
-  const places = new LRUCache<string, Place>({ max: MAX_OUTCOMES });
-  const groups = new LRUCache<string, object>({ max: MAX_GROUPS });
+  const places = boundedCache<Place>(MAX_OUTCOMES);
+  const groups = boundedCache<object>(MAX_GROUPS);
   let walkedAtMs = Number.NEGATIVE_INFINITY;
 
   function learn(rows: readonly unknown[]): void {

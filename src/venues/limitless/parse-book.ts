@@ -3,7 +3,7 @@ import { addDecimals, compareDecimals, ONE, parseDecimal, subtractDecimals } fro
 import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { textOf } from './listed-rows.ts';
 import { type LimitlessBook, limitlessBook } from './models.ts';
 import { fromRaw } from './parse-market.ts';
@@ -19,7 +19,7 @@ export function parseBooks(rows: readonly unknown[], asOfMs: number): ParsedBatc
   for (const row of rows) {
     const reading = parseBook(row, asOfMs, seen);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('books', row, reading.refusal, textOf(row, 'tokenId')));
+      batch.rejected.push(rejectRecord('books', row, reading.rejection, textOf(row, 'tokenId')));
       continue;
     }
     for (const { outcomeId } of reading.value) seen.add(outcomeId);
@@ -33,10 +33,10 @@ function parseBook(row: unknown, asOfMs: number, seen: ReadonlySet<string>): Rea
   if (!reading.ok) return reading;
   const { outcomeIds, tokenId } = reading.value;
   const [yes, no] = outcomeIds;
-  if (!outcomeIds.every(isStorableText)) return refuse('unstorable_text', 'outcomeIds');
-  if (yes === no) return refuse('duplicate_outcome', 'outcomeIds: YES and NO are the same');
-  if (tokenId && tokenId !== yes) return refuse('not_requested', 'tokenId: the book of another token');
-  if (seen.has(yes) || seen.has(no)) return refuse('duplicate_record', 'tokenId: the same market twice in one answer');
+  if (!outcomeIds.every(isStorableText)) return reject('unstorable_text', 'outcomeIds');
+  if (yes === no) return reject('duplicate_outcome', 'outcomeIds: YES and NO are the same');
+  if (tokenId && tokenId !== yes) return reject('not_requested', 'tokenId: the book of another token');
+  if (seen.has(yes) || seen.has(no)) return reject('duplicate_record', 'tokenId: the same market twice in one answer');
   const bids = readSide('bids', reading.value.bids, -1);
   if (!bids.ok) return bids;
   const asks = readSide('asks', reading.value.asks, 1);
@@ -44,7 +44,7 @@ function parseBook(row: unknown, asOfMs: number, seen: ReadonlySet<string>): Rea
   const bid = bids.value[0]?.price;
   const ask = asks.value[0]?.price;
   if (bid !== undefined && ask !== undefined && compareDecimals(bid, ask) > 0) {
-    return refuse('crossed_book', `bid ${bid} above ask ${ask}`);
+    return reject('crossed_book', `bid ${bid} above ask ${ask}`);
   }
   return accept([
     { outcomeId: yes, asOfMs, bids: bids.value, asks: asks.value },
@@ -58,10 +58,10 @@ function readSide(side: string, raw: LimitlessBook['bids'], direction: 1 | -1): 
   for (const [index, level] of raw.entries()) {
     const price = parseDecimal(level.price);
     const size = parseDecimal(level.size);
-    if (price === null || size === null) return refuse('invalid_field', `${side}.${index}: not a number`);
-    if (!isUnitPrice(price)) return refuse('price_out_of_range', `${side}.${index}.price: ${price.slice(0, 40)}`);
+    if (price === null || size === null) return reject('invalid_field', `${side}.${index}: not a number`);
+    if (!isUnitPrice(price)) return reject('price_out_of_range', `${side}.${index}.price: ${price.slice(0, 40)}`);
     if (size.startsWith('-') || !isPlausibleQuantity(size)) {
-      return refuse('size_out_of_range', `${side}.${index}.size: ${size.slice(0, 40)}`);
+      return reject('size_out_of_range', `${side}.${index}.size: ${size.slice(0, 40)}`);
     }
     if (size !== '0') levels.push({ price, size: fromRaw(size) });
   }

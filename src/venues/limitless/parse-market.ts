@@ -3,7 +3,7 @@ import { type Decimal, multiplyDecimals, ONE, parseDecimal, ZERO } from '../../d
 import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { siblingFields } from '../sibling-fields.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
@@ -32,10 +32,10 @@ export function parseMarkets(rows: readonly unknown[], nowMs: number, ageMs = 0)
     const unknowns: UnknownValue[] = [];
     const reading = parseMarket(row, nowMs, unknowns);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('markets', row, reading.refusal, textOf(row, 'slug')));
+      batch.rejected.push(rejectRecord('markets', row, reading.rejection, textOf(row, 'slug')));
     } else if (seen.has(reading.value.marketId)) {
-      const refusal = { reason: 'duplicate_record', detail: 'the same slug twice in one page' };
-      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+      const rejection = { reason: 'duplicate_record', detail: 'the same slug twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, rejection, reading.value.marketId));
     } else {
       seen.add(reading.value.marketId);
       batch.records.push(ageMs > 0 ? { ...reading.value, ageMs } : reading.value);
@@ -61,7 +61,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   if (!life.ok) return life;
   const { status, winner, closeAtMs } = life.value;
   const ids = outcomeIdsOf(slug, tokens);
-  if (ids[0] === ids[1]) return refuse('duplicate_outcome', 'tokens: YES and NO are the same');
+  if (ids[0] === ids[1]) return reject('duplicate_outcome', 'tokens: YES and NO are the same');
   const createdMs = readTime(market, 'createdAt', unknowns);
   const { createdAtMs } = pastTimes({ createdAtMs: createdMs, resolvedAtMs: undefined }, nowMs, unknowns);
   const openAtMs = readTime(market, 'startAt', unknowns) ?? createdAtMs;
@@ -85,7 +85,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(liquidity !== undefined && { liquidity }),
   };
   const unstorable = unstorableField(record);
-  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+  return unstorable === undefined ? accept(record) : reject('unstorable_text', unstorable);
 }
 
 /** `clob`, `amm`, or another word of the venue. Options may leave it to their group, whose own type may be `group`. */

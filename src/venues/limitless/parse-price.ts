@@ -12,7 +12,7 @@ import {
 } from '../../domain/values/decimal.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { textOf } from './listed-rows.ts';
 import { type LimitlessPrices, limitlessPrices } from './models.ts';
 import { type OutcomeIds, outcomeIdsOf } from './outcome-ids.ts';
@@ -37,7 +37,7 @@ export function parsePrices(rows: readonly unknown[], asOfMs: number): ParsedBat
     }
     const reading = parseRow(row, asOfMs, seen);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('prices', row, reading.refusal, textOf(row, 'slug')));
+      batch.rejected.push(rejectRecord('prices', row, reading.rejection, textOf(row, 'slug')));
       continue;
     }
     const { slug, prices } = reading.value;
@@ -58,9 +58,9 @@ function parseRow(
   if (!reading.ok) return reading;
   const market = reading.value;
   const { slug, tokens } = market;
-  if (seen.has(slug)) return refuse('duplicate_record', 'slug: the same market twice in one answer');
+  if (seen.has(slug)) return reject('duplicate_record', 'slug: the same market twice in one answer');
   const ids = outcomeIdsOf(slug, tokens);
-  if (ids[0] === ids[1]) return refuse('duplicate_outcome', 'tokens: YES and NO are the same');
+  if (ids[0] === ids[1]) return reject('duplicate_outcome', 'tokens: YES and NO are the same');
   if (tradeTypeOf(market) === 'clob') {
     const quotes = readQuotes(market);
     if (!quotes.ok) return quotes;
@@ -84,7 +84,7 @@ function readQuotes({ tradePrices }: LimitlessPrices): Reading<Quotes> {
   const bid = readQuote('sell', tradePrices?.sell?.market?.[0]);
   if (!bid.ok) return bid;
   if (bid.value !== undefined && ask.value !== undefined && compareDecimals(bid.value, ask.value) > 0) {
-    return refuse('crossed_quote', `bid ${bid.value} above ask ${ask.value}`);
+    return reject('crossed_quote', `bid ${bid.value} above ask ${ask.value}`);
   }
   return accept({ bid: bid.value, ask: ask.value });
 }
@@ -93,8 +93,8 @@ function readQuotes({ tradePrices }: LimitlessPrices): Reading<Quotes> {
 function readQuote(side: string, raw: unknown): Reading<Decimal | undefined> {
   if (raw === undefined) return accept(undefined);
   const quote = parseDecimal(raw);
-  if (quote === null) return refuse('invalid_field', `tradePrices.${side}.market.0: not a number`);
-  if (!isUnitPrice(quote)) return refuse('price_out_of_range', `tradePrices.${side}.market.0: ${quote.slice(0, 40)}`);
+  if (quote === null) return reject('invalid_field', `tradePrices.${side}.market.0: not a number`);
+  if (!isUnitPrice(quote)) return reject('price_out_of_range', `tradePrices.${side}.market.0: ${quote.slice(0, 40)}`);
   return accept(quote === '0' || quote === ONE ? undefined : quote);
 }
 
@@ -102,14 +102,14 @@ function readQuote(side: string, raw: unknown): Reading<Decimal | undefined> {
 function readPoolPrice({ prices }: LimitlessPrices): Reading<Decimal | 'no_price' | 'price_unit'> {
   if (!prices || prices.length === 0) return accept('no_price');
   const [yes, no] = prices.map((each) => parseDecimal(each));
-  if (!yes || !no) return refuse('invalid_field', 'prices: not two numbers');
+  if (!yes || !no) return reject('invalid_field', 'prices: not two numbers');
   if (yes.startsWith('-') || no.startsWith('-'))
-    return refuse('price_out_of_range', `prices: ${yes} ${no}`.slice(0, 100));
+    return reject('price_out_of_range', `prices: ${yes} ${no}`.slice(0, 100));
   const sum = addDecimals(yes, no);
   const unit = [ONE, PERCENT].find((each) => isNearOne(multiplyDecimals(sum, each)));
   if (unit === undefined) return accept('price_unit');
   const price = multiplyDecimals(yes, unit);
-  return isUnitPrice(price) ? accept(price) : refuse('price_out_of_range', `prices.0: ${yes.slice(0, 40)}`);
+  return isUnitPrice(price) ? accept(price) : reject('price_out_of_range', `prices.0: ${yes.slice(0, 40)}`);
 }
 
 function isNearOne(sum: Decimal): boolean {

@@ -4,7 +4,7 @@ import { createOrdinals, tradeIdOf } from '../ordinal-ids.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { textOf } from './listed-rows.ts';
 import { type LimitlessEvent, limitlessEvent } from './models.ts';
@@ -12,7 +12,7 @@ import { fromRaw } from './parse-market.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2023, 0, 1);
-/** Clocks differ; anything dated further ahead is refused, so that it cannot move a watermark. */
+/** Clocks differ; anything dated further ahead is rejected, so that it cannot move a watermark. */
 const MAX_AHEAD_MS = 300_000;
 
 /** One row of a market's feed, before it has an id. */
@@ -35,7 +35,7 @@ function readRow(raw: unknown, nowMs: number): FeedRow {
   const parsed = parseRow(raw, time);
   const ms = time.ok ? time.value : undefined;
   if (parsed.ok) return { ms, ...parsed.value };
-  return { ms, rejected: rejectRecord('trades', raw, parsed.refusal, textOf(raw, 'txHash')) };
+  return { ms, rejected: rejectRecord('trades', raw, parsed.rejection, textOf(raw, 'txHash')) };
 }
 
 function parseRow(raw: unknown, time: Reading<number>): Reading<Omit<FeedRow, 'ms' | 'rejected'>> {
@@ -46,11 +46,11 @@ function parseRow(raw: unknown, time: Reading<number>): Reading<Omit<FeedRow, 'm
   const price = parseDecimal(event.price);
   const rawSize = parseDecimal(event.matchedSize);
   if (price === null || rawSize === null) {
-    return refuse('invalid_field', `${price === null ? 'price' : 'matchedSize'}: not a number`);
+    return reject('invalid_field', `${price === null ? 'price' : 'matchedSize'}: not a number`);
   }
-  if (!isUnitPrice(price)) return refuse('price_out_of_range', `price: ${price.slice(0, 40)}`);
-  if (!isPositive(rawSize)) return refuse('size_not_positive', `matchedSize: ${rawSize.slice(0, 40)}`);
-  if (!isPlausibleQuantity(rawSize)) return refuse('size_out_of_range', `matchedSize: ${rawSize.slice(0, 40)}`);
+  if (!isUnitPrice(price)) return reject('price_out_of_range', `price: ${price.slice(0, 40)}`);
+  if (!isPositive(rawSize)) return reject('size_not_positive', `matchedSize: ${rawSize.slice(0, 40)}`);
+  if (!isPlausibleQuantity(rawSize)) return reject('size_out_of_range', `matchedSize: ${rawSize.slice(0, 40)}`);
   const sideWord = String(event.side ?? '');
   const side = sideWord === '0' ? 'buy' : sideWord === '1' ? 'sell' : undefined;
   return accept({
@@ -76,11 +76,11 @@ function canonicalEvent(event: LimitlessEvent, ms: number, numbers: readonly str
 
 function readTime(raw: unknown, nowMs: number): Reading<number> {
   const text = textOf(raw, 'createdAt');
-  if (text === undefined) return refuse('missing_field', 'createdAt');
+  if (text === undefined) return reject('missing_field', 'createdAt');
   const ms = parseVenueTimeMs(text);
-  if (ms === undefined) return refuse('invalid_field', 'createdAt: not a time');
-  if (ms < MIN_MS) return refuse('timestamp_out_of_range', `createdAt: ${text.slice(0, 40)}`);
-  return ms > nowMs + MAX_AHEAD_MS ? refuse('timestamp_in_future', `createdAt: ${text.slice(0, 40)}`) : accept(ms);
+  if (ms === undefined) return reject('invalid_field', 'createdAt: not a time');
+  if (ms < MIN_MS) return reject('timestamp_out_of_range', `createdAt: ${text.slice(0, 40)}`);
+  return ms > nowMs + MAX_AHEAD_MS ? reject('timestamp_in_future', `createdAt: ${text.slice(0, 40)}`) : accept(ms);
 }
 
 /**

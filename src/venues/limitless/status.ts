@@ -1,6 +1,6 @@
 import type { MarketStatus } from '../../domain/markets/market.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
-import { accept, type Reading, refuse } from '../rejection.ts';
+import { accept, type Reading, reject } from '../rejection.ts';
 import type { LimitlessMarket } from './models.ts';
 
 interface LimitlessLife {
@@ -35,7 +35,7 @@ export function limitlessLife(
 ): Reading<LimitlessLife> {
   const expiration = market.expirationTimestamp ?? undefined;
   if (expiration !== undefined && !(Number.isFinite(expiration) && expiration >= MIN_MS)) {
-    return refuse('timestamp_out_of_range', `expirationTimestamp: ${expiration}`);
+    return reject('timestamp_out_of_range', `expirationTimestamp: ${expiration}`);
   }
   const closeAtMs = expiration === undefined ? undefined : Math.floor(expiration);
   const times = closeAtMs !== undefined && closeAtMs <= NEVER_MS ? { closeAtMs } : {};

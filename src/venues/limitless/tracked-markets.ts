@@ -42,12 +42,22 @@ export function isSpent({ c, r, gone }: Tracked): boolean {
   return gone === 1 && r >= c + CONFIRM_MS;
 }
 
-/** The facts of a market with a book in a listing; undefined for any other row. Pools have no feed of this form. */
-export function volumeOf(row: unknown): { slug: string; volume: string } | undefined {
+export interface ListedVolume {
+  slug: string;
+  /** As the venue wrote it; empty where it wrote none. */
+  volume: string;
+  /** Only a market with a book has a feed that is read. */
+  hasFeed: boolean;
+}
+
+/** The facts of a market in a listing; undefined for any other row. */
+export function volumeOf(row: unknown): ListedVolume | undefined {
   const parsed = limitlessPrices.pick({ slug: true, tokens: true, tradeType: true, group: true }).safeParse(row);
-  if (!parsed.success || tradeTypeOf(parsed.data) !== 'clob' || !parsed.data.tokens) return undefined;
+  if (!parsed.success) return undefined;
+  const { slug, tokens } = parsed.data;
   const { volume } = row as { volume?: unknown };
-  return { slug: parsed.data.slug, volume: parseDecimal(volume) ?? '' };
+  const hasFeed = tradeTypeOf(parsed.data) === 'clob' && Boolean(tokens);
+  return { slug, volume: parseDecimal(volume) ?? '', hasFeed };
 }
 
 /** A market after a page of a round listed it. Without a volume a trade leaves no sign, so its feed is read in each round. */

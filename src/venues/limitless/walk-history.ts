@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
 import { type EventsPage, isHttpStatus, type PageQuery } from './client.ts';
 import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { SLUG, slugOfOutcomeId } from './outcome-ids.ts';
@@ -8,15 +9,7 @@ import type { FeedRow } from './parse-trade.ts';
 
 const position = z.object({ v: z.literal(1), left: stretch });
 
-export interface HistoryStep {
-  /** Rows of complete milliseconds inside the request's range, newest first. */
-  rows: FeedRow[];
-  position: z.infer<typeof position> | null;
-  /** Epoch milliseconds: everything from here to the end of the range was read. */
-  reachedMs: number;
-  more: boolean;
-  truncated?: string;
-}
+type HistoryStep = WalkBackStep<FeedRow, z.infer<typeof position>>;
 
 /**
  * The walk back over one market's feed, some pages a call, by the pages of the live walk: a trade that both read has one id. The venue
@@ -44,15 +37,15 @@ export async function readHistoryPage(
     read = await readStretch(from, { list, nowMs, limit, pagesPerCall: settings.pagesPerCall });
   } catch (error) {
     if (!isHttpStatus(error, [400, 404])) throw error;
-    return { ...done, reachedMs: reachedAt(request, from.nextMs), truncated: `${marketId}: the venue has no feed` };
+    return { ...done, reachedMs: reachedAbove(request, from.nextMs), truncated: `${marketId}: the venue has no feed` };
   }
   const { rows, left, truncated } = read;
   const page = { rows, ...(truncated !== undefined && { truncated }) };
   if (left === undefined) return { ...done, ...page };
-  return { ...page, position: { v: 1, left }, reachedMs: reachedAt(request, left.nextMs), more: true };
+  return { ...page, position: { v: 1, left }, reachedMs: reachedAbove(request, left.nextMs), more: true };
 }
 
 /** The millisecond `nextMs` is still to be read. */
-function reachedAt({ fromMs, toMs }: HistoryRequest, nextMs = toMs - 1): number {
-  return Math.min(toMs, Math.max(fromMs, nextMs + 1));
+function reachedAbove(request: HistoryRequest, nextMs = request.toMs - 1): number {
+  return reachedAt(request, nextMs + 1);
 }

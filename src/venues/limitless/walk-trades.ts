@@ -45,6 +45,8 @@ const position = z.object({
     .object({ page: z.number().int(), limit: z.number().int(), firstSlug: z.string().exactOptional() })
     .exactOptional(),
   markets: z.record(z.string(), tracked),
+  /** The volumes of markets without a feed, and the start of the last round that listed them. */
+  feedless: z.record(z.string(), z.object({ v: z.string(), s: z.number() })).exactOptional(),
   /** Feeds to read before the next page of the listing. */
   queue: z.array(z.string()),
   /** Feeds that were read in part. */
@@ -56,7 +58,7 @@ export type TradePosition = z.infer<typeof position>;
 const MAX_TRACKED = 5_000;
 const FEEDS_AT_ONCE = 2;
 /** Failures that say nothing of one market. */
-const OF_THE_HOST = new Set(['aborted', 'rate_limited', 'circuit_open']);
+const OF_THE_HOST = new Set(['aborted', 'rate_limited', 'budget_unavailable', 'circuit_open']);
 
 export interface TradeSource {
   listMarkets(query: PageQuery): Promise<ListedPage>;
@@ -66,6 +68,8 @@ export interface TradeSource {
 export interface TradePage {
   /** Rows of complete milliseconds, newest first within each market. */
   rows: FeedRow[];
+  /** Markets without a feed whose volume changed: their trades are not read. */
+  unread: number;
   position: TradePosition;
   more: boolean;
   /** The reason, when a part could not be read. */
@@ -87,7 +91,8 @@ export async function readTradePage(
   if (at.queue.length > 0) return readFeeds(at, nowMs, settings, source);
   if (at.round) return readListing(at, at.round, nowMs, source);
   const sinceRoundMs = nowMs - at.roundAtMs;
-  if (sinceRoundMs >= 0 && sinceRoundMs < settings.roundEveryMs) return { rows: [], position: at, more: false };
+  if (sinceRoundMs >= 0 && sinceRoundMs < settings.roundEveryMs)
+    return { rows: [], unread: 0, position: at, more: false };
   const round = { page: 1, limit: listingSizeAt(settings.listingPageSize, nowMs) };
   return readListing({ ...at, roundAtMs: nowMs }, round, nowMs, source);
 }
@@ -103,26 +108,37 @@ async function readListing(at: TradePosition, round: Round, nowMs: number, sourc
   const stop = reasonToStop(round, answer);
   if (stop !== undefined || answer.isEmpty) return endRound(rest, nowMs, stop);
   const markets = { ...at.markets };
+  const feedless = { ...at.feedless };
   const listed: string[] = [];
-  let room = MAX_TRACKED - Object.keys(markets).length;
+  let unread = 0;
+  let room = MAX_TRACKED - Object.keys(markets).length - Object.keys(feedless).length;
   let tooMany = 0;
   for (const row of answer.rows) {
     const seen = volumeOf(row);
     if (seen === undefined) continue;
-    const before = own(markets, seen.slug);
-    if (before === undefined && room === 0) {
+    const { slug, volume } = seen;
+    const before = own(markets, slug);
+    const pool = own(feedless, slug);
+    const isNew = before === undefined && pool === undefined;
+    if (isNew && room === 0) {
       tooMany += 1;
       continue;
     }
-    if (before === undefined) room -= 1;
-    markets[seen.slug] = afterListed(before, seen.volume, nowMs, at.roundAtMs);
-    listed.push(seen.slug);
+    if (isNew) room -= 1;
+    if (!seen.hasFeed) {
+      if (pool !== undefined && pool.v !== volume) unread += 1;
+      feedless[slug] = { v: volume, s: at.roundAtMs };
+      continue;
+    }
+    markets[slug] = afterListed(before, volume, nowMs, at.roundAtMs);
+    listed.push(slug);
   }
   const firstSlug = textOf(answer.rows[0], 'slug');
   const next: Round = { page: round.page + 1, limit: round.limit, ...(firstSlug !== undefined && { firstSlug }) };
   const page = {
     rows: [],
-    position: { ...rest, markets, round: next, queue: dueOf(listed, markets, nowMs) },
+    unread,
+    position: { ...rest, markets, feedless, round: next, queue: dueOf(listed, markets, nowMs) },
     more: true,
   };
   return tooMany === 0
@@ -138,7 +154,9 @@ function endRound(at: Omit<TradePosition, 'round'>, nowMs: number, stop: string 
     if (!isSpent(market)) markets[slug] = isGone ? { ...market, c: nowMs, gone: 1 } : market;
   }
   const queue = dueOf(Object.keys(markets), markets, nowMs);
-  const page = { rows: [], position: { ...at, markets, queue }, more: queue.length > 0 };
+  const stillListed = Object.entries(at.feedless ?? {}).filter(([, { s }]) => stop !== undefined || s === at.roundAtMs);
+  const position = { ...at, markets, feedless: Object.fromEntries(stillListed), queue };
+  const page = { rows: [], unread: 0, position, more: queue.length > 0 };
   return stop === undefined ? page : { ...page, truncated: `round over the listing: ${stop}` };
 }
 
@@ -240,6 +258,7 @@ function afterReads(
   const queue = [...unfinished, ...at.queue.slice(slugs.length)];
   return {
     rows,
+    unread: 0,
     position: { ...at, markets, walks, queue },
     more: queue.length > 0 || at.round !== undefined,
     ...(truncated !== undefined && { truncated }),

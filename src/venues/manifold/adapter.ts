@@ -1,4 +1,4 @@
-import type { MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
+import type { MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
 import { observedAtMs } from '../age.ts';
@@ -12,8 +12,8 @@ import type {
   HistoryPage,
   HistoryRequest,
   MarketPage,
-  Page,
   RejectedRecord,
+  TapePage,
   VenueAdapter,
 } from '../port.ts';
 import { createReport } from '../report.ts';
@@ -74,7 +74,11 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
 
-  const takeHistoryTurn = createHistoryTurns(MANIFOLD, options.http?.requestsPerSecond ?? PER_SECOND);
+  const takeHistoryTurn = createHistoryTurns(MANIFOLD, {
+    baseUrl: options.url,
+    requestsPerSecond: options.http?.requestsPerSecond ?? PER_SECOND,
+    openLedger: options.http?.openLedger,
+  });
   const report = createReport(MANIFOLD, observer);
 
   /** The page of these raw markets; markets without a record are on the venue's list too. */
@@ -110,8 +114,8 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       if (!isListing(at)) {
         const contractIds = at.pending.slice(0, marketSettings.answersPerCall);
         const { rows, unknown, failed } = await readMarketPages(client, contractIds, context.signal);
-        const refused = [...failed, ...unknown.map((id) => unavailable(id, 'listed, but unknown by its id'))];
-        return marketPage(rows, refused, withoutPending(at, contractIds.length), nowMs);
+        const rejected = [...failed, ...unknown.map((id) => unavailable(id, 'listed, but unknown by its id'))];
+        return marketPage(rows, rejected, withoutPending(at, contractIds.length), nowMs);
       }
       const rows = await client.listMarkets(nextQuery(at, marketSettings), context.signal);
       const next = advance(at, rows, nowMs, marketSettings);
@@ -129,18 +133,19 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       return { records, rejected: [...rejected, ...failed] };
     },
 
-    async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
+    async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
       const nowMs = context.now();
       const page = await readBetPage(position, nowMs, tradeSettings, (query) => client.listBets(query, context.signal));
       const { records, rejected, unknowns, skipped } = parseBets(page.rows, nowMs);
-      refuseFormat(page.rows, rejected);
+      throwIfNoneReadable(page.rows, rejected);
       report.truncated('trades', page.truncated);
-      const firstSeen = freshRefusals(page.rows, page.reportedMs, nowMs, rejected);
+      const firstSeen = freshRejections(page.rows, page.reportedMs, nowMs, rejected);
       report.unknowns(unknowns);
       report.skipped('trades', skipped);
       report.skipped('trades', Array(rejected.length - firstSeen.length).fill('rejected_before'));
       report.received('trades', page.rows.length);
-      return { records, rejected: firstSeen, position: page.position, more: page.more };
+      const { more } = page;
+      return { records, rejected: firstSeen, position: page.position, more, ...(!more && { caughtUpMs: nowMs }) };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
@@ -150,7 +155,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
         return client.listBets(query, context.signal);
       });
       const { records, rejected, unknowns, skipped } = parseBets(rows, nowMs);
-      refuseFormat(rows, rejected);
+      throwIfNoneReadable(rows, rejected);
       report.truncated('trades', page.truncated);
       report.unknowns(unknowns);
       report.skipped('trades', skipped);
@@ -183,7 +188,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
 }
 
 /** @throws VenueError when none of many bets is readable. */
-function refuseFormat(rows: readonly unknown[], rejected: readonly RejectedRecord[]): void {
+function throwIfNoneReadable(rows: readonly unknown[], rejected: readonly RejectedRecord[]): void {
   if (rows.length < SYSTEMIC_ROWS || rejected.length < rows.length) return;
   const [first] = rejected;
   const message = `no bet of ${rows.length} is readable: ${first?.reason}, ${first?.detail}`;
@@ -191,7 +196,7 @@ function refuseFormat(rows: readonly unknown[], rejected: readonly RejectedRecor
 }
 
 /** Rejections within the overlap were reported when the bets were first read. */
-function freshRefusals(
+function freshRejections(
   rows: readonly unknown[],
   reportedMs: number,
   nowMs: number,

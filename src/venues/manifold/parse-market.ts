@@ -3,7 +3,7 @@ import { isStorableText } from '../../domain/values/text.ts';
 import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
 import { manifoldLife } from './status.ts';
@@ -24,15 +24,15 @@ export function parseMarkets(rows: readonly unknown[], nowMs: number): ParsedBat
     const unknowns: UnknownValue[] = [];
     const reading = parseMarket(row, nowMs, unknowns);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('markets', row, reading.refusal, contractIdOf(row)));
+      batch.rejected.push(rejectRecord('markets', row, reading.rejection, contractIdOf(row)));
       continue;
     }
     batch.unknowns.push(...unknowns);
     if (typeof reading.value === 'string') {
       batch.skipped.push(reading.value);
     } else if (seen.has(reading.value.marketId)) {
-      const refusal = { reason: 'duplicate_record', detail: 'the same contract id twice in one page' };
-      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+      const rejection = { reason: 'duplicate_record', detail: 'the same contract id twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, rejection, reading.value.marketId));
     } else {
       seen.add(reading.value.marketId);
       batch.records.push(reading.value);
@@ -110,7 +110,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(liquidity !== undefined && { liquidity }),
   };
   const unstorable = unstorableField(record);
-  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+  return unstorable === undefined ? accept(record) : reject('unstorable_text', unstorable);
 }
 
 /** The field that excludes a market, if any. */
@@ -128,7 +128,7 @@ function unreadKind(kind: { outcomeType: string; mechanism: string; token?: stri
 function readCloseTime({ closeTime }: ManifoldMarket): Reading<number | undefined> {
   if (closeTime === undefined || closeTime === null) return accept(undefined);
   const ms = Math.floor(closeTime);
-  if (!Number.isFinite(ms) || ms < MIN_MS) return refuse('timestamp_out_of_range', `closeTime: ${closeTime}`);
+  if (!Number.isFinite(ms) || ms < MIN_MS) return reject('timestamp_out_of_range', `closeTime: ${closeTime}`);
   return accept(ms);
 }
 

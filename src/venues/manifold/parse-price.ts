@@ -2,7 +2,7 @@ import type { PriceRecord } from '../../domain/markets/market.ts';
 import { type Decimal, ONE, parseDecimal, subtractDecimals } from '../../domain/values/decimal.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, reject, rejectRecord } from '../rejection.ts';
 import { outcomeIdOf, VENUE_ID } from './outcome-ids.ts';
 
 /**
@@ -22,7 +22,7 @@ export function parseProbs(
   for (const [contractId, entry] of Object.entries(probs)) {
     for (const { answerId, prob } of readEntry(contractId, entry)) {
       if (!prob.ok) {
-        batch.rejected.push(rejectRecord('prices', { [contractId]: entry }, prob.refusal, contractId));
+        batch.rejected.push(rejectRecord('prices', { [contractId]: entry }, prob.rejection, contractId));
       } else if (answerId === undefined) {
         put(outcomeIdOf(contractId, 'YES'), prob.value);
         put(outcomeIdOf(contractId, 'NO'), subtractDecimals(ONE, prob.value));
@@ -49,12 +49,12 @@ interface Part {
 
 function readEntry(contractId: string, entry: unknown): Part[] {
   if (entry === null || typeof entry !== 'object' || Array.isArray(entry)) {
-    return [{ prob: refuse('not_an_object', typeof entry) }];
+    return [{ prob: reject('not_an_object', typeof entry) }];
   }
   const { prob, answerProbs } = entry as { prob?: unknown; answerProbs?: unknown };
   if (answerProbs === undefined) return [{ prob: readProb(prob, 'prob', contractId) }];
   if (answerProbs === null || typeof answerProbs !== 'object' || Array.isArray(answerProbs)) {
-    return [{ prob: refuse('invalid_field', 'answerProbs: not an object') }];
+    return [{ prob: reject('invalid_field', 'answerProbs: not an object') }];
   }
   return Object.entries(answerProbs).map(([answerId, value]) => ({
     answerId,
@@ -64,9 +64,9 @@ function readEntry(contractId: string, entry: unknown): Part[] {
 
 function readProb(value: unknown, path: string, ...ids: string[]): Reading<Decimal> {
   const badId = ids.find((id) => !VENUE_ID.test(id));
-  if (badId !== undefined) return refuse('invalid_field', `${path}: not an id: ${badId.slice(0, 100)}`);
-  if (value === undefined || value === null) return refuse('missing_field', path);
+  if (badId !== undefined) return reject('invalid_field', `${path}: not an id: ${badId.slice(0, 100)}`);
+  if (value === undefined || value === null) return reject('missing_field', path);
   const prob = typeof value === 'number' ? parseDecimal(value) : null;
-  if (prob === null) return refuse('invalid_field', `${path}: not a number`);
-  return isUnitPrice(prob) ? accept(prob) : refuse('price_out_of_range', `${path}: ${prob.slice(0, 40)}`);
+  if (prob === null) return reject('invalid_field', `${path}: not a number`);
+  return isUnitPrice(prob) ? accept(prob) : reject('price_out_of_range', `${path}: ${prob.slice(0, 40)}`);
 }

@@ -10,7 +10,7 @@ import {
 } from '../../domain/values/decimal.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { type ManifoldBet, manifoldBet } from './models.ts';
 import { outcomeIdOf } from './outcome-ids.ts';
 import { ownFills } from './own-fills.ts';
@@ -38,15 +38,15 @@ export function parseBets(rows: readonly unknown[], nowMs: number): ParsedBatch<
     const unknowns: UnknownValue[] = [];
     const reading = parseBet(row, nowMs, unknowns);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('trades', row, reading.refusal, idOf(row)));
+      batch.rejected.push(rejectRecord('trades', row, reading.rejection, idOf(row)));
       continue;
     }
     batch.unknowns.push(...unknowns);
     if (typeof reading.value === 'string') {
       batch.skipped.push(reading.value);
     } else if (seen.has(reading.value.tradeId)) {
-      const refusal = { reason: 'duplicate_record', detail: 'the same bet id twice in one page' };
-      batch.rejected.push(rejectRecord('trades', row, refusal, reading.value.tradeId));
+      const rejection = { reason: 'duplicate_record', detail: 'the same bet id twice in one page' };
+      batch.rejected.push(rejectRecord('trades', row, rejection, reading.value.tradeId));
     } else {
       seen.add(reading.value.tradeId);
       batch.records.push(reading.value);
@@ -84,13 +84,13 @@ function parseBet(row: unknown, nowMs: number, unknowns: UnknownValue[]): Readin
   const { amount, shares } = taken.value;
   if (amount === ZERO) return accept('nothing_taken');
   if (amount.startsWith('-') !== shares.startsWith('-')) {
-    return refuse('invalid_field', `amount and shares differ in sign: ${amount} ${shares}`.slice(0, 200));
+    return reject('invalid_field', `amount and shares differ in sign: ${amount} ${shares}`.slice(0, 200));
   }
   const size = magnitude(shares);
   const price = parseDecimal(Math.abs(Number(amount) / Number(shares)));
-  if (!isPositive(size)) return refuse('size_not_positive', `shares: ${shares}`);
-  if (!isPlausibleQuantity(size)) return refuse('size_out_of_range', `shares: ${size.slice(0, 40)}`);
-  if (price === null || !isUnitPrice(price)) return refuse('price_out_of_range', `amount per share: ${price}`);
+  if (!isPositive(size)) return reject('size_not_positive', `shares: ${shares}`);
+  if (!isPlausibleQuantity(size)) return reject('size_out_of_range', `shares: ${size.slice(0, 40)}`);
+  if (price === null || !isUnitPrice(price)) return reject('price_out_of_range', `amount per share: ${price}`);
   const isBuy = !amount.startsWith('-');
   const isMirrored = Boolean(bet.answerId) && bet.outcome === 'NO';
   return accept({
@@ -105,8 +105,8 @@ function parseBet(row: unknown, nowMs: number, unknowns: UnknownValue[]): Readin
 
 function readTime(stamp: number, nowMs: number): Reading<number> {
   const ms = Math.floor(stamp);
-  if (!Number.isSafeInteger(ms) || ms < MIN_MS) return refuse('timestamp_out_of_range', `createdTime: ${stamp}`);
-  return ms > nowMs + MAX_AHEAD_MS ? refuse('timestamp_in_future', `createdTime: ${stamp}`) : accept(ms);
+  if (!Number.isSafeInteger(ms) || ms < MIN_MS) return reject('timestamp_out_of_range', `createdTime: ${stamp}`);
+  return ms > nowMs + MAX_AHEAD_MS ? reject('timestamp_in_future', `createdTime: ${stamp}`) : accept(ms);
 }
 
 /** Mana and shares that moved when the bet was placed, both negative for a sale. */
@@ -129,7 +129,7 @@ function both(of: { amount: number; shares: number }): Reading<{ amount: Decimal
   const amount = parseDecimal(of.amount);
   const shares = parseDecimal(of.shares);
   return amount === null || shares === null
-    ? refuse('invalid_field', `${amount === null ? 'amount' : 'shares'}: not a number`)
+    ? reject('invalid_field', `${amount === null ? 'amount' : 'shares'}: not a number`)
     : accept({ amount, shares });
 }
 

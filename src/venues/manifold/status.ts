@@ -1,7 +1,7 @@
 import type { MarketStatus, OutcomeRecord } from '../../domain/markets/market.ts';
 import { type Decimal, ONE, parseDecimal, subtractDecimals, ZERO } from '../../domain/values/decimal.ts';
 import { isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, refuse } from '../rejection.ts';
+import { accept, type Reading, reject } from '../rejection.ts';
 import type { ManifoldMarket } from './models.ts';
 import { outcomeIdOf } from './outcome-ids.ts';
 
@@ -50,9 +50,9 @@ function binaryOutcomes(contractId: string): OutcomeRecord[] {
 
 function readAnswers(market: ManifoldMarket): Reading<OutcomeRecord[]> {
   const answers = market.answers ?? [];
-  if (answers.length === 0) return refuse('invalid_field', 'answers: an empty list');
+  if (answers.length === 0) return reject('invalid_field', 'answers: an empty list');
   if (new Set(answers.map((answer) => answer.id)).size !== answers.length) {
-    return refuse('duplicate_outcome', 'answers: the same id twice');
+    return reject('duplicate_outcome', 'answers: the same id twice');
   }
   return accept(answers.map(({ id, text }) => ({ outcomeId: outcomeIdOf(market.id, id), label: text })));
 }
@@ -94,7 +94,7 @@ function readShare(value: number | null | undefined): Reading<Decimal | undefine
   if (value === undefined || value === null) return accept(undefined);
   const share = parseDecimal(value);
   if (share === null || !isUnitPrice(share)) {
-    return refuse('price_out_of_range', `resolutionProbability: ${String(value).slice(0, 40)}`);
+    return reject('price_out_of_range', `resolutionProbability: ${String(value).slice(0, 40)}`);
   }
   return accept(share);
 }

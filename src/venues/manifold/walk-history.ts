@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { VenueError } from '../errors.ts';
 import type { HistoryRequest } from '../port.ts';
+import type { WalkBackStep } from '../walk-back-step.ts';
 import { type BetsQuery, MANIFOLD } from './client.ts';
 import { betTimeMs } from './parse-trade.ts';
 
@@ -17,14 +18,8 @@ const position = z.object({
 });
 type HistoryPosition = z.infer<typeof position>;
 
-export interface HistoryStep {
-  /** Raw bets of the market inside the request's range. */
-  rows: unknown[];
-  position: HistoryPosition | null;
-  reachedMs: number;
-  more: boolean;
-  truncated?: string;
-}
+/** Its rows are raw bets. */
+export type HistoryStep = WalkBackStep<unknown, HistoryPosition>;
 
 /** The venue caps no page below this: fewer rows are the end, even where it returns less than the limit. */
 const SHORTEST_CAP = 100;

@@ -59,6 +59,11 @@ export async function readBetPage(
   if (!isFull) return { ...page, position: { v: 1, watermark: newest }, more: false };
   const last = times.at(-1) ?? from;
   if (last > from) return { ...page, position: { v: 1, watermark: newest, next: last }, more: true };
+  if (times.some((time) => time < from)) {
+    // The next walk continues from here. A walk that went on would read this page again and again.
+    const why = `bets after millisecond ${from}: the venue repeats a page`;
+    return { ...page, position: { v: 1, watermark: newest }, more: false, truncated: why };
+  }
   const truncated = `bets of millisecond ${from}: more than ${rows.length} of them`;
   return { ...page, position: { v: 1, watermark: Math.max(newest, from), next: from + 1 }, more: true, truncated };
 }

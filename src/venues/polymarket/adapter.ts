@@ -1,4 +1,4 @@
-import type { MarketRecord, TradeRecord } from '../../domain/markets/market.ts';
+import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
@@ -9,8 +9,8 @@ import type {
   HistoryPage,
   HistoryRequest,
   MarketPage,
-  Page,
   RejectedRecord,
+  TapePage,
   VenueAdapter,
 } from '../port.ts';
 import { createReport } from '../report.ts';
@@ -38,6 +38,12 @@ import {
   switchListing,
 } from './walk-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
+
+/**
+ * The client allows 40 requests per second to the CLOB, and a batch of 500 books takes 0.2 s or more: eight at once use the rate. A batch
+ * is some megabytes of JSON, so more at once would cost memory without a gain.
+ */
+const FETCHES_AT_ONCE = 8;
 
 interface PolymarketOptions {
   urls: PolymarketUrls;
@@ -69,7 +75,11 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
   const client = createPolymarketClient(options);
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
-  const takeHistoryTurn = createHistoryTurns(POLYMARKET, options.http?.requestsPerSecond ?? PER_SECOND.data);
+  const takeHistoryTurn = createHistoryTurns(POLYMARKET, {
+    baseUrl: options.urls.data,
+    requestsPerSecond: options.http?.requestsPerSecond ?? PER_SECOND.data,
+    openLedger: options.http?.openLedger,
+  });
 
   const report = createReport(POLYMARKET, observer);
 
@@ -101,7 +111,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       };
     },
 
-    async pollTrades(position: unknown, context: CallContext): Promise<Page<TradeRecord>> {
+    async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
       const page = await readTradePage(position, context.now(), tradeSettings, (query) =>
         client.listTrades(query, context.signal),
       );
@@ -110,7 +120,15 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       report.unknowns(unknowns);
       report.received('trades', page.rows.length);
       report.skipped('trades', skipped);
-      return { records, rejected, position: page.position, more: page.more };
+      const { walk, gaps, headAtMs } = page.position;
+      const isCaughtUp = walk === undefined && gaps.length === 0;
+      return {
+        records,
+        rejected,
+        position: page.position,
+        more: page.more,
+        ...(isCaughtUp && { caughtUpMs: headAtMs }),
+      };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
@@ -139,7 +157,9 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       return { records, rejected };
     },
 
-    fetchPrices: (outcomeIds, context) => fetchPrices(client, outcomeIds, context, report),
+    fetchPrices: (outcomeIds, context, mirrors) => fetchPrices(client, outcomeIds, context, report, mirrors),
+    fetchesAtOnce: FETCHES_AT_ONCE,
+    mirrorsOutcomes: true,
 
     fetchBooks: (outcomeIds, context) => fetchBooks(client, 'books', outcomeIds, context, report),
 

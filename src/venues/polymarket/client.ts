@@ -71,10 +71,14 @@ export interface PolymarketClient {
 
 /**
  * Requests per second below the documented limits, which count by ten seconds: Gamma `/markets` 300, CLOB `/books` 500. Above them
- * Polymarket delays answers instead of refusing them. The Data API has failed at 15 requests per second, below its documented limits. Its
+ * Polymarket delays answers instead of refusing them. The polls of prices and books share the 40 of the CLOB: all of them may go to
+ * `/books` and stay below its 50. The Data API has failed at 15 requests per second, below its documented limits. Its
  * clients together therefore send 10: 6 for trades and 4 for wallets.
  */
 export const PER_SECOND = { gamma: 20, clob: 40, data: 6 };
+
+/** Of the CLOB: a price sweep with eight requests in flight leaves as many to books that clients wait for. */
+const CLOB_CONNECTIONS = 16;
 
 /** The smallest possible size of a fill, in shares. The venue hides fills below its default of 0.01 and reads 0 as that default. */
 const SMALLEST_FILL = '0.000001';
@@ -84,17 +88,19 @@ export function createPolymarketClient(options: {
   http?: PolymarketHttpSettings;
   observer?: VenueObserver;
 }): PolymarketClient {
-  const open = (baseUrl: string, requestsPerSecond: number): VenueHttp =>
+  const open = (budget: string, baseUrl: string, requestsPerSecond: number, connections?: number): VenueHttp =>
     createVenueHttp({
       venue: POLYMARKET,
       baseUrl,
       requestsPerSecond,
+      budget,
+      ...(connections !== undefined && { connections }),
       ...options.http,
       ...(options.observer && { observer: options.observer }),
     });
-  const gamma = open(options.urls.gamma, PER_SECOND.gamma);
-  const clob = open(options.urls.clob, PER_SECOND.clob);
-  const data = open(options.urls.data, PER_SECOND.data);
+  const gamma = open('gamma', options.urls.gamma, PER_SECOND.gamma);
+  const clob = open('clob', options.urls.clob, PER_SECOND.clob, CLOB_CONNECTIONS);
+  const data = open('trades', options.urls.data, PER_SECOND.data);
 
   return {
     async listMarkets(query, signal) {

@@ -6,7 +6,7 @@ import { type ObservedRows, observedAtMs } from '../age.ts';
 import type { Batch, CallContext, RejectedRecord } from '../port.ts';
 import type { Report } from '../report.ts';
 import { isHttpStatus, type PolymarketClient } from './client.ts';
-import { parseBooks, parseLastTrades, priceWithLast } from './parse-book.ts';
+import { bestQuotesOfOther, parseBooks, parseLastTrades, priceWithLast } from './parse-book.ts';
 
 /** The limit of `POST /books`, tokens. */
 export const MAX_BOOKS = 500;
@@ -14,25 +14,35 @@ export const MAX_BOOKS = 500;
 const BOOKS_AT_ONCE = 8;
 const TOKEN_ID = /^\d{1,100}$/;
 
-/** Prices of tokens from their books, or from their last trades where the book is too wide. */
+/**
+ * Prices of tokens from their books, or from their last trades where the book is too wide. A token in `mirrors` needs no book of its own:
+ * the venue keeps one book per market and shows it from both sides.
+ */
 export async function fetchPrices(
   client: PolymarketClient,
   outcomeIds: readonly string[],
   context: CallContext,
   report: Report,
+  mirrors: ReadonlyMap<string, string> = new Map(),
 ): Promise<Batch<PriceRecord>> {
   const books = await fetchBooks(client, 'prices', outcomeIds, context, report);
-  const loose = books.records.filter((book) => !isTight(quotesOf(book))).map((book) => book.outcomeId);
+  const both = books.records.flatMap((book) => {
+    const other = mirrors.get(book.outcomeId);
+    return other === undefined ? [book] : [book, bestQuotesOfOther(book, other)];
+  });
+  const loose = both.filter((book) => !isTight(quotesOf(book))).map((book) => book.outcomeId);
   const last = await fetchLastTrades(client, loose, context);
-  const prices = books.records.map((book) => {
-    const { price, asOfMs = book.asOfMs } = last.trades.get(book.outcomeId) ?? {};
+  const prices = both.map((book) => {
+    const { price, asOfMs: lastMs = Number.POSITIVE_INFINITY } = last.trades.get(book.outcomeId) ?? {};
+    const { asOfMs, seenAtMs = asOfMs } = book;
     // A last trade from an older answer than the book may be older than the book's time.
-    return priceWithLast({ ...book, asOfMs: Math.min(book.asOfMs, asOfMs) }, price);
+    const times = { asOfMs: Math.min(asOfMs, lastMs), seenAtMs: Math.min(seenAtMs, lastMs) };
+    return priceWithLast({ ...book, ...times }, price);
   });
   const records = prices.filter((price) => price !== undefined);
   report.skipped('prices', Array(prices.length - records.length).fill('no_price'));
-  // Last trades complete the prices of books: only a rejected one counts by itself.
-  report.received('prices', last.rejected.length);
+  // The other side of a book counts as a record. Last trades complete prices: only a rejected one counts by itself.
+  report.received('prices', both.length - books.records.length + last.rejected.length);
   return {
     records,
     rejected: [...books.rejected, ...last.rejected],

@@ -65,8 +65,8 @@ async function lookUp(
 
 /** Removes the markets of the answer, rejected ones included, because the venue knows them. */
 function takeOff(wanted: Map<string, string>, { records, rejected }: ParsedBatch<MarketRecord>): void {
-  const refused = rejected.map((each) => each.recordId).filter((id) => id !== undefined);
-  const named = new Set([...records.map((each) => each.marketId), ...refused].map((id) => id.toLowerCase()));
+  const rejectedIds = rejected.map((each) => each.recordId).filter((id) => id !== undefined);
+  const named = new Set([...records.map((each) => each.marketId), ...rejectedIds].map((id) => id.toLowerCase()));
   for (const id of named) {
     if (wanted.delete(id)) continue;
     const message = `the market ${id.slice(0, 100)} was not requested`;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { VenueError } from '../errors.ts';
+import { refuseUnreadable } from '../unreadable-page.ts';
 import { POLYMARKET } from './client.ts';
 import type { DataPage } from './data-page.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
@@ -48,8 +49,6 @@ export interface StretchRead {
   truncated?: string;
 }
 
-/** So many rows, all rejected, mean a changed format: the walk must not skip them permanently. */
-const SYSTEMIC_ROWS = 20;
 /** A block has some hundred fills. A second with this many pages is a fault of the venue. */
 const MAX_PAGES = 60;
 
@@ -62,12 +61,7 @@ export async function readPage(cursor: string | undefined, { list, nowMs }: Page
     });
   }
   const rows = readFeed(raw, nowMs);
-  const [first] = rows;
-  if (first?.rejected && rows.length >= SYSTEMIC_ROWS && rows.every((row) => row.rejected)) {
-    const { reason, detail } = first.rejected;
-    const message = `no trade of ${rows.length} is readable: ${reason}, ${detail}`;
-    throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
-  }
+  refuseUnreadable(POLYMARKET, rows);
   return { ...page, rows };
 }
 

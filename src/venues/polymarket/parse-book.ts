@@ -12,7 +12,7 @@ import {
 import { isStorableText } from '../../domain/values/text.ts';
 import type { Batch, RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { type ClobBook, clobBook, clobLastTrade } from './models.ts';
 
 /** Clocks differ. A book further in the future would keep every later one from being stored. */
@@ -39,7 +39,7 @@ export function parseBooks(
       batch.records.push(reading.value);
     } else {
       const assetId = row !== null && typeof row === 'object' ? (row as { asset_id?: unknown }).asset_id : undefined;
-      batch.rejected.push(rejectRecord(kind, row, reading.refusal, assetId));
+      batch.rejected.push(rejectRecord(kind, row, reading.rejection, assetId));
     }
   }
   return batch;
@@ -54,10 +54,10 @@ function parseBook(
   const reading = readModel(clobBook, row);
   if (!reading.ok) return reading;
   const raw = reading.value;
-  if (!isStorableText(raw.asset_id)) return refuse('unstorable_text', 'asset_id');
+  if (!isStorableText(raw.asset_id)) return reject('unstorable_text', 'asset_id');
   if (requested && !requested.has(raw.asset_id))
-    return refuse('not_requested', 'asset_id: the token was not requested');
-  if (seen.has(raw.asset_id)) return refuse('duplicate_record', 'asset_id: the same token twice in one answer');
+    return reject('not_requested', 'asset_id: the token was not requested');
+  if (seen.has(raw.asset_id)) return reject('duplicate_record', 'asset_id: the same token twice in one answer');
   const asOf = readTime(raw, nowMs);
   if (!asOf.ok) return asOf;
   const bids = readSide('bids', raw.bids, -1);
@@ -67,17 +67,24 @@ function parseBook(
   const bid = bids.value[0]?.price;
   const ask = asks.value[0]?.price;
   if (bid !== undefined && ask !== undefined && compareDecimals(bid, ask) > 0) {
-    return refuse('crossed_book', `bid ${bid} above ask ${ask}`);
+    return reject('crossed_book', `bid ${bid} above ask ${ask}`);
   }
-  return accept({ outcomeId: raw.asset_id, asOfMs: asOf.value, bids: bids.value, asks: asks.value });
+  return accept({
+    outcomeId: raw.asset_id,
+    asOfMs: asOf.value,
+    // The venue's time is that of the last change of the book.
+    ...(asOf.value !== nowMs && { seenAtMs: nowMs }),
+    bids: bids.value,
+    asks: asks.value,
+  });
 }
 
 function readTime(raw: ClobBook, nowMs: number): Reading<number> {
   if (raw.timestamp === undefined || raw.timestamp === null || raw.timestamp === '') return accept(nowMs);
   const ms = Number(raw.timestamp);
-  if (!Number.isSafeInteger(ms)) return refuse('invalid_field', 'timestamp: not whole milliseconds');
-  if (ms > nowMs + MAX_AHEAD_MS) return refuse('timestamp_in_future', `timestamp: ${ms}`);
-  return ms < MIN_MS ? refuse('timestamp_out_of_range', `timestamp: ${ms}`) : accept(ms);
+  if (!Number.isSafeInteger(ms)) return reject('invalid_field', 'timestamp: not whole milliseconds');
+  if (ms > nowMs + MAX_AHEAD_MS) return reject('timestamp_in_future', `timestamp: ${ms}`);
+  return ms < MIN_MS ? reject('timestamp_out_of_range', `timestamp: ${ms}`) : accept(ms);
 }
 
 /** `direction` 1 sorts rising, -1 falling. */
@@ -86,10 +93,10 @@ function readSide(side: string, raw: ClobBook['bids'], direction: 1 | -1): Readi
   for (const [index, level] of raw.entries()) {
     const price = parseDecimal(level.price);
     const size = parseDecimal(level.size);
-    if (price === null || size === null) return refuse('invalid_field', `${side}.${index}: not a number`);
-    if (!isUnitPrice(price)) return refuse('price_out_of_range', `${side}.${index}.price: ${price}`);
+    if (price === null || size === null) return reject('invalid_field', `${side}.${index}: not a number`);
+    if (!isUnitPrice(price)) return reject('price_out_of_range', `${side}.${index}.price: ${price}`);
     if (size.startsWith('-') || !isPlausibleQuantity(size)) {
-      return refuse('size_out_of_range', `${side}.${index}.size: ${size}`);
+      return reject('size_out_of_range', `${side}.${index}.size: ${size}`);
     }
     if (size !== '0') levels.push({ price, size });
   }
@@ -106,6 +113,13 @@ function mergeEqualPrices(levels: readonly PriceLevel[]): PriceLevel[] {
     else merged.push({ ...level });
   }
   return merged;
+}
+
+/** The best level of each side of the book of the market's other token: one minus the price, on the opposite side. */
+export function bestQuotesOfOther({ bids, asks, ...book }: BookRecord, outcomeId: string): BookRecord {
+  const best = (levels: readonly PriceLevel[]) =>
+    levels.slice(0, 1).map(({ price, size }) => ({ price: subtractDecimals(ONE, price), size }));
+  return { ...book, outcomeId, bids: best(asks), asks: best(bids) };
 }
 
 /** The price of a book. A last trade that clearly belongs to the other outcome is ignored. */
@@ -134,12 +148,12 @@ export function parseLastTrades(
   for (const row of rows) {
     const reading = readModel(clobLastTrade, row);
     const price = reading.ok ? parseDecimal(reading.value.price) : null;
-    if (!reading.ok) rejected.push(rejectRecord('prices', row, reading.refusal));
+    if (!reading.ok) rejected.push(rejectRecord('prices', row, reading.rejection));
     else if (!requested.has(reading.value.token_id) || !reading.value.side) continue;
     else if (price !== null && isUnitPrice(price)) prices.set(reading.value.token_id, price);
     else {
-      const refusal = { reason: 'price_out_of_range', detail: `price: ${reading.value.price}` };
-      rejected.push(rejectRecord('prices', row, refusal, reading.value.token_id));
+      const rejection = { reason: 'price_out_of_range', detail: `price: ${reading.value.price}` };
+      rejected.push(rejectRecord('prices', row, rejection, reading.value.token_id));
     }
   }
   return { prices, rejected };

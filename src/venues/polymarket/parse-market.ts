@@ -3,7 +3,7 @@ import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
 import { pastTimes } from '../market-times.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { siblingFields } from '../sibling-fields.ts';
 import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
@@ -25,10 +25,10 @@ export function parseMarkets(rows: readonly unknown[], nowMs: number, ageMs = 0)
     const unknowns: UnknownValue[] = [];
     const reading = parseMarket(row, nowMs, unknowns);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('markets', row, reading.refusal, conditionIdOf(row)));
+      batch.rejected.push(rejectRecord('markets', row, reading.rejection, conditionIdOf(row)));
     } else if (seen.has(reading.value.marketId)) {
-      const refusal = { reason: 'duplicate_record', detail: 'the same conditionId twice in one page' };
-      batch.rejected.push(rejectRecord('markets', row, refusal, reading.value.marketId));
+      const rejection = { reason: 'duplicate_record', detail: 'the same conditionId twice in one page' };
+      batch.rejected.push(rejectRecord('markets', row, rejection, reading.value.marketId));
     } else {
       seen.add(reading.value.marketId);
       batch.records.push(ageMs > 0 ? { ...reading.value, ageMs } : reading.value);
@@ -91,7 +91,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(liquidity !== undefined && { liquidity }),
   };
   const unstorable = unstorableField(record);
-  return unstorable === undefined ? accept(record) : refuse('unstorable_text', unstorable);
+  return unstorable === undefined ? accept(record) : reject('unstorable_text', unstorable);
 }
 
 /** The texts that describe a market, its place among events, and its page. */
@@ -123,17 +123,17 @@ function readOutcomeIds(market: GammaMarket, unknowns: UnknownValue[]): Reading<
   if (version && version !== 'v1' && version !== 'v2') unknowns.push({ field: 'version', value: version });
   const field = version === 'v2' ? 'positionIds' : 'clobTokenIds';
   const ids = market[field] ?? [];
-  if (outcomes.length === 0) return refuse('invalid_field', 'outcomes: an empty list');
+  if (outcomes.length === 0) return reject('invalid_field', 'outcomes: an empty list');
   if (ids.length === 0) {
     if (market.enableOrderBook === true)
-      return refuse('missing_field', `${field}: absent, although the market has an order book`);
+      return reject('missing_field', `${field}: absent, although the market has an order book`);
     return accept({ ids: outcomes.map((_, index) => `${market.conditionId}:${index}`), areTokens: false });
   }
   if (ids.length !== outcomes.length) {
-    return refuse('length_mismatch', `${outcomes.length} outcomes, ${ids.length} ${field}`);
+    return reject('length_mismatch', `${outcomes.length} outcomes, ${ids.length} ${field}`);
   }
-  if (!ids.every((id) => TOKEN_ID.test(id))) return refuse('invalid_field', `${field}: an id is not a decimal number`);
-  if (new Set(ids).size !== ids.length) return refuse('duplicate_outcome', `${field}: the same id twice`);
+  if (!ids.every((id) => TOKEN_ID.test(id))) return reject('invalid_field', `${field}: an id is not a decimal number`);
+  if (new Set(ids).size !== ids.length) return reject('duplicate_outcome', `${field}: the same id twice`);
   return accept({ ids, areTokens: true });
 }
 

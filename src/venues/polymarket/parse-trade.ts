@@ -5,7 +5,7 @@ import { createOrdinals, tradeIdOf } from '../ordinal-ids.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { type DataTrade, dataTrade } from './models.ts';
 import { canonicalTrade } from './trade-ids.ts';
 
@@ -49,7 +49,7 @@ function readRow(raw: unknown, nowMs: number): FeedRow {
     raw !== null && typeof raw === 'object' ? (raw as { transaction_hash?: unknown }).transaction_hash : undefined;
   return {
     second: second.ok ? second.value : undefined,
-    rejected: rejectRecord('trades', raw, parsed.refusal, hash),
+    rejected: rejectRecord('trades', raw, parsed.rejection, hash),
   };
 }
 
@@ -61,12 +61,12 @@ function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 
   const price = parseDecimal(row.price);
   const size = parseDecimal(row.size);
   if (price === null || size === null)
-    return refuse('invalid_field', `${price === null ? 'price' : 'size'}: not a number`);
+    return reject('invalid_field', `${price === null ? 'price' : 'size'}: not a number`);
   if (isCombination(row)) return accept({ skipped: 'combination' });
-  if (!isUnitPrice(price)) return refuse('price_out_of_range', `price: ${price}`);
-  if (!isPositive(size)) return refuse('size_not_positive', `size: ${size}`);
-  if (!isPlausibleQuantity(size)) return refuse('size_out_of_range', `size: ${size.slice(0, 40)}`);
-  if (!isStorableText(row.token_id)) return refuse('unstorable_text', 'token_id');
+  if (!isUnitPrice(price)) return reject('price_out_of_range', `price: ${price}`);
+  if (!isPositive(size)) return reject('size_not_positive', `size: ${size}`);
+  if (!isPlausibleQuantity(size)) return reject('size_out_of_range', `size: ${size.slice(0, 40)}`);
+  if (!isStorableText(row.token_id)) return reject('unstorable_text', 'token_id');
   const side = row.side.toUpperCase();
   const isKnownSide = side === 'BUY' || side === 'SELL';
   return accept({
@@ -99,13 +99,13 @@ function isCombination({ condition_id, slug }: DataTrade): boolean {
 
 /** Epoch seconds in the forms of the Data API, neither before the venue existed nor in the future. */
 export function readSecond(stamp: unknown, nowMs: number): Reading<number> {
-  if (stamp === undefined || stamp === null) return refuse('missing_field', 'timestamp');
+  if (stamp === undefined || stamp === null) return reject('missing_field', 'timestamp');
   const second =
     typeof stamp === 'number' ? stamp : typeof stamp === 'string' && stamp !== '' ? Number(stamp) : Number.NaN;
-  if (!Number.isSafeInteger(second)) return refuse('invalid_field', 'timestamp: not whole seconds');
-  if (second < MIN_SECOND) return refuse('timestamp_out_of_range', `timestamp: ${second}`);
+  if (!Number.isSafeInteger(second)) return reject('invalid_field', 'timestamp: not whole seconds');
+  if (second < MIN_SECOND) return reject('timestamp_out_of_range', `timestamp: ${second}`);
   return second * 1000 > nowMs + MAX_AHEAD_SECONDS * 1000
-    ? refuse('timestamp_in_future', `timestamp: ${second}`)
+    ? reject('timestamp_in_future', `timestamp: ${second}`)
     : accept(second);
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
 import type { TradesQuery } from './client.ts';
 import { type DataPage, pageSizeAt } from './data-page.ts';
 import { readStretch, type Stretch } from './fetch-trades.ts';
@@ -23,16 +24,7 @@ const SERVED_SECONDS = 3 * 365 * 86_400;
 /** A feed that ends this near to its limit counts as cut there; a feed that ends later ends with its market's first trade. */
 const NEAR_LIMIT_SECONDS = 30 * 86_400;
 
-export interface HistoryStep {
-  /** Rows of complete seconds inside the request's range, newest first; rejected ones without a time come last. */
-  rows: FeedRow[];
-  position: z.infer<typeof position> | null;
-  /** Epoch milliseconds: everything from here to the end of the range was read. It falls from page to page. */
-  reachedMs: number;
-  more: boolean;
-  /** The part that the venue does not serve. The walk continues below it where possible. */
-  truncated?: string;
-}
+export type HistoryStep = WalkBackStep<FeedRow, z.infer<typeof position>>;
 
 /**
  * The walk back over one market's trades, some pages per call, by the pages of the live walk: a trade that both walks read has one id. The
@@ -63,13 +55,13 @@ export async function readHistoryPage(
   });
   if (isIgnored) {
     const truncated = `trades from ${floor} to ${next} (epoch seconds): the venue ignores the market of the request`;
-    return { ...done, reachedMs: reachedAt(request, next), truncated };
+    return { ...done, reachedMs: reachedAbove(request, next), truncated };
   }
   const truncated = read.truncated ?? (read.isFeedEnd && unservedText(floor, read.rows, nowMs));
   const page = { rows: [...read.rows, ...read.timeless], ...(truncated && { truncated }) };
   if (!read.left) return { ...done, ...page };
   const { floor: _, ...left } = read.left;
-  return { ...page, position: { v: 1, ...left }, reachedMs: reachedAt(request, left.next), more: true };
+  return { ...page, position: { v: 1, ...left }, reachedMs: reachedAbove(request, left.next), more: true };
 }
 
 function unservedText(floor: number, newestFirst: readonly FeedRow[], nowMs: number): string | undefined {
@@ -89,9 +81,9 @@ function openStretch({ fromMs, toMs }: HistoryRequest, stored: unknown): Stretch
   return { floor, ...rest };
 }
 
-/** The reach after everything above the second `next` was read. */
-function reachedAt({ fromMs, toMs }: HistoryRequest, next: number): number {
-  return Math.min(toMs, Math.max(fromMs, (next + 1) * 1000));
+/** Everything above the second `next` was read. */
+function reachedAbove(request: HistoryRequest, next: number): number {
+  return reachedAt(request, (next + 1) * 1000);
 }
 
 function isForeign(row: unknown, marketId: string): boolean {

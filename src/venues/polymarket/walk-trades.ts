@@ -47,6 +47,8 @@ const position = z.object({
   /** The current walk: `top` becomes the watermark. */
   walk: stretch.extend({ top: second }).exactOptional(),
   gaps: z.array(stretch),
+  /** The latest walk went before a gap, so a page of the gap is next: slow walks must not delay it without end. */
+  isGapNext: z.literal(true).exactOptional(),
 });
 
 type TradePosition = z.infer<typeof position>;
@@ -82,10 +84,10 @@ export async function readTradePage(
   if (at.walk) return afterWalk(at, at.walk, await readStretch(at.walk, pager), pager);
   const [gap] = at.gaps;
   const sinceHeadMs = nowMs - at.headAtMs;
-  if (gap && sinceHeadMs >= 0 && sinceHeadMs < settings.headEveryMs) return fillGap(at, gap, pager);
+  if (gap && (at.isGapNext || (sinceHeadMs >= 0 && sinceHeadMs < settings.headEveryMs))) return fillGap(at, gap, pager);
   // The first page of this second was already requested: the CDN would repeat its answer.
   if (isSameSecond(at.headAtMs, nowMs)) return { rows: [], position: at, more: at.gaps.length > 0 };
-  return beginWalk({ ...at, headAtMs: nowMs }, floor, pager);
+  return beginWalk({ ...at, headAtMs: nowMs, ...(gap && { isGapNext: true }) }, floor, pager);
 }
 
 /**
@@ -128,12 +130,13 @@ async function beginWalk(at: TradePosition, floor: number, pager: WalkPager): Pr
 
 async function fillGap(at: TradePosition, gap: Stretch, pager: WalkPager): Promise<TradePage> {
   const [, ...others] = at.gaps;
+  const { isGapNext: _, ...rest } = at;
   const { rows, timeless, left, ...read } = await readStretch(gap, pager);
   const gaps = left ? [left, ...others] : others;
   const truncated = read.truncated ?? unservedText(gap, read, pager.nowMs);
   return {
     rows: [...timeless, ...rows],
-    position: { ...at, gaps },
+    position: { ...rest, gaps },
     more: gaps.length > 0,
     ...(truncated !== undefined && { truncated }),
   };

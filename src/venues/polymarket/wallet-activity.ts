@@ -4,10 +4,10 @@ import { isStorableText } from '../../domain/values/text.ts';
 import { createOrdinals } from '../ordinal-ids.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
-import { accept, type Reading, readModel, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import type { WalletTransaction, WalletTransfer } from '../wallet-port.ts';
 import { readSecond } from './parse-trade.ts';
-import { type ActivityRow, activityRow, underOurNames } from './wallet-models.ts';
+import { type ActivityRow, activityRow, withOurFieldNames } from './wallet-models.ts';
 
 /** The collateral of all amounts named `usdc`, since April 2026 pUSD. The feed does not contain its address. */
 export const CASH = 'pUSD';
@@ -60,11 +60,11 @@ export function parseActivity(rows: readonly unknown[], nowMs: number): ParsedBa
   const batch = emptyBatch<WalletTransaction>();
   const ordinalOf = createOrdinals();
   for (const raw of rows) {
-    const named = underOurNames(raw, 'size');
+    const named = withOurFieldNames(raw, 'size');
     const reading = readRow(named, nowMs);
     if (!reading.ok) {
       const hash = (named as { transactionHash?: unknown } | null)?.transactionHash;
-      batch.rejected.push(rejectRecord('wallets', raw, reading.refusal, hash));
+      batch.rejected.push(rejectRecord('wallets', raw, reading.rejection, hash));
       continue;
     }
     const { transaction, transactionHash, canonical, unknown } = reading.value;
@@ -92,7 +92,7 @@ function readRow(named: unknown, nowMs: number): Reading<ReadRow> {
   const unstorable = (['transactionHash', 'type', 'tokenId', 'conditionId', 'side', 'outcome'] as const).find(
     (field) => !isStorableText(row[field] ?? ''),
   );
-  if (unstorable !== undefined) return refuse('unstorable_text', unstorable);
+  if (unstorable !== undefined) return reject('unstorable_text', unstorable);
   const size = readAmount(row.size, 'size');
   if (!size.ok) return size;
   const cash = readAmount(row.usdcSize, 'usdcSize');
@@ -115,11 +115,11 @@ interface Facts {
 type Reader = Pick<ReadRow, 'transaction' | 'unknown'>;
 
 function readTrade({ row, atMs, size, cash }: Facts): Reading<Reader> {
-  if (!row.tokenId) return refuse('missing_field', 'tokenId');
-  if (size === ZERO) return refuse('size_not_positive', 'size: 0');
+  if (!row.tokenId) return reject('missing_field', 'tokenId');
+  if (size === ZERO) return reject('size_not_positive', 'size: 0');
   const price = parseDecimal(row.price);
-  if (price === null) return refuse('invalid_field', 'price: not a number');
-  if (!isUnitPrice(price)) return refuse('price_out_of_range', `price: ${price}`);
+  if (price === null) return reject('invalid_field', 'price: not a number');
+  if (!isUnitPrice(price)) return reject('price_out_of_range', `price: ${price}`);
   const side = (row.side ?? '').toUpperCase();
   const flow = SIDES[`TRADE ${side}`];
   const transaction = {
@@ -174,8 +174,8 @@ function transfersOf(
 function readAmount(value: string | number | null | undefined, field: string): Reading<Decimal> {
   if (value === null || value === undefined || value === '') return accept(ZERO);
   const parsed = parseDecimal(value);
-  if (parsed === null) return refuse('invalid_field', `${field}: not a number`);
-  if (parsed.startsWith('-')) return refuse('size_not_positive', `${field}: ${parsed.slice(0, 40)}`);
-  if (!isPlausibleQuantity(parsed)) return refuse('size_out_of_range', `${field}: ${parsed.slice(0, 40)}`);
+  if (parsed === null) return reject('invalid_field', `${field}: not a number`);
+  if (parsed.startsWith('-')) return reject('size_not_positive', `${field}: ${parsed.slice(0, 40)}`);
+  if (!isPlausibleQuantity(parsed)) return reject('size_out_of_range', `${field}: ${parsed.slice(0, 40)}`);
   return accept(parsed);
 }

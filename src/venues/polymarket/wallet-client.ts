@@ -44,6 +44,7 @@ export function createWalletClient(options: {
     venue: POLYMARKET,
     baseUrl: options.url,
     requestsPerSecond: REQUESTS_PER_SECOND,
+    budget: 'wallets',
     ...options.http,
     ...(options.observer && { observer: options.observer }),
   });

@@ -46,7 +46,7 @@ const FIELDS = {
  * A row under the names of this file; the wire name of the size differs from list to list. A value that is not an object is returned
  * unchanged.
  */
-export function underOurNames(raw: unknown, sizeName: 'size' | 'current_size'): unknown {
+export function withOurFieldNames(raw: unknown, sizeName: 'size' | 'current_size'): unknown {
   if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return raw;
   const row = raw as Readonly<Record<string, unknown>>;
   const named: Record<string, unknown> = { size: row[sizeName] };

@@ -5,15 +5,15 @@ import {
   afterAccount,
   type BegunRound,
   beginRound,
-  goOn,
+  continueRound,
   isBefore,
   listPage,
   SINCE_MARGIN_MS,
   withTouched,
 } from './activity-round.ts';
 import { type ListedTransaction, readTransactions } from './fetch-transactions.ts';
+import type { RereadBudget } from './reread-budget.ts';
 import { type RpcClient, TOKEN_PROGRAMS } from './rpc-client.ts';
-import type { SpareRequests } from './spare-requests.ts';
 import type { ActivityPage } from './walk-activity.ts';
 
 /** With this many listed transactions that the node does not serve, the live walk comes first. */
@@ -41,15 +41,15 @@ export function isRereadDue(stored: unknown, { version }: ActivityWalkSettings):
  * when `isRereadDue`.
  */
 export async function readRereadPage(
-  reader: { client: RpcClient; spare: SpareRequests; settings: ActivityWalkSettings },
+  reader: { client: RpcClient; budget: RereadBudget; settings: ActivityWalkSettings },
   wallet: RereadWallet,
   stored: unknown,
   context: CallContext,
 ): Promise<ActivityPage> {
-  const { client, spare, settings } = reader;
+  const { client, budget, settings } = reader;
   const { address, sinceMs } = wallet;
   const { reread, ...from } = readPosition(stored, settings.version);
-  spare.take(reread ? 1 : 1 + TOKEN_PROGRAMS.length);
+  budget.take(reread ? 1 : 1 + TOKEN_PROGRAMS.length);
   const begun: BegunRound = reread
     ? { round: reread.round }
     : await beginRound(client, address, Object.keys, settings, context);
@@ -66,13 +66,13 @@ export async function readRereadPage(
     return !waiting.has(signature) && (account === address || !isStored.has(signature));
   });
   const listed: ListedTransaction[] = wanted.map((row) => ({ ...row, atMs: row.atMs ?? nowMs, sinceMs: nowMs }));
-  spare.take(listed.length);
+  budget.take(listed.length);
   const read = await readTransactions(client, address, listed, settings.version, context.signal);
 
   // Only the presence of amounts matters here: the live walk compares them.
   const known = round.amounts && { amounts: {} };
   const planned = withTouched({ ...round, ...known }, read.touched, settings);
-  const next = isEnd ? afterAccount(planned, account) : goOn(planned, page.rows);
+  const next = isEnd ? afterAccount(planned, account) : continueRound(planned, page.rows);
   const missing = read.missing.filter(({ signature }) => !isStored.has(signature));
   const base: ActivityPosition = { ...from, waiting: [...from.waiting, ...missing] };
   return {

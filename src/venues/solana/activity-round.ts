@@ -83,7 +83,7 @@ export async function listPage(
   return { rows, rejected, isEnd: rows.length === 0 || listed.length < 2 };
 }
 
-export function goOn(round: Round, rows: readonly SignatureRow[]): Round {
+export function continueRound(round: Round, rows: readonly SignatureRow[]): Round {
   const last = rows.at(-1);
   const beforeLast = rows.at(-2)?.signature ?? round.anchor;
   if (last === undefined || beforeLast === undefined) throw new TypeError('a page that goes on has two rows');

@@ -25,7 +25,7 @@ export async function readTokenAccounts(client: RpcClient, owner: string, signal
     for (const row of value) {
       const read = parseTokenAccount(row);
       if (read.ok) found.accounts.push(read.value);
-      else found.rejected.push(rejectRecord('wallets', row, read.refusal, mintOf(row)));
+      else found.rejected.push(rejectRecord('wallets', row, read.rejection, mintOf(row)));
     }
   }
   return found;

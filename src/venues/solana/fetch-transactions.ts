@@ -68,13 +68,13 @@ function add(
   }
   read.done.push([signature, slot]);
   if ('refused' in answer) {
-    const refusal = { reason: REJECTED_FOR_VERSION, detail: answer.refused.message };
-    read.rejected.push(rejectRecord('wallets', listed, refusal, signature));
+    const rejection = { reason: REJECTED_FOR_VERSION, detail: answer.refused.message };
+    read.rejected.push(rejectRecord('wallets', listed, rejection, signature));
     return;
   }
   const parsed = parseTransaction(answer.raw, { ...reader, signature, fallbackMs: atMs });
   if (!parsed.ok) {
-    read.rejected.push(rejectRecord('wallets', answer.raw, parsed.refusal, signature));
+    read.rejected.push(rejectRecord('wallets', answer.raw, parsed.rejection, signature));
     return;
   }
   read.records.push(parsed.value.record);

@@ -37,6 +37,7 @@ export function createJupiterClient(options: {
     requestsPerSecond:
       options.requestsPerSecond ?? (options.key === undefined ? PER_SECOND.keyless : PER_SECOND.withKey),
     burst: 1,
+    budget: 'jupiter',
     ...options.http,
     ...(options.key !== undefined && { headers: { 'x-api-key': options.key } }),
     ...(options.observer && { observer: options.observer }),

@@ -23,7 +23,7 @@ export function parseSignatures(rows: readonly unknown[]): { listed: SignatureRo
   for (const raw of rows) {
     const read = readModel(model, raw);
     if (!read.ok) {
-      rejected.push(rejectRecord('wallets', raw, read.refusal, (raw as { signature?: unknown } | null)?.signature));
+      rejected.push(rejectRecord('wallets', raw, read.rejection, (raw as { signature?: unknown } | null)?.signature));
       continue;
     }
     const { signature, slot, blockTime } = read.value;

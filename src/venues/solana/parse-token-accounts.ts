@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accept, type Reading, readModel, refuse } from '../rejection.ts';
+import { accept, type Reading, readModel, reject } from '../rejection.ts';
 import { isDecimals, parseRawAmount } from './amount.ts';
 
 const model = z.object({
@@ -31,7 +31,7 @@ export function parseTokenAccount(row: unknown): Reading<TokenAccount> {
   const { mint, tokenAmount } = read.value.account.data.parsed.info;
   const raw = parseRawAmount(tokenAmount.amount);
   const { decimals } = tokenAmount;
-  if (raw === null || !isDecimals(decimals)) return refuse('invalid_field', 'tokenAmount: not a raw amount');
+  if (raw === null || !isDecimals(decimals)) return reject('invalid_field', 'tokenAmount: not a raw amount');
   return accept({ account: read.value.pubkey, mint, raw, decimals });
 }
 

@@ -1,7 +1,7 @@
 import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
-import { accept, type Reading, refuse, rejectRecord } from '../rejection.ts';
+import { accept, type Reading, reject, rejectRecord } from '../rejection.ts';
 
 /** One mint's price in USD and, if Jupiter names it, the slot of its swap. */
 interface TokenQuote {
@@ -25,19 +25,19 @@ export function parseTokenPrices(
     if (entry === undefined || entry === null) continue;
     const price = readPrice(entry);
     if (price.ok) quotes.push({ mint, price: price.value, ...readSlot(entry) });
-    else rejected.push(rejectRecord('prices', { [mint]: entry }, price.refusal, mint));
+    else rejected.push(rejectRecord('prices', { [mint]: entry }, price.rejection, mint));
   }
   return { quotes, rejected };
 }
 
 function readPrice(entry: unknown): Reading<Decimal> {
-  if (typeof entry !== 'object' || Array.isArray(entry)) return refuse('not_an_object', typeof entry);
+  if (typeof entry !== 'object' || Array.isArray(entry)) return reject('not_an_object', typeof entry);
   const { usdPrice } = entry as { usdPrice?: unknown };
-  if (usdPrice === undefined || usdPrice === null) return refuse('missing_field', 'usdPrice');
+  if (usdPrice === undefined || usdPrice === null) return reject('missing_field', 'usdPrice');
   const price = parseDecimal(usdPrice);
-  if (price === null) return refuse('invalid_field', 'usdPrice: not a decimal');
+  if (price === null) return reject('invalid_field', 'usdPrice: not a decimal');
   const isPrice = isPositive(price) && isPlausibleQuantity(price);
-  return isPrice ? accept(price) : refuse('price_out_of_range', `usdPrice: ${price.slice(0, 40)}`);
+  return isPrice ? accept(price) : reject('price_out_of_range', `usdPrice: ${price.slice(0, 40)}`);
 }
 
 function readSlot(entry: unknown): { slot?: number } {

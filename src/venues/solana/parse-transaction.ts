@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accept, type Reading, readModel, refuse } from '../rejection.ts';
+import { accept, type Reading, readModel, reject } from '../rejection.ts';
 import { REJECTED_FOR_VERSION, type WalletTransaction, type WalletTransfer } from '../wallet-port.ts';
 import { isDecimals, MintSums, parseLamports, parseRawAmount } from './amount.ts';
 import { SOL_DECIMALS, SOL_MINT, TRANSACTION_VERSION } from './hosts.ts';
@@ -58,17 +58,17 @@ export function parseTransaction(
   const { version: highest = TRANSACTION_VERSION } = wallet;
   const { version } = Object(raw) as { version?: unknown };
   if (Number.isInteger(version) && Number(version) > highest) {
-    return refuse(REJECTED_FOR_VERSION, `version ${version}: the highest supported one is ${highest}`);
+    return reject(REJECTED_FOR_VERSION, `version ${version}: the highest supported one is ${highest}`);
   }
   const read = readModel(transaction, raw);
   if (!read.ok) return read;
   const tx = read.value;
   if (tx.transaction.signatures[0] !== wallet.signature)
-    return refuse('invalid_field', 'signatures.0: another signature');
+    return reject('invalid_field', 'signatures.0: another signature');
   const keys = accountKeys(tx);
   const { preBalances, postBalances, err } = tx.meta;
   if (keys.length !== preBalances.length || keys.length !== postBalances.length) {
-    return refuse(
+    return reject(
       'invalid_field',
       `balances: ${preBalances.length} and ${postBalances.length} of ${keys.length} accounts`,
     );
@@ -110,7 +110,7 @@ function addNative(sums: MintSums, { meta }: Raw, index: number): Reading<null> 
   if (index === -1) return accept(null);
   const before = parseLamports(meta.preBalances[index]);
   const after = parseLamports(meta.postBalances[index]);
-  if (before === null || after === null) return refuse('inexact_amount', 'lamports: not a whole number below 2^53');
+  if (before === null || after === null) return reject('inexact_amount', 'lamports: not a whole number below 2^53');
   sums.add(SOL_MINT, after - before, SOL_DECIMALS);
   return accept(null);
 }
@@ -131,8 +131,8 @@ function addTokens(
     const { mint, accountIndex, uiTokenAmount } = read.value;
     const raw = parseRawAmount(uiTokenAmount.amount);
     const { decimals } = uiTokenAmount;
-    if (raw === null || !isDecimals(decimals)) return refuse('invalid_field', 'uiTokenAmount: not a raw amount');
-    if (!sums.add(mint, sign * raw, decimals)) return refuse('invalid_field', 'decimals: differ within one mint');
+    if (raw === null || !isDecimals(decimals)) return reject('invalid_field', 'uiTokenAmount: not a raw amount');
+    if (!sums.add(mint, sign * raw, decimals)) return reject('invalid_field', 'decimals: differ within one mint');
     indexes.push(accountIndex);
   }
   return accept(indexes);

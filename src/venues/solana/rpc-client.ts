@@ -59,6 +59,7 @@ export function createRpcClient(options: {
     venue: SOLANA,
     baseUrl: options.url,
     requestsPerSecond: PER_SECOND,
+    budget: 'rpc',
     failureIn,
     ...options.http,
     ...(options.observer && { observer: options.observer }),

@@ -6,7 +6,7 @@ import {
   type ActivityWalkSettings,
   afterAccount,
   beginRound,
-  goOn,
+  continueRound,
   isBefore,
   listPage,
   SINCE_MARGIN_MS,
@@ -80,7 +80,7 @@ export async function readActivityPage(
     throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
   }
   const planned = withTouched(begun.round, read.touched, settings);
-  const next = isEnd ? afterAccount(planned, account) : goOn(planned, page.rows);
+  const next = isEnd ? afterAccount(planned, account) : continueRound(planned, page.rows);
   const position = advance(from, { begun: planned, next }, waiting, read.done, settings);
   return {
     records: read.records,

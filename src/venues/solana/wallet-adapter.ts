@@ -5,8 +5,8 @@ import { isRereadDue, readRereadPage } from './activity-reread.ts';
 import type { ActivityWalkSettings } from './activity-round.ts';
 import { readBalances } from './fetch-balances.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
+import { createRereadBudget } from './reread-budget.ts';
 import { createRpcClient, PER_SECOND } from './rpc-client.ts';
-import { createSpareRequests } from './spare-requests.ts';
 import { ACTIVITY_SETTINGS, readActivityPage } from './walk-activity.ts';
 
 /** Wallets from a Solana JSON-RPC node. The identity of a transaction is its signature. */
@@ -22,7 +22,7 @@ export function createSolanaWallets(options: {
   const client = createRpcClient(options);
   const settings = { ...ACTIVITY_SETTINGS, ...options.activity };
   const report = createReport(SOLANA, options.observer);
-  const spare = createSpareRequests(options.http?.requestsPerSecond ?? PER_SECOND, settings.pageSize);
+  const budget = createRereadBudget(options.http?.requestsPerSecond ?? PER_SECOND, settings.pageSize);
   return {
     venue: SOLANA,
     async pollActivity(wallet, position, context) {
@@ -32,8 +32,8 @@ export function createSolanaWallets(options: {
       return page;
     },
     async rereadActivity(wallet, position, context) {
-      if (!isRereadDue(position, settings) || !spare.areLeft()) return undefined;
-      const { truncated, ...page } = await readRereadPage({ client, spare, settings }, wallet, position, context);
+      if (!isRereadDue(position, settings) || !budget.isAvailable()) return undefined;
+      const { truncated, ...page } = await readRereadPage({ client, budget, settings }, wallet, position, context);
       report.truncated('wallets', truncated);
       report.received('wallets', page.records.length + page.rejected.length);
       return page;

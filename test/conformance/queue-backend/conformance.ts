@@ -117,7 +117,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     const failing = defineJob('evaluate-alerts', async () => {
       throw new Error('bad \u0000 text \ud800');
     });
-    const deps = { metrics: createMetrics('test'), log, stopping: new AbortController().signal };
+    const deps = { metrics: createMetrics('test', { ofNode: false }), log, stopping: new AbortController().signal };
     const processor = createProcessor([failing], deps as Parameters<typeof createProcessor>[1]);
     let runs = 0;
     const worker = work('alerts', (job) => {

@@ -30,6 +30,7 @@ export async function startSimulatedKalshi(options: ExchangeOptions = {}): Promi
         url: exchange.kalshiUrl,
         // Small pages make long walks.
         markets: { eventsPerPage: 7, marketsPerPage: 7 },
+        prices: { marketsPerPage: 2 },
         trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
         http: {
           requestsPerSecond: 10_000,

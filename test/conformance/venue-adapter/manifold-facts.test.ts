@@ -77,10 +77,10 @@ describe.skipIf(recordings === undefined)('the Manifold recordings', () => {
     expect(rejected.map(({ reason, detail }) => `${reason} ${detail}`)).toEqual([
       'price_out_of_range prob: 1.000000000000004',
     ]);
-    const refused = new Set(rejected.map((each) => each.recordId));
+    const rejectedIds = new Set(rejected.map((each) => each.recordId));
     expect(records.length).toBe(2 * (ids.length - 1));
     const prices = new Map(records.map((record) => [record.outcomeId, record.price]));
-    for (const id of ids.filter((each) => !refused.has(each))) {
+    for (const id of ids.filter((each) => !rejectedIds.has(each))) {
       const [yes, no] = [prices.get(`${id}:YES`), prices.get(`${id}:NO`)];
       expect(addDecimals(yes ?? decimal(9), no ?? decimal(9))).toBe(ONE);
     }

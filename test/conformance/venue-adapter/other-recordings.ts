@@ -62,7 +62,7 @@ function parseTransactions(rows: readonly unknown[]): ParsedRecords {
     const [address = ''] = transaction.message.accountKeys;
     const reading = parseTransaction(row, { address, signature, fallbackMs: NOW_MS });
     if (reading.ok) batch.records.push(reading.value.record);
-    else batch.rejected.push(rejectRecord('wallets', row, reading.refusal, signature));
+    else batch.rejected.push(rejectRecord('wallets', row, reading.rejection, signature));
   }
   return batch;
 }

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { quotesOf } from '../../../src/domain/markets/book-price.ts';
+import type { PriceLevel } from '../../../src/domain/markets/market.ts';
 import { isTight } from '../../../src/domain/markets/quoted-price.ts';
+import { ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';
 import { identifyTrades, readFeed } from '../../../src/venues/polymarket/parse-trade.ts';
@@ -141,6 +143,18 @@ describe.skipIf(recordings === undefined)('the Polymarket recordings', () => {
       expect(record.bids[0]?.price).toBe(String(Number(rows[index]?.bids.at(-1)?.price)));
     }
     expect(new Set(rows.map((row) => `${row.market} ${row.last_trade_price}`)).size).toBe(rows.length / 2);
+  });
+
+  it('show the second book of a market as the exact mirror of the first, level by level', () => {
+    const [books] = file(/clob-books/);
+    const { records } = parseBooks('books', books?.records ?? [], books?.nowMs ?? 0);
+    const pairs = Array.from({ length: records.length / 2 }, (_, at) => records.slice(2 * at, 2 * at + 2));
+    const mirror = (levels: readonly PriceLevel[] = []) =>
+      levels.map(({ price, size }) => ({ price: subtractDecimals(ONE, price), size }));
+    for (const [one, other] of pairs) {
+      expect(other).toMatchObject({ asOfMs: one?.asOfMs, bids: mirror(one?.asks), asks: mirror(one?.bids) });
+    }
+    expect(pairs).toHaveLength(5);
   });
 
   it('show yes prices of one event that add up to about 1', () => {

@@ -66,7 +66,7 @@ export function describeRecorded(venue: VenueUnderTest): void {
       const parse = (records: readonly unknown[]) => venue.parse[recorded.kind](records, recorded.nowMs);
       const accounts = accountsFor(venue.recordsPerRow?.[recorded.kind] ?? [1, 1]);
 
-      it('normalizes or refuses every record, and yields sound records only', () => {
+      it('normalizes or rejects every record, and yields sound records only', () => {
         const batch = parse(recorded.records);
         table.push(tableRow(recorded, batch));
         totals.add(recorded, batch);
@@ -124,9 +124,9 @@ function checkMutation(
   const got = new Set(batch.records.map((each) => JSON.stringify(each)));
   const lost = expected.records.map((each) => JSON.stringify(each)).filter((neighbour) => !got.has(neighbour));
   expect(lost, `neighbours changed by ${place}`).toEqual([]);
-  const refused = new Set(batch.rejected.map((each) => each.sample));
+  const rejectedSamples = new Set(batch.rejected.map((each) => each.sample));
   expect(
-    expected.rejected.filter((neighbour) => !refused.has(neighbour.sample)),
+    expected.rejected.filter((neighbour) => !rejectedSamples.has(neighbour.sample)),
     place,
   ).toEqual([]);
 }

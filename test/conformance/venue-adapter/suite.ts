@@ -1,5 +1,6 @@
 import { describeLive } from './live.ts';
 import { describeLiveHistory } from './live-history.ts';
+import { describeLivePrices } from './live-prices.ts';
 import { describeRecorded } from './recorded.ts';
 import type { VenueUnderTest } from './venue-under-test.ts';
 
@@ -12,5 +13,6 @@ export function describeVenueAdapter(venue: VenueUnderTest): void {
   for (const live of venue.live) {
     describeLive(venue.name, live);
     describeLiveHistory(venue.name, live);
+    describeLivePrices(venue.name, live);
   }
 }

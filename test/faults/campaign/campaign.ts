@@ -56,7 +56,7 @@ interface Parts {
 
 /** Faults in progress, and the end of the last one. */
 interface Strikes {
-  underWay: number;
+  inProgress: number;
   overAtMs: number;
 }
 
@@ -123,14 +123,14 @@ export class Campaign {
    * do not trade, so the first fault waits until enough other markets trade.
    */
   async blow(label: string, inject: () => unknown): Promise<void> {
-    if (this.#strikes.underWay === 0) await this.#explained(() => this.#untilMarketsAreFree());
+    if (this.#strikes.inProgress === 0) await this.#explained(() => this.#untilMarketsAreFree());
     this.log.note('blow', { label });
     this.#report.faults += 1;
-    this.#strikes.underWay += 1;
+    this.#strikes.inProgress += 1;
     try {
       await this.#explained(async () => inject());
     } finally {
-      this.#strikes.underWay -= 1;
+      this.#strikes.inProgress -= 1;
       this.#strikes.overAtMs = Date.now();
       this.log.note('blow over', { label });
     }
@@ -285,7 +285,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
   const queuePrefix = `c${randomBytes(5).toString('hex')}`;
   const redisUrl = backend === 'redis' ? (options.redisUrl ?? inject('redisUrl') ?? undefined) : undefined;
   const log = new CampaignLog();
-  const strikes: Strikes = { underWay: 0, overAtMs: 0 };
+  const strikes: Strikes = { inProgress: 0, overAtMs: 0 };
   let crossings: Crossings | undefined;
   let keeper: Keeper | undefined;
   const fleet: Fleet = await startFleet({
@@ -302,7 +302,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
       rollingSeconds: 0,
       ...options.exchange,
       onAnswered: (request, record) => {
-        if (strikes.underWay === 0 && record.startedAtMs >= strikes.overAtMs) crossings?.answered(request, record);
+        if (strikes.inProgress === 0 && record.startedAtMs >= strikes.overAtMs) crossings?.answered(request, record);
       },
     },
     listenerOf: (role, number) => ({

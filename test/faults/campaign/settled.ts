@@ -72,7 +72,7 @@ export async function expectWorkDone(
     PATIENCE,
   );
   expect(await undelivered(db)).toEqual([]);
-  expect((await pendingWork(db)).parked).toBe(0);
+  expect((await pendingWork(db)).deadLetters).toBe(0);
   await eventually(
     () => orphanRows(db),
     (rows) => rows.length === 0,

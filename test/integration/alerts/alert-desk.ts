@@ -16,7 +16,7 @@ import { createTestDatabase } from '../../support/postgres/database.ts';
 const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
 const ALERT_STATE = sql(
   'test_alert_state',
-  `SELECT a.status, a.triggered_price, e.body, (SELECT count(*)::int FROM event WHERE dedupe_key = 'alert:' || a.id) AS events,
+  `SELECT a.status, a.triggered_price, a.expired_at, e.body, (SELECT count(*)::int FROM event WHERE dedupe_key = 'alert:' || a.id) AS events,
      (SELECT count(*)::int FROM delivery d WHERE d.event_pk = e.pk) AS deliveries
    FROM alert a LEFT JOIN event e ON e.id = a.event_id WHERE a.pk = $1`,
 );
@@ -25,6 +25,7 @@ const ALERT_STATE = sql(
 interface StoredAlert {
   status: string;
   triggeredPrice: string | null;
+  expiredAt: Date | null;
   events: number;
   deliveries: number;
   body: string | null;

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
+import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { findAlert } from '../../../src/store/alerts/alerts.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Statement, sql, type Tx } from '../../../src/store/db/tx.ts';
-import { waitingShards } from '../../../src/store/marks/marks.ts';
+import { decodeCause } from '../../../src/store/marks/detail.ts';
+import { claimMarks, insertMarks, type Mark, putBackMarks, waitingShards } from '../../../src/store/marks/marks.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
 import { anAccount } from '../../factories/alerts.ts';
@@ -164,12 +166,16 @@ describe('an alert evaluation of a market with a final outcome', () => {
     await desk.evaluate();
     await desk.see(mint, '0.7');
     await desk.resolve(market);
-    const moveBehind = sql(
-      'test_move_observed_behind',
-      `WITH o AS (DELETE FROM mark WHERE stage = 'evaluate-alerts' AND detail > 0 RETURNING stage, shard, key, detail)
-       INSERT INTO mark (stage, shard, key, detail) SELECT * FROM o`,
-    );
-    await desk.db.query(moveBehind);
+    await desk.db.transaction(async (tx) => {
+      const marks = await claimMarks(tx, 'evaluate-alerts', ALL_SHARDS, { limit: 1_600, order: 'oldest' });
+      const isObserved = ({ detail }: Mark) => decodeCause(detail).kind === 'observed';
+      await putBackMarks(
+        tx,
+        'evaluate-alerts',
+        marks.filter((mark) => !isObserved(mark)),
+      );
+      await insertMarks(tx, 'evaluate-alerts', marks.filter(isObserved));
+    });
     const [first] = await desk.evaluate(undefined, 1);
     expect(first).toMatchObject({ fired: [{ alertId: alert.id }], expired: [] });
     expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));

@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/values/ids.ts';
+import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
+import { deleteAlert } from '../../../src/store/alerts/alerts.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { sql } from '../../../src/store/db/tx.ts';
+import { listAccountEvents } from '../../../src/store/deliveries/event-list.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { deleteSubscription, updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
+import { claimMarks } from '../../../src/store/marks/marks.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
+import { drain } from '../../support/drain.ts';
+import { until } from '../workers/worker-harness.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
 
 let desk: AlertDesk;
@@ -21,6 +28,34 @@ const RECIPIENTS = sql(
   `SELECT w.id FROM alert a JOIN event e ON e.id = a.event_id JOIN delivery d ON d.event_pk = e.pk
    JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE a.pk = $1`,
 );
+
+describe('the event of an alert', () => {
+  it('has the same id when a restored database fires the alert again, also at another price', async () => {
+    const mint = newId('req');
+    const alert = await desk.create(mint, 'above', '0.6', { accountId });
+    await desk.evaluate();
+    const fireAt = async (price: string, end: () => void) => {
+      let fired: string[] = [];
+      await desk.db
+        .transaction(async (tx) => {
+          await desk.seeIn(tx, mint, price);
+          const marks = await claimMarks(tx, 'evaluate-alerts', ALL_SHARDS, { limit: 100, order: 'oldest' });
+          fired = (await evaluateAlerts(tx, marks)).fired.map(({ eventId }) => eventId);
+          end();
+        })
+        .catch((error: unknown) => expect(error).toBe(LOST));
+      return fired;
+    };
+    const LOST = new Error('the backup is older than this transaction');
+    const lose = () => {
+      throw LOST;
+    };
+    const first = await fireAt('0.7', lose);
+    expect(first).toHaveLength(1);
+    expect(await fireAt('0.8', () => undefined)).toEqual(first);
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1 });
+  });
+});
 
 /** Inserts a subscription and returns its public id. */
 async function aWebhook(
@@ -88,6 +123,22 @@ describe('the event of an alert without a webhook', () => {
   });
 });
 
+const DELETE_AS_BEFORE = sql(
+  'test_delete_as_before',
+  `UPDATE webhook_subscription SET deleted_at = now(), sealed_secret = '' WHERE pk = $1`,
+);
+
+const LOCK_WAITS = sql(
+  'test_lock_waits',
+  `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+);
+
+async function recover(subscriptionId: string) {
+  const since = new Date(Date.now() - 60_000);
+  const done = await recoverDeliveries({ db: desk.db, accountId, subscriptionId, since, onCommit: () => undefined });
+  return done.outcome === 'recovered' ? done.recovered : done.outcome;
+}
+
 describe('the event of an alert with a webhook', () => {
   it('goes to that webhook, not to the oldest', async () => {
     await aWebhook();
@@ -96,7 +147,6 @@ describe('the event of an alert with a webhook', () => {
   });
 
   it.each([
-    ['was deleted', (id: string) => deleteSubscription(desk.db, accountId, id)],
     ['was paused', (id: string) => updateSubscription(desk.db, accountId, id, { status: 'paused' })],
     [
       'no longer lists price alerts',
@@ -114,5 +164,76 @@ describe('the event of an alert with a webhook', () => {
       updateSubscription(desk.db, accountId, named.id, { status: 'active' }),
     );
     expect(webhooks).toEqual([named.id]);
+  });
+
+  it.each([
+    ['a process of this release', (named: { id: string }) => deleteSubscription(desk.db, accountId, named.id)],
+    ['a process of an older release', (named: { pk: bigint }) => desk.db.query(DELETE_AS_BEFORE, [named.pk])],
+  ])('goes to the default webhook when %s deleted the webhook', async (_which, remove) => {
+    const named = await aWebhook();
+    const oldest = await aWebhook();
+    await aWebhook();
+    expect((await recipientsOf(named.pk, () => remove(named))).webhooks).toEqual([oldest.id]);
+  });
+
+  it('is undelivered, and another webhook recovers it, when the alert fires during the deletion of the webhook', async () => {
+    const named = await aWebhook();
+    const other = await aWebhook();
+    const mint = newId('req');
+    const alert = await desk.create(mint, 'above', '0.6', { accountId, webhookPk: named.pk });
+    await desk.evaluate();
+    await desk.see(mint, '0.7');
+    let deletion: Promise<unknown> | undefined;
+    await drain(desk.db, 'evaluate-alerts', { limit: 100, order: 'oldest' }, async (tx, marks) => {
+      await evaluateAlerts(tx, marks);
+      deletion = deleteSubscription(desk.db, accountId, named.id);
+      await until(
+        () => desk.db.query<{ waiting: number }>(LOCK_WAITS),
+        ([row]) => row?.waiting === 1,
+      );
+    });
+    expect(await deletion).toEqual({ alerts: 0 });
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 1 });
+    const undelivered = await listAccountEvents(desk.db, accountId, { undelivered: true }, 10, undefined);
+    expect(undelivered.events).toMatchObject([{ deliveries: 1, isUndelivered: true, webhookId: null }]);
+    expect(await recover(other.id)).toBe(1);
+  });
+
+  it.each([
+    ['exists', async () => undefined],
+    ['was deleted', async (alertId: string) => deleteAlert(desk.db, accountId, alertId)],
+  ] as const)('is recovered by that webhook and by no other when the alert %s', async (_state, change) => {
+    const other = await aWebhook();
+    const named = await aWebhook({ status: 'paused' });
+    const { alert, webhooks } = await recipientsOf(named.pk);
+    expect(webhooks).toEqual([]);
+    await change(alert.id);
+    const undelivered = await listAccountEvents(desk.db, accountId, { undelivered: true }, 10, undefined);
+    expect(undelivered.events).toMatchObject([{ deliveries: 0, isUndelivered: true, webhookId: named.id }]);
+    expect(await recover(other.id)).toBe(0);
+    await updateSubscription(desk.db, accountId, named.id, { status: 'active' });
+    expect(await recover(named.id)).toBe(1);
+    expect(await recover(other.id)).toBe(0);
+  });
+
+  it('is recovered by another webhook after its own was deleted', async () => {
+    const other = await aWebhook();
+    const named = await aWebhook({ status: 'paused' });
+    await recipientsOf(named.pk);
+    expect(await recover(other.id)).toBe(0);
+    await deleteSubscription(desk.db, accountId, named.id);
+    expect(await recover(other.id)).toBe(1);
+  });
+
+  it('is recovered by that webhook only when an older process wrote the event without its target', async () => {
+    const other = await aWebhook();
+    const named = await aWebhook({ status: 'paused' });
+    const { alert } = await recipientsOf(named.pk);
+    await desk.db.query(sql('test_no_target', `UPDATE event SET target_pk = NULL WHERE dedupe_key = 'alert:' || $1`), [
+      alert.id,
+    ]);
+    expect(await recover(other.id)).toBe(0);
+    await updateSubscription(desk.db, accountId, named.id, { status: 'active' });
+    expect(await recover(named.id)).toBe(1);
   });
 });

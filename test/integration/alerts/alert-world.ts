@@ -295,7 +295,7 @@ export class AlertWorld {
           if (dies) await tx.query(DIE);
           return result;
         });
-        if (done.parked.length > 0) throw new Error(`dead-lettered: ${done.parked[0]?.error.message}`);
+        if (done.deadLettered.length > 0) throw new Error(`dead-lettered: ${done.deadLettered[0]?.error.message}`);
         if (done.claimed === 0) return;
       } catch (error) {
         if (!dies || !isDatabaseUnavailable(error)) throw error;

@@ -13,6 +13,7 @@ import { routeTable } from '../../../api/server/route-table.ts';
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/values/cursor.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
+import { PUBLIC_ONLY } from '../../../src/domain/webhooks/address-policy.ts';
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createQueueBackend } from '../../../src/queues/backend.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
@@ -125,7 +126,7 @@ export async function startTestApi(
     coldWaitMs: 20,
     reads,
     keys,
-    failedKeys: createFailedKeys({ trustedProxies: [], now: () => clock.nowMs, maxFailed: 1_000_000 }),
+    failedKeys: createFailedKeys({ limits, trustedProxies: [], maxFailed: 1_000_000 }),
     limits,
     corsOrigins: [],
     secretBox,
@@ -135,7 +136,7 @@ export async function startTestApi(
     venues: enabledVenues(['polymarket'], pollMs),
     decimalFormat: 'number',
     tradeRetentionMs: 3_650 * 86_400_000,
-    webhookAllow: [],
+    addressRules: PUBLIC_ONLY,
     quotas: { webhooks: 1_000, alerts: 10_000, wallets: 1_000 },
     dependencies: [],
     log,

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MarketRecord, TradeRecord } from '../../../src/domain/markets/market.ts';
@@ -15,8 +14,7 @@ import { storedCandles } from '../../factories/stored-series.ts';
 import { drain } from '../../support/drain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
-
-const ROOT = join(import.meta.dirname, '../../..');
+import { oddswire } from './run-command.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {
@@ -25,19 +23,18 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 interface Outcome {
-  code: number;
+  code: number | string;
   out: string;
   err: string;
 }
 
-/** `npm run audit -- …` from the build. */
-function audit(args: readonly string[], environment: Record<string, string> = {}): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: test.url, ...environment };
-  return new Promise((resolve) => {
-    execFile(process.execPath, ['dist/bin/audit.js', ...args], { cwd: ROOT, env }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
-  });
+async function audit(args: readonly string[], environment: Record<string, string> = {}): Promise<Outcome> {
+  const {
+    code,
+    stdout: out,
+    stderr: err,
+  } = await oddswire(['audit', ...args], { DATABASE_URL: test.url, ...environment });
+  return { code, out, err };
 }
 
 async function fold(): Promise<void> {
@@ -73,12 +70,12 @@ async function allPages<R>(next: (position: unknown) => Promise<Page<R>>): Promi
   }
 }
 
-describe('npm run audit', () => {
+describe('oddswire audit', () => {
   it('ends with 2 and its usage on wrong arguments, with 1 without a database', async () => {
     const wrong = await audit(['books', '--venue', 'nasdaq']);
     expect(wrong).toMatchObject({ code: 2, out: '' });
     expect(wrong.err).toContain('--venue must be one of polymarket, kalshi, manifold');
-    expect(wrong.err).toContain('usage: npm run audit');
+    expect(wrong.err).toContain('usage: oddswire audit');
     const away = await audit(['candles', '--venue', 'kalshi'], {
       DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/none',
     });
@@ -86,6 +83,14 @@ describe('npm run audit', () => {
     expect(away.err).toMatch(/^oddswire audit: the database of DATABASE_URL does not answer: .*ECONNREFUSED/);
     expect(away.err).not.toContain('geheim');
   });
+
+  it.each([[], ['--json'], ['--against', 'venue']])(
+    'ends with 1 for a market that does not exist (%s)',
+    async (...more) => {
+      const missing = await audit(['candles', '--venue', 'kalshi', '--market', 'KX-NOTHING', ...more]);
+      expect(missing).toEqual({ code: 1, out: '', err: 'oddswire audit: kalshi has no market KX-NOTHING\n' });
+    },
+  );
 
   it('finds candles of a simulated Kalshi equal to its candlesticks when orders sweep several prices, and a broken candle in both ways', async () => {
     const venue = await startSimulatedKalshi();
@@ -113,6 +118,11 @@ describe('npm run audit', () => {
       const against = [...whole, '--market', ticker, '--against', 'venue'];
       const environment = { KALSHI_API_URL: venue.exchange.kalshiUrl };
       expect(await audit(whole)).toMatchObject({ code: 0, out: '' });
+      const clean = await audit([...whole, '--json']);
+      expect([clean.code, JSON.parse(clean.out)]).toEqual([
+        0,
+        { differences: [], found: 0, outcomes: expect.any(Number), repaired: false },
+      ]);
       const swept = await sweptTickers();
       expect(swept.length).toBeGreaterThan(2);
       for (const each of new Set([ticker, ...swept])) {
@@ -136,13 +146,17 @@ describe('npm run audit', () => {
       const disagreement = await audit(against, environment);
       expect(disagreement).toMatchObject({ code: 1 });
       expect(disagreement.out).toMatch(/^\S+ 1 min \S+Z {2}high: ours 0.999, the venue's 0\.\d+\n$/);
-      expect(await audit([...whole, '--json', '--repair'])).toMatchObject({ code: 0 });
+      const repaired = await audit([...whole, '--json', '--repair']);
+      expect([repaired.code, JSON.parse(repaired.out)]).toMatchObject([
+        0,
+        { differences: [{ market_id: ticker, interval: '1m', stored: { high: '0.999' } }], found: 1, repaired: true },
+      ]);
       expect(await audit(whole)).toMatchObject({ code: 0, out: '' });
     } finally {
       await adapter.close();
       await venue.close();
     }
-  });
+  }, 180_000);
 
   const recorded = venueDataFolder('kalshi');
   it.skipIf(recorded === undefined)('reads recorded candlesticks from a file', async () => {
@@ -172,11 +186,9 @@ describe('npm run audit', () => {
       '--json',
     ]);
     expect(found.code).toBe(1);
-    const lines = found.out
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { start: number; ours?: string });
-    expect(new Set(lines.map(({ start }) => start))).toEqual(new Set([traded[0]?.bucket]));
-    expect(lines.every(({ ours }) => ours === undefined)).toBe(true);
+    const result = JSON.parse(found.out) as { differences: { start: number; ours?: string }[]; found: number };
+    expect(new Set(result.differences.map(({ start }) => start))).toEqual(new Set([traded[0]?.bucket]));
+    expect(result.differences.every(({ ours }) => ours === undefined)).toBe(true);
+    expect(result.found).toBe(result.differences.length);
   });
 });

@@ -1,14 +1,17 @@
-import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { createConnection } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
 import { startEmbeddedPostgres } from '../../../src/embedded/embedded-postgres.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
+import { migrateSchema } from '../../../src/runtime/migrate-database.ts';
 import { findApiKey } from '../../../src/store/accounts/accounts.ts';
-import { createDataSource } from '../../../src/store/db/data-source.ts';
+import { checkKeyRing } from '../../../src/store/accounts/key-check.ts';
+import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
+import { isListening } from '../../support/is-listening.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { copyCluster, openFolder } from '../../support/postgres/made-cluster.ts';
+import { copyCluster, openFolder, removeCluster } from '../../support/postgres/made-cluster.ts';
+import { oddswire } from './run-command.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
@@ -18,18 +21,12 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-type Place = { DATABASE_URL: string } | { DATA_DIR: string };
+type Place = { DATABASE_URL: string; SECRETS_KEYS?: string } | { DATA_DIR: string };
 
-function keys(place: Place, ...argv: string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
-  const env = { PATH: process.env['PATH'], DATA_DIR: resolve('no-such-folder'), ...place };
-  return new Promise((done) => {
-    execFile(process.execPath, [resolve('dist/bin/keys.js'), ...argv], { env }, (error, stdout, stderr) =>
-      done({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
+const keys = (place: Place, ...argv: string[]) =>
+  oddswire(['keys', ...argv], { DATA_DIR: resolve('no-such-folder'), ...place });
 
-it('npm run keys creates, lists, limits and revokes keys', async () => {
+it('oddswire keys creates, lists, limits and revokes keys', async () => {
   const place = { DATABASE_URL: test.url };
   const made = await keys(place, 'create', '--account', 'acme', '--name', 'laptop', '--scopes', 'alerts');
   expect(made).toMatchObject({
@@ -61,7 +58,7 @@ it('npm run keys creates, lists, limits and revokes keys', async () => {
   expect(JSON.parse(accounts.stdout)).toMatchObject([{ name: 'acme', keys: 1, webhooks: 0, alerts: 0, wallets: 0 }]);
 });
 
-it('npm run keys names a missing key or account', async () => {
+it('oddswire keys names a missing key or account', async () => {
   expect(await keys({ DATABASE_URL: test.url }, 'quota', '--account', 'nobody')).toMatchObject({
     code: 1,
     stdout: '',
@@ -69,7 +66,35 @@ it('npm run keys names a missing key or account', async () => {
   });
 });
 
-it('npm run keys works on the embedded database, running or not, and leaves it in the same state', async () => {
+it('oddswire keys reseal reports the values that it sealed, and ends with 1 while values of another key are left', async () => {
+  const database = await createTestDatabase();
+  try {
+    const [k1, k2] = ['k1', 'k2'].map((kid, index) => `${kid}:${Buffer.alloc(32, index).toString('base64')}`);
+    const place = (ring: string) => ({ DATABASE_URL: database.url, SECRETS_KEYS: ring });
+    expect((await keys(place(''), 'sealed')).stdout).toBe('No sealed values.\n');
+    await checkKeyRing(database.db, createSecretBox(parseSecretsKeys(k1 ?? '')));
+
+    const without = await keys({ DATABASE_URL: database.url }, 'reseal');
+    expect(without).toMatchObject({ code: 78, stderr: 'oddswire keys: configuration: SECRETS_KEYS is required\n' });
+    const early = await keys(place(k2 ?? ''), 'reseal', '--json');
+    expect([early.code, JSON.parse(early.stdout)]).toEqual([
+      1,
+      { kid: 'k2', resealed: 0, unopened: 1, left: [{ kid: 'k1', table: 'key_check', column: 'sealed', rows: 1 }] },
+    ]);
+    expect(await keys(place(`${k2},${k1}`), 'reseal')).toEqual({
+      code: 0,
+      stdout: '1 values sealed with k2\n',
+      stderr: '',
+    });
+    expect((await keys(place(''), 'sealed')).stdout).toMatch(/^key {2}table .*\nk2 {3}key_check {2}sealed +1\n$/);
+    const otherBytes = await keys(place(`k1:${Buffer.alloc(32, 9).toString('base64')}`), 'reseal');
+    expect(otherBytes).toMatchObject({ code: 1, stderr: expect.stringContaining('"k1" has other bytes') });
+  } finally {
+    await database.drop();
+  }
+});
+
+it('oddswire keys works on the embedded database, running or not, and leaves it in the same state', async () => {
   const folder = await openFolder('oddswire-keys-');
   const dataDir = join(folder, 'data');
   try {
@@ -77,13 +102,8 @@ it('npm run keys works on the embedded database, running or not, and leaves it i
     const server = await startEmbeddedPostgres({ dataDir, durable: false, log });
     const place = { DATA_DIR: dataDir };
     const unmigrated = await keys(place, 'list');
-    expect(unmigrated.stderr).toBe(
-      'oddswire keys: the database has another version: start oddswire once to migrate it\n',
-    );
-    const dataSource = createDataSource({ databaseUrl: server.url, poolSize: 1, applicationName: 'test', log });
-    await dataSource.initialize();
-    await dataSource.runMigrations();
-    await dataSource.destroy();
+    expect(unmigrated.stderr).toBe('oddswire keys: the database has another version: `oddswire migrate` migrates it\n');
+    await migrateSchema(server.url, log);
     expect(await keys(place, 'create', '--account', 'home', '--name', 'n')).toMatchObject({ code: 0 });
     expect(await isListening(server.port)).toBe(true);
     await server.stop();
@@ -95,10 +115,26 @@ it('npm run keys works on the embedded database, running or not, and leaves it i
   }
 });
 
-function isListening(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const socket = createConnection({ port, host: '127.0.0.1' });
-    socket.once('connect', () => done(true)).once('error', () => done(false));
-    socket.once('connect', () => socket.destroy());
-  });
-}
+it('oddswire keys prefers a running demo to a database that does not run, unless DATA_DIR names a folder', async () => {
+  const folder = await openFolder('oddswire-demo-');
+  const [ours, demos] = [join(folder, '.data'), join(folder, '.data', 'demo')];
+  const list = (environment: Record<string, string> = {}) => oddswire(['keys', 'list'], environment, folder);
+  try {
+    await copyCluster(inject('madeCluster'), ours);
+    await copyCluster(inject('madeCluster'), demos);
+    const server = await startEmbeddedPostgres({ dataDir: demos, durable: false, log });
+    try {
+      await migrateSchema(server.url, log);
+      const uses = `oddswire keys: uses the database of the demo in ${demos}\n`;
+      expect(await list()).toEqual({ code: 0, stdout: 'No keys.\n', stderr: uses });
+      // Only the demo's database was migrated.
+      expect((await list({ DATA_DIR: ours })).stderr).toMatch(/^oddswire keys: the database has another version/);
+      await removeCluster(join(ours, 'postgres'));
+      expect(await list({ DATA_DIR: ours })).toEqual({ code: 0, stdout: 'No keys.\n', stderr: uses });
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { quarantine } from '../../../src/store/catalog/quarantine.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { oddswire } from './run-command.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {
@@ -10,16 +10,10 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-function rejected(databaseUrl: string, ...argv: string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
-  const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl, DATA_DIR: resolve('no-such-folder') };
-  return new Promise((done) => {
-    execFile(process.execPath, [resolve('dist/bin/rejected.js'), ...argv], { env }, (error, stdout, stderr) =>
-      done({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
+const rejected = (databaseUrl: string, ...argv: string[]) =>
+  oddswire(['rejected', ...argv], { DATABASE_URL: databaseUrl, DATA_DIR: resolve('no-such-folder') });
 
-it('npm run rejected shows rejected records, filtered, as text and as JSON', async () => {
+it('oddswire rejected shows rejected records, filtered, as text and as JSON', async () => {
   await quarantine(test.db, 'kalshi', [
     { kind: 'trades', reason: 'price_out_of_range', recordId: 't-1', detail: 'price: 2', sample: '{"price":2}' },
     { kind: 'books', reason: 'crossed_book', recordId: 'b-1', detail: 'bid above ask', sample: '{"bids":[]}' },
@@ -38,7 +32,7 @@ it('npm run rejected shows rejected records, filtered, as text and as JSON', asy
   expect(records).toMatchObject([{ venue: 'manifold', reason: 'missing_field', record_id: null }]);
 });
 
-it('npm run rejected reports wrong arguments and a missing database', async () => {
+it('oddswire rejected reports wrong arguments and a missing database', async () => {
   const closed = 'postgres://nobody:hunter2@127.0.0.1:1/none';
   const [call, down, none] = await Promise.all([
     rejected(test.url, '--venue', 'nowhere', '--limit', 'x'),
@@ -46,7 +40,7 @@ it('npm run rejected reports wrong arguments and a missing database', async () =
     rejected(''),
   ]);
   expect(call.code).toBe(2);
-  expect(call.stderr).toMatch(/--venue must be one of[\s\S]*--limit must be[\s\S]*usage: npm run rejected/);
+  expect(call.stderr).toMatch(/--venue must be one of[\s\S]*--limit must be[\s\S]*usage: oddswire rejected/);
   expect(down).toMatchObject({ code: 1, stdout: '' });
   expect(down.stderr).toMatch(/^oddswire rejected: the database of DATABASE_URL does not answer.*\n$/);
   expect(down.stderr).not.toContain('hunter2');

@@ -7,7 +7,6 @@ import {
 } from '../../../clients/typescript/src/index.ts';
 import { KEY_OF_PATH } from '../../../clients/typescript/src/schema.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
@@ -20,10 +19,11 @@ import {
   storedSnapshots,
   storedTrades,
 } from '../../factories/stored-series.ts';
+import { allowing } from '../../support/address-rules.ts';
 import { startTestApi, type TestApi } from '../api/api-harness.ts';
 import { jobContext, testConfig } from '../workers/worker-harness.ts';
 
-const allow = parseCidrs('127.0.0.0/8');
+const rules = allowing('127.0.0.0/8');
 const HOUR = 1_767_319_200;
 const MARKETS = 23;
 const TRADES = 31;
@@ -59,8 +59,8 @@ const counted = (request: Request) => {
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  sender = createSender({ version: 'test', allow, extraCaPem: receiver.caPem });
-  api = await startTestApi({ webhookAllow: allow });
+  sender = createSender({ version: 'test', rules, extraCaPem: receiver.caPem });
+  api = await startTestApi({ addressRules: rules });
   const account = await api.client();
   accountId = account.accountId;
   apiKey = account.key;
@@ -155,6 +155,7 @@ it('the client has a method for every operation', async () => {
   expect(await client.deliveries.get(id, failed.id)).toMatchObject({ attemptLog: [], payload: { id: failed.eventId } });
   expect(await client.deliveries.retry(id, failed.id)).toMatchObject({ id: failed.id, status: 'pending' });
   expect(await client.deliveries.recover(id, { since })).toEqual({ recovered: expect.any(Number) });
+  expect((await client.deliveries.listEvents({ undelivered: true })).data).toEqual([]);
 
   const alert = await client.alerts.create({ tokenMint: 'mint', condition: 'above', price: 0.6, webhookId: id });
   expect(await client.alerts.get(alert.id)).toEqual(alert);
@@ -165,7 +166,7 @@ it('the client has a method for every operation', async () => {
   expect(await client.wallets.get(wallet.id)).toEqual(wallet);
   expect((await client.wallets.list()).data).toEqual([wallet]);
   expect(await client.wallets.delete(wallet.id)).toEqual({ id: wallet.id, deleted: true });
-  expect(await client.webhooks.delete(id)).toEqual({ id, deleted: true });
+  expect(await client.webhooks.delete(id)).toEqual({ id, deleted: true, alertsChanged: 0 });
 
   expect(await client.health.live()).toEqual({ status: 'live' });
   expect(await client.health.ready()).toEqual({ status: 'ready' });

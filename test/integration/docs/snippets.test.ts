@@ -1,18 +1,20 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { standardSignature } from '../../../src/domain/webhooks/signature.ts';
 import { freePort } from '../../../src/embedded/free-port.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
 import { eventually } from '../../support/eventually.ts';
+import { isListening } from '../../support/is-listening.ts';
 import { PAGES, type Snippet, snippetsOf } from '../../support/markdown.ts';
 import { exposedMetrics } from '../../support/metrics/exposed-metrics.ts';
 import { readExpression } from '../../support/metrics/promql.ts';
 import { startTestApi, type TestApi } from '../api/api-harness.ts';
+import { delivery, testSender } from '../webhooks/deliveries.ts';
 import { openSnippetFolder, runShell, type SnippetFolder } from './snippets.ts';
 
 /** The client's README is run by its own tests. */
@@ -24,14 +26,23 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'installs the packages that this test uses; the calls against the demo are run below',
   'docs/start.md: npm ci && npm run demo': 'installs the packages that this test uses',
   'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
+  'docs/start.md: WEBHOOK_CA_FILE=cert.pem npm run demo':
+    'start.test.ts starts the demo; the receiver and its certificate are run below',
+  'docs/commands.md: node dist/sim/main.js --port 4010 --markets 100000 --live-markets 0 --delay-ms 150 --kalshi-page-delay-ms 400 --enforce-rates':
+    'serves until it is stopped; cli.test.ts runs the flags',
   'docs/guides/add-a-venue.md: npx vitest run test/conformance/venue-adapter': 'the suite runs these tests by itself',
   'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2':
     'needs Docker',
   'docs/operations.md: echo "POSTGRES_PASSWORD=$(openssl rand -hex 24)" >> .env': 'needs Docker',
+  'docs/operations.md: createdb oddswire':
+    'needs a superuser and psql; test/faults/database-roles.test.ts runs the printed SQL',
   'docs/operations.md: pg_dump --format=custom --file=oddswire.dump "$DATABASE_URL"':
     'pg_dump may be older than the server; test/faults/restore-backup.test.ts runs it',
   'docs/operations.md: docker compose stop api poller aggregator alerter deliverer':
-    'needs Docker, and empties a Redis; test/faults/restore-backup.test.ts restores a dump',
+    'needs Docker; test/faults/restore-backup.test.ts ends the processes',
+  'docs/operations.md: docker compose exec redis redis-cli FLUSHDB': 'empties a Redis, and needs Docker',
+  'docs/operations.md: docker compose run --rm api oddswire operators add alice --role operator':
+    'needs Docker; operators.test.ts adds operators',
   'docs/operations.md: docker compose build': 'needs Docker; test/faults/rolling-restart.test.ts replaces processes',
   'docs/operations.md: npm run --silent keys -- revoke <id>': 'the id is a placeholder; keys.test.ts revokes a key',
   'docs/proof.md: FAULTS_SEED=123 npm run test:faults -- test/faults/kill-on-redis.test.ts': 'takes minutes',
@@ -39,6 +50,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 
 /** Blocks that other tests run or compare, by their page and info string. */
 const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  // test/faults/restore-backup.test.ts and test/faults/rotate-keys.test.ts.
+  'docs/operations.md': ['sh restore', 'sh rotation'],
+  // Below, with the receiver.
+  'docs/start.md': ['sh certificate'],
   // verification.test.ts and documentation.test.ts in test/integration/webhooks.
   'docs/webhooks.md': [
     ...['js', 'python', 'go'],
@@ -156,13 +171,37 @@ describe('a PromQL snippet', () => {
 });
 
 describe('a receiver snippet', () => {
-  it.each(ofKind('receiver'))('%s accepts a signed event and refuses another', async (_place, { text }) => {
-    const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
+  let child: ChildProcess | undefined;
+  let errors = '';
+  afterEach(async () => {
+    child?.kill();
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  });
+
+  /** Starts the snippet as `receiver.mjs`; resolves with its port when it listens. */
+  async function receive({ text }: Pick<Snippet, 'text'>, settings: Record<string, string>): Promise<number> {
     const port = await freePort();
     await writeFile(join(folder.path, 'receiver.mjs'), text);
-    const env = { PATH: process.env['PATH'] ?? '', WEBHOOK_SECRET: secret, PORT: String(port) };
-    const child = spawn(process.execPath, ['receiver.mjs'], { cwd: folder.path, env, stdio: 'inherit' });
-    try {
+    const env = { PATH: process.env['PATH'] ?? '', PORT: String(port), ...settings };
+    const started = spawn(process.execPath, ['receiver.mjs'], {
+      cwd: folder.path,
+      env,
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
+    errors = '';
+    started.stderr.on('data', (chunk: Buffer) => {
+      errors += chunk.toString();
+    });
+    child = started;
+    await eventually(() => isListening(port), Boolean);
+    return port;
+  }
+
+  it.each(ofKind('receiver'))(
+    '%s accepts a signed event and refuses another with the reason',
+    async (_place, snippet) => {
+      const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
+      const port = await receive(snippet, { WEBHOOK_SECRET: secret });
       const post = (signature: string, seconds: number) =>
         fetch(`http://127.0.0.1:${port}`, {
           method: 'POST',
@@ -171,14 +210,25 @@ describe('a receiver snippet', () => {
         });
       const seconds = Math.floor(Date.now() / 1000);
       const signature = standardSignature([secret], 'evt_1', seconds, '{"id":"evt_1","type":"test","data":{}}');
-      const good = await eventually(
-        () => post(signature, seconds).catch(() => null),
-        (answer) => answer !== null,
-      );
-      expect([good?.status, (await post(signature, seconds - 1)).status]).toEqual([204, 400]);
+      expect([(await post(signature, seconds)).status, (await post(signature, seconds - 1)).status]).toEqual([
+        204, 400,
+      ]);
+      expect(errors).toMatch(/^refused: .*signature/);
+    },
+  );
+
+  it.each(ofKind('receiver'))('%s takes deliveries over TLS, with a secret of the client', async (_place, snippet) => {
+    const [recipe] = SNIPPETS.filter(({ page, info }) => page === snippet.page && info === 'sh certificate');
+    if (recipe === undefined) throw new Error(`${snippet.page} has no certificate`);
+    expect((await runShell(folder, recipe, {})).code).toBe(0);
+    const secret = 'a secret of my own';
+    const port = await receive(snippet, { WEBHOOK_SECRET: secret, TLS_KEY: 'key.pem', TLS_CERT: 'cert.pem' });
+    const sender = await testSender({ extraCaPem: await readFile(join(folder.path, 'cert.pem'), 'utf8') });
+    try {
+      const outcome = await sender.send(delivery(`https://127.0.0.1:${port}/hook`, { secrets: [secret] }));
+      expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 204 });
     } finally {
-      child.kill();
-      if (child.exitCode === null) await once(child, 'exit');
+      await sender.close();
     }
   });
 });

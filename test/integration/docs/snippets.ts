@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
@@ -12,7 +12,7 @@ export interface ShellResult {
   readonly err: string;
 }
 
-/** A folder for the files of one run, with the packages and an `npm` without the build. */
+/** A folder for the files of one run, with the packages, `oddswire`, and an `npm` without the build. */
 export interface SnippetFolder {
   readonly path: string;
   remove(): Promise<void>;
@@ -29,14 +29,18 @@ shift
 name=$1
 shift
 [ "$1" = -- ] && shift
-exec "${process.execPath}" "${ROOT}/dist/bin/$name.js" "$@"
+exec oddswire "$name" "$@"
+`;
+const ODDSWIRE = `#!/bin/sh
+exec "${process.execPath}" "${ROOT}/dist/bin/oddswire.js" "$@"
 `;
 
 export async function openSnippetFolder(): Promise<SnippetFolder> {
   const path = await mkdtemp(join(tmpdir(), 'oddswire-docs-'));
   await mkdir(join(path, 'bin'));
-  await writeFile(join(path, 'bin/npm'), NPM);
-  await chmod(join(path, 'bin/npm'), 0o755);
+  for (const [name, text] of Object.entries({ npm: NPM, oddswire: ODDSWIRE })) {
+    await writeFile(join(path, 'bin', name), text, { mode: 0o755 });
+  }
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }

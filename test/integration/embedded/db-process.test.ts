@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 async function startDb(): Promise<{ child: ChildProcess; ready: Ready }> {
-  const child = fork(resolve('dist/bin/db.js'), {
+  const child = fork(resolve('dist/bin/oddswire.js'), ['db'], {
     detached: true,
     env: { PATH: process.env['PATH'], DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
   });

@@ -177,9 +177,9 @@ describe.skipIf(!isRoot)('startEmbeddedPostgres as root', () => {
     const first = await start(options);
     expect(dirname(first.location)).toBe(options.sharedDir);
     await query(first.url, 'CREATE TABLE kept ()');
-    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(told).toContainEqual(expect.objectContaining({ level: 'warn', used: first.location }));
-    expect(told).toContainEqual(expect.objectContaining({ level: 'warn', from: options.nativeDir }));
+    const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', used: first.location }));
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', from: options.nativeDir }));
     expect(await readFile(join(options.dataDir, 'postgres-location'), 'utf8')).toBe(`${first.location}\n`);
     await first.stop();
 

@@ -64,7 +64,7 @@ describe('runProcesses', () => {
 
     expect(api['DATABASE_URL']).toBe('postgres://stub/oddswire');
     expect(api['SECRETS_KEYS']).toBe((await readFile(join(dataDir, 'secrets.key'), 'utf8')).trim());
-    expect(poller['SECRETS_KEYS']).toBe(api['SECRETS_KEYS']);
+    expect(poller['SECRETS_KEYS']).toBeUndefined();
     expect(apiUrl).toBe(`http://127.0.0.1:${api['PORT']}`);
     expect(Number(api['METRICS_PORT'])).toBe(metricsPort);
     expect(Number(poller['METRICS_PORT'])).toBeGreaterThan(metricsPort);
@@ -117,7 +117,7 @@ describe('a killed runner', () => {
 
   it('ends its processes', async () => {
     const script = join(root, 'runner.mjs');
-    const module = pathToFileURL(resolve('dist/src/runtime/runner.js'));
+    const module = pathToFileURL(resolve('dist/src/embedded/runner.js'));
     const logger = pathToFileURL(resolve('dist/src/observe/logger.js'));
     await writeFile(
       script,
@@ -143,6 +143,7 @@ describe('a killed runner', () => {
       if (pid !== undefined) pids.push(Number(pid));
       if (pids.length === 3) break;
     }
+    expect(pids).toHaveLength(3);
     const gone = once(runner, 'exit');
     runner.kill('SIGKILL');
     await gone;

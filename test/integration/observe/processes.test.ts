@@ -2,7 +2,10 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Role } from '../../../src/queues/jobs.ts';
 import { sql } from '../../../src/store/db/tx.ts';
+import { measureFreshness } from '../../../src/store/prices/freshness.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { aStoredPrice } from '../../factories/stored-series.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exposedMetrics } from '../../support/metrics/exposed-metrics.ts';
 import { type Family, lint, readExposition } from '../../support/metrics/exposition.ts';
@@ -18,6 +21,10 @@ beforeAll(async () => {
   const url = `${system.receiver.url}/hook?token=${SECRETS.urlToken}`;
   const body = { url, events: ['price_alert'], secret: SECRETS.webhookSecret };
   webhookId = idOf(await system.call('POST', '/v1/webhooks', body));
+  const { db } = system.database;
+  const { outcomes } = await aStoredMarket(db, { venue: 'polymarket', status: 'open' });
+  await aStoredPrice(db, outcomes[0]?.tokenId ?? 0n, { price: '0.5', asOf: new Date() });
+  await measureFreshness(db, ['polymarket']);
 });
 afterAll(() => system.stop());
 
@@ -34,24 +41,24 @@ async function firedStory(requestId: string, isOver: (msgs: string[]) => boolean
   const made = await system.call('POST', '/v1/alerts', { tokenMint: mint, condition: 'above', price: 0.6 }, headers);
   const alertId = idOf(made);
   await system.see(mint, 0.7);
-  const tell = () =>
+  const waitForStory = () =>
     eventually(
       async () => system.grep(alertId),
       (story) => isOver(story.map(({ msg }) => msg)),
       WAIT,
     );
-  return { alertId, mint, tell };
+  return { alertId, mint, waitForStory };
 }
 
 describe('the log lines of one id', () => {
   it('show the whole history of an alert: its creator, the price that met it, each attempt and the outcome; of its event too', async () => {
     let asked = 0;
     system.receiver.replyWith(() => ({ status: ++asked === 1 ? 503 : 200 }));
-    const { alertId, mint, tell } = await firedStory(
+    const { alertId, mint, waitForStory } = await firedStory(
       'req-of-the-story',
       (msgs) => msgs.filter((msg) => msg === 'delivery attempted').length === 2,
     );
-    const story = await tell();
+    const story = await waitForStory();
     const eventId = String(story.find(({ msg }) => msg === 'alert fired')?.['eventId']);
     const deliveryId = String(story.find(({ msg }) => msg === 'alert fired')?.['deliveryId']);
     expect(eventId).toMatch(/^evt_/);
@@ -103,11 +110,11 @@ describe('the log lines of one id', () => {
 
   it('show a cancelled delivery and the reason', async () => {
     system.receiver.replyWith({ status: 500 });
-    const { alertId, tell } = await firedStory(
+    const { alertId, waitForStory } = await firedStory(
       'req-of-another',
       (msgs) => msgs.includes('delivery attempted') || msgs.includes('delivery cancelled'),
     );
-    await tell();
+    await waitForStory();
     const paused = await system.call('PUT', `/v1/webhooks/${webhookId}`, { status: 'paused' });
     expect(paused.status).toBe(200);
     const story = system.grep(alertId);
@@ -233,6 +240,8 @@ describe('a scrape', () => {
         stage_marks_parked: { stage: 'sample-snapshots' },
         storage_partition_ready: { table: 'observation' },
         storage_database_bytes: {},
+        oddswire_price_age_seconds: { venue: 'polymarket', quantile: '0.99' },
+        oddswire_unpriced_markets: { venue: 'polymarket' },
         queue_oldest_waiting_seconds: { queue: 'candles' },
       },
     ],

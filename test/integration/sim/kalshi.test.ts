@@ -11,6 +11,7 @@ interface KalshiMarket {
   title: string;
   yes_sub_title: string;
   event_ticker: string;
+  close_time: string;
   status: string;
   settlement_ts?: string;
 }
@@ -95,6 +96,21 @@ function deepest(): { conditionId: string; ticker: string } {
   if (market === undefined) throw new Error('no market');
   return { conditionId: market.conditionId, ticker: tickerOf(market) };
 }
+
+it('Kalshi lists the markets of a window of close times by close time, page by page', async () => {
+  const everything = (await all('/markets?mve_filter=exclude', 'markets')).map(({ ticker, close_time }) => ({
+    ticker,
+    second: Date.parse(close_time) / 1000,
+  }));
+  const seconds = everything.map(({ second }) => second).sort((a, b) => a - b);
+  const [from = 0, to = 0] = [seconds[5], seconds[30]];
+  const path = `/markets?mve_filter=exclude&limit=4&min_close_ts=${from}&max_close_ts=${to}`;
+  const window = await all(path, 'markets');
+  const expected = everything.filter((each) => each.second >= from && each.second <= to);
+  expect(window.map(({ ticker }) => ticker).sort()).toEqual(expected.map(({ ticker }) => ticker).sort());
+  const closes = window.map(({ close_time }) => close_time);
+  expect(closes).toEqual(closes.toSorted());
+});
 
 it('Kalshi siblings share a title and differ in their label', async () => {
   const events = await all('/events?with_nested_markets=true', 'events');

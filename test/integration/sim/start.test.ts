@@ -31,6 +31,28 @@ describe('startExchange', () => {
     expect(await pending).toBeInstanceOf(Error);
   });
 
+  it('delays an answer by the option, while it answers its controls', async () => {
+    const exchange = await startExchange({ historyHours: 0.01, markets: 4, paused: true, kalshiPageDelayMs: 600_000 });
+    const pending = fetch(`${exchange.kalshiUrl}/markets`).catch((error: unknown) => error);
+    while (exchange.requests().length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect((await fetch(`${exchange.kalshiUrl}/series`)).status).toBe(200);
+    expect(exchange.requests().map(({ status }) => status)).toEqual([undefined, 200]);
+    await exchange.close();
+    expect(await pending).toBeInstanceOf(Error);
+  });
+
+  it('answers 429 above a documented rate, and reports the status and length of each answer', async () => {
+    const exchange = await startExchange({ historyHours: 0.01, markets: 4, paused: true, enforcesRates: true });
+    try {
+      for (let request = 0; request < 31; request += 1) await fetch(`${exchange.jupiterUrl}/price/v3?ids=a`);
+      const requests = exchange.requests();
+      expect(requests.map(({ status }) => status === 429)).toEqual([...Array(30).fill(false), true]);
+      expect(requests[0]?.bytes).toBeGreaterThan(0);
+    } finally {
+      await exchange.close();
+    }
+  });
+
   it('lists a large catalog page by page', { timeout: 60_000 }, async () => {
     const exchange = await startExchange({ historyHours: 0.05, markets: 20_000, liveMarkets: 10, paused: true });
     try {

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http.ts';
+import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
+import { createPolymarketWallets } from '../../../src/venues/polymarket/wallet-adapter.ts';
+import { type BudgetTerms, createMemoryLedger, type RateLedger } from '../../../src/venues/rate-ledger.ts';
 import { createRpcClient } from '../../../src/venues/solana/rpc-client.ts';
-import { venueObserver } from '../../../workers/polling/venue-observer.ts';
 import { json, ScriptedServer } from './scripted-server.ts';
 
 const server = new ScriptedServer();
@@ -23,18 +23,27 @@ afterEach(async () => {
   await server.close();
 });
 
-/** A client with its latest rate. */
+/** Opens ledgers in memory, and reads the rate of the last one. */
+function ledgers() {
+  let ledger: RateLedger | undefined;
+  const openLedger = (terms: BudgetTerms) => {
+    ledger = createMemoryLedger(terms);
+    return ledger;
+  };
+  return { openLedger, rate: async () => (await ledger?.take(0, []))?.rate };
+}
+
+/** A client with its present rate. */
 function open(options: Partial<VenueHttpOptions>) {
-  const seen = { rate: 0, turns: 0, answers: 0 };
+  const seen = { turns: 0, answers: 0 };
+  const { openLedger, rate } = ledgers();
   const http = createVenueHttp({
     venue: 'test',
     baseUrl,
     requestsPerSecond: 20,
     maxAttempts: 1,
+    openLedger,
     observer: {
-      onRate: ({ perSecond }) => {
-        seen.rate = perSecond;
-      },
       onTurn: ({ isRefused }) => {
         if (!isRefused) seen.turns += 1;
       },
@@ -45,7 +54,7 @@ function open(options: Partial<VenueHttpOptions>) {
     ...options,
   });
   clients.push(http);
-  return { http, seen };
+  return { http, seen, rate };
 }
 
 describe('a host with a limit below the configured rate', () => {
@@ -106,33 +115,35 @@ describe('one answer', () => {
   const get = (http: VenueHttp) => http.get({ route: 'r', path: '/r', signal }).catch((error: unknown) => error);
 
   it('of 429 without Retry-After halves the rate, and of 200 raises it', async () => {
-    const { http, seen } = open({ requestsPerSecond: 1_000 });
-    expect(seen.rate).toBe(1_000);
-    server.script(json(429, {}), json(200, {}));
+    const { http, rate } = open({ requestsPerSecond: 1_000 });
+    expect(await rate()).toBe(1_000);
+    server.script(json(429, {}), json(200, {}), json(200, {}));
     expect(await get(http)).toMatchObject({ code: 'rate_limited' });
-    expect(seen.rate).toBe(500);
+    expect(await rate()).toBe(500);
     await get(http);
-    expect(seen.rate).toBeGreaterThan(500);
+    // The next request reports the success.
+    await get(http);
+    expect(await rate()).toBeGreaterThan(500);
   });
 
   it.each([404, 500, 403])('of %i leaves the rate as it is', async (status) => {
-    const { http, seen } = open({ requestsPerSecond: 1_000 });
+    const { http, rate } = open({ requestsPerSecond: 1_000 });
     server.script(json(status, {}));
     expect(await get(http)).toMatchObject({ code: 'http_status' });
-    expect(seen.rate).toBe(1_000);
+    expect(await rate()).toBe(1_000);
   });
 
   it('of 503 with Retry-After pauses all calls of the host', async () => {
-    const { http, seen } = open({ requestsPerSecond: 1_000 });
+    const { http, rate } = open({ requestsPerSecond: 1_000 });
     server.script(json(503, {}, { 'retry-after': '120' }));
     expect(await get(http)).toMatchObject({ code: 'http_status', retryAfterMs: 120_000 });
     expect(await get(http)).toMatchObject({ code: 'rate_limited', retryable: true });
     expect(server.requests).toHaveLength(1);
-    expect(seen.rate).toBe(1_000);
+    expect(await rate()).toBe(1_000);
   });
 
   it('of 429 to each request of a burst halves the rate once', async () => {
-    const { http, seen } = open({ requestsPerSecond: 1_000, connections: 8 });
+    const { http, rate } = open({ requestsPerSecond: 1_000, connections: 8 });
     const waiting: (() => void)[] = [];
     server.answer = (request, response) => {
       waiting.push(() => json(429, {})(request, response));
@@ -140,26 +151,89 @@ describe('one answer', () => {
     };
     const errors = await Promise.all(Array.from({ length: 8 }, () => get(http)));
     for (const error of errors) expect(error).toMatchObject({ code: 'rate_limited' });
-    expect(seen.rate).toBe(500);
+    expect(await rate()).toBe(500);
+  });
+});
+
+describe('a call', () => {
+  const get = (http: VenueHttp) => http.get({ route: 'r', path: '/r', signal });
+
+  it('that is refused by 429 is sent again within the call, and leaves the breaker closed', async () => {
+    const { http } = open({ requestsPerSecond: 1_000, maxAttempts: 3, retryDelayMs: 1, breakerFailures: 1 });
+    server.script(json(429, {}), json(429, {}), json(200, 'served'));
+    expect(await get(http)).toMatchObject({ json: 'served' });
+    expect(http.breakerState()).toBe('closed');
+  });
+
+  it('whose ledger does not answer fails as budget_unavailable, sends nothing, and leaves the breaker closed', async () => {
+    const away = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:5432'));
+    const openLedger = () => ({ take: away, limited: away, pause: away });
+    const { http } = open({ openLedger, breakerFailures: 1 });
+    const message = 'the request budget is unavailable';
+    await expect(get(http)).rejects.toMatchObject({ code: 'budget_unavailable', retryable: true, message });
+    expect(http.breakerState()).toBe('closed');
+    expect(server.requests).toHaveLength(0);
+  });
+
+  it('is served when the ledger answers its retry', async () => {
+    const { openLedger } = ledgers();
+    let failures = 1;
+    const { http } = open({
+      maxAttempts: 2,
+      retryDelayMs: 1,
+      openLedger: (terms) => {
+        const ledger = openLedger(terms);
+        const take: RateLedger['take'] = async (...of) => {
+          failures -= 1;
+          if (failures >= 0) throw new Error('gone');
+          return ledger.take(...of);
+        };
+        return { ...ledger, take };
+      },
+    });
+    server.script(json(200, 'served'));
+    expect(await get(http)).toMatchObject({ json: 'served' });
+  });
+
+  it('that the host refuses fails as rate_limited when the ledger cannot record it', async () => {
+    const { openLedger } = ledgers();
+    const away = () => Promise.reject(new Error('gone'));
+    const { http } = open({ openLedger: (terms) => ({ ...openLedger(terms), limited: away, pause: away }) });
+    server.script(json(429, {}, { 'retry-after': '120' }));
+    await expect(get(http)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 120_000 });
+    await expect(get(http)).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('the budgets of one host', () => {
+  it('have a key of host and client, so that clients with rates of their own share none', async () => {
+    const keys: string[] = [];
+    const openLedger = (terms: BudgetTerms) => {
+      keys.push(terms.key);
+      return createMemoryLedger(terms);
+    };
+    const host = 'data-api.test';
+    const urls = { gamma: `https://${host}`, clob: `https://${host}`, data: `https://${host}` };
+    clients.push(createPolymarketAdapter({ urls, http: { openLedger } }));
+    clients.push(createPolymarketWallets({ url: urls.data, http: { openLedger } }));
+    expect(keys.toSorted()).toEqual(
+      ['clob', 'gamma', 'polymarket-history', 'trades', 'wallets'].map((client) => `${host}#${client}`),
+    );
   });
 });
 
 describe('a Solana node', () => {
-  async function rateAfter(error: object): Promise<number> {
-    let rate = 0;
+  async function rateAfter(error: object) {
+    const { openLedger, rate } = ledgers();
     const client = createRpcClient({
       url: baseUrl,
-      http: { requestsPerSecond: 1_000, maxAttempts: 1 },
-      observer: {
-        onRate: ({ perSecond }) => {
-          rate = perSecond;
-        },
-      },
+      http: { requestsPerSecond: 1_000, maxAttempts: 1, openLedger },
     });
     clients.push(client);
     server.script(json(200, { jsonrpc: '2.0', id: 1, error }));
     await expect(client.getTransaction('s', 1, signal)).rejects.toMatchObject({ code: 'rate_limited' });
-    return rate;
+    return rate();
   }
 
   it.each([
@@ -176,21 +250,5 @@ describe('a Solana node', () => {
     [{ code: -32016, message: 'Minimum context slot has not been reached' }],
   ])('that is behind, by %j, keeps the rate after its pause', async (error) => {
     expect(await rateAfter(error)).toBe(1_000);
-  });
-});
-
-describe('the metric venue_request_rate', () => {
-  it('shows the sum of the clients of a host, and follows their changes', async () => {
-    const metrics = createMetrics('poller');
-    const observer = venueObserver(metrics, pino({ enabled: false }));
-    const { http } = open({ requestsPerSecond: 1_000, observer });
-    open({ requestsPerSecond: 40, observer });
-    const shown = async () =>
-      (await metrics.venueRequestRate.get()).values.map(({ labels, value }) => ({ ...labels, value }));
-    const labels = { venue: 'test', host: new URL(baseUrl).host };
-    expect(await shown()).toEqual([{ ...labels, value: 1_040 }]);
-    server.script(json(429, {}));
-    await http.get({ route: 'r', path: '/r', signal }).catch(() => undefined);
-    expect(await shown()).toEqual([{ ...labels, value: 540 }]);
   });
 });

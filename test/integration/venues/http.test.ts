@@ -158,6 +158,17 @@ describe('createVenueHttp', () => {
     expect(await errorOf(get())).toMatchObject({ code: 'timeout' });
   });
 
+  it('begins the deadline of an attempt when a connection is free, and counts no wait for one against the venue', async () => {
+    await http.close();
+    http = open({ connections: 1, attemptTimeoutMs: 300, maxAttempts: 1, breakerFailures: 2 });
+    server.script(silence, json(200, { ok: 2 }), json(200, { ok: 3 }));
+    const [first, second, third] = await Promise.allSettled([get(), get(), get()]);
+    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'timeout' } });
+    expect(second).toEqual({ status: 'fulfilled', value: { ok: 2 } });
+    expect(third).toEqual({ status: 'fulfilled', value: { ok: 3 } });
+    expect(breakers).toEqual([]);
+  });
+
   it('has one deadline over all attempts', async () => {
     await http.close();
     http = open({ attemptTimeoutMs: 100, callTimeoutMs: 150, maxAttempts: 50 });

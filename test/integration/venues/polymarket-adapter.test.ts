@@ -138,11 +138,51 @@ describe('the Polymarket adapter', () => {
     routes['POST /clob/last-trades-prices'] = json(200, [{ token_id: '11', price: '0.75', side: 'BUY' }]);
     const { records, rejected } = await adapter.fetchPrices(['10', '11', '12'], context);
     expect(rejected).toEqual([]);
+    const seenAtMs = expect.any(Number);
     expect(records).toEqual([
-      { outcomeId: '10', asOfMs: NOW - 1_000, price: '0.31', bid: '0.3', ask: '0.32' },
-      { outcomeId: '11', asOfMs: NOW - 1_000, price: '0.75', bid: '0.2', ask: '0.8' },
+      { outcomeId: '10', asOfMs: NOW - 1_000, seenAtMs, price: '0.31', bid: '0.3', ask: '0.32' },
+      { outcomeId: '11', asOfMs: NOW - 1_000, seenAtMs, price: '0.75', bid: '0.2', ask: '0.8' },
     ]);
     expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toEqual([{ token_id: '11' }, { token_id: '12' }]);
+  });
+
+  it('prices the other outcome of a market from the mirror of its book, and from its own last trade', async () => {
+    routes['POST /clob/books'] = json(200, [book('10', '0.30', '0.32'), book('11', '0.2', '0.8')]);
+    routes['POST /clob/last-trades-prices'] = json(200, [
+      { token_id: '11', price: '0.75', side: 'BUY' },
+      { token_id: '21', price: '0.35', side: 'SELL' },
+    ]);
+    const mirrors = new Map([
+      ['10', '20'],
+      ['11', '21'],
+    ]);
+    const { records } = await adapter.fetchPrices(['10', '11'], context, mirrors);
+    expect(records).toMatchObject([
+      { outcomeId: '10', price: '0.31', bid: '0.3', ask: '0.32' },
+      { outcomeId: '20', price: '0.69', bid: '0.68', ask: '0.7' },
+      { outcomeId: '11', price: '0.75', bid: '0.2', ask: '0.8' },
+      { outcomeId: '21', price: '0.35', bid: '0.2', ask: '0.8' },
+    ]);
+    const bodies = server.requests.slice(-2).map(({ body }) => JSON.parse(body) as { token_id: string }[]);
+    expect(bodies.map((body) => body.map((each) => each.token_id))).toEqual([
+      ['10', '11'],
+      ['11', '21'],
+    ]);
+  });
+
+  it('reads the time of the last change and the time of the answer when a book is quiet', async () => {
+    routes['POST /clob/books'] = json(200, [
+      { ...book('10', '0.30', '0.32'), timestamp: String(NOW - 3_600_000) },
+      { ...book('11', '0.30', '0.32'), timestamp: String(NOW + 50) },
+    ]);
+    const mirrors = new Map([['10', '20']]);
+    const [quiet, mirrored, changed] = (await adapter.fetchPrices(['10', '11'], context, mirrors)).records;
+    for (const price of [quiet, mirrored]) {
+      expect(price?.asOfMs).toBe(NOW - 3_600_000);
+      expect(price?.seenAtMs).toBeGreaterThan(NOW - 60_000);
+      expect(price?.seenAtMs).toBeLessThanOrEqual(NOW);
+    }
+    expect(changed?.asOfMs).toBe(NOW + 50);
   });
 
   it('requests books in batches, each token once, and no made-up ids', async () => {

@@ -33,13 +33,13 @@ afterEach(async () => {
   await server.close();
 });
 
-function kept<A extends { close(): Promise<void> }>(adapter: A): A {
+function closedAfterTest<A extends { close(): Promise<void> }>(adapter: A): A {
   adapters.push(adapter);
   return adapter;
 }
 
-const kalshi = () => kept(createKalshiAdapter({ url, http }));
-const polymarket = () => kept(createPolymarketAdapter({ urls: { gamma: url, clob: url, data: url }, http }));
+const kalshi = () => closedAfterTest(createKalshiAdapter({ url, http }));
+const polymarket = () => closedAfterTest(createPolymarketAdapter({ urls: { gamma: url, clob: url, data: url }, http }));
 const levels = (price: string) => [{ price, size: '1' }];
 const tokenBook = (more: object = {}) => ({ asset_id: '1', bids: levels('0.2'), asks: levels('0.6'), ...more });
 
@@ -76,12 +76,12 @@ const READS: Read[] = [
   {
     name: 'Manifold probabilities',
     answers: { '/market-probs': { c1: { prob: 0.25 } } },
-    read: () => kept(createManifoldAdapter({ url, http })).fetchPrices(['c1:YES'], context),
+    read: () => closedAfterTest(createManifoldAdapter({ url, http })).fetchPrices(['c1:YES'], context),
   },
   {
     name: 'Jupiter prices',
     answers: { '/price/v3': { [SOL]: { usdPrice: 147.48, blockId: 1 } } },
-    read: () => kept(createSolanaTokens({ jupiter: url, http })).fetchTokenPrices([SOL], context),
+    read: () => closedAfterTest(createSolanaTokens({ jupiter: url, http })).fetchTokenPrices([SOL], context),
   },
   {
     name: 'Polymarket books without a timestamp',
@@ -155,7 +155,7 @@ it('a Kalshi quote that waits for a retry has the start of the attempt that was 
     tries += 1;
     (tries === 1 ? json(500, {}) : answer)(request, response);
   };
-  const adapter = kept(createKalshiAdapter({ url, http: { ...http, maxAttempts: 2, retryDelayMs: 1 } }));
+  const adapter = closedAfterTest(createKalshiAdapter({ url, http: { ...http, maxAttempts: 2, retryDelayMs: 1 } }));
   const { records } = await adapter.fetchPrices(['A:yes'], context);
   expect(records.map((record) => record.asOfMs)).toEqual([NOW - TOOK_MS]);
 });
@@ -163,7 +163,7 @@ it('a Kalshi quote that waits for a retry has the start of the attempt that was 
 it('quotes that a CDN repeats for 300 s keep a time at or before their first answer', async () => {
   const exchange = await startExchange({ seed: 11, historyHours: 1, nowSecond: NOW / 1000, paused: true });
   adapters.push(exchange);
-  const adapter = kept(createKalshiAdapter({ url: exchange.kalshiUrl, http }));
+  const adapter = closedAfterTest(createKalshiAdapter({ url: exchange.kalshiUrl, http }));
   const simulated = { ...context, now: () => exchange.second() * 1000 };
   const { records } = await adapter.pollMarkets(null, simulated);
   const outcomeIds = records.flatMap((market) => market.outcomes.map((outcome) => outcome.outcomeId));

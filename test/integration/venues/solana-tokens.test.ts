@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
+import { type BudgetTerms, createMemoryLedger } from '../../../src/venues/rate-ledger.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../src/venues/token-port.ts';
 import { json, raw, ScriptedServer } from './scripted-server.ts';
@@ -66,8 +67,11 @@ describe('token prices', () => {
     ['the configured requests of a paid key', { jupiterKey: KEY, jupiterPerSecond: 10 }, 10],
   ])('are requested at %s', async (_, options, perSecond) => {
     const rates: number[] = [];
-    const observer = { onRate: (event: { perSecond: number }) => rates.push(event.perSecond) };
-    await createSolanaTokens({ jupiter: url, ...options, observer }).close();
+    const openLedger = (terms: BudgetTerms) => {
+      rates.push(terms.perSecond);
+      return createMemoryLedger(terms);
+    };
+    await createSolanaTokens({ jupiter: url, ...options, http: { openLedger } }).close();
     expect(rates).toEqual([perSecond]);
   });
 

@@ -91,7 +91,7 @@ const ids = (records: readonly WalletTransaction[]) => records.map(({ transactio
 describe('transactions of a wallet', () => {
   it('add up to its balances, poll after poll, for all kinds of transactions', async () => {
     const on = await chain({ solanaTraffic: true, seed: 5 }, { pageSize: 7 });
-    const told = new Set<string>();
+    const emitted = new Set<string>();
     let { position } = await on.walk(null);
     const sums = holdings(on, on.me);
     for (let poll = 0; poll < 8; poll += 1) {
@@ -99,8 +99,8 @@ describe('transactions of a wallet', () => {
       const walked = await on.walk(position);
       position = walked.position;
       for (const { transactionId, transfers } of walked.records) {
-        expect(told.has(transactionId)).toBe(false);
-        told.add(transactionId);
+        expect(emitted.has(transactionId)).toBe(false);
+        emitted.add(transactionId);
         for (const { tokenMint, change } of transfers) {
           sums.set(tokenMint, addDecimals(sums.get(tokenMint) ?? ZERO, change));
         }
@@ -109,7 +109,7 @@ describe('transactions of a wallet', () => {
       expect(new Map([...sums].filter(isHeld))).toEqual(new Map([...holdings(on, on.me)].filter(isHeld)));
       expect(walked.rejected).toEqual([]);
     }
-    expect(told.size).toBeGreaterThan(50);
+    expect(emitted.size).toBeGreaterThan(50);
   });
 
   it('from before the watch are not reported', async () => {

@@ -1,11 +1,11 @@
-import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import type { OutgoingDelivery } from '../../../src/webhooks/attempt.ts';
 import type { NameResolver } from '../../../src/webhooks/resolver.ts';
 import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';
+import { allowing } from '../../support/address-rules.ts';
 import { testAuthority } from '../../support/tls.ts';
 
 export const SECRET = 'correct horse battery staple';
-export const LOOPBACK = parseCidrs('127.0.0.0/8');
+export const LOOPBACK = allowing('127.0.0.0/8');
 /** Far longer than any loopback answer takes: a test that reaches it has failed. */
 const PATIENT_MS = 15_000;
 
@@ -27,7 +27,7 @@ export function delivery(url: string, more: Partial<OutgoingDelivery> = {}): Out
 /** A sender that may reach loopback and trusts the test authority. */
 export async function testSender(more: Partial<SenderOptions> = {}): Promise<Sender> {
   const { caPem } = await testAuthority();
-  return createSender({ version: '1.2.3', deadlineMs: PATIENT_MS, allow: LOOPBACK, extraCaPem: caPem, ...more });
+  return createSender({ version: '1.2.3', deadlineMs: PATIENT_MS, rules: LOOPBACK, extraCaPem: caPem, ...more });
 }
 
 /** Names and their addresses; other names have none. */

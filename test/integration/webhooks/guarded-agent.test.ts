@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuthority } from '../../../sim/receiver-tls.ts';
-import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { createGuardedAgent, MAX_ANSWER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
+import { allowing } from '../../support/address-rules.ts';
 import { startTlsServer, testAuthority } from '../../support/tls.ts';
 import { fixedResolver } from './deliveries.ts';
 
@@ -35,7 +35,7 @@ async function setUp(allow?: string, caPem?: string, answer = OK) {
     extraCaPem: caPem ?? (await testAuthority()).caPem,
     connectTimeoutMs: 5000,
     connectionsPerOrigin: 16,
-    ...(allow === undefined ? {} : { allow: parseCidrs(allow) }),
+    ...(allow === undefined ? {} : { rules: allowing(allow) }),
   });
   closers.push(() => agent.destroy());
   const request = (host: string, protocol = 'https') =>
@@ -44,7 +44,7 @@ async function setUp(allow?: string, caPem?: string, answer = OK) {
 }
 
 describe('guarded agent', () => {
-  it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '[::7f00:1]', '0x7f.1', 'hooks.test'])(
+  it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '[::7f00:1]', '0x7f.1'])(
     'opens no connection to %s, encrypted or not',
     async (host) => {
       const { server, request } = await setUp();
@@ -53,6 +53,14 @@ describe('guarded agent', () => {
       expect(server.connections()).toBe(0);
     },
   );
+
+  it('gives a forbidden address of a name the code of a missing name, and opens no connection', async () => {
+    const { server, request } = await setUp();
+    const cause = expect.objectContaining({ code: 'blocked_address' });
+    await expect(request('hooks.test')).rejects.toMatchObject({ code: 'dns_error', retryable: true, cause });
+    await expect(request('hooks.test', 'http')).rejects.toMatchObject({ code: 'dns_error', cause });
+    expect(server.connections()).toBe(0);
+  });
 
   it('does not reveal the address of a name', async () => {
     const { request } = await setUp();
@@ -86,7 +94,7 @@ describe('guarded agent', () => {
 
   it('treats a name without an address as forbidden', async () => {
     const { request } = await setUp('127.0.0.0/8');
-    await expect(request('empty.test')).rejects.toMatchObject({ code: 'blocked_address' });
+    await expect(request('empty.test')).rejects.toMatchObject({ code: 'dns_error' });
   });
 
   it('tries the first eight addresses of a name', async () => {

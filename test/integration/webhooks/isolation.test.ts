@@ -1,24 +1,15 @@
-import type { Worker } from 'bullmq';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
-import { concurrencyOf } from '../../../src/queues/jobs.ts';
-import { createProducer } from '../../../src/queues/producer.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
-import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
-import { deliverDue } from '../../../workers/jobs/deliver-due.ts';
-import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
-import { createProcessor } from '../../../workers/process/define.ts';
-import { anAccount, aSubscription } from '../../factories/alerts.ts';
-import { aDelivery } from '../../factories/deliveries.ts';
+import { anAccount } from '../../factories/alerts.ts';
 import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { createTestBackend } from '../../support/redis/queue-backends.ts';
 import { type RawServer, startTlsServer, testAuthority } from '../../support/tls.ts';
-import { jobContext, keptLog, RING, testConfig, until } from '../workers/worker-harness.ts';
-import { SECRET, testSender } from './deliveries.ts';
+import { until } from '../workers/worker-harness.ts';
+import { testSender } from './deliveries.ts';
+import { aDueWebhook, runDeliverer } from './running-deliverer.ts';
 
 const HEALTHY = 98;
 const EACH = 3;
@@ -48,13 +39,7 @@ const STATES = sql(
 
 it('the deliverer delays none of 98 receivers when one is dead and one is slow', async () => {
   const accountId = await anAccount(test.db);
-  const box = createSecretBox(parseSecretsKeys(RING));
-  async function subscribe(url: string, deliveries: number): Promise<bigint> {
-    const id = `wh_${crypto.randomUUID()}`;
-    const pk = await aSubscription(test.db, { accountId, id, url, sealedSecret: box.seal(SECRET, id) });
-    for (let count = 0; count < deliveries; count += 1) await aDelivery(test.db, { accountId, subscriptionPk: pk });
-    return pk;
-  }
+  const subscribe = (url: string, deliveries: number) => aDueWebhook(test.db, accountId, url, deliveries);
   const bad = [await subscribe(dead.url, 50), await subscribe(`${receiver.url}/slow`, 50)];
   const good: bigint[] = [];
   for (let index = 0; index < HEALTHY; index += 1) good.push(await subscribe(`${receiver.url}/quick`, EACH));
@@ -64,18 +49,7 @@ it('the deliverer delays none of 98 receivers when one is dead and one is slow',
     if (path === '/slow') await mayAnswer.opened;
     return {};
   });
-  const queues = await createTestBackend('postgres', 2);
-  const { log } = keptLog();
-  const producer = createProducer({ backend: queues.backend, log });
-  const stopping = new AbortController();
-  const deps = jobContext({ db: test.db, config: testConfig(test.url), sender, producer, stopping: stopping.signal });
-  const worker: Worker = queues.backend.worker(
-    'deliveries',
-    createProcessor([deliverWebhook, deliverDue], deps),
-    concurrencyOf('deliveries'),
-  );
-  worker.on('error', () => undefined);
-  worker.run().catch(() => undefined);
+  const { producer, stopping, close } = await runDeliverer(test, sender);
 
   // The bad ones first, so that they can take all shared resources.
   producer.wakeDeliveries(bad);
@@ -106,7 +80,5 @@ it('the deliverer delays none of 98 receivers when one is dead and one is slow',
   stopping.abort();
   mayAnswer.open();
   await dead.close();
-  await worker.close();
-  await producer.close();
-  await queues.close();
+  await close();
 });

@@ -42,7 +42,7 @@ describe('the resolver with a real name server', () => {
       onRequest: (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
     });
     const { caPem } = await testAuthority();
-    const sender = createSender({ version: '1', allow: LOOPBACK, extraCaPem: caPem, resolver });
+    const sender = createSender({ version: '1', rules: LOOPBACK, extraCaPem: caPem, resolver });
     closers.push(server.close, sender.close);
 
     let holesEnded = 0;
@@ -65,7 +65,7 @@ describe('the resolver with a real name server', () => {
     const sender = createSender({ version: '1', extraCaPem: caPem, resolver });
     closers.push(server.close, sender.close);
     const outcome = await sender.send(delivery(`https://rebind.test:${server.port}/`));
-    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'blocked_address' });
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'dns_error' });
     expect(server.connections()).toBe(0);
   });
 });

@@ -317,7 +317,7 @@ describe('an attempt at a receiver with invalid TLS is a tls_error', () => {
 
   it('with our own authority when it is not configured', async () => {
     const server = track(await startTlsServer({ onRequest: answerOk }));
-    const sending = track(createSender({ version: '1', allow: LOOPBACK }));
+    const sending = track(createSender({ version: '1', rules: LOOPBACK }));
     expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'tls_error' });
     expect(server.requests()).toBe(0);
   });

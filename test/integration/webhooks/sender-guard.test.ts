@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
+import { allowing } from '../../support/address-rules.ts';
 import { type RawServer, startTlsServer, testAuthority } from '../../support/tls.ts';
 import { delivery, fixedResolver } from './deliveries.ts';
 
@@ -28,7 +28,7 @@ function guarded(names: Record<string, string[]>, allow?: string): Sender {
     version: '1',
     extraCaPem: caPem,
     resolver: fixedResolver(names),
-    ...(allow === undefined ? {} : { allow: parseCidrs(allow) }),
+    ...(allow === undefined ? {} : { rules: allowing(allow) }),
   });
   senders.push(sender);
   return sender;
@@ -72,7 +72,7 @@ describe('the guard, with a receiver on loopback,', () => {
   ])('blocks %s', async (_label, name, addresses) => {
     const before = server.connections();
     const outcome = await guarded({ [name]: addresses }).send(delivery(`https://${name}:${server.port}/`));
-    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'blocked_address' });
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'dns_error' });
     expect(server.connections()).toBe(before);
   });
 
@@ -84,7 +84,7 @@ describe('the guard, with a receiver on loopback,', () => {
     const requests = server.requests();
     names['flips.test'] = ['127.0.0.2'];
     const other = guarded(names, '127.0.0.1/32');
-    expect(await other.send(delivery(url))).toMatchObject({ errorCode: 'blocked_address' });
+    expect(await other.send(delivery(url))).toMatchObject({ errorCode: 'dns_error' });
     expect(server.requests()).toBe(requests);
   });
 
@@ -115,7 +115,7 @@ describe('the guard, with loopback allowed,', () => {
 
   it('still blocks all other private addresses', async () => {
     const sender = guarded({ 'hooks.test': ['127.0.0.1', '10.0.0.1'] }, '127.0.0.0/8');
-    expect(await sender.send(delivery('https://hooks.test:8443/'))).toMatchObject({ errorCode: 'blocked_address' });
+    expect(await sender.send(delivery('https://hooks.test:8443/'))).toMatchObject({ errorCode: 'dns_error' });
     expect(await sender.send(delivery('https://10.0.0.1:8443/'))).toMatchObject({ errorCode: 'blocked_address' });
   });
 });

@@ -75,7 +75,7 @@ describe('one attempt against a well-behaved receiver', () => {
 
   it('has its own time in each attempt', async () => {
     const { caPem } = receiver;
-    const early = createSender({ version: '1', allow: LOOPBACK, extraCaPem: caPem, now: () => 1_700_000_000_999 });
+    const early = createSender({ version: '1', rules: LOOPBACK, extraCaPem: caPem, now: () => 1_700_000_000_999 });
     await early.send(delivery(receiver.url));
     await early.close();
     expect(newRequests()[0]?.headers['webhook-timestamp']).toBe('1700000000');

@@ -53,7 +53,7 @@ const END_LEASES = sql(
 
 let test: TestDatabase;
 let exchange: Exchange;
-const metrics = createMetrics('test');
+const metrics = createMetrics('test', { ofNode: false });
 const observer = venueObserver(metrics, createLogger({ process: 'test', level: 'silent' }));
 beforeAll(async () => {
   test = await createTestDatabase();

@@ -22,7 +22,7 @@ import {
   NOW,
   tapeOf,
 } from './backfill-harness.ts';
-import { jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
+import { capturedLog, jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const LEASE = sql(
   'test_history_lease',
@@ -56,7 +56,7 @@ describe('a backfill', () => {
     const tapes = markets.map((market) => tapeOf(market, 5));
     const adapter = adapterOf(historyOf(tapes.flat(), 2));
     const producer = wakeRecorder();
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     expect(await on.run(adapter, { producer, log })).toMatchObject({ records: 10, written: 10, rejected: 0 });
     expect(await on.storedIds(...markets)).toEqual(idsOf(tapes.flat()));
     for (const market of markets) {
@@ -149,7 +149,7 @@ describe('a backfill', () => {
   });
 
   it('announces the first page to waiting requests', async () => {
-    const arrivals = createArrivals(test.url, keptLog().log);
+    const arrivals = createArrivals(test.url, capturedLog().log);
     try {
       await arrivals.ready();
       const market = await on.aRequest();
@@ -212,7 +212,7 @@ describe('a backfill', () => {
       const page = await serve(request, position, call);
       return { ...page, records: [bad, ...page.records], rejected };
     });
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     expect(await on.run(adapter, { log })).toMatchObject({ written: 5, rejected: 2 });
     expect(lines.filter((line) => line.includes('trade history stored'))).toHaveLength(1);
     expect(await on.storedIds(market)).toEqual(idsOf(tape));
@@ -236,7 +236,7 @@ describe('a backfill of a rejected market', () => {
     const adapter = adapterOf((request, position, call) =>
       request.marketId === bad.marketId ? refuse() : serve(request, position, call),
     );
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     const producer = wakeRecorder();
     await on.run(adapter, { log, producer });
     expect(await on.storedIds(good)).toEqual(idsOf(tape));

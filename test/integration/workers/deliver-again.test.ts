@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
-import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { generateSecret, verifyBody } from '../../../src/domain/webhooks/signature.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { recoverDeliveries, retryDelivery } from '../../../src/store/deliveries/recovery.ts';
@@ -13,8 +12,9 @@ import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery, storedAttempts, storedDelivery, storedSubscription } from '../../factories/deliveries.ts';
+import { allowing } from '../../support/address-rules.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { type ContextFields, jobContext, keptLog, RING, testConfig } from './worker-harness.ts';
+import { type ContextFields, capturedLog, jobContext, RING, testConfig } from './worker-harness.ts';
 
 const SCHEDULE = { WEBHOOK_RETRY_SCHEDULE: '60,600' };
 const MAKE_DUE = sql('test_make_due_again', 'UPDATE delivery SET next_attempt_at = now() WHERE subscription_pk = $1');
@@ -37,7 +37,7 @@ const box = createSecretBox(parseSecretsKeys(RING));
 beforeAll(async () => {
   test = await createTestDatabase();
   receiver = await startReceiver();
-  sender = createSender({ version: 'test', allow: parseCidrs('127.0.0.0/8'), extraCaPem: receiver.caPem });
+  sender = createSender({ version: 'test', rules: allowing('127.0.0.0/8'), extraCaPem: receiver.caPem });
 });
 afterAll(async () => {
   await sender.close();
@@ -132,7 +132,7 @@ describe('a delivery during the rotation of a secret', () => {
     await rotate(id, generateSecret());
     await test.db.query(SPOIL_PREVIOUS, [pk, 'garbage']);
     const spoiled = await due(pk);
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     await run(pk, { log });
     expect(await storedDelivery(test.db, spoiled.pk)).toMatchObject({ status: 'delivered' });
     expect(lines.join('')).toContain('previous secret unusable');

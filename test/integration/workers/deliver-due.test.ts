@@ -14,7 +14,7 @@ import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { createTestBackend } from '../../support/redis/queue-backends.ts';
 import { SECRET, testSender } from '../webhooks/deliveries.ts';
-import { ALL_LANES, jobContext, keptLog, RING, testConfig, until } from './worker-harness.ts';
+import { ALL_LANES, capturedLog, jobContext, RING, testConfig, until } from './worker-harness.ts';
 
 const WAIT_MS = 30_000;
 const SET_FAILING = sql(
@@ -151,7 +151,7 @@ it('deliver-webhook leaves places for healthy receivers when many receivers fail
 
 it('wakeDeliveries wakes lanes for many subscriptions, and one job each for a few or for a retry', async () => {
   const queues = await createTestBackend('postgres', 0);
-  const producer = createProducer({ backend: queues.backend, log: keptLog().log });
+  const producer = createProducer({ backend: queues.backend, log: capturedLog().log });
   const jobs = async () =>
     (await producer.queue('deliveries').getJobs(['waiting', 'delayed']))
       .map(({ name, data }) => `${name} ${JSON.stringify(data)}`)

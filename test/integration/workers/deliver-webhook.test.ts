@@ -3,7 +3,6 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
-import { parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { generateSecret } from '../../../src/domain/webhooks/signature.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { Database, sql, type Tx } from '../../../src/store/db/tx.ts';
@@ -20,13 +19,14 @@ import {
   storedDelivery,
   storedSubscription,
 } from '../../factories/deliveries.ts';
+import { allowing } from '../../support/address-rules.ts';
 import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { BACKENDS, createTestBackend, isAvailable } from '../../support/redis/queue-backends.ts';
 import {
   type ContextFields,
+  capturedLog,
   jobContext,
-  keptLog,
   LosableDatabase,
   RING,
   testConfig,
@@ -52,7 +52,7 @@ const box = createSecretBox(parseSecretsKeys(RING));
 beforeAll(async () => {
   test = await createTestDatabase({ poolSize: 20 });
   receiver = await startReceiver();
-  sender = createSender({ version: 'test', allow: parseCidrs('127.0.0.0/8'), extraCaPem: receiver.caPem });
+  sender = createSender({ version: 'test', rules: allowing('127.0.0.0/8'), extraCaPem: receiver.caPem });
   accountId = await anAccount(test.db);
 });
 afterAll(async () => {
@@ -146,7 +146,7 @@ describe('a delivery', () => {
     const { pk } = await subscribed('a secret of some length');
     for (let count = 0; count < 20; count++) await due(pk, { dueInSeconds: -count });
     receiver.replyWith({ status: 410 });
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     await run(pk, context({ log }));
     expect(newRequests().length).toBeLessThanOrEqual(MAX_IN_FLIGHT);
     expect(await storedSubscription(test.db, pk)).toMatchObject({ status: 'paused', pauseReason: 'gone' });
@@ -171,7 +171,7 @@ describe('a delivery', () => {
     const secret = generateSecret();
     const { pk } = await subscribed(secret);
     await due(pk, { body: '{"marker":"body-text"}' });
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     await run(pk, context({ log }));
     const all = lines.join('');
     expect(all).toContain('delivery attempted');
@@ -186,7 +186,15 @@ describe('a delivery with a fault on our side', () => {
     const { pk } = await subscribed('a secret of some length');
     const delivery = await due(pk);
     const otherRing = createSecretBox(parseSecretsKeys(`k2:${Buffer.alloc(32, 2).toString('base64')}`));
-    await run(pk, context({ secretBox: otherRing }));
+    const { log, lines } = capturedLog();
+    await run(pk, context({ secretBox: otherRing, log }));
+    expect(lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'error')).toEqual([
+      expect.objectContaining({
+        msg: 'delivery postponed: SECRETS_KEYS has no key for the secret of the webhook',
+        kid: parseSecretsKeys(RING)[0]?.kid,
+        deliveryId: delivery.id,
+      }),
+    ]);
     const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
     expect(stored).toMatchObject({ status: 'pending', attemptCount: 0, lastError: 'internal_error' });
     expect(dueIn).toBeGreaterThan(20);
@@ -310,14 +318,14 @@ describe('deliver-webhook', () => {
     ]);
     expect(newRequests()).toHaveLength(MAX_IN_FLIGHT);
     expect(await run(pk, context({ stopping: stopping.signal }))).toEqual({ attempts: 0 });
-    expect((await claimDue(test.db, pk, 8))?.deliveries).toHaveLength(4);
+    expect((await claimDue(test.db, { subscriptionPk: pk, limit: 8 }))?.deliveries).toHaveLength(4);
   });
 
   it('does not end with due and unclaimed rows when slots become free during a claim', async () => {
     const { pk } = await subscribed('a secret of some length');
     for (let count = 0; count < MAX_IN_FLIGHT + 3; count++) await due(pk);
     // Another worker holds a slot, so the first claim of the job takes fewer rows than are due.
-    expect((await claimDue(test.db, pk, 1))?.deliveries).toHaveLength(1);
+    expect((await claimDue(test.db, { subscriptionPk: pk, limit: 1 }))?.deliveries).toHaveLength(1);
     const [mayAnswer, mayReturn] = [gate(), gate()];
     receiver.replyWith(async () => {
       await mayAnswer.opened;
@@ -337,7 +345,7 @@ describe('deliver-webhook', () => {
         return result;
       }
     }
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     const job = run(pk, context({ db: new SlowDatabase(test.db.dataSource), log }));
     const attempted = async () => lines.filter((line) => line.includes('delivery attempted')).length;
     await until(attempted, (count) => count === MAX_IN_FLIGHT - 1);
@@ -369,7 +377,7 @@ describe.each(BACKENDS)('woken over %s', (kind) => {
 
   it.skipIf(!isAvailable(kind))('a refused delivery is tried again by itself', async () => {
     const queues = await createTestBackend(kind, 2);
-    const { log } = keptLog();
+    const { log } = capturedLog();
     const producer = createProducer({ backend: queues.backend, log });
     const deps = context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '1,1' });
     const worker: Worker = queues.backend.worker('deliveries', createProcessor([deliverWebhook], deps), 8);

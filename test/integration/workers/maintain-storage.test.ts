@@ -8,12 +8,13 @@ import { maintainStorage } from '../../../workers/jobs/maintain-storage.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { jobContext, keptLog, testConfig } from './worker-harness.ts';
+import { capturedLog, jobContext, testConfig } from './worker-harness.ts';
 
 const DAY_MS = 86_400_000;
 const TABLES = ['trade', 'price_history', 'book_history', 'observation'] as const;
 const AN_ACTION = {
   role: 'operator',
+  actor: 'ops',
   sessionId: null,
   address: '127.0.0.1',
   action: 'key.revoke',
@@ -59,15 +60,19 @@ it('maintain-storage makes future partitions, drops partitions past their retent
     sql('test_old_key', `INSERT INTO idempotency_key VALUES ($1, 'k', '', now() - interval '25 hours')`),
     [await anAccount(test.db)],
   );
+  await test.db.query(
+    sql('test_old_usage', `INSERT INTO rate_usage VALUES (1, 'failed_keys', $1, 1), (2, 'failed_keys', $2, 1)`),
+    [Date.now() - 660_000, Date.now()],
+  );
   const actionAged = (days: number) => recordAction(test.db, AN_ACTION, Date.now() - days * DAY_MS);
   for (let old = 0; old < 1_001; old++) await actionAged(31);
   const kept = [await actionAged(29), await actionAged(0)];
 
-  const { log, lines } = keptLog();
+  const { log, lines } = capturedLog();
   const report = await maintainStorage.run({}, jobContext({ db: test.db, config, log }));
 
   expect(report).toMatchObject({ postponed: 0, quarantinePruned: 1, readsPruned: 1, idempotencyKeysPruned: 1 });
-  expect(report).toMatchObject({ actionsPruned: 1_001 });
+  expect(report).toMatchObject({ actionsPruned: 1_001, usagePruned: 1 });
   expect((await listActions(test.db, 10)).actions.map(({ pk }) => pk)).toEqual(kept.reverse());
   // Retention carried the book from partition to partition, so that reads still find it.
   expect(report['carried']).toBeGreaterThan(0);

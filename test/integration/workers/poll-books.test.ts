@@ -96,6 +96,26 @@ describe('the book poll', () => {
   });
 });
 
+describe('a poll without anything to request', () => {
+  const STATE = sql(
+    'test_idle_state',
+    `SELECT kind, last_success_at IS NOT NULL AS has_succeeded, idle_at IS NOT NULL AS is_idle, consecutive_failures
+     FROM poll_state ORDER BY kind`,
+  );
+
+  it('is idle and no success, until a market is stored', async () => {
+    const adapter = scriptedAdapter({ books });
+    for (const job of [pollBooks, pollPrices]) await job.run({ venue: 'v' }, contextOf(adapter));
+    expect(await test.db.query(STATE)).toEqual([
+      { kind: 'books', hasSucceeded: false, isIdle: true, consecutiveFailures: 0 },
+      { kind: 'prices', hasSucceeded: false, isIdle: true, consecutiveFailures: 0 },
+    ]);
+    await market('first');
+    await pollBooks.run({ venue: 'v' }, contextOf(adapter));
+    expect((await test.db.query(STATE))[0]).toMatchObject({ kind: 'books', hasSucceeded: true });
+  });
+});
+
 describe('the price poll of a venue without books', () => {
   it('starts each tick with recently read markets, and continues its round', async () => {
     const [a] = [await market('a'), await market('b'), await market('c')];
@@ -110,7 +130,9 @@ describe('the price poll of a venue without books', () => {
     await pollPrices.run({ venue: 'v' }, contextOf(bookless));
     expect(adapter.batches).toEqual([['d:yes'], ['a:yes', 'b:yes'], ['c:yes', 'd:yes']]);
 
-    await test.db.query(SET_POSITION, [JSON.stringify({ afterTokenId: String(a.outcomes[0]?.tokenId) })]);
+    const tally = { startedAtMs: NOW, pages: 1, markets: 1, changed: 0, skipped: 0 };
+    const afterTokenId = String(a.outcomes[0]?.tokenId);
+    await test.db.query(SET_POSITION, [JSON.stringify({ tally, afterTokenId, ahead: [] })]);
     const failing = scriptedAdapter({
       maxOutcomesPerFetch: 2,
       prices: (ids, call) =>
@@ -121,7 +143,7 @@ describe('the price poll of a venue without books', () => {
     const down = { ...failing, capabilities: bookless.capabilities };
     expect(await pollPrices.run({ venue: 'v' }, contextOf(down))).toEqual({ failed: 'too slow' });
     const [{ position } = { position: null }] = await test.db.query<{ position: string | null }>(POSITION);
-    expect(JSON.parse(position ?? '')).toEqual({ afterTokenId: String(a.outcomes[0]?.tokenId) });
+    expect(JSON.parse(position ?? '')).toMatchObject({ afterTokenId, ahead: [] });
     adapter.batches.splice(0);
     await pollPrices.run({ venue: 'v' }, contextOf(bookless));
     expect(adapter.batches).toEqual([['d:yes'], ['b:yes', 'c:yes'], ['d:yes']]);
@@ -178,12 +200,12 @@ describe('fetch-book', () => {
       });
       const context = contextOf(adapter);
       const announced = arrivals.waitFor(`book:${over.pk}`, 20_000);
-      const untold = arrivals.waitFor(`book:${open.pk}`, 20_000);
+      const unannounced = arrivals.waitFor(`book:${open.pk}`, 20_000);
       await expect(fetchBook.run(jobFor(open.pk), context)).rejects.toThrow('too slow');
       expect(await fetchBook.run(jobFor(over.pk), context)).toMatchObject({ outcomes: 0 });
       expect(await announced).toBe(true);
       const silence = new Promise((resolve) => setImmediate(resolve, 'nothing'));
-      expect(await Promise.race([untold, silence])).toBe('nothing');
+      expect(await Promise.race([unannounced, silence])).toBe('nothing');
     } finally {
       await arrivals.close();
     }

@@ -12,8 +12,8 @@ import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import {
   type ContextFields,
+  capturedLog,
   jobContext,
-  keptLog,
   LosableDatabase,
   testConfig,
   wakeRecorder,
@@ -105,7 +105,7 @@ describe('a market that the sweep did not name', () => {
     await missAfter(['a', 'b', 'c', 'd'], [market('a')]);
     expect(await catalog()).toEqual({ a: 'open', b: 'open missing', c: 'open missing', d: 'open missing' });
     const producer = wakeRecorder();
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     const closed = market('b', { status: 'closed' });
     const won = market('c', {
       status: 'resolved',
@@ -199,7 +199,7 @@ describe('a market is not gone', () => {
 
   it('when the venue fails, which is logged before the walk continues, and it is requested again', async () => {
     await missAfter(['a']);
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     const down = () => Promise.reject(new VenueError(venue, 'timeout', 'too slow', { retryable: true }));
     const report = await poll(
       adapterOf(async () => ({ ...(await quiet()), records: [market('b')] }), down),

@@ -11,11 +11,11 @@ import { pollTokens } from '../../../workers/jobs/poll-tokens.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { ALL_LANES, type ContextFields, jobContext, keptLog, testConfig, wakeRecorder } from './worker-harness.ts';
+import { ALL_LANES, type ContextFields, capturedLog, jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const STATE = sql(
   'test_tokens_state',
-  `SELECT last_success_at IS NOT NULL AS has_succeeded, last_error, consecutive_failures, lease_token
+  `SELECT last_success_at IS NOT NULL AS has_succeeded, idle_at IS NOT NULL AS is_idle, last_error, consecutive_failures, lease_token
    FROM poll_state WHERE venue = 'solana' AND kind = 'tokens'`,
 );
 const EVENTS = sql('test_alert_events', `SELECT body FROM event WHERE account_id = $1 ORDER BY pk`);
@@ -178,13 +178,19 @@ describe('the token poll', () => {
     expect((await tick()).prices).toEqual([[mint]]);
   });
 
-  it('succeeds without a request when no alert is active', async () => {
+  it('is idle, which is no success, when no alert is active', async () => {
+    await test.db.query(sql('test_forget_token_polls', 'DELETE FROM poll_state'));
     expect(await tick()).toEqual({
       report: { pages: 1, records: 0, written: 0, rejected: 0 },
       prices: [],
       symbols: [],
     });
-    expect((await test.db.query(STATE))[0]).toMatchObject({ hasSucceeded: true, lastError: null, leaseToken: null });
+    expect((await test.db.query(STATE))[0]).toMatchObject({
+      hasSucceeded: false,
+      isIdle: true,
+      lastError: null,
+      leaseToken: null,
+    });
   });
 
   it('requests batches of fifty, with the mints of new alerts first', async () => {
@@ -219,7 +225,7 @@ describe('symbols of tokens', () => {
     exchange.addFault({ host: 'jupiter', path: '/tokens', kind: 'status500', count: 1 });
     exchange.solana.setPrice({ mint, usd: 7 });
     await alert(mint, 'above', '1000000');
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     expect((await tick({ log })).report).toMatchObject({ written: 1 });
     expect(lines.join('\n')).toContain('token symbols not read');
     expect(await priceOf(mint)).toBe('7');

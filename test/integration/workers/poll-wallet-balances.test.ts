@@ -13,7 +13,7 @@ describe('balances of a wallet', () => {
     const adapter = desk.world({ balances: [aBalance('a', '100'), aBalance('b', '0.1')] });
     await desk.run(adapter);
     expect(await desk.emitted()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ balances: 2, baselineAt: expect.any(Date) });
+    expect(await desk.walletState(address)).toMatchObject({ balances: 2, baselineAt: expect.any(Date) });
     adapter.balances = [aBalance('a', '125'), aBalance('c', '3')];
     await desk.again(adapter);
     const [event] = await storedEvents(desk.db, desk.owner);
@@ -85,11 +85,11 @@ describe('balances of a wallet', () => {
       if (answers % 3 === 2 && moved) adapter.balances = [moved, ...adapter.balances.slice(0, -1)];
     };
     for (let tick = 0; tick < 3; tick += 1) await desk.again(adapter);
-    expect(await desk.left(address)).toMatchObject({ balances: 0, baselineAt: null });
+    expect(await desk.walletState(address)).toMatchObject({ balances: 0, baselineAt: null });
     // Without moves the read makes a baseline, and then emits only real changes.
     adapter.before = () => undefined;
     await desk.again(adapter);
-    expect(await desk.left(address)).toMatchObject({ balances: 5, failures: 0 });
+    expect(await desk.walletState(address)).toMatchObject({ balances: 5, failures: 0 });
     adapter.before = (kind) => {
       answers += 1;
       if (kind === 'balances' && answers % 2 === 0)
@@ -114,7 +114,7 @@ describe('balances of a wallet', () => {
       await desk.again(adapter);
     }
     expect(await desk.emitted()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ failures: 3, lastError: 'gone' });
+    expect(await desk.walletState(address)).toMatchObject({ failures: 3, lastError: 'gone' });
   });
 });
 
@@ -131,7 +131,7 @@ describe('the end of a watch', () => {
     expect(await deleteWallet(desk.db, desk.owner, wallet.id)).toBe(true);
     expect(await desk.again(adapter)).toMatchObject({ wallets: 1 });
     expect(await deleteWallet(desk.db, second, theirs.id)).toBe(true);
-    expect(await desk.left(wallet.address)).toMatchObject({
+    expect(await desk.walletState(wallet.address)).toMatchObject({
       balances: 0,
       transactions: 0,
       baselineAt: null,
@@ -163,6 +163,6 @@ describe('the end of a watch', () => {
     // The second read belongs to the new watch and becomes its baseline.
     expect(await desk.run(adapter)).toMatchObject({ wallets: 2, failed: 1 });
     expect([reads, await desk.emitted()]).toEqual([2, []]);
-    expect(await desk.left(wallet.address)).toMatchObject({ balances: 1, failures: 0 });
+    expect(await desk.walletState(wallet.address)).toMatchObject({ balances: 1, failures: 0 });
   });
 });

@@ -55,7 +55,7 @@ describe('transactions of a wallet', () => {
     const { address } = await desk.watch();
     await desk.run(adapter);
     expect(await desk.emitted()).toEqual([]);
-    expect(await desk.left(address)).toMatchObject({ transactions: 1, failures: 0, leaseToken: null });
+    expect(await desk.walletState(address)).toMatchObject({ transactions: 1, failures: 0, leaseToken: null });
     adapter.transactions.push(aTransaction({ transactionId: 'late', atMs: ago(50) }));
     adapter.transactions.push(aTransaction({ transactionId: 'new' }));
     await desk.again(adapter);
@@ -133,7 +133,7 @@ describe('the wallet poll', () => {
       if (address === bad.address) throw new VenueError(desk.venue, 'http_status', 'HTTP 500', { retryable: true });
     };
     expect(await desk.run(adapter)).toMatchObject({ wallets: 2, failed: 1 });
-    expect(await desk.left(bad.address)).toMatchObject({ failures: 1, lastError: 'HTTP 500', leaseToken: null });
+    expect(await desk.walletState(bad.address)).toMatchObject({ failures: 1, lastError: 'HTTP 500', leaseToken: null });
     // After one failure the wallet waits for two ticks.
     await desk.db.query(
       sql('test_age_polls', `UPDATE watched_wallet SET polled_at = polled_at - interval '12 seconds'`),
@@ -152,7 +152,8 @@ describe('the wallet poll', () => {
     };
     await desk.run(adapter);
     expect(asked).toBeLessThan(9);
-    for (const address of addresses) expect(await desk.left(address)).toMatchObject({ failures: 0, leaseToken: null });
+    for (const address of addresses)
+      expect(await desk.walletState(address)).toMatchObject({ failures: 0, leaseToken: null });
   });
 
   it('skips a venue that has no wallets or is not enabled', async () => {

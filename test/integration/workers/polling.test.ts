@@ -10,8 +10,8 @@ import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import {
   type ContextFields,
+  capturedLog,
   jobContext,
-  keptLog,
   LosableDatabase,
   testConfig,
   wakeRecorder,
@@ -261,8 +261,8 @@ describe('a poll that fails', () => {
   const down = () =>
     new VenueError(venue, 'http_status', 'the venue answered 503', { retryable: true, statusCode: 503 });
 
-  it('for its venue keeps the failure in its state without a failed job, until it succeeds again', async () => {
-    const { log, lines } = keptLog();
+  it('for its venue keeps the failure in its state without a failed job, and logs one line until it succeeds again', async () => {
+    const { log, lines } = capturedLog();
     const adapter = adapterOf(() => Promise.reject(down()));
     for (let turn = 1; turn <= 5; turn++) {
       expect(await poll(adapter, { log })).toEqual({ failed: 'the venue answered 503' });
@@ -273,9 +273,16 @@ describe('a poll that fails', () => {
         consecutiveFailures: turn,
       });
     }
-    expect(lines.filter((line) => line.includes('poll failed'))).toHaveLength(3);
-    expect(await poll(adapterOf(pagesOf(THREE_PAGES)))).toMatchObject({ written: 5 });
+    const warnings = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+    expect(warnings()).toEqual([
+      expect.objectContaining({ msg: 'poll failed', venue, code: 'http_status', reason: 'the venue answered 503' }),
+    ]);
+    expect(lines.join('')).not.toContain('"stack"');
+    expect(await poll(adapterOf(pagesOf(THREE_PAGES)), { log })).toMatchObject({ written: 5 });
+    expect(lines.find((line) => line.includes('poll works again'))).toContain('"failed":5');
     expect(await state()).toMatchObject({ hasSucceeded: true, lastError: null, consecutiveFailures: 0 });
+    await poll(adapter, { log });
+    expect(warnings()).toHaveLength(2);
   });
 
   it('half-way keeps the stored pages, and continues after them', async () => {

@@ -16,6 +16,10 @@ const PRICES = sql(
   'test_prices_by_mint',
   `SELECT t.mint, l.price, l.bid, l.ask FROM latest_price l JOIN token t ON t.id = l.token_id ORDER BY t.mint`,
 );
+const TIMES = sql(
+  'test_price_times',
+  'SELECT l.as_of AS stored, c.as_of AS current FROM latest_price l JOIN current_price c USING (token_id) ORDER BY token_id',
+);
 const BOOKS = sql(
   'test_books_by_mint',
   'SELECT t.mint FROM book_latest b JOIN token t ON t.id = b.token_id ORDER BY t.mint',
@@ -52,6 +56,32 @@ const mints = async (statement: typeof PRICES) =>
   (await test.db.query<{ mint: string }>(statement)).map((row) => row.mint);
 
 describe('the price poll', () => {
+  it('confirms unchanged prices at its end, without a write of their rows', async () => {
+    await aStoredMarket(test.db, { venue: 'v', marketId: 'a' });
+    const times = () => test.db.query(TIMES);
+    await run(pollPrices, scriptedAdapter({ prices: priced('0.5', NOW - 60_000) }));
+    const stored = new Date(NOW - 60_000);
+    expect(await times()).toEqual(Array(2).fill({ stored, current: stored }));
+    await run(pollPrices, scriptedAdapter({ prices: priced('0.5') }));
+    const confirmed = new Date(Math.floor(NOW / 1000) * 1000);
+    expect(await times()).toEqual(Array(2).fill({ stored, current: confirmed }));
+  });
+
+  it('confirms the prices of the stored pages when a later page fails', async () => {
+    for (const marketId of ['a', 'b', 'c']) await aStoredMarket(test.db, { venue: 'v', marketId });
+    const old = priced('0.5', NOW - 60_000);
+    await run(pollPrices, scriptedAdapter({ prices: old }));
+    let pages = 0;
+    const prices: typeof old = async (ids, call) => {
+      pages += 1;
+      if (pages > 1) throw new VenueError('v', 'timeout', 'too slow', { retryable: true });
+      return priced('0.5')(ids, call);
+    };
+    await run(pollPrices, scriptedAdapter({ prices, maxOutcomesPerFetch: 2 }));
+    const current = (await test.db.query<{ current: Date }>(TIMES)).map((row) => row.current.getTime());
+    expect(current.filter((time) => time > NOW - 60_000)).toHaveLength(2);
+  });
+
   it('goes round all tradable outcomes with a book, one batch per page, and starts over', async () => {
     for (const marketId of ['a', 'b', 'c']) await aStoredMarket(test.db, { venue: 'v', marketId });
     await aStoredMarket(test.db, { venue: 'v', marketId: 'halted', status: 'halted' });

@@ -15,7 +15,7 @@ import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { wrongCandles } from '../../e2e/oracle.ts';
 import { drain } from '../../support/drain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { jobContext, keptLog, LosableDatabase, testConfig, wakeRecorder } from './worker-harness.ts';
+import { capturedLog, jobContext, LosableDatabase, testConfig, wakeRecorder } from './worker-harness.ts';
 
 /** Two months, so that outcomes have trades in two partitions. */
 const START_MS = Date.UTC(2026, 4, 31, 23, 30);
@@ -160,7 +160,7 @@ describe('the refold of candles', () => {
 describe('the job refold-candles', () => {
   it('runs a pass, wakes the stage and logs the progress of each pass', async () => {
     const producer = wakeRecorder();
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     expect(await refoldCandlesJob.run({}, { ...context(), producer, log })).toMatchObject({ minutes: TIED_MINUTES });
     expect(producer.woken).toContain('fold-candles');
     const line = JSON.parse(lines.find((each) => each.includes('stored candles compared')) ?? '{}') as {

@@ -4,7 +4,8 @@ import type { JobName, Role } from '../../../src/queues/jobs.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { schedulesOf } from '../../../src/queues/schedules.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { insertMarks, type Stage } from '../../../src/store/marks/marks.ts';
+import type { Stage } from '../../../src/store/marks/detail.ts';
+import { insertMarks } from '../../../src/store/marks/marks.ts';
 import type { WorkerDeps } from '../../../workers/process/deps.ts';
 import { restore, startRestoring } from '../../../workers/process/restore.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
@@ -12,7 +13,7 @@ import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/redis/queue-backends.ts';
-import { jobContext, keptLog, LosableDatabase, testConfig, until, wakeRecorder } from './worker-harness.ts';
+import { capturedLog, jobContext, LosableDatabase, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
 const CLEAR = sql('test_clear_work', 'TRUNCATE mark, parked_mark, delivery CASCADE');
 /** Keys of shards 1, 2 and 5: lanes 1 and 2. */
@@ -64,7 +65,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
 
     beforeEach(async () => {
       queues = await createTestBackend(kind, 3);
-      producer = createProducer({ backend: queues.backend, log: keptLog().log });
+      producer = createProducer({ backend: queues.backend, log: capturedLog().log });
       closers.push(
         () => producer.close(),
         () => queues.close(),
@@ -93,7 +94,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
         const { config } = depsOf(producer);
         const expected = schedulesOf(role, config);
         const queue = producer.queue(role === 'poller' ? 'venue-polymarket' : 'candles');
-        const { log, lines } = keptLog();
+        const { log, lines } = capturedLog();
         await restore(role, depsOf(producer), queues.backend);
         await wipedAndRestored(role, { log });
         const schedulers = await queue.getJobSchedulers();
@@ -104,7 +105,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
         expect(planned.map((job) => job.name).sort()).toEqual(expected.map(({ job }) => job).sort());
         expect(lines.some((line) => line.includes('schedules set'))).toBe(true);
         expect(lines.some((line) => line.includes('queue store was gone'))).toBe(kind === 'postgres');
-        const again = keptLog();
+        const again = capturedLog();
         await restore(role, depsOf(producer, { log: again.log }), queues.backend);
         expect(again.lines).toEqual([]);
       },
@@ -217,7 +218,7 @@ describe('a round of the restoring timer', () => {
           throw new Error('queue store away');
         },
       } as unknown as Parameters<typeof restore>[2];
-      const { log, lines } = keptLog();
+      const { log, lines } = capturedLog();
       const stopping = new AbortController();
       // The database is down too, so no step of the round waits for real time.
       const db = new LosableDatabase(test.db.dataSource);

@@ -17,7 +17,7 @@ import {
   storedEvents,
 } from '../../factories/wallets.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { type ContextFields, jobContext, keptLog, LosableDatabase, testConfig } from './worker-harness.ts';
+import { type ContextFields, capturedLog, jobContext, LosableDatabase, testConfig } from './worker-harness.ts';
 
 const HTTP = { requestsPerSecond: 100_000, burst: 10_000, maxAttempts: 1 };
 const PAGE_SIZE = 3;
@@ -176,7 +176,7 @@ describe('transactions that an earlier release rejected for their version', () =
     const changes = (await storedEvents(test.db, owner)).filter(isChange);
     expect(changes.length).toBeGreaterThan(0);
 
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     const first = await poll(now, test.db, { log });
     expect(first['recovered']).toBeGreaterThan(0);
     await pollUntilRead(now, 1);
@@ -347,7 +347,7 @@ describe('a re-read', () => {
         throw new VenueError('solana', 'invalid_payload', 'no such history', { retryable: true });
       },
     };
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     expect(await poll(failing, test.db, { log })).toMatchObject({ wallets: 1, failed: 0, events: 1 });
     expect(await stored()).toMatchObject({ failures: 0, leaseToken: null });
     expect(lines.join('\n')).toContain('wallet not re-read');
@@ -367,7 +367,7 @@ describe('a node that blocks this client', () => {
       status: 403,
       count: 1e9,
     });
-    const { log, lines } = keptLog();
+    const { log, lines } = capturedLog();
     await poll(now, test.db, { log });
     for (const address of exchange.solana.people()) {
       expect(await stored(address)).toMatchObject({ failures: 0, leaseToken: null });

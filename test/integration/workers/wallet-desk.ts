@@ -9,8 +9,8 @@ import { aWatchedWallet, makeWalletsDue, scriptedWallets, storedEvents } from '.
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { type ContextFields, jobContext, testConfig } from './worker-harness.ts';
 
-const LEFT = sql(
-  'test_left_of_wallet',
+const WALLET_STATE = sql(
+  'test_wallet_state',
   `SELECT w.polled_at, w.baseline_at, w.failures, w.last_error, w.lease_token, w.activity_position,
      (SELECT count(*)::int FROM wallet_balance b WHERE b.watched_pk = w.pk) AS balances,
      (SELECT count(*)::int FROM wallet_transaction t WHERE t.watched_pk = w.pk) AS transactions
@@ -64,7 +64,7 @@ export function walletDesk() {
       aWatchedWallet(test.db, { accountId, venue: venue(), ...(address !== undefined && { address }) }),
     world: (script: Parameters<typeof scriptedWallets>[0] = {}) => scriptedWallets({ venue: venue(), ...script }),
     /** The stored state of a watched wallet. */
-    left: async (address: string) => (await test.db.query<Record<string, unknown>>(LEFT, [address]))[0],
+    walletState: async (address: string) => (await test.db.query<Record<string, unknown>>(WALLET_STATE, [address]))[0],
     /** The events of an account, in short. */
     async emitted(account = owner): Promise<unknown[]> {
       const events = await storedEvents(test.db, account);

@@ -22,7 +22,7 @@ export function testConfig(databaseUrl: string, variables: Record<string, string
 }
 
 /** A log in memory, with its lines. */
-export function keptLog(): { log: Logger; lines: string[] } {
+export function capturedLog(): { log: Logger; lines: string[] } {
   const lines: string[] = [];
   const log = createLogger({
     process: 'test',
@@ -63,6 +63,7 @@ export function wakeRecorder(): WakeRecorder {
 }
 
 const NO_SENDER: Sender = {
+  reserve: () => Promise.reject(new Error('this test sends nothing')),
   send: () => Promise.reject(new Error('this test sends nothing')),
   close: async () => undefined,
 };
@@ -86,9 +87,10 @@ export function jobContext(fields: ContextFields): JobContext {
     tokenAdapters: new Map(),
     sender: NO_SENDER,
     secretBox: createSecretBox(fields.config.secretsKeys),
-    metrics: createMetrics('test'),
+    metrics: createMetrics('test', { ofNode: false }),
     log: createLogger({ process: 'test', level: 'silent' }),
     now: Date.now,
+    presence: { key: null },
     ...fields,
     stopping,
     signal: fields.deadline === undefined ? stopping : AbortSignal.any([stopping, fields.deadline]),

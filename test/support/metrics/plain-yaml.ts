@@ -32,6 +32,8 @@ function block(lines: readonly Line[], anchors: Map<string, Yaml>): [Yaml, reado
   const isList = first.text.startsWith('- ');
   const list: Yaml[] = [];
   const mapping: { [key: string]: Yaml } = {};
+  // A key of the mapping itself replaces a merged one.
+  const own = new Set<string>();
   let left = lines;
   while (left[0] !== undefined && left[0].indent === first.indent) {
     const [line, ...after] = left;
@@ -48,13 +50,14 @@ function block(lines: readonly Line[], anchors: Map<string, Yaml>): [Yaml, reado
     }
     const match = /^([\w.<-]+):(?: &([\w-]+))?(?: (.+))?$/.exec(line.text);
     const [, key = '', anchor, inline] = match ?? [];
-    if (match === null || (key !== '<<' && key in mapping))
+    if (match === null || (key !== '<<' && own.has(key)))
       throw new Error(`line ${line.number}: not a new "key: value"`);
     const hasBlock = inline === undefined && after[0] !== undefined && after[0].indent > line.indent;
     const [value, rest]: readonly [Yaml, readonly Line[]] = hasBlock
       ? block(after, anchors)
       : [inline === undefined ? '' : scalar(line, inline, anchors), after];
     if (anchor !== undefined) anchors.set(anchor, value);
+    own.add(key);
     if (key !== '<<') mapping[key] = value;
     else if (typeof value === 'object' && !Array.isArray(value)) Object.assign(mapping, { ...value, ...mapping });
     else throw new Error(`line ${line.number}: only a mapping can be merged`);

@@ -7,9 +7,9 @@ import {
   type ClusterHome,
   ensureCluster,
   findClusterHome,
-  keepConnection,
-  keptConnection,
+  loadOrCreateConnection,
   openClusterHome,
+  writeConnection,
 } from '../../../src/embedded/cluster-home.ts';
 import { freePort } from '../../../src/embedded/free-port.ts';
 import { type NativePostgres, nativeFolder, reachableNative } from '../../../src/embedded/native-postgres.ts';
@@ -39,7 +39,7 @@ export async function makeCluster(
   await ensureCluster(cluster, native, durable, log);
   // Shared memory as files of the cluster, which are removed with it: files in /dev/shm would stay after a kill until the next start.
   if (isNew) await appendFile(join(cluster.data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
-  const { password } = await keptConnection(cluster, log);
+  const { password } = await loadOrCreateConnection(cluster, log);
   return { cluster, native, password };
 }
 
@@ -52,8 +52,8 @@ export async function copyCluster(madeIn: string, dataDir: string): Promise<void
   if ((await findClusterHome(madeIn))?.path !== join(madeIn, 'postgres')) return;
   // With owners and modes, because the server's user is not root.
   await promisify(execFile)('cp', ['-a', madeIn, dataDir]);
-  const { password } = await keptConnection({ path: to }, log);
-  await keepConnection({ path: to }, { port: await freePort(), password });
+  const { password } = await loadOrCreateConnection({ path: to }, log);
+  await writeConnection({ path: to }, { port: await freePort(), password });
 }
 
 /** Removes a data folder, and its cluster if that is elsewhere. */

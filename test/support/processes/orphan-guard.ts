@@ -12,7 +12,7 @@ done
 
 let guard: ChildProcess | undefined;
 
-function tell(sign: '+' | '-', pid: number): void {
+function send(sign: '+' | '-', pid: number): void {
   if (guard === undefined) {
     // Its standard input ends with this process, at any kind of end.
     guard = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
@@ -26,6 +26,6 @@ function tell(sign: '+' | '-', pid: number): void {
 export function endWithThisProcess(child: ChildProcess): void {
   const { pid } = child;
   if (pid === undefined) return;
-  tell('+', pid);
-  child.once('exit', () => tell('-', pid));
+  send('+', pid);
+  child.once('exit', () => send('-', pid));
 }

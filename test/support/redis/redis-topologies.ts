@@ -105,14 +105,14 @@ const SLOTS = [
 ] as const;
 
 /** A Cluster of one server that lacks half of its slots until a call, and rejects work meanwhile. */
-export async function startBrokenCluster(): Promise<RedisTopology & { mend(): Promise<void> }> {
+export async function startBrokenCluster(): Promise<RedisTopology & { addMissingSlots(): Promise<void> }> {
   const node = await spawnClusterNode();
   await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '0', '8000']);
   return {
     url: `redis-cluster://:${encodeURIComponent(PASSWORD)}@127.0.0.1:${node.port}`,
     killMaster: () => node.kill(),
     stop: () => node.stop(),
-    async mend() {
+    async addMissingSlots() {
       await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '8001', '16383']);
     },
   };

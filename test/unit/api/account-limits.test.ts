@@ -12,8 +12,8 @@ function sharedCounts() {
   let answer: (totals: (number | null)[]) => Promise<(number | null)[]> = async (totals) => totals;
   const add: AddUsage = (entries) => {
     calls.push([...entries]);
-    const totals = entries.map(({ kind, accountId, windowStartMs, used }) => {
-      const key = `${kind} ${accountId}`;
+    const totals = entries.map(({ kind, subject, windowStartMs, used }) => {
+      const key = `${kind} ${subject}`;
       const row = rows.get(key);
       if (row && row.windowStartMs > windowStartMs) return null;
       const total = used + (row?.windowStartMs === windowStartMs ? row.used : 0);
@@ -128,7 +128,7 @@ describe('limits shared by processes', () => {
     admitted(limits, 9, 1n);
     admitted(limits, 9, 1n);
     await limits.sync();
-    expect(counts.calls[1]).toMatchObject([{ kind: 'requests', accountId: 1n, used: 3 }]);
+    expect(counts.calls[1]).toMatchObject([{ kind: 'requests', subject: 1n, used: 3 }]);
     clock.nowMs += 60_000;
     await limits.sync();
     expect(counts.calls).toHaveLength(2);
@@ -191,5 +191,31 @@ describe('limits shared by processes', () => {
     admitted(limits, 3);
     await limits.close();
     expect(counts.rows.get('requests 0')?.used).toBe(3);
+  });
+});
+
+describe('the limits of failures', () => {
+  const failed = (limits: AccountLimits, source: string, limit = 3) =>
+    limits.takeFailure('failed_keys', source, limit).isAdmitted;
+
+  it('count per source and kind, in all processes from the next sync on', async () => {
+    const { process } = setUp();
+    const [a, b] = [process(), process()];
+    expect([1, 2, 3, 4].map(() => failed(a, '203.0.113.7'))).toEqual([true, true, true, false]);
+    expect(failed(a, '203.0.113.8')).toBe(true);
+    expect(a.takeFailure('failed_logins', '203.0.113.7', 3).remaining).toBe(2);
+    expect(failed(b, '203.0.113.7')).toBe(true);
+    await a.sync();
+    await b.sync();
+    expect(failed(b, '203.0.113.7')).toBe(false);
+    expect(failed(b, '203.0.113.8')).toBe(true);
+  });
+
+  it('count sources beyond the first ten thousand together', () => {
+    const { process } = setUp();
+    const limits = process();
+    for (let i = 0; i < 10_000; i++) expect(failed(limits, `source ${i}`)).toBe(true);
+    expect(['x', 'y', 'z', 'more'].map((source) => failed(limits, source))).toEqual([true, true, true, false]);
+    expect(failed(limits, 'source 0')).toBe(true);
   });
 });

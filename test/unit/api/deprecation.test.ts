@@ -15,6 +15,7 @@ const old = publicRoute(
     path: '/old',
     operationId: 'getOld',
     summary: 'Read a deprecated resource',
+    description: 'A route that ends.',
     tag: 'health',
     deprecated: { since: '2026-11-01', sunset: '2027-05-01T00:00:00Z', link: 'https://docs.example.com/old' },
     answer: { description: 'It.', data: z.object({ id: z.string() }), example: { id: 'a' } },

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bars } from '../../../api/ops/bars.ts';
-import { briefly } from '../../../api/ops/brief-cache.ts';
 import { actionButton, actionForm } from '../../../api/ops/forms.ts';
 import { ago, duration, html, pager, table } from '../../../api/ops/html.ts';
-import { csrfTokenOf, roleOfPassword } from '../../../api/ops/operator.ts';
+import { csrfTokenOf } from '../../../api/ops/operator.ts';
+import { briefly } from '../../../src/domain/values/briefly.ts';
+import { showDirectionControls } from '../../../src/domain/values/text.ts';
 
 /** Unescapes text as a browser does. */
 function readBack(text: string): string {
@@ -17,9 +18,22 @@ describe('html', () => {
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const markup = html`<a title="${text}">${text}</a>`.toString();
         const [, attribute = '', content = ''] = /^<a title="([^"<>]*)">([^<>]*)<\/a>$/s.exec(markup) ?? [];
-        expect([readBack(attribute), readBack(content)]).toEqual([text, text]);
+        const shown = showDirectionControls(text);
+        expect([readBack(attribute), readBack(content)]).toEqual([shown, shown]);
       }),
     );
+  });
+
+  it('shows characters that change the direction of text by their names, in text and attributes', () => {
+    for (const code of [
+      0x61c, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069,
+    ]) {
+      const control = String.fromCharCode(code);
+      const name = `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+      const markup = html`<a title="${`a${control}b`}">${[`c${control}`]}</a>`.toString();
+      expect(markup).toBe(`<a title="a${name}b">c${name}</a>`);
+    }
+    expect(html`${'שלום ‍👩‍🚀 é'}`.toString()).toBe('שלום ‍👩‍🚀 é');
   });
 
   it('escapes a value after an exclamation mark, unlike the template engine alone', () => {
@@ -92,7 +106,10 @@ describe('page parts', () => {
   });
 
   it('show no actions to viewers', () => {
-    const as = (role: 'viewer' | 'operator') => ({ operator: { role, sessionId: '', address: '' }, csrf: 'token' });
+    const as = (role: 'viewer' | 'operator') => ({
+      operator: { name: 'a', role, sessionId: '', address: '' },
+      csrf: 'token',
+    });
     const button = { action: '/ops/x', label: 'Do', confirm: 'Sure?' };
     expect(actionButton(as('viewer'), button).toString()).toBe('');
     expect(actionForm(as('viewer'), '/ops/x', 'fields').toString()).toBe('');
@@ -100,15 +117,8 @@ describe('page parts', () => {
   });
 });
 
-describe('a password', () => {
-  it('belongs to one role or to none', () => {
-    const passwords = { operator: 'one-password', viewer: 'another-one' };
-    expect(
-      ['one-password', 'another-one', 'one-passwor', '', 'undefined'].map((text) => roleOfPassword(passwords, text)),
-    ).toEqual(['operator', 'viewer', null, null, null]);
-    expect(roleOfPassword({ viewer: 'another-one' }, 'undefined')).toBeNull();
-    expect(csrfTokenOf('a')).not.toBe(csrfTokenOf('b'));
-  });
+it('form tokens differ between sessions', () => {
+  expect(csrfTokenOf('a')).not.toBe(csrfTokenOf('b'));
 });
 
 describe('briefly', () => {

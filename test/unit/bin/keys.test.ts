@@ -47,6 +47,8 @@ describe('the arguments of keys', () => {
     expect(parse('list', '--account', 'acme', '--json')).toEqual({ verb: 'list', json: true, account: 'acme' });
     expect(parse('revoke', 'chosen-00ff')).toEqual({ verb: 'revoke', json: false, id: 'chosen-00ff' });
     expect(parse('accounts')).toEqual({ verb: 'accounts', json: false });
+    expect(parse('sealed', '--json')).toEqual({ verb: 'sealed', json: true });
+    expect(parse('reseal')).toEqual({ verb: 'reseal', json: false });
     expect(parse('quota', '--account', 'acme')).toEqual({ verb: 'quota', json: false, account: 'acme', change: {} });
     const all = '--webhooks 0 --alerts default --wallets 2147483647 --rate 1 --cold-reads default'.split(' ');
     expect(parse('quota', '--account', 'acme', ...all)).toMatchObject({
@@ -70,8 +72,8 @@ describe('the arguments of keys', () => {
   });
 
   it.each([
-    [[], 'name a command: create, list, revoke, quota, accounts'],
-    [['drop'], 'name a command: create, list, revoke, quota, accounts'],
+    [[], 'name a command: create, list, revoke, quota, accounts, sealed, reseal'],
+    [['drop'], 'name a command: create, list, revoke, quota, accounts, sealed, reseal'],
     [[...CREATE, '--expires', '2026-11-20T12:00Z'], '--expires must not be in the past'],
     [[...CREATE, '--expires', '999999999999'], '--expires must be before the year 10000'],
     [
@@ -97,7 +99,18 @@ describe('the arguments of keys', () => {
   });
 
   it('are all listed in the help', () => {
-    for (const word of ['create', 'list', 'revoke', 'accounts', 'quota', '--expires', '--cold-reads', ...SCOPES]) {
+    for (const word of [
+      'create',
+      'list',
+      'revoke',
+      'accounts',
+      'quota',
+      'sealed',
+      'reseal',
+      '--expires',
+      '--cold-reads',
+      ...SCOPES,
+    ]) {
       expect(KEYS_USAGE).toContain(word);
     }
   });

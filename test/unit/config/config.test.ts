@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, configTable, loadConfig } from '../../../src/config/config.ts';
 import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
+import { SECRET_READERS } from '../../../src/config/process-secrets.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
 import { ROLES } from '../../../src/queues/jobs.ts';
@@ -32,20 +33,56 @@ describe('loadConfig', () => {
       webhooks: {
         retryScheduleSeconds: [5, 30, 120, 600, 1800, 7200, 18_000, 36_000, 36_000],
         timeoutMs: 15_000,
-        allowCidrs: [],
+        addressRules: { allow: [], deny: [] },
       },
       decimalFormat: 'number',
       logLevel: 'info',
     });
     expect(config.queues).not.toHaveProperty('redisUrl');
     expect(config).not.toHaveProperty('bootstrapApiKey');
-    expect(config).not.toHaveProperty('ops');
+    expect(config.ops).toEqual({ passwords: {}, hosts: [] });
   });
 
   it('counts an empty variable as unset', () => {
     const empty = Object.fromEntries(NAMES.map((name) => [name, '']));
     expect(loadConfig({ ...empty, ...NEEDED })).toEqual(loadConfig(NEEDED));
     expect(problemsOf(empty)).toEqual(['DATABASE_URL is required', 'SECRETS_KEYS is required']);
+  });
+
+  it('reads a secret only in the processes that need it', () => {
+    const secrets = {
+      SECRETS_KEYS: NEEDED.SECRETS_KEYS,
+      BOOTSTRAP_API_KEY: 'a key of sixteen characters'.replaceAll(' ', '-'),
+      OPS_PASSWORD: 'the operator',
+      OPS_VIEWER_PASSWORD: 'the viewer',
+      JUPITER_API_KEY: 'jupiter',
+      SOLANA_RPC_URL: 'https://node.test/key',
+    };
+    expect(Object.keys(secrets).sort()).toEqual(Object.keys(SECRET_READERS).sort());
+    for (const name of ['api', 'poller', 'aggregator', 'alerter', 'deliverer']) {
+      const config = loadConfig({ DATABASE_URL: NEEDED.DATABASE_URL, ...secrets }, name);
+      const isRead = {
+        SECRETS_KEYS: config.secretsKeys.length > 0,
+        BOOTSTRAP_API_KEY: config.bootstrapApiKey !== undefined,
+        OPS_PASSWORD: config.ops?.passwords.operator !== undefined,
+        OPS_VIEWER_PASSWORD: config.ops?.passwords.viewer !== undefined,
+        JUPITER_API_KEY: config.venueUrls.solana.jupiterKey !== undefined,
+        SOLANA_RPC_URL: config.venueUrls.solana.rpc !== undefined,
+      };
+      const expected = Object.entries(SECRET_READERS).map(([variable, readers]) => [
+        variable,
+        readers.some((reader) => reader === name),
+      ]);
+      expect([name, isRead]).toEqual([name, Object.fromEntries(expected)]);
+    }
+  });
+
+  it('requires SECRETS_KEYS of the processes that seal or open values, and of no other', () => {
+    const without = { DATABASE_URL: NEEDED.DATABASE_URL };
+    for (const name of ['poller', 'aggregator', 'alerter']) expect(loadConfig(without, name).secretsKeys).toEqual([]);
+    for (const name of ['api', 'deliverer']) {
+      expect(() => loadConfig(without, name)).toThrow('configuration: SECRETS_KEYS is required');
+    }
   });
 
   it('ignores variables that are not its own', () => {
@@ -81,7 +118,7 @@ describe('loadConfig', () => {
       },
       decimalFormat: 'string',
     });
-    expect(config.webhooks.allowCidrs).toHaveLength(2);
+    expect(config.webhooks.addressRules.allow).toHaveLength(2);
     expect(Buffer.from(config.secretsKeys[0]?.key ?? [])).toEqual(Buffer.alloc(32, 7));
   });
 
@@ -127,11 +164,23 @@ describe('loadConfig', () => {
   it('accepts either password for the operator pages, but not the same one for both roles', () => {
     expect(loadConfig({ ...NEEDED, OPS_VIEWER_PASSWORD: 'only to look' }).ops).toEqual({
       passwords: { viewer: 'only to look' },
+      hosts: [],
     });
     expect(problemsOf({ ...NEEDED, OPS_PASSWORD: 'same for both', OPS_VIEWER_PASSWORD: 'same for both' })).toEqual([
       'OPS_VIEWER_PASSWORD: must not be the same as OPS_PASSWORD',
     ]);
-    expect(loadConfig({ ...NEEDED, OPS_PUBLIC_URL: 'https://ops.example.com' })).not.toHaveProperty('ops');
+    expect(loadConfig(NEEDED).ops.passwords).toEqual({});
+  });
+
+  it('accepts the host names of the operator pages, which include the one of their public address', () => {
+    const hostsOf = (environment: Record<string, string>) => loadConfig({ ...NEEDED, ...environment }).ops.hosts;
+    expect(hostsOf({ OPS_PUBLIC_URL: 'https://Ops.example.com:8443/' })).toEqual(['ops.example.com']);
+    expect(
+      hostsOf({ OPS_HOSTS: 'api, OPS.internal.,[::1],10.0.0.1', OPS_PUBLIC_URL: 'https://ops.example.com' }),
+    ).toEqual(['api', 'ops.internal', '[::1]', '10.0.0.1', 'ops.example.com']);
+    for (const wrong of ['https://ops.example.com', 'ops.example.com:443', 'a b', '*', 'a/b', 'user@host']) {
+      expect(problemsOf({ ...NEEDED, OPS_HOSTS: wrong }), wrong).toHaveLength(1);
+    }
   });
 
   it('accepts a key in the address of the node, and omits unset values', () => {
@@ -142,6 +191,12 @@ describe('loadConfig', () => {
     expect(without.venueUrls.solana).toEqual({ jupiter: 'https://api.jup.ag', jupiterKey: 'key' });
     const paid = loadConfig({ ...NEEDED, JUPITER_API_KEY: 'key', JUPITER_REQUESTS_PER_SECOND: '10' });
     expect(paid.venueUrls.solana).toMatchObject({ jupiterKey: 'key', jupiterPerSecond: 10 });
+  });
+
+  it('sets the request rate of Limitless, which is absent by default', () => {
+    expect(loadConfig(NEEDED).venueUrls.limitless).toEqual({ api: 'https://api.limitless.exchange' });
+    const faster = loadConfig({ ...NEEDED, LIMITLESS_REQUESTS_PER_SECOND: '10' });
+    expect(faster.venueUrls.limitless).toMatchObject({ perSecond: 10 });
   });
 
   const BAD: Partial<Record<VariableName, string>> = {
@@ -157,6 +212,7 @@ describe('loadConfig', () => {
     POLYMARKET_GAMMA_URL: 'hunter2',
     POLYMARKET_CLOB_URL: 'ftp://hunter2',
     POLYMARKET_DATA_URL: 'javascript:hunter2',
+    LIMITLESS_REQUESTS_PER_SECOND: '0.5',
     JUPITER_API_URL: 'hunter2',
     JUPITER_API_KEY: 'hunter 2',
     JUPITER_REQUESTS_PER_SECOND: '0',
@@ -175,6 +231,7 @@ describe('loadConfig', () => {
     OPS_PASSWORD: 'hunter2',
     OPS_VIEWER_PASSWORD: 'hunter2',
     OPS_PUBLIC_URL: 'hunter2',
+    OPS_HOSTS: 'hunter2:80',
     QUOTA_WEBHOOKS: '-1',
     QUOTA_ALERTS: 'hunter2',
     QUOTA_WALLETS: '2147483648',

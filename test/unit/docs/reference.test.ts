@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { configTable } from '../../../src/config/config.ts';
+import { SECRET_READERS } from '../../../src/config/process-secrets.ts';
 import { JOB_NAMES } from '../../../src/queues/jobs.ts';
-import { STAGES } from '../../../src/store/marks/marks.ts';
+import { STAGES } from '../../../src/store/marks/detail.ts';
 import { pageText, ROOT } from '../../support/markdown.ts';
 
 /** The cells of each table row of a page, without the rows of dashes. */
@@ -32,6 +33,19 @@ describe('docs/configuration.md', () => {
         .map(({ name, default: value }) => [name, value])
         .sort(),
     );
+  });
+});
+
+describe('docs/operations.md', () => {
+  it('lists the processes that need each secret', () => {
+    // Rows of other tables name no process.
+    const documented = rowsOf('docs/operations.md').flatMap(([names = '', processes = '']) =>
+      spans(names)
+        .filter((name) => Object.hasOwn(SECRET_READERS, name) && spans(processes).length > 0)
+        .map((name) => [name, spans(processes).sort()]),
+    );
+    const expected = Object.entries(SECRET_READERS).map(([name, readers]) => [name, readers.toSorted()]);
+    expect(documented.sort()).toEqual(expected.sort());
   });
 });
 

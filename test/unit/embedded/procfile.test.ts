@@ -5,9 +5,9 @@ import { ProcfileError } from '../../../src/runtime/errors.ts';
 describe('parseProcfile', () => {
   it('reads names and commands in order', () => {
     expect(
-      parseProcfile('db: node dist/bin/db.js\n\n# the rest\r\npoller:node  dist/workers/main.js poller\n'),
+      parseProcfile('db: node dist/bin/oddswire.js db\n\n# the rest\r\npoller:node  dist/workers/main.js poller\n'),
     ).toEqual([
-      { name: 'db', command: ['node', 'dist/bin/db.js'] },
+      { name: 'db', command: ['node', 'dist/bin/oddswire.js', 'db'] },
       { name: 'poller', command: ['node', 'dist/workers/main.js', 'poller'] },
     ]);
   });

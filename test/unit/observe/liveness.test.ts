@@ -48,9 +48,9 @@ describe('stallReasons', () => {
     ['that this process works on', { takenAtMs: NOW - QUEUE_STILL_MS }, false],
     ['whose jobs use the whole capacity', { running: 5 }, false],
     ['with free capacity', { running: 4 }, true],
-  ])('a queue %s', (_label, part, isWedged) => {
+  ])('a queue %s', (_label, part, isStalled) => {
     expect(stallReasons(vitals({ queues: [queue(part)] }))).toEqual(
-      isWedged ? ['queue alerts: a job waits for 120 s, none is taken'] : [],
+      isStalled ? ['queue alerts: a job waits for 120 s, none is taken'] : [],
     );
   });
 });

@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { createProbeServer, type Dependency, type Probed, readiness } from '../../../src/observe/probe-server.ts';
+import {
+  checkedOncePerSecond,
+  createProbeServer,
+  type Dependency,
+  type Probed,
+  readiness,
+} from '../../../src/observe/probe-server.ts';
 
 const up = (name: string): Dependency => ({ name, check: async () => undefined });
 const down = (name: string): Dependency => ({
@@ -10,6 +16,28 @@ const down = (name: string): Dependency => ({
   check: async () => Promise.reject(new Error('postgres://u:pw@h')),
 });
 const hanging = (name: string): Dependency => ({ name, check: () => new Promise(() => undefined) });
+
+describe('checkedOncePerSecond', () => {
+  it('shares the outcome of one check for a second, also a failure', async () => {
+    vi.useFakeTimers();
+    let isUp = true;
+    let checks = 0;
+    const check = async () => {
+      checks += 1;
+      if (!isUp) throw new Error('down');
+    };
+    const shared = checkedOncePerSecond({ name: 'database', check });
+    const readAll = () => Promise.all(Array.from({ length: 100 }, () => readiness([shared])));
+    expect((await readAll()).every(({ isReady }) => isReady)).toBe(true);
+    isUp = false;
+    expect((await readAll()).every(({ isReady }) => isReady)).toBe(true);
+    expect(checks).toBe(1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    for (const _ of [1, 2]) expect((await readAll()).some(({ isReady }) => isReady)).toBe(false);
+    expect(checks).toBe(2);
+    vi.useRealTimers();
+  });
+});
 
 describe('readiness', () => {
   afterEach(() => {

@@ -1,13 +1,18 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { parseRedisUrl } from '../../../src/config/redis-address.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
+import { networkOf, parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { parseProcfile } from '../../../src/embedded/procfile.ts';
 import { ROLES } from '../../../src/queues/jobs.ts';
 import { parsePlainYaml, type Yaml } from '../../support/metrics/plain-yaml.ts';
 
-const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml'];
+const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml', 'docker-compose.loopback.yml'];
 /** Variables of compose itself or of a foreign image. */
-const OTHERS_VARIABLES = ['POSTGRES_USER', 'POSTGRES_PASSWORD', 'POSTGRES_DB', 'API_PORT'];
+const OTHERS_VARIABLES = [
+  ...['POSTGRES_USER', 'POSTGRES_PASSWORD', 'POSTGRES_DB', 'API_PORT'],
+  ...['ODDSWIRE_DOMAIN', 'REDIS_PASSWORD', 'REDISCLI_AUTH'],
+];
 const DOCKERFILE = readFileSync('Dockerfile', 'utf8');
 
 type Mapping = { [key: string]: Yaml };
@@ -15,6 +20,11 @@ type Mapping = { [key: string]: Yaml };
 function mapping(value: Yaml | undefined): Mapping {
   if (typeof value !== 'object' || Array.isArray(value)) throw new Error(`not a mapping: ${JSON.stringify(value)}`);
   return value;
+}
+
+function list(value: Yaml | undefined): string[] {
+  if (!Array.isArray(value)) throw new Error(`not a list: ${JSON.stringify(value)}`);
+  return value.map(String);
 }
 
 function compose(file: string): { top: Mapping; services: ReadonlyMap<string, Mapping> } {
@@ -76,13 +86,74 @@ describe('the compose files', () => {
 
   it('keep the queues when Redis restarts or is full, and have health checks', () => {
     const command = production.services.get('redis')?.['command'];
-    expect(String(command)).toContain('--appendonly,yes,--maxmemory-policy,noeviction');
+    expect(String(command)).toContain('--appendonly,yes,');
+    expect(String(command)).toContain('--maxmemory-policy,noeviction');
     const volumes = Object.keys(mapping(production.top['volumes']));
-    for (const name of ['postgres', 'redis']) {
+    for (const name of ['postgres', 'redis', 'caddy']) {
       const service = production.services.get(name) ?? {};
       expect(service['healthcheck'], name).toBeDefined();
-      expect(volumes).toContain(String(service['volumes']).split(':')[0]);
+      const mounted = list(service['volumes']).map((volume) => volume.split(':')[0] ?? '');
+      expect(
+        mounted.some((source) => volumes.includes(source)),
+        name,
+      ).toBe(true);
+      for (const source of mounted) expect(volumes.includes(source) || existsSync(source), source).toBe(true);
     }
+  });
+
+  it('limit the memory of every service', () => {
+    for (const file of ['docker-compose.yml', 'docker-compose.pgbouncer.yml']) {
+      for (const [name, service] of compose(file).services) {
+        if (file === 'docker-compose.pgbouncer.yml' && name === 'api') continue;
+        expect(String(service['mem_limit']), name).toMatch(/^\d+[mg]$/);
+      }
+    }
+  });
+
+  it('give Redis a password, which its command and its health check do not name', () => {
+    const redis = production.services.get('redis') ?? {};
+    expect(mapping(redis['environment'])['REDISCLI_AUTH']).toMatch(/^\$\{REDIS_PASSWORD:\?/);
+    expect(`${redis['command']} ${mapping(redis['healthcheck'])['test']}`).not.toContain('PASSWORD');
+    const url = String(mapping(oddswire['environment'])['REDIS_URL']).replace(/\$\{REDIS_PASSWORD:\?[^}]+\}/, 'a5e1');
+    expect(parseRedisUrl(url)).toMatchObject({ password: 'a5e1' });
+  });
+
+  it('publish ports of the TLS proxy only, whose address alone the API trusts', () => {
+    const published = [...production.services].filter(([, service]) => service['ports'] !== undefined);
+    expect(published.map(([name, { ports }]) => [name, ports])).toEqual([
+      ['caddy', ['80:80', '443:443', '443:443/udp']],
+    ]);
+
+    const caddy = production.services.get('caddy') ?? {};
+    const address = String(mapping(mapping(caddy['networks'])['edge'])['ipv4_address']);
+    const environment = mapping(production.services.get('api')?.['environment']);
+    expect(production.services.get('api')?.['networks']).toEqual(['default', 'edge']);
+    expect(environment['TRUSTED_PROXIES']).toBe(address);
+    expect(environment['OPS_PUBLIC_URL']).toMatch(/^https:\/\/\$\{ODDSWIRE_DOMAIN:\?/);
+    expect(environment).toMatchObject(mapping(oddswire['environment']));
+    const { ipam } = mapping(mapping(production.top['networks'])['edge']);
+    const [{ subnet, ip_range: others } = {}] = (mapping(ipam)['config'] as Mapping[]) ?? [];
+    expect(networkOf(address, parseCidrs(String(subnet)))).toMatchObject({ isWithin: true });
+    expect(networkOf(address, parseCidrs(String(others)))).toMatchObject({ isWithin: false });
+  });
+
+  it('send every request of the domain to the port of the API without a buffer', () => {
+    const caddyfile = readFileSync('deploy/caddy/Caddyfile', 'utf8');
+    const port = mapping(oddswire['environment'])['PORT'];
+    expect(caddyfile).toMatch(/^\{\$ODDSWIRE_DOMAIN\} \{$/m);
+    expect(caddyfile).toMatch(new RegExp(`^\\t\\tdynamic a api ${port} \\{$`, 'm'));
+    expect(caddyfile).toMatch(/^\t\tflush_interval -1$/m);
+    expect(caddyfile.split('{').length).toBe(caddyfile.split('}').length);
+  });
+
+  it('can publish the API on loopback instead', () => {
+    const { services } = compose('docker-compose.loopback.yml');
+    expect(services.get('api')?.['ports']).toEqual([expect.stringMatching(/^127\.0\.0\.1:\$\{API_PORT:-8080\}:8080$/)]);
+    expect(mapping(services.get('api')?.['environment'])).toEqual({
+      TRUSTED_PROXIES: expect.stringMatching(/^\$\{TRUSTED_PROXIES:-\}$/),
+      OPS_PUBLIC_URL: expect.stringMatching(/^\$\{OPS_PUBLIC_URL:-\}$/),
+    });
+    expect(services.get('caddy')).toEqual({ profiles: ['with-tls'] });
   });
 
   it('route only the API through PgBouncer, and its session uses past it', () => {
@@ -92,6 +163,15 @@ describe('the compose files', () => {
     expect(environment['DATABASE_URL']).toContain('@pgbouncer:6432/');
     expect(environment['DATABASE_DIRECT_URL']).toBe(mapping(oddswire['environment'])['DATABASE_URL']);
     expect(existsSync(`${services.get('pgbouncer')?.['build']}/Dockerfile`)).toBe(true);
+  });
+});
+
+describe('the scripts of the package', () => {
+  it('run every command through the one executable', () => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
+    for (const name of ['start', 'demo', 'keys', 'operators', 'audit', 'rejected', 'config']) {
+      expect(scripts[name]).toBe(`npm run --silent build && exec node dist/bin/oddswire.js ${name}`);
+    }
   });
 });
 
@@ -126,7 +206,16 @@ describe('the image', () => {
       './node_modules',
       './api/ops/assets',
       './dist',
+      './Procfile',
     ]);
+  });
+
+  it('has the executable of the package on its PATH', () => {
+    const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> };
+    for (const [name, file] of Object.entries(bin)) {
+      expect(last).toContain(`RUN ln -s /app/${file} /usr/local/bin/${name}\n`);
+      expect(readFileSync(file.replace(/^dist\/(.*)\.js$/, '$1.ts'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    }
   });
 
   it('runs as an unprivileged user on Node 24, and has a health check of its process', () => {

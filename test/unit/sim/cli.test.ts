@@ -28,6 +28,18 @@ it('the command line accepts the share of version 1 transactions on Solana, a fr
   expect(() => parseCommandLine(['--solana-v1-share', '1.5'], undefined)).toThrow(UsageError);
 });
 
+it('the command line accepts the flags about large catalogs and slow venues', () => {
+  const args = '--quiet-moves-per-minute 0.02 --delay-ms 150 --kalshi-page-delay-ms 400 --enforce-rates'.split(' ');
+  expect(parseCommandLine([...args, '--now-second', '1790000000', '--paused'], undefined)).toMatchObject({
+    quietMovesPerMinute: 0.02,
+    delayMs: 150,
+    kalshiPageDelayMs: 400,
+    enforcesRates: true,
+    nowSecond: 1_790_000_000,
+    paused: true,
+  });
+});
+
 it('the command line uses SIM_PORT without a flag', () => {
   expect(parseCommandLine([], '7000').port).toBe(7000);
   expect(parseCommandLine([], undefined).port).toBeUndefined();

@@ -1,37 +1,78 @@
 import { describe, expect, it } from 'vitest';
 import { SimControlError } from '../../../sim/errors.ts';
 import { FaultBoard, type FaultRequest, renameField, setField } from '../../../sim/faults.ts';
+import type { SimHost } from '../../../sim/server/reply.ts';
+
+const newBoard = (seed = 1, nowSecond = () => 0) => new FaultBoard(seed, nowSecond);
+
+function asked(host: SimHost, target: string) {
+  const { pathname, searchParams } = new URL(target, 'http://sim.invalid');
+  return { host, path: pathname, query: searchParams };
+}
 
 describe('FaultBoard', () => {
   it('affects its host and path, as often as requested', () => {
-    const board = new FaultBoard(1);
+    const board = newBoard();
     board.add({ host: 'clob', path: '/books', kind: 'status500', count: 2 });
-    const hits = ['/books', '/book', '/books', '/books'].map((path) => board.take('clob', path).length);
+    const hits = ['/books', '/book', '/books', '/books'].map((path) => board.take(asked('clob', path)).length);
     expect(hits).toEqual([1, 0, 1, 0]);
-    expect(board.take('gamma', '/books')).toEqual([]);
+    expect(board.take(asked('gamma', '/books'))).toEqual([]);
     expect(board.list()).toEqual([]);
   });
 
   it('keeps a fault without a count until cleared, on every host with the star', () => {
-    const board = new FaultBoard(1);
+    const board = newBoard();
     const fault = board.add({ host: '*', kind: 'reset' });
-    for (const host of ['gamma', 'clob', 'data']) expect(board.take(host, '/x')).toHaveLength(1);
+    for (const host of ['gamma', 'clob', 'data'] as const) expect(board.take(asked(host, '/x'))).toHaveLength(1);
     expect(board.list()).toEqual([{ id: fault.id, host: '*', kind: 'reset', applied: 3 }]);
     expect([board.clear(fault.id), board.clear()]).toEqual([1, 0]);
-    expect(board.take('data', '/x')).toEqual([]);
+    expect(board.take(asked('data', '/x'))).toEqual([]);
   });
 
   it('draws a probability from the seed', () => {
     const hits = (seed: number) => {
-      const board = new FaultBoard(seed);
+      const board = newBoard(seed);
       board.add({ host: '*', kind: 'status429', probability: 0.3 });
-      return Array.from({ length: 2000 }, () => board.take('data', '/trades').length);
+      return Array.from({ length: 2000 }, () => board.take(asked('data', '/trades')).length);
     };
     expect(hits(7)).toEqual(hits(7));
     expect(hits(7)).not.toEqual(hits(8));
     const share = hits(7).reduce((sum, hit) => sum + hit, 0) / 2000;
     expect(share).toBeGreaterThan(0.25);
     expect(share).toBeLessThan(0.35);
+  });
+
+  it('ends a fault after its seconds', () => {
+    let second = 100;
+    const board = newBoard(1, () => second);
+    board.add({ host: 'data', kind: 'reset', seconds: 5 });
+    const hits = [100, 104, 105].map((at) => {
+      second = at;
+      return board.take(asked('data', '/x')).length;
+    });
+    expect(hits).toEqual([1, 1, 0]);
+    expect(board.list()).toEqual([]);
+  });
+
+  it.each<[string, SimHost, string, live: number, any: number]>([
+    ['the feed of Polymarket', 'data', '/v2/trades?limit=10', 1, 1],
+    ['one market of Polymarket', 'data', '/v2/trades?condition=0x1', 0, 1],
+    ['a wallet of Polymarket', 'data', '/v2/activity?user=0x1', 0, 0],
+    ['the tape of Kalshi', 'kalshi', '/trade-api/v2/markets/trades', 1, 1],
+    ['one market of Kalshi', 'kalshi', '/trade-api/v2/markets/trades?ticker=A', 0, 1],
+    ['the old tape of Kalshi', 'kalshi', '/trade-api/v2/historical/trades', 0, 1],
+    ['the markets of Kalshi', 'kalshi', '/trade-api/v2/markets', 0, 0],
+    ['the bets of Manifold', 'manifold', '/v0/bets?order=asc', 1, 1],
+    ['one contract of Manifold', 'manifold', '/v0/bets?contractId=a', 0, 1],
+    ['one market of Limitless', 'limitless', '/markets/a/events', 1, 1],
+    ['the listing of Limitless', 'limitless', '/markets/active', 0, 0],
+  ])('hits %s with a trade_feed fault as requested', (_name, host, target, live, any) => {
+    const hitsOf = (hitsHistory: boolean) => {
+      const board = newBoard();
+      board.add({ host: '*', kind: 'trade_feed', feed: { how: 'empty', hitsHistory } });
+      return board.take(asked(host, target)).length;
+    };
+    expect([hitsOf(false), hitsOf(true)]).toEqual([live, any]);
   });
 
   it.each<[string, object]>([
@@ -46,9 +87,17 @@ describe('FaultBoard', () => {
     ['maxAgeSeconds', { host: '*', kind: 'cdn_cache' }],
     ['maxAgeSeconds of zero', { host: '*', kind: 'cdn_cache', maxAgeSeconds: 0 }],
     ['count', { host: '*', kind: 'reset', count: 0 }],
+    ['seconds', { host: '*', kind: 'reset', seconds: 0.5 }],
+    ['trade_feed without a feed', { host: 'data', kind: 'trade_feed' }],
+    ['feed of another kind', { host: 'data', kind: 'reset', feed: { how: 'empty' } }],
+    ['feed.how', { host: 'data', kind: 'trade_feed', feed: { how: 'lost' } }],
+    ['feed.share', { host: 'data', kind: 'trade_feed', feed: { how: 'truncated', share: 2 } }],
+    ['feed.omits', { host: 'data', kind: 'trade_feed', feed: { how: 'truncated', omits: 'newest' } }],
+    ['feed.repeats', { host: 'data', kind: 'trade_feed', feed: { how: 'repeating', repeats: 'all' } }],
+    ['feed.maxAgeSeconds', { host: 'data', kind: 'trade_feed', feed: { how: 'cached', maxAgeSeconds: 0 } }],
     ['probability', { host: '*', kind: 'reset', probability: 2 }],
   ])('rejects a fault with a bad %s', (_name, request) => {
-    expect(() => new FaultBoard(1).add(request as FaultRequest)).toThrow(SimControlError);
+    expect(() => newBoard().add(request as FaultRequest)).toThrow(SimControlError);
   });
 });
 

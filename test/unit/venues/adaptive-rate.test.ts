@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createRequestBudget } from '../../../src/venues/request-budget.ts';
+import { createMemoryLedger, type RateLedger } from '../../../src/venues/rate-ledger.ts';
+import { createRequestBudget, type RequestBudget } from '../../../src/venues/request-budget.ts';
 
 const signal = new AbortController().signal;
 const now = () => performance.now();
@@ -12,81 +13,93 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A budget after a while of use at its full rate, so without spare turns. */
-function budgetOf(perSecond: number, burst = 1) {
+function open(perSecond: number, burst = 1) {
   vi.advanceTimersByTime(1_000);
-  return createRequestBudget({ perSecond, burst });
+  const ledger = createMemoryLedger({ perSecond, burst });
+  return { budget: createRequestBudget(ledger, perSecond), ledger };
 }
 
-/** One refusal of a request that is sent now. */
-function refuse(budget: ReturnType<typeof createRequestBudget>) {
+/** The present rate of a ledger. */
+const rateOf = async (ledger: RateLedger) => (await ledger.take(0, [])).rate;
+
+/** One refusal of a request whose turn is taken now. */
+function refuse(budget: RequestBudget): Promise<void> {
   vi.advanceTimersByTime(1);
-  budget.limited(now());
+  return budget.limited(now());
+}
+
+/** One turn, after its wait. */
+async function turn(budget: RequestBudget): Promise<number> {
+  const given = budget.acquire(signal, 60_000);
+  await vi.runAllTimersAsync();
+  return given;
 }
 
 describe('the request rate', () => {
   it('halves after a refusal, and gives the next turns at the new pace without a burst', async () => {
-    const budget = budgetOf(10, 10);
-    refuse(budget);
-    expect(budget.perSecond()).toBe(5);
+    const { budget, ledger } = open(10, 10);
+    await refuse(budget);
+    expect(await rateOf(ledger)).toBe(5);
     await expect(budget.acquire(signal, 0)).rejects.toMatchObject({ waitMs: 200 });
   });
 
-  it('halves once when a burst of requests is refused', () => {
-    const budget = budgetOf(10);
-    const sentAt = [now(), now() + 5, now() + 10];
+  it('halves once when a burst of requests is refused', async () => {
+    const { budget, ledger } = open(10);
+    const takenAt = [now(), now() + 5, now() + 10];
     vi.advanceTimersByTime(50);
-    for (const at of sentAt) budget.limited(at);
-    expect(budget.perSecond()).toBe(5);
-    refuse(budget);
-    expect(budget.perSecond()).toBe(2.5);
+    for (const at of takenAt) await budget.limited(at);
+    expect(await rateOf(ledger)).toBe(5);
+    await refuse(budget);
+    expect(await rateOf(ledger)).toBe(2.5);
   });
 
-  it('does not rise when a request from before the last decrease succeeds', () => {
-    const budget = budgetOf(10);
-    const sentAt = now();
-    refuse(budget);
-    budget.succeeded(sentAt);
-    expect(budget.perSecond()).toBe(5);
+  it('does not rise when a request from before the last decrease succeeds', async () => {
+    const { budget, ledger } = open(10);
+    const takenAt = await turn(budget);
+    await refuse(budget);
+    budget.succeeded(takenAt);
+    budget.succeeded(await turn(budget));
+    await turn(budget);
+    expect(await rateOf(ledger)).toBeCloseTo(Math.sqrt(5 ** 2 + (2 * 10) / 60));
   });
 
-  it('stops at a tenth of the configured rate', () => {
-    const budget = budgetOf(10);
-    for (let refused = 0; refused < 20; refused += 1) refuse(budget);
-    expect(budget.perSecond()).toBe(1);
+  it('stops at a tenth of the configured rate', async () => {
+    const { budget, ledger } = open(10);
+    for (let refused = 0; refused < 20; refused += 1) await refuse(budget);
+    expect(await rateOf(ledger)).toBe(1);
   });
 
   it('returns to the configured rate after a minute of successes at full pace', async () => {
-    const budget = budgetOf(10);
-    for (let refused = 0; refused < 20; refused += 1) refuse(budget);
+    const { budget, ledger } = open(10);
+    for (let refused = 0; refused < 20; refused += 1) await refuse(budget);
     const endsAt = now() + 60_000;
     while (now() < endsAt) {
-      const turn = budget.acquire(signal, 60_000);
+      const given = budget.acquire(signal, 60_000);
       await vi.advanceTimersToNextTimerAsync();
-      await turn;
-      budget.succeeded(now());
+      budget.succeeded(await given);
     }
-    expect(budget.perSecond()).toBe(10);
+    expect(await rateOf(ledger)).toBe(10);
   });
 
-  it('reports its start and each change with the previous rate', () => {
-    const onRate = vi.fn();
-    const budget = createRequestBudget({ perSecond: 10, burst: 1, onRate });
-    refuse(budget);
-    budget.succeeded(now() + 1);
-    expect(onRate.mock.calls).toEqual([
-      [10, 0],
-      [5, 10],
-      [expect.closeTo(5 + 10 / 60 / 5), 5],
-    ]);
+  it('is the same when successes are reported together and one by one', async () => {
+    const { ledger: together } = open(10);
+    const { ledger: single } = open(10);
+    vi.advanceTimersByTime(1);
+    for (const ledger of [together, single]) await ledger.limited(now());
+    vi.advanceTimersByTime(1);
+    const successes = [now(), now(), now()];
+    await together.take(0, successes);
+    for (const at of successes) await single.take(0, [at]);
+    expect(await rateOf(together)).toBeGreaterThan(5);
+    expect(await rateOf(single)).toBeCloseTo(await rateOf(together), 9);
   });
 
   it('slows waiting callers down in their order', async () => {
-    const budget = budgetOf(10);
+    const { budget } = open(10);
     const given: string[] = [];
     await budget.acquire(signal, 0);
     for (const name of ['a', 'b']) void budget.acquire(signal, 60_000).then(() => given.push(name));
-    refuse(budget);
+    await refuse(budget);
     await vi.advanceTimersByTimeAsync(199);
     expect(given).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
@@ -96,21 +109,21 @@ describe('the request rate', () => {
   });
 
   it('refuses waiting callers at once when a slower rate or a pause makes them late', async () => {
-    const budget = budgetOf(10);
+    const { budget } = open(10);
     await budget.acquire(signal, 0);
     const late = budget.acquire(signal, 150);
     const slow = budget.acquire(signal, 1_000);
     const refused = expect(late).rejects.toMatchObject({ waitMs: 200 });
-    refuse(budget);
+    await refuse(budget);
     await refused;
     const paused = expect(slow).rejects.toMatchObject({ name: 'BudgetExceededError' });
-    budget.pause(5_000);
+    await budget.pause(5_000);
     await paused;
   });
 
   it('gives one turn at the end of a pause, and the others at its pace', async () => {
-    const budget = budgetOf(10, 10);
-    budget.pause(1_000);
+    const { budget } = open(10, 10);
+    await budget.pause(1_000);
     let given = 0;
     for (let asked = 0; asked < 5; asked += 1) void budget.acquire(signal, 60_000).then(() => (given += 1));
     await vi.advanceTimersByTimeAsync(999);
@@ -122,13 +135,13 @@ describe('the request rate', () => {
   });
 
   it('ends a pause after ten minutes when the venue asks for more', async () => {
-    const budget = budgetOf(10);
-    budget.pause(86_400_000);
+    const { budget } = open(10);
+    await budget.pause(86_400_000);
     await expect(budget.acquire(signal, 0)).rejects.toMatchObject({ waitMs: 600_000 });
   });
 
   it('gives the turn of an aborted caller to the next one', async () => {
-    const budget = budgetOf(10);
+    const { budget } = open(10);
     await budget.acquire(signal, 0);
     const controller = new AbortController();
     const aborted = expect(budget.acquire(controller.signal, 60_000)).rejects.toMatchObject({ name: 'AbortError' });
@@ -164,7 +177,7 @@ describe('the request rate under any sequence of events', () => {
         fc.integer({ min: 1, max: 8 }),
         fc.array(step, { maxLength: 80 }),
         async (ceiling, burst, steps) => {
-          const budget = createRequestBudget({ perSecond: ceiling, burst });
+          const { budget, ledger } = open(ceiling, burst);
           const turns: { at: number; pausedUntil: number; latestAt: number }[] = [];
           const refusals: string[] = [];
           const callers: Promise<unknown>[] = [];
@@ -172,9 +185,9 @@ describe('the request rate under any sequence of events', () => {
           for (const { kind, ms } of steps) {
             if (kind === 'wait') await vi.advanceTimersByTimeAsync(ms);
             if (kind === 'succeed') budget.succeeded(now() - ms);
-            if (kind === 'limit') budget.limited(now() - ms);
+            if (kind === 'limit') await budget.limited(now() - ms);
             if (kind === 'pause') {
-              budget.pause(ms);
+              await budget.pause(ms);
               pausedUntil = Math.max(pausedUntil, now() + ms);
             }
             if (kind === 'ask') {
@@ -189,8 +202,8 @@ describe('the request rate under any sequence of events', () => {
             }
             // Lets an immediate turn be recorded before the next event.
             await vi.advanceTimersByTimeAsync(0);
-            expect(budget.perSecond()).toBeLessThanOrEqual(ceiling);
-            expect(budget.perSecond()).toBeGreaterThanOrEqual(ceiling / 10);
+            expect(await rateOf(ledger)).toBeLessThanOrEqual(ceiling);
+            expect(await rateOf(ledger)).toBeGreaterThanOrEqual(ceiling / 10);
           }
           await vi.advanceTimersByTimeAsync(20_000);
           await Promise.all(callers);

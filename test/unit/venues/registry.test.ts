@@ -7,7 +7,7 @@ const urls = {
   polymarket: { gamma: host, clob: host, data: host },
   kalshi: host,
   manifold: host,
-  limitless: host,
+  limitless: { api: host },
   solana: { jupiter: host },
 };
 

@@ -16,7 +16,7 @@ describe('readModel', () => {
     [{ id: 'a', inner: [{ size: 1 }, {}] }, 'missing_field'],
     [{ id: 'a', inner: [{ size: '1' }] }, 'invalid_field'],
   ])('rejects %j as %s', (raw, reason) => {
-    expect(readModel(model, raw)).toMatchObject({ ok: false, refusal: { reason } });
+    expect(readModel(model, raw)).toMatchObject({ ok: false, rejection: { reason } });
   });
 
   it('ignores unknown fields', () => {

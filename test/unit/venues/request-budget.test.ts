@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createMemoryLedger, type RateLedger } from '../../../src/venues/rate-ledger.ts';
 import { BudgetExceededError, createRequestBudget } from '../../../src/venues/request-budget.ts';
 
 const signal = new AbortController().signal;
+const open = (perSecond: number, burst: number) =>
+  createRequestBudget(createMemoryLedger({ perSecond, burst }), perSecond);
 
 describe('createRequestBudget', () => {
   beforeEach(() => {
@@ -12,13 +15,13 @@ describe('createRequestBudget', () => {
   });
 
   it('lets a burst through, then delays the next caller', async () => {
-    const budget = createRequestBudget({ perSecond: 10, burst: 3 });
+    const budget = open(10, 3);
     for (let taken = 0; taken < 3; taken += 1) await budget.acquire(signal, 0);
     await expect(budget.acquire(signal, 0)).rejects.toMatchObject({ waitMs: 100 });
   });
 
   it('refills at its rate, and never beyond its burst', async () => {
-    const budget = createRequestBudget({ perSecond: 10, burst: 2 });
+    const budget = open(10, 2);
     await budget.acquire(signal, 0);
     await budget.acquire(signal, 0);
     vi.advanceTimersByTime(100);
@@ -31,7 +34,7 @@ describe('createRequestBudget', () => {
   });
 
   it('takes nothing when it refuses', async () => {
-    const budget = createRequestBudget({ perSecond: 10, burst: 1 });
+    const budget = open(10, 1);
     await budget.acquire(signal, 0);
     for (let refused = 0; refused < 5; refused += 1) {
       await expect(budget.acquire(signal, 50)).rejects.toMatchObject({ waitMs: 100 });
@@ -39,9 +42,9 @@ describe('createRequestBudget', () => {
   });
 
   it('gives no turn during a pause', async () => {
-    const budget = createRequestBudget({ perSecond: 10, burst: 5 });
-    budget.pause(2_000);
-    budget.pause(1_000);
+    const budget = open(10, 5);
+    await budget.pause(2_000);
+    await budget.pause(1_000);
     await expect(budget.acquire(signal, 1_999)).rejects.toMatchObject({ waitMs: 2_000 });
     vi.advanceTimersByTime(2_000);
     await budget.acquire(signal, 0);
@@ -49,12 +52,91 @@ describe('createRequestBudget', () => {
 
   it('stops waiting when aborted', async () => {
     vi.useRealTimers();
-    const budget = createRequestBudget({ perSecond: 0.01, burst: 1 });
+    const budget = open(0.01, 1);
     await budget.acquire(signal, 0);
     const controller = new AbortController();
     const waiting = budget.acquire(controller.signal, 1_000_000);
     controller.abort();
     await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
     await expect(budget.acquire(AbortSignal.abort(), 1_000_000)).rejects.toMatchObject({ name: 'AbortError' });
+  });
+});
+
+describe('the calls of a ledger', () => {
+  /** A ledger in memory that records the calls, and fails while `isAway`. */
+  function spied(perSecond: number, burst: number) {
+    const calls: string[] = [];
+    const state = { isAway: false };
+    const memory = createMemoryLedger({ perSecond, burst });
+    const call = <T>(name: string, run: () => Promise<T>) => {
+      calls.push(name);
+      return state.isAway ? Promise.reject(new Error('connect ECONNREFUSED')) : run();
+    };
+    const ledger: RateLedger = {
+      take: (turns, successes) => call(`take ${turns}`, () => memory.take(turns, successes)),
+      limited: (takenAt) => call('limited', () => memory.limited(takenAt)),
+      pause: (ms) => call('pause', () => memory.pause(ms)),
+    };
+    return { budget: createRequestBudget(ledger, perSecond), memory, calls, state };
+  }
+  const unavailable = { name: 'BudgetUnavailableError', message: 'the request budget is unavailable' };
+
+  it('take the turns of a quarter second together on a fast host', async () => {
+    const { budget, calls } = spied(40, 40);
+    await Promise.all(Array.from({ length: 25 }, () => budget.acquire(new AbortController().signal, 0)));
+    // The first caller does not wait for others.
+    expect(calls).toEqual(['take 1', 'take 10', 'take 10', 'take 4']);
+  });
+
+  it('take one turn at a time on a slow host', async () => {
+    const { budget, calls } = spied(3, 3);
+    await Promise.all(Array.from({ length: 3 }, () => budget.acquire(signal, 0)));
+    expect(calls).toEqual(['take 1', 'take 1', 'take 1']);
+  });
+
+  it('take no turn for a caller that waits for a known pause', async () => {
+    const { budget, calls } = spied(10, 10);
+    await budget.pause(60_000);
+    await expect(budget.acquire(signal, 1_000)).rejects.toBeInstanceOf(BudgetExceededError);
+    expect(calls).toEqual(['pause']);
+  });
+
+  it('fail the callers while the ledger does not answer, and serve later ones', async () => {
+    const { budget, state } = spied(10, 10);
+    state.isAway = true;
+    const failing = [budget.acquire(signal, 1_000), budget.acquire(signal, 1_000)];
+    for (const call of failing) await expect(call).rejects.toMatchObject(unavailable);
+    state.isAway = false;
+    await budget.acquire(signal, 0);
+  });
+
+  it('report a refusal later when the ledger did not answer', async () => {
+    const { budget, memory, state } = spied(10, 10);
+    const takenAt = await budget.acquire(signal, 0);
+    state.isAway = true;
+    await budget.limited(takenAt);
+    await expect(budget.acquire(signal, 0)).rejects.toMatchObject(unavailable);
+    state.isAway = false;
+    await expect(budget.acquire(signal, 0)).rejects.toBeInstanceOf(BudgetExceededError);
+    expect(await memory.take(0, [])).toMatchObject({ rate: 5 });
+  });
+
+  it('keep a pause in this process when the ledger did not answer', async () => {
+    const { budget, calls, state } = spied(10, 10);
+    state.isAway = true;
+    await budget.pause(60_000);
+    state.isAway = false;
+    await expect(budget.acquire(signal, 1_000)).rejects.toBeInstanceOf(BudgetExceededError);
+    expect(calls).toEqual(['pause']);
+  });
+
+  it('leave the turn of a caller that aborted to the next caller', async () => {
+    const { budget, calls } = spied(0.01, 1);
+    const controller = new AbortController();
+    const aborted = budget.acquire(controller.signal, 0);
+    controller.abort();
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+    await budget.acquire(signal, 0);
+    expect(calls).toEqual(['take 1']);
   });
 });

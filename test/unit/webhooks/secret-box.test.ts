@@ -106,8 +106,15 @@ describe('secret box', () => {
     expect(() => box.open(parts.join('.'), 'wh_1')).toThrow(SecretCorruptError);
   });
 
+  it('seals and opens nothing without keys', () => {
+    const none = createSecretBox([]);
+    const sealed = createSecretBox([k1]).seal('secret', 'wh_1');
+    expect(none.kids).toEqual([]);
+    expect(() => none.seal('secret', 'wh_1')).toThrow(SecretKeyMissingError);
+    expect(() => none.open(sealed, 'wh_1')).toThrow(SecretKeyMissingError);
+  });
+
   it('requires a key of 32 bytes', () => {
-    expect(() => createSecretBox([])).toThrow(/at least one key/);
     expect(() => createSecretBox([k1, { kid: 'k3', key: randomBytes(16) }])).toThrow(/32 bytes/);
   });
 });

@@ -108,6 +108,8 @@ describe('schedules', () => {
       'poll-trades.manifold',
       'poll-trades.polymarket',
       'poll-wallets.polymarket',
+      'witness-trades.manifold',
+      'witness-trades.polymarket',
     ]);
   });
 });

@@ -1,18 +1,42 @@
 import { EntitySchema } from 'typeorm';
+import { BIGINT } from './columns.ts';
+
+/** The columns of an account's own limits: objects, requests per minute, and reads per minute that cause a request to a venue. */
+export const LIMIT_COLUMNS = {
+  webhooks: 'quota_webhooks',
+  alerts: 'quota_alerts',
+  wallets: 'quota_wallets',
+  ratePerMinute: 'rate_per_minute',
+  coldReadsPerMinute: 'cold_reads_per_minute',
+} as const;
+type Limits = Readonly<Record<keyof typeof LIMIT_COLUMNS, number | null>>;
+
+const limit = (name: keyof Limits) => ({ type: 'int', name: LIMIT_COLUMNS[name], nullable: true }) as const;
+const LIMITS = new EntitySchema<Limits>({
+  name: 'account_limits',
+  columns: {
+    webhooks: limit('webhooks'),
+    alerts: limit('alerts'),
+    wallets: limit('wallets'),
+    ratePerMinute: limit('ratePerMinute'),
+    coldReadsPerMinute: limit('coldReadsPerMinute'),
+  },
+});
 
 /** The owner of keys, subscriptions and alerts. */
 interface AccountRow {
-  /** bigint as text. */
-  id: string;
+  id: bigint;
   name: string;
   createdAt: Date;
+  limits: Limits;
 }
 
 export const AccountEntity = new EntitySchema<AccountRow>({
   name: 'account',
   columns: {
-    id: { type: 'bigint', primary: true, generated: 'increment' },
+    id: { ...BIGINT, primary: true, generated: 'increment' },
     name: { type: 'text', unique: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
   },
+  embeddeds: { limits: { schema: LIMITS, prefix: false } },
 });

@@ -1,23 +1,22 @@
 import { EntitySchema } from 'typeorm';
 import type { AlertCondition, AlertStatus } from '../../../domain/alerts/alert.ts';
+import { BIGINT } from './columns.ts';
 
 /** A price alert. */
-export interface AlertRow {
-  /** bigint as text. */
-  pk: string;
+interface AlertRow {
+  pk: bigint;
   id: string;
-  /** bigint as text. */
-  accountId: string;
-  /** bigint as text. */
-  tokenId: string;
+  accountId: bigint;
+  tokenId: bigint;
   condition: AlertCondition;
   /** numeric as text. */
   target: string;
   status: AlertStatus;
-  /** bigint as text; null: the account's default webhook, chosen when the alert fires. */
-  webhookPk: string | null;
+  /** Null: the account's default webhook, chosen when the alert fires. */
+  webhookPk: bigint | null;
   createdAt: Date;
   triggeredAt: Date | null;
+  expiredAt: Date | null;
   /** numeric as text. */
   triggeredPrice: string | null;
   eventId: string | null;
@@ -26,16 +25,17 @@ export interface AlertRow {
 export const AlertEntity = new EntitySchema<AlertRow>({
   name: 'alert',
   columns: {
-    pk: { type: 'bigint', primary: true, generated: 'increment' },
+    pk: { ...BIGINT, primary: true, generated: 'increment' },
     id: { type: 'text', unique: true },
-    accountId: { type: 'bigint', name: 'account_id' },
-    tokenId: { type: 'bigint', name: 'token_id' },
+    accountId: { ...BIGINT, name: 'account_id' },
+    tokenId: { ...BIGINT, name: 'token_id' },
     condition: { type: 'text' },
     target: { type: 'numeric' },
     status: { type: 'text', default: 'active' },
-    webhookPk: { type: 'bigint', name: 'webhook_pk', nullable: true },
+    webhookPk: { ...BIGINT, name: 'webhook_pk', nullable: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
     triggeredAt: { type: 'timestamptz', name: 'triggered_at', nullable: true },
+    expiredAt: { type: 'timestamptz', name: 'expired_at', nullable: true },
     triggeredPrice: { type: 'numeric', name: 'triggered_price', nullable: true },
     eventId: { type: 'text', name: 'event_id', nullable: true },
   },

@@ -1,10 +1,10 @@
 import { EntitySchema } from 'typeorm';
+import { BIGINT } from './columns.ts';
 
 /** An API key: its hash, never the key. */
 interface ApiKeyRow {
   id: string;
-  /** bigint as text. */
-  accountId: string;
+  accountId: bigint;
   name: string;
   /** sha256 of the key. */
   secretHash: Buffer;
@@ -19,7 +19,7 @@ export const ApiKeyEntity = new EntitySchema<ApiKeyRow>({
   name: 'api_key',
   columns: {
     id: { type: 'text', primary: true },
-    accountId: { type: 'bigint', name: 'account_id' },
+    accountId: { ...BIGINT, name: 'account_id' },
     name: { type: 'text' },
     secretHash: { type: 'bytea', name: 'secret_hash', unique: true },
     scopes: { type: 'text', array: true },

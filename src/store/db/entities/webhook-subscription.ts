@@ -1,19 +1,21 @@
 import { EntitySchema } from 'typeorm';
+import type { SubscribableEvent } from '../../../domain/webhooks/event.ts';
+import { BIGINT } from './columns.ts';
 
 /** A webhook subscription. A deleted one stays without its secret, for the deliveries that refer to it. */
 export interface WebhookSubscriptionRow {
-  /** bigint as text. */
-  pk: string;
+  pk: bigint;
   id: string;
-  /** bigint as text. */
-  accountId: string;
+  accountId: bigint;
   url: string;
-  events: string[];
+  /** Only the API writes them, after validation. */
+  events: SubscribableEvent[];
   sealedSecret: string;
   /** The secret before the last rotation, which signs until the time below. */
   previousSealedSecret: string | null;
   previousSecretUntil: Date | null;
   status: 'active' | 'paused';
+  /** The reason of an automatic pause; null for a manual pause or an active subscription. */
   pauseReason: string | null;
   failingSince: Date | null;
   exhaustedCount: number;
@@ -24,9 +26,9 @@ export interface WebhookSubscriptionRow {
 export const WebhookSubscriptionEntity = new EntitySchema<WebhookSubscriptionRow>({
   name: 'webhook_subscription',
   columns: {
-    pk: { type: 'bigint', primary: true, generated: 'increment' },
+    pk: { ...BIGINT, primary: true, generated: 'increment' },
     id: { type: 'text', unique: true },
-    accountId: { type: 'bigint', name: 'account_id' },
+    accountId: { ...BIGINT, name: 'account_id' },
     url: { type: 'text' },
     events: { type: 'text', array: true },
     sealedSecret: { type: 'text', name: 'sealed_secret' },

@@ -82,52 +82,51 @@ describe('invalid keys', () => {
     const query = test.db.query.bind(test.db);
     for (const [what, key] of Object.entries(offered)) {
       const statements: string[] = [];
-      const guesses: unknown[] = [];
       test.db.query = <Row>(statement: Statement, values?: readonly unknown[]) => {
         statements.push(statement.name);
         return query<Row>(statement, values);
       };
-      const guess = {
-        begin: () => void guesses.push('begin'),
-        end: (isFailed: boolean) => void guesses.push(isFailed),
-      };
-      const found = [await directory.find(key, NOW_MS, guess), await directory.find(key, NOW_MS, guess)];
+      const found = [await directory.find(key, NOW_MS), await directory.find(key, NOW_MS)];
       test.db.query = query;
-      expect([what, found, statements, guesses]).toEqual([
-        what,
-        [null, null],
-        ['find_api_key'],
-        ['begin', true, 'begin', true],
-      ]);
-      expect(directory.findKept(key, NOW_MS)).toBeNull();
+      expect([what, found, statements]).toEqual([what, [null, null], ['find_api_key']]);
+      expect(directory.findCached(key, NOW_MS)).toBeNull();
     }
   });
 
-  it('count as guesses again after they were valid', async () => {
-    const { key, id } = await makeKey();
+  it('share one statement with all look-ups that arrive during a look-up', async () => {
+    const good = await makeKey();
     const directory = openDirectory();
-    const guesses: unknown[] = [];
-    const guess = { begin: () => void guesses.push('begin'), end: (isFailed: boolean) => void guesses.push(isFailed) };
-    for (let i = 0; i < 3; i++) expect(await directory.find(key, NOW_MS, guess)).toMatchObject({ id });
-    expect(guesses).toEqual(['begin', false]);
-    expect(directory.findKept(key, NOW_MS)).toMatchObject({ id });
-    await revokeApiKey(test.db, id);
-    elapsedMs += 1_000;
-    // The key was just in use, so the first look-up that finds it invalid is not a guess.
-    expect(await directory.find(key, NOW_MS, guess)).toBeNull();
-    expect(directory.findKept(key, NOW_MS)).toBeNull();
-    expect(await directory.find(key, NOW_MS, guess)).toBeNull();
-    expect(guesses).toEqual(['begin', false, 'begin', true]);
+    const query = test.db.query.bind(test.db);
+    const answered = gate();
+    let statements = 0;
+    let inFlight = 0;
+    let most = 0;
+    test.db.query = async <Row>(statement: Statement, values?: readonly unknown[]) => {
+      statements += 1;
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      await answered.opened;
+      const rows = await query<Row>(statement, values);
+      inFlight -= 1;
+      return rows;
+    };
+    const wrong = Array.from({ length: 300 }, (_, i) => directory.find(`ow_live_guess${i}_${'0'.repeat(36)}`, NOW_MS));
+    const right = directory.find(good.key, NOW_MS);
+    answered.open();
+    const found = await Promise.all(wrong);
+    expect((await right)?.id).toBe(good.id);
+    test.db.query = query;
+    expect(found.filter((key) => key !== null)).toEqual([]);
+    expect({ statements, most }).toEqual({ statements: 2, most: 1 });
   });
 
-  it('do not count as guesses when the look-up fails', async () => {
+  it('are not remembered when the look-up fails', async () => {
+    const { key, id } = await makeKey();
     const directory = openDirectory();
     const query = test.db.query;
     test.db.query = () => Promise.reject(new Error('away'));
-    const guesses: unknown[] = [];
-    const guess = { begin: () => undefined, end: (isFailed: boolean) => void guesses.push(isFailed) };
-    await expect(directory.find('a-key-without-a-row', NOW_MS, guess)).rejects.toThrow('away');
+    await expect(directory.find(key, NOW_MS)).rejects.toThrow('away');
     test.db.query = query;
-    expect(guesses).toEqual([false]);
+    expect(await directory.find(key, NOW_MS)).toMatchObject({ id });
   });
 });

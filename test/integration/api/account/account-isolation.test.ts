@@ -105,7 +105,7 @@ describe('a resource of another account', () => {
     expect(gist(foreign)).toEqual(gist(unknown));
   });
 
-  it('is in no list of this account, and its cursors reveal nothing', async () => {
+  it('is in no list of this account, and its cursors are invalid for this account', async () => {
     const { key: _, ...fresh } = await api.client();
     for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets']) {
       expect((await fresh.account('GET', list)).body.data).toEqual([]);
@@ -114,7 +114,8 @@ describe('a resource of another account', () => {
     await owner.account('POST', '/v1/alerts', { tokenMint: 't', condition: 'below', price: 1 });
     const { next_cursor } = (await owner.account('GET', '/v1/alerts?limit=1')).body.meta;
     const walked = await fresh.account('GET', `/v1/alerts?limit=1&cursor=${next_cursor}`);
-    expect([walked.status, walked.body.data]).toEqual([200, []]);
+    expect([walked.status, walked.body.error.code]).toEqual([400, 'invalid_cursor']);
+    expect((await owner.account('GET', `/v1/alerts?limit=1&cursor=${next_cursor}`)).body.data).toHaveLength(1);
   });
 
   it('is unchanged after all these requests', async () => {

@@ -4,6 +4,7 @@ import { parseDecimal } from '../../../../src/domain/values/decimal.ts';
 import { shardOf } from '../../../../src/domain/values/shard.ts';
 import { evaluateAlerts } from '../../../../src/store/alerts/evaluation.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { decodeCause } from '../../../../src/store/marks/detail.ts';
 import { claimMarks, lockShards } from '../../../../src/store/marks/marks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
@@ -65,7 +66,7 @@ describe('POST /v1/alerts', () => {
     });
     const marks = await api.db.query<{ shard: number; key: bigint; detail: bigint; pk: bigint }>(MARKS, [id]);
     expect(marks).toHaveLength(1);
-    expect(marks[0]?.detail).toBe(-(marks[0]?.pk ?? 0n));
+    expect(decodeCause(marks[0]?.detail ?? 0n)).toEqual({ kind: 'alertCreated', alertPk: marks[0]?.pk });
     expect(api.wakes).toEqual([{ job: 'evaluate-alerts', targets: [shardOf(marks[0]?.key ?? 0n)] }]);
     expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toEqual(answer.body.data);
   });
@@ -137,14 +138,51 @@ describe('POST /v1/alerts', () => {
     ['1e308', `1${'0'.repeat(308)}`],
     ['1.5E-7', '0.00000015'],
     ['0.1000', '0.1'],
-    // JSON parsing reads a double. Alerts compare and show this double.
-    ['0.30000000000000000000001', '0.3'],
+    ['0.30000000000000000000001', '0.30000000000000000000001'],
+    ['0.99999999999999999999999999', '0.99999999999999999999999999'],
+    ['12345678901234567890123e-22', '1.2345678901234567890123'],
+    [`0.${'1'.repeat(398)}`, `0.${'1'.repeat(398)}`],
   ])('accepts %s and shows %s', async (price, shown) => {
     const answer = await createFrom(price);
     expect(answer.status).toBe(201);
     expect(answer.text).toContain(`"price":${shown},`);
     const { id } = answer.body.data as AlertData;
     expect((await client.account('GET', `/v1/alerts/${id}`)).text).toContain(`"price":${shown},`);
+  });
+
+  it.each([`0.${'1'.repeat(399)}`, '1e400', '1e-399'])(
+    'states the limit of digits when the number is %s',
+    async (price) => {
+      const { status, body } = await createFrom(price);
+      expect([status, body.error.details]).toEqual([
+        400,
+        [{ path: 'price', message: 'must have at most 400 characters when written without an exponent' }],
+      ]);
+    },
+  );
+
+  it('rejects a target that no price of an outcome can have', async () => {
+    const { outcomes } = await aStoredMarket(api.db);
+    const tokenMint = outcomes[0]?.outcomeId ?? '';
+    for (const price of [65, 1.0001]) {
+      const answer = await client.account('POST', '/v1/alerts', { tokenMint, condition: 'above', price });
+      expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'price']);
+    }
+    expect((await client.account('GET', `/v1/alerts?limit=1000`)).text).not.toContain(tokenMint);
+    expect(await anAlert({ tokenMint, price: 1 })).toMatchObject({ tracked: true });
+    expect(await anAlert({ price: 65 })).toMatchObject({ tracked: false });
+  });
+
+  it('names a field that the body has twice, and its position', async () => {
+    const answer = await api.call('/v1/alerts', {
+      method: 'POST',
+      headers: { 'X-API-Key': client.key, 'Content-Type': 'application/json' },
+      body: '{"tokenMint":"x","condition":"above","price":1,"price":2}',
+    });
+    expect([answer.status, answer.body.error.details]).toEqual([
+      400,
+      [{ path: 'price', message: 'the body has this field twice, again at character 48' }],
+    ]);
   });
 
   it('shows the currency of the token', async () => {
@@ -168,12 +206,15 @@ describe('the webhook of an alert', () => {
     expect((await client.account('GET', `/v1/alerts/${alert.id}`)).body.data).toMatchObject({ webhookId });
   });
 
-  it('may be paused or deleted, and the alert still names it', async () => {
+  it('may be paused, and the alert still names it until it is deleted', async () => {
     const webhookId = await aWebhook(client);
     await client.account('PUT', `/v1/webhooks/${webhookId}`, { status: 'paused' });
     const { id } = await anAlert({ webhookId });
+    const read = async () => (await client.account('GET', `/v1/alerts/${id}`)).body.data;
+    expect(await read()).toMatchObject({ webhookId, status: 'active' });
     await client.account('DELETE', `/v1/webhooks/${webhookId}`);
-    expect((await client.account('GET', `/v1/alerts/${id}`)).body.data).toMatchObject({ webhookId, status: 'active' });
+    expect(await read()).toMatchObject({ status: 'active' });
+    expect(await read()).not.toHaveProperty('webhookId');
   });
 
   it('must belong to the account and list price_alert', async () => {
@@ -255,6 +296,53 @@ describe('/v1/alerts', () => {
     expect([(rest.body.data as unknown[]).length, rest.body.meta.next_cursor]).toEqual([1, null]);
     const webhooks = await owner.account('GET', `/v1/webhooks?cursor=${answer.body.meta.next_cursor}`);
     expect(webhooks.body.error.code).toBe('invalid_cursor');
+  });
+
+  it('filters by status, condition, token, venue and webhook, also over pages', async () => {
+    const owner = await api.client();
+    const { outcomes } = await aStoredMarket(api.db);
+    const outcome = outcomes[0]?.outcomeId ?? '';
+    const webhook = await owner.account('POST', '/v1/webhooks', {
+      url: 'https://r.example.com/',
+      events: ['price_alert'],
+    });
+    const webhookId = (webhook.body.data as { id: string }).id;
+    const [onOutcome, below, named, expired, triggered] = [
+      await anAlert({ tokenMint: outcome }, owner),
+      await anAlert({ condition: 'below' }, owner),
+      await anAlert({ webhookId }, owner),
+      await anAlert({}, owner),
+      await anAlert({}, owner),
+    ].map(({ id }) => id) as [string, string, string, string, string];
+    const setStatus = sql('test_alert_status', 'UPDATE alert SET status = $2 WHERE id = $1');
+    await api.db.query(setStatus, [expired, 'expired']);
+    await api.db.query(setStatus, [triggered, 'triggered']);
+    const ids = async (query: string) => {
+      const seen: string[] = [];
+      let cursor = '';
+      for (;;) {
+        const answer = await owner.account('GET', `/v1/alerts?${query}&limit=1${cursor}`);
+        expect([query, answer.status]).toEqual([query, 200]);
+        seen.push(...(answer.body.data as AlertData[]).map(({ id }) => id));
+        if (answer.body.meta.next_cursor === null) return seen;
+        cursor = `&cursor=${answer.body.meta.next_cursor}`;
+      }
+    };
+    expect(await ids('status=active')).toEqual([named, below, onOutcome]);
+    expect(await ids('status=expired,triggered')).toEqual([triggered, expired]);
+    expect(await ids('status=triggered&status=expired&condition=above')).toEqual([triggered, expired]);
+    expect(await ids('condition=below')).toEqual([below]);
+    expect(await ids(`tokenMint=${encodeURIComponent(outcome)}`)).toEqual([onOutcome]);
+    expect(await ids('venue=polymarket')).toEqual([onOutcome]);
+    expect(await ids(`webhookId=${webhookId}&status=active`)).toEqual([named]);
+    expect(await ids('webhookId=wh_unknown')).toEqual([]);
+    const { next_cursor } = (await owner.account('GET', '/v1/alerts?limit=1&status=active')).body.meta;
+    const other = await owner.account('GET', `/v1/alerts?limit=1&cursor=${next_cursor}`);
+    expect(other.body.error.code).toBe('invalid_cursor');
+    for (const name of ['status', 'condition', 'venue', 'tokenMint', 'webhookId']) {
+      const answer = await owner.account('GET', `/v1/alerts?${name}=`);
+      expect([answer.status, answer.body.error.details?.map(({ path }) => path)]).toEqual([400, [name]]);
+    }
   });
 
   it('deletes once', async () => {

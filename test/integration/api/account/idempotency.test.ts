@@ -182,6 +182,20 @@ describe('a request with the same key', () => {
     }
   });
 
+  it('answers 503 in a process without the key of the stored answer, and is replayed by others', async () => {
+    const first = await post('/v1/webhooks', WEBHOOK, { key: 'ring' });
+    const secretBox = createSecretBox([{ kid: 'k2', key: Buffer.alloc(32, 8) }]);
+    const other = await startTestApi({ secretBox }, { beside: api });
+    try {
+      const refused = await post('/v1/webhooks', WEBHOOK, { key: 'ring', at: other });
+      expect([...codeOf(refused), refused.headers.get('retry-after')]).toEqual([503, 'not_ready', '2']);
+      const elsewhere = await post('/v1/webhooks', WEBHOOK, { key: 'ring' });
+      expect([isReplay(elsewhere), sent(elsewhere)]).toEqual(['true', sent(first)]);
+    } finally {
+      await other.close();
+    }
+  });
+
   it('is a new request after a day', async () => {
     const age = sql(
       'test_age_keys',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import type { Client, TestApi } from '../api-harness.ts';
+import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
+import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -78,6 +79,27 @@ describe('rotate-secret', () => {
     expect(answer.status).toBe(200);
     await client.account('DELETE', hook.path);
     expect(await secretsOf(hook.id)).toMatchObject({ current: '', previous: null });
+  });
+
+  it('answers 503 and changes nothing in a process that lacks the key of the secret', async () => {
+    const hook = await aWebhook();
+    const secretBox = createSecretBox([{ kid: 'k9', key: Buffer.alloc(32, 9) }]);
+    const other = await startTestApi({ secretBox }, { beside: api });
+    try {
+      const answer = await other.call(`${hook.path}/rotate-secret`, {
+        method: 'POST',
+        headers: { 'X-API-Key': client.key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ secret: hook.secret }),
+      });
+      expect([answer.status, answer.body.error.code, answer.headers.get('retry-after')]).toEqual([
+        503,
+        'not_ready',
+        '2',
+      ]);
+      expect(await secretsOf(hook.id)).toMatchObject({ current: hook.secret, previous: null });
+    } finally {
+      await other.close();
+    }
   });
 
   it.each([

@@ -171,7 +171,10 @@ describe('DELETE /v1/webhooks/{id}', () => {
     await api.db.query(PEND, [id, `delete-${id}`]);
     await client.account('POST', `/v1/webhooks/${id}/test`);
     const answer = await client.account('DELETE', `/v1/webhooks/${id}`);
-    expect([answer.status, answer.body]).toEqual([200, { success: true, data: { id, deleted: true } }]);
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { success: true, data: { id, deleted: true, alertsChanged: 0 } },
+    ]);
     expect(await rowOf(id)).toMatchObject({ sealedSecret: '', deletedAt: expect.any(Date) });
     expect((await deliveriesOf(id)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
     for (const [method, path, body] of [
@@ -184,6 +187,28 @@ describe('DELETE /v1/webhooks/{id}', () => {
       expect([method, again.status, again.body.error.code]).toEqual([method, 404, 'webhook_not_found']);
     }
     expect((await client.account('GET', '/v1/webhooks')).text).not.toContain(id);
+  });
+
+  it('gives its active alerts back to the default webhook and states their number', async () => {
+    const { id } = await aWebhook();
+    const { id: other } = await aWebhook();
+    const alert = async (webhookId?: string) => {
+      const body = { tokenMint: 't', condition: 'above', price: 1, ...(webhookId !== undefined && { webhookId }) };
+      return ((await client.account('POST', '/v1/alerts', body)).body.data as { id: string }).id;
+    };
+    const [first, second, fired, elsewhere] = [await alert(id), await alert(id), await alert(id), await alert(other)];
+    await alert();
+    await api.db.query(sql('test_fire', `UPDATE alert SET status = 'triggered' WHERE id = $1`), [fired]);
+    const answer = await client.account('DELETE', `/v1/webhooks/${id}`);
+    expect(answer.body.data).toEqual({ id, deleted: true, alertsChanged: 2 });
+    const webhookOf = async (alertId: string) =>
+      ((await client.account('GET', `/v1/alerts/${alertId}`)).body.data as { webhookId?: string }).webhookId;
+    expect(await Promise.all([first, second, fired, elsewhere].map((each) => webhookOf(each ?? '')))).toEqual([
+      undefined,
+      undefined,
+      id,
+      other,
+    ]);
   });
 });
 

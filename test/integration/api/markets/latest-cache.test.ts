@@ -133,8 +133,8 @@ describe('cached answers', () => {
     for (const each of paths) etags.push((await client.market(each)).headers.get('etag'));
     expect(statements.filter((name) => name === 'one_market_prices')).toHaveLength(3);
     expect(statements.filter((name) => name.startsWith('find_market'))).toHaveLength(1);
-    // Two searches with four tiers each.
-    expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(8);
+    // Two searches with five tiers each.
+    expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(10);
     expect(etags.every((etag) => etag?.startsWith('W/'))).toBe(true);
   });
 

@@ -58,6 +58,26 @@ describe('search', () => {
     expect(idsOf(await search(`${word} snow`))).toEqual([asTitleToo, inTitle, asTitle, split, inBody]);
   });
 
+  it('returns markets with the id of a market, an event or an outcome first, each market once', async () => {
+    const word = aWord().toUpperCase();
+    const ticker = `${word}-26DEC`;
+    const inTitle = await stored({ title: `On ${ticker.toLowerCase()}` });
+    const first = await stored({ marketId: `${ticker}-A`, eventId: ticker, title: `On ${ticker}` });
+    const second = await stored({ marketId: `${ticker}-B`, eventId: ticker, status: 'closed' });
+    expect(idsOf(await search(`${ticker}-a`))).toEqual([first]);
+    const { outcomes } = await aStoredMarket(api.db, { marketId: `0x${word.toLowerCase()}` });
+    expect(idsOf(await search(outcomes[0]?.outcomeId ?? ''))).toEqual([`0x${word.toLowerCase()}`]);
+    expect(idsOf(await search(ticker))).toEqual([second, first, inTitle]);
+    for (const limit of [1, 2]) expect(await walk(ticker.toLowerCase(), limit)).toEqual([second, first, inTitle]);
+    expect(idsOf(await search(ticker, '&status=open'))).toEqual([first, inTitle]);
+  });
+
+  it('does not take a year for the id of an event', async () => {
+    const word = await stored({ title: 'In 2031' });
+    await stored({ eventId: '2031', title: 'Other' });
+    expect(idsOf(await search('2031'))).toEqual([word]);
+  });
+
   it('applies the filters by venue, status and category', async () => {
     const word = aWord();
     const wanted = await stored({ title: `a ${word}`, status: 'halted', category: 'snow' });

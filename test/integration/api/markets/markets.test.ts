@@ -161,6 +161,49 @@ describe('the list of markets', () => {
     expect(await ids('&status=active')).toEqual([]);
   });
 
+  it('takes several statuses as a comma list or as a repeated parameter', async () => {
+    const category = 'statuses';
+    const open = await aStoredMarket(api.db, { status: 'open', category });
+    const halted = await aStoredMarket(api.db, { status: 'halted', category });
+    await aStoredMarket(api.db, { status: 'settled', category });
+    for (const query of ['status=open,halted', 'status=paused&status=active', 'status=halted,active,open,halted']) {
+      const answer = await client.market(`/v1/all/markets?category=${category}&${query}`);
+      expect((answer.body.data as ListedMarket[]).map(({ market_id }) => market_id)).toEqual([
+        halted.marketId,
+        open.marketId,
+      ]);
+    }
+    const found = await client.market(`/v1/all/markets?q=rain&category=${category}&status=open,settled`);
+    expect(found.body.data).toHaveLength(2);
+    for (const query of ['status=open,', 'status=open,weird', 'status=open&status=']) {
+      const { status, body } = await client.market(`/v1/all/markets?${query}`);
+      expect([status, body.error.details?.map(({ path }) => path)]).toEqual([400, ['status']]);
+    }
+  });
+
+  it('has the order of sort, the newest by the time of the venue by default', async () => {
+    const category = 'sorted';
+    const [first, second, third] = [
+      await aStoredMarket(api.db, { category, createdAt: at(3), closeAt: at(30), stats: [null, '5', null] }),
+      await aStoredMarket(api.db, { category, createdAt: at(1), closeAt: at(20), stats: [null, '70', null] }),
+      await aStoredMarket(api.db, { category, createdAt: at(2) }),
+    ].map(({ marketId }) => marketId);
+    const ids = async (query: string) =>
+      (await walk(`/v1/all/markets?category=${category}&limit=1${query}`)).map(({ market_id }) => market_id);
+    expect(await ids('')).toEqual([first, third, second]);
+    expect(await ids('&sort=created')).toEqual([first, third, second]);
+    expect(await ids('&sort=close_at')).toEqual([second, first, third]);
+    expect(await ids('&sort=volume_24h')).toEqual([second, first, third]);
+    expect(await ids('&sort=updated')).toEqual([third, second, first]);
+    for (const query of ['sort=price', 'sort=', 'sort=created&q=rain']) {
+      const { status, body } = await client.market(`/v1/all/markets?${query}`);
+      expect([status, body.error.details?.map(({ path }) => path)]).toEqual([400, ['sort']]);
+    }
+    const { next_cursor } = (await client.market(`/v1/all/markets?category=${category}&limit=1`)).body.meta;
+    const other = await client.market(`/v1/all/markets?category=${category}&sort=updated&cursor=${next_cursor}`);
+    expect(other.body.error.code).toBe('invalid_cursor');
+  });
+
   it('omits markets of venues that are not enabled', async () => {
     const hidden = await aStoredMarket(api.db, { venue: 'retired', category: 'hidden' });
     expect((await client.market('/v1/all/markets?category=hidden')).body.data).toEqual([]);

@@ -159,7 +159,7 @@ describe('the read tracker', () => {
       await behind.proxy?.cut();
       await tracker.flush();
       expect(lines.join('')).toContain('market reads not written');
-      await behind.proxy?.mend();
+      await behind.proxy?.reopen();
       await tracker.close();
       expect(await behind.db.query(READS)).toMatchObject([{ id: market.marketId }]);
     } finally {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
+import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredBook, storedCandles, storedSnapshots, storedTrades } from '../../../factories/stored-series.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
@@ -305,58 +306,6 @@ describe('trades', () => {
     }
   });
 
-  it.each(['asc', 'desc'] as const)(
-    'continue %s after a cursor of version 1 with each remaining trade once',
-    async (direction) => {
-      const codec = createCursorCodec(Buffer.alloc(32, 1));
-      const market = await aStoredMarket(api.db);
-      const tape = Array.from({ length: 36 }, (_, i) => ({
-        tokenId: tokenOf(market, i % 2),
-        at: at(-(i % 3) * 1000),
-        tradeId: `t${(Math.floor(i / 6) * 5) % 6}`,
-        price: `0.${(i * 5) % 9}`,
-        ordinal: i % 2,
-        ...(i % 4 > 0 && { side: i % 4 === 1 ? ('sell' as const) : ('buy' as const) }),
-      }));
-      await storedTrades(api.db, tape);
-      const name = ({ tokenId, tradeId, at: time }: (typeof tape)[number]) => `${time.getTime()} ${tradeId} ${tokenId}`;
-      const byId = tape.toSorted(
-        (a, b) =>
-          a.at.getTime() - b.at.getTime() || a.tradeId.localeCompare(b.tradeId) || Number(a.tokenId - b.tokenId),
-      );
-      if (direction === 'desc') byId.reverse();
-      const scope = JSON.stringify(['trades', String(market.pk), null, null, null, direction]);
-      const tokenIds = new Map(market.outcomes.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
-      for (const [index, last] of byId.entries()) {
-        const position = [`${last.at.getTime()}000`, last.tradeId, String(last.tokenId)];
-        let cursor: string | null = codec.encode(scope, position);
-        const seen: string[] = [];
-        while (cursor) {
-          const query = `limit=5&direction=${direction}&cursor=${cursor}`;
-          const answer = await client.market(`/v1/all/markets/${market.marketId}/trades?${query}`);
-          expect(answer.status).toBe(200);
-          for (const trade of answer.body.data as { trade_id: string; outcome_id: string; timestamp: number }[]) {
-            const tokenId = tokenIds.get(trade.outcome_id);
-            const found = tape.find(
-              (one) =>
-                one.tradeId === trade.trade_id &&
-                one.tokenId === tokenId &&
-                Math.floor(one.at.getTime() / 1000) === trade.timestamp,
-            );
-            if (found) seen.push(name(found));
-          }
-          cursor = answer.body.meta.next_cursor as string | null;
-        }
-        expect(seen.toSorted()).toEqual(
-          byId
-            .slice(index + 1)
-            .map(name)
-            .toSorted(),
-        );
-      }
-    },
-  );
-
   it('can be limited to [start, end) and one outcome', async () => {
     const market = await aStoredMarket(api.db);
     await storedTrades(
@@ -444,6 +393,72 @@ describe('orderbook', () => {
       [404, 'orderbook_not_available', '5'],
       [404, 'orderbook_not_available', null],
     ]);
+  });
+});
+
+describe('the meta of an orderbook', () => {
+  const metaOf = async (market: TestMarket) =>
+    (await client.market(`/v1/all/markets/${market.marketId}/orderbook`)).body.meta;
+  const AGE = sql(
+    'test_age_book',
+    `UPDATE book_latest SET received_at = date_trunc('second', now()) - interval '90 seconds' WHERE token_id = $1
+     RETURNING extract(epoch FROM received_at)::int AS at`,
+  );
+
+  it.each(['open', 'halted'] as const)('says live while a market that is %s is polled', async (status) => {
+    const market = await aStoredMarket(api.db, { status });
+    await aStoredBook(api.db, tokenOf(market), { asOf: new Date(NOW * 1000), bids: [['0.5', '1']], asks: [] });
+    const meta = await metaOf(market);
+    expect(meta).toMatchObject({ market_status: status, live: true });
+    expect(meta).not.toHaveProperty('observed_at');
+  });
+
+  it.each(['open', 'closed', 'resolved', 'settled'] as const)(
+    'says not live, and when a poll last saw the book, for an old book of a market that is %s',
+    async (status) => {
+      const market = await aStoredMarket(api.db, { status });
+      await aStoredBook(api.db, tokenOf(market), { asOf: new Date(NOW * 1000), bids: [['0.5', '1']], asks: [] });
+      const [row] = await api.db.query<{ at: number }>(AGE, [tokenOf(market)]);
+      expect(await metaOf(market)).toMatchObject({ market_status: status, live: false, observed_at: row?.at });
+    },
+  );
+
+  it('says not live for a book that was seen just before its market was resolved', async () => {
+    const market = await aStoredMarket(api.db, { status: 'resolved' });
+    await aStoredBook(api.db, tokenOf(market), { asOf: new Date(NOW * 1000), bids: [['0.5', '1']], asks: [] });
+    expect(await metaOf(market)).toMatchObject({
+      market_status: 'resolved',
+      live: false,
+      observed_at: expect.any(Number),
+    });
+  });
+});
+
+describe('an orderbook that the venue does not have', () => {
+  it('is orderbook_not_supported, without Retry-After', async () => {
+    const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
+    const both = await startTestApi({ venues: enabledVenues(['manifold', 'limitless'], pollMs) });
+    try {
+      const caller = await both.client();
+      const [bets, pool] = [
+        await aStoredMarket(both.db, { venue: 'manifold', hasBook: false }),
+        await aStoredMarket(both.db, { venue: 'limitless', hasBook: false }),
+      ];
+      for (const [path, message] of [
+        [`/v1/manifold/markets/${bets.marketId}/orderbook`, 'manifold has no orderbooks'],
+        [`/v1/all/markets/${bets.marketId}/orderbook?as_of=1`, 'manifold has no orderbooks'],
+        [`/v1/limitless/markets/${pool.marketId}/orderbook`, 'limitless has no orderbook for this market'],
+      ]) {
+        const { status, headers, body } = await caller.market(path ?? '');
+        expect([status, body.error, headers.get('retry-after')]).toEqual([
+          404,
+          { code: 'orderbook_not_supported', message },
+          null,
+        ]);
+      }
+    } finally {
+      await both.close();
+    }
   });
 });
 

@@ -47,6 +47,7 @@ describe('GET /v1/venues', () => {
           tokens: false,
         },
         healthy: false,
+        never_succeeded: ['markets', 'prices', 'books', 'trades'],
         markets: 1,
       },
     ]);
@@ -65,9 +66,35 @@ describe('GET /v1/venues', () => {
     expect(await polls({ trades: [1, 0] })).toMatchObject([{ healthy: true }]);
   });
 
-  it('reports the error of a failing poll until it succeeds', async () => {
+  it('counts a poll with nothing to request neither as a success nor as late', async () => {
+    const idle = sql(
+      'test_idle_books',
+      `INSERT INTO poll_state (venue, kind, idle_at) VALUES ('polymarket', 'books', $1)
+       ON CONFLICT (venue, kind) DO UPDATE SET idle_at = excluded.idle_at`,
+    );
+    const idleSince = (secondsAgo: number) => api.db.query(idle, [new Date((NOW - secondsAgo) * 1000).toISOString()]);
+    await api.db.query(sql('test_forget_polls', 'DELETE FROM poll_state'));
+    await idleSince(2);
+    const [alone] = (await polls({ markets: [null, 4] })) as object[];
+    expect(alone).toMatchObject({ healthy: false, never_succeeded: ['markets', 'prices', 'books', 'trades'] });
+    expect(alone).not.toHaveProperty('last_success_at');
+    expect(alone).not.toHaveProperty('lag_seconds');
+    expect(await polls({ markets: [30, 0], prices: [3, 0], trades: [1, 0] })).toMatchObject([
+      { healthy: true, never_succeeded: ['books'], last_success_at: NOW - 1, lag_seconds: 30 },
+    ]);
+    await polls({ books: [500, 0] });
+    expect(await polls({})).toMatchObject([{ healthy: true, lag_seconds: 30 }]);
+    await idleSince(61);
+    expect(await polls({})).toMatchObject([{ healthy: false }]);
+    await api.db.query(sql('test_no_books', `DELETE FROM poll_state WHERE kind = 'books'`));
+  });
+
+  it('reports the error of a failing poll, without addresses, until it succeeds', async () => {
     await api.db.query(
-      sql('test_set_error', `UPDATE poll_state SET last_error = 'getaddrinfo ENOTFOUND' WHERE kind = 'prices'`),
+      sql(
+        'test_set_error',
+        `UPDATE poll_state SET last_error = 'getaddrinfo ENOTFOUND venues.internal' WHERE kind = 'prices'`,
+      ),
     );
     expect(await polls({ prices: [1, 4] })).toMatchObject([
       { failing: [{ kind: 'prices', failures: 4, reason: 'getaddrinfo ENOTFOUND' }] },
@@ -75,5 +102,31 @@ describe('GET /v1/venues', () => {
     await api.db.query(sql('test_clear_error', 'UPDATE poll_state SET last_error = NULL'));
     const [venue] = (await polls({ prices: [1, 0] })) as object[];
     expect(venue).not.toHaveProperty('failing');
+  });
+
+  it('reports the last measurement of the price age', async () => {
+    const set = sql(
+      'test_set_freshness',
+      `INSERT INTO venue_freshness VALUES ('polymarket', $1, 120, $2, $3, $4, $5)
+       ON CONFLICT (venue) DO UPDATE SET unpriced = excluded.unpriced, p50_ms = excluded.p50_ms,
+         p99_ms = excluded.p99_ms, max_ms = excluded.max_ms`,
+    );
+    const at = new Date((NOW - 4) * 1000).toISOString();
+    await api.db.query(set, [at, 3, 5_250, 12_000, 90_001]);
+    expect(await polls({})).toMatchObject([
+      {
+        price_age: {
+          p50_seconds: 5.25,
+          p99_seconds: 12,
+          max_seconds: 90.001,
+          markets: 120,
+          unpriced: 3,
+          measured_at: NOW - 4,
+        },
+      },
+    ]);
+    await api.db.query(set, [at, 120, null, null, null]);
+    const [venue] = (await polls({ prices: [1, 0] })) as { price_age: object }[];
+    expect(venue?.price_age).toEqual({ markets: 120, unpriced: 120, measured_at: NOW - 4 });
   });
 });

@@ -1,12 +1,15 @@
 import type { OpsOptions } from '../../../../api/deps.ts';
 import type { OpsRole } from '../../../../api/ops/operator.ts';
+import { noPassword } from '../../../../src/domain/values/password.ts';
+import { PASSWORD_COST } from '../../../factories/operators.ts';
 import type { Answer, TestApi } from '../api-harness.ts';
 
 export const OPS_PASSWORDS = { operator: 'a-password-for-operators', viewer: 'a-password-for-viewers' } as const;
 
 /** Options for `startTestApi({ ops: testOps() })`. */
 export function testOps(overrides: Partial<OpsOptions> = {}): OpsOptions {
-  return { passwords: OPS_PASSWORDS, sessionKey: Buffer.alloc(32, 3), queueNames: [], ...overrides };
+  const sessionKey = Buffer.alloc(32, 3);
+  return { passwords: OPS_PASSWORDS, sessionKey, noPassword: noPassword(PASSWORD_COST), queueNames: [], ...overrides };
 }
 
 /** A logged-in client that behaves like a browser. */
@@ -35,9 +38,14 @@ export function tryLogin(api: TestApi, password: string, fields: Record<string, 
   });
 }
 
-/** Logs in and opens the overview. */
-export async function logIn(api: TestApi, role: OpsRole = 'operator'): Promise<OpsClient> {
-  const answer = await tryLogin(api, OPS_PASSWORDS[role]);
+/** Logs in with a password of the configuration. */
+export function logIn(api: TestApi, role: OpsRole = 'operator'): Promise<OpsClient> {
+  return logInAs(api, '', OPS_PASSWORDS[role]);
+}
+
+/** Logs in by name. */
+export async function logInAs(api: TestApi, name: string, password: string): Promise<OpsClient> {
+  const answer = await tryLogin(api, password, { name });
   const [cookie = ''] = answer.headers.getSetCookie().map((line) => line.split(';')[0] ?? '');
   const call: OpsClient['call'] = (path, init = {}) =>
     api.call(path, { redirect: 'manual', ...init, headers: { ...init.headers, Cookie: cookie } });

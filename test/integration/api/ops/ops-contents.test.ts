@@ -152,7 +152,8 @@ describe('one delivery', () => {
     expect(text).toContain('0.10000000000000000005');
     expect(text).toContain('2.50');
     expect(text).toContain('https://chat.example.test/services/T0SE…/B00?…');
-    expect(text).not.toContain('\u202e"');
+    expect(text).toContain('[U+202E]');
+    expect(text).not.toContain('\u202e');
     expect((await operator.page('/ops/deliveries/dlv_unknown')).status).toBe(404);
   });
 

@@ -92,11 +92,11 @@ describe('keys', () => {
     const { key, id } = await createKey();
     const reject = sql(
       'test_refuse_log',
-      `ALTER TABLE ops_action ADD CONSTRAINT no_revoking CHECK (action <> 'key.revoke') NOT VALID`,
+      `ALTER TABLE audit_trail ADD CONSTRAINT no_revoking CHECK (action <> 'key.revoke') NOT VALID`,
     );
     await api.db.query(reject);
     expect((await operator.post(`/ops/keys/${id}/revoke`)).status).toBe(500);
-    await api.db.query(sql('test_allow_log', 'ALTER TABLE ops_action DROP CONSTRAINT no_revoking'));
+    await api.db.query(sql('test_allow_log', 'ALTER TABLE audit_trail DROP CONSTRAINT no_revoking'));
     expect((await operator.page('/ops/keys')).text).toContain(id);
     expect((await api.call('/v1/venues', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200);
   });
@@ -269,5 +269,18 @@ describe('the venue pages', () => {
     expect(text).toContain('breaker open');
     expect(text).toContain('polymarket: the circuit breaker is open');
     expect((await viewer.page('/ops/venues/nowhere')).status).toBe(404);
+  });
+
+  it('show the price age of each venue', async () => {
+    await api.db.query(
+      sql(
+        'test_set_freshness',
+        `INSERT INTO venue_freshness VALUES ('polymarket', now(), 4321, 17, 5250, 12000, 7500000)`,
+      ),
+    );
+    for (const path of ['/ops/venues', '/ops/venues/polymarket']) {
+      const { text } = await viewer.page(path);
+      for (const shown of ['Price age, p50', '5 s', '12 s', '2 h', '4,321', '17']) expect(text).toContain(shown);
+    }
   });
 });

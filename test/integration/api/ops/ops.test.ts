@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAccountLimits } from '../../../../api/access/account-limits.ts';
 import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
+import { addRateUsage } from '../../../../src/store/accounts/rate-usage.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, OPS_PASSWORDS, type OpsClient, testOps, tryLogin } from './ops-client.ts';
@@ -106,7 +108,7 @@ describe('the login', () => {
       const answer = await tryLogin(fresh, password);
       expect([password, answer.status]).toEqual([password, 403]);
       expect(answer.headers.getSetCookie()).toEqual([]);
-      expect(answer.text).toContain('The password is wrong.');
+      expect(answer.text).toContain('The name or the password is wrong.');
     }
   });
 
@@ -193,17 +195,18 @@ describe('writes to the queues', () => {
 });
 
 describe('password guessing', () => {
-  it('is blocked after ten wrong passwords, also for the right one, while sessions stay valid', async () => {
+  it('gets 429 after ten wrong passwords, while the right one and sessions stay valid', async () => {
     const guarded = await startTestApi({ ops: testOps() });
     try {
       const inside = await logIn(guarded);
       for (let i = 0; i < 10; i++) expect((await tryLogin(guarded, `guess-${i}`)).status).toBe(403);
-      const body = new URLSearchParams({ password: OPS_PASSWORDS.operator });
+      const body = new URLSearchParams({ password: 'guess-10' });
       const answer = await guarded.call('/ops/login', { method: 'POST', headers: { Origin: guarded.url }, body });
       expect([answer.status, answer.body.error.code]).toEqual([429, 'rate_limited']);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect((await tryLogin(guarded, OPS_PASSWORDS.operator)).status).toBe(303);
       expect((await inside.page('/ops/audit')).status).toBe(200);
-      // Ten guesses cause one entry, so that guessing cannot fill the log.
+      // All guesses cause one entry, so that guessing cannot fill the log.
       expect((await inside.page('/ops/audit')).text.match(/wrong password/g)).toHaveLength(1);
     } finally {
       await guarded.close();
@@ -219,10 +222,39 @@ describe('password guessing', () => {
     };
     try {
       for (let i = 0; i < 10; i++) expect(await tryFrom('203.0.113.7', `guess-${i}`)).toBe(403);
-      expect(await tryFrom('203.0.113.7', OPS_PASSWORDS.operator)).toBe(429);
-      expect(await tryFrom('203.0.113.8', OPS_PASSWORDS.operator)).toBe(303);
+      expect(await tryFrom('203.0.113.7', 'guess')).toBe(429);
+      expect(await tryFrom('203.0.113.8', 'guess')).toBe(403);
     } finally {
       await guarded.close();
+    }
+  });
+
+  it('counts in all processes together', async () => {
+    const clock = { nowMs: 1_800_000_000_000 };
+    const now = () => clock.nowMs;
+    const first = await startTestApi({ ops: testOps(), now });
+    const limitsOfProcess = () =>
+      createAccountLimits({
+        addUsage: (entries) => addRateUsage(first.db, entries),
+        defaults: { requests: 0, cold_reads: 0 },
+        log: first.deps.log,
+        now,
+      });
+    const limits = [limitsOfProcess(), limitsOfProcess()] as const;
+    const processes = await Promise.all(
+      limits.map((own) => startTestApi({ ops: testOps(), now, limits: own }, { beside: first })),
+    );
+    const [here, there] = processes as [TestApi, TestApi];
+    try {
+      for (let i = 0; i < 10; i++) expect((await tryLogin(here, `guess-${i}`)).status).toBe(403);
+      expect((await tryLogin(there, 'guess')).status).toBe(403);
+      for (const own of limits) await own.sync();
+      expect((await tryLogin(there, 'guess')).status).toBe(429);
+      expect((await tryLogin(there, OPS_PASSWORDS.operator)).status).toBe(303);
+    } finally {
+      for (const own of limits) await own.close();
+      for (const process of processes) await process.close();
+      await first.close();
     }
   });
 });

@@ -53,6 +53,68 @@ describe('every error', () => {
   });
 });
 
+describe('the messages of faults', () => {
+  it('hint at seconds when a time looks like milliseconds', async () => {
+    const path = '/v1/all/markets/x/candles';
+    for (const [query, name] of [
+      ['start=1764000000000', 'start'],
+      ['end=1764000000000', 'end'],
+    ]) {
+      const { body } = await client.market(`${path}?${query}`);
+      expect(body.error.details).toEqual([
+        {
+          path: name,
+          message: 'must be a whole number from 0 to 253402300799; this looks like milliseconds: divide it by 1000',
+        },
+      ]);
+    }
+    for (const text of ['9999999999999999', 'x', '-5']) {
+      const { body } = await client.market(`${path}?start=${text}`);
+      expect(body.error.details?.[0]?.message).toBe('must be a whole number from 0 to 253402300799');
+    }
+  });
+
+  it.each([
+    ['/v1/alerts', '[]', 'body', 'must be an object'],
+    ['/v1/alerts', '"text"', 'body', 'must be an object'],
+    ['/v1/alerts', 'null', 'body', 'must be an object'],
+    ['/v1/webhooks', '7', 'body', 'must be an object'],
+    ['/v1/webhooks', '{"url":"https://a.example.com/","events":{}}', 'events', 'must be an array'],
+    ['/v1/wallets', 'true', 'body', 'must be an object'],
+    ['/v1/webhooks/wh_1/recover', '[1]', 'body', 'must be an object'],
+  ])('are plain sentences for POST %s with %s', async (path, body, at, message) => {
+    const answer = await post(body, json(), path);
+    expect([answer.status, answer.body.error.details]).toEqual([400, [{ path: at, message }]]);
+  });
+});
+
+describe('a parameter of another route', () => {
+  it.each([
+    ['/v1/all/markets/x/volume?interval=1d', 'interval', 'start, end, outcome_id, window'],
+    ['/v1/all/markets/x/candles?window=1d&start=0', 'window', 'start, end, outcome_id, interval, fill'],
+    ['/v1/venues?limit=1', 'limit', 'none'],
+  ])('is 400 on %s', async (path, name, own) => {
+    const answer = await client.market(path);
+    expect([answer.status, answer.body.error.details]).toEqual([
+      400,
+      [{ path: name, message: `is not a parameter of this route, which takes ${own}` }],
+    ]);
+  });
+
+  it('is 400 on account routes, and a name that no route has is ignored', async () => {
+    for (const [method, path] of [
+      ['GET', '/v1/webhooks?status=active'],
+      ['GET', '/v1/alerts/alert_1?status=active'],
+      ['DELETE', '/v1/wallets/wal_1?venue=solana'],
+      ['POST', '/v1/webhooks/wh_1/recover?since=2026-01-01'],
+    ] as const) {
+      const answer = await client.account(method, path, method === 'POST' ? {} : undefined);
+      expect([path, answer.status, answer.body.error.code]).toEqual([path, 400, 'invalid_request']);
+    }
+    expect((await client.account('GET', '/v1/webhooks?_=1')).status).toBe(200);
+  });
+});
+
 describe('X-Request-Id', () => {
   it('is echoed when it is valid', async () => {
     const headers = { 'X-Request-Id': 'my-id.42_A' };
@@ -311,7 +373,7 @@ describe('the API without a dependency', () => {
         expect([answer.status, answer.body.error.code]).toEqual([503, 'not_ready']);
         expect(answer.headers.get('retry-after')).toBe('2');
       }
-      await lost.proxy?.mend();
+      await lost.proxy?.reopen();
       expect((await owner.market('/v1/venues')).status).toBe(200);
     } finally {
       await lost.close();

@@ -136,6 +136,48 @@ describe('connections', () => {
   });
 });
 
+describe('a header with the addresses of clients', () => {
+  const linesOf = () => {
+    const lines: { fields: object; message: string }[] = [];
+    const warn = (fields: object, message: string) => void lines.push({ fields, message });
+    return { lines, logging: Object.assign(Object.create(log), { warn }) as typeof log };
+  };
+
+  it.each(['X-Forwarded-For', 'Forwarded'])(
+    '%s causes one warning when it comes from an untrusted peer',
+    async (name) => {
+      const { lines, logging } = linesOf();
+      const server = createHttpServer((_req, res) => res.end('ok'), logging, {}).listen(0, '127.0.0.1');
+      servers.push(server);
+      await once(server, 'listening');
+      const request = (header: string) => `GET / HTTP/1.1\r\nHost: x\r\n${header}Connection: close\r\n\r\n`;
+      for (const header of ['', `${name}: 203.0.113.7\r\n`, `${name}: 203.0.113.8\r\n`]) {
+        const socket = await open(server);
+        socket.write(request(header));
+        expect(await untilEnd(socket)).toMatch(/ok$/);
+      }
+      expect(lines).toEqual([
+        {
+          fields: { header: name.toLowerCase(), peer: '127.0.0.1', variable: 'TRUSTED_PROXIES' },
+          message: expect.stringContaining('add its address to TRUSTED_PROXIES'),
+        },
+      ]);
+    },
+  );
+
+  it('causes no warning when it comes from a trusted proxy', async () => {
+    const { lines, logging } = linesOf();
+    const trustedProxies = parseCidrs('127.0.0.0/8');
+    const server = createHttpServer((_req, res) => res.end('ok'), logging, { trustedProxies }).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    const socket = await open(server);
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.7\r\nConnection: close\r\n\r\n');
+    expect(await untilEnd(socket)).toMatch(/ok$/);
+    expect(lines).toEqual([]);
+  });
+});
+
 describe('an oversized request', () => {
   let api: TestApi;
   beforeEach(async () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import Router from '@koa/router';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -52,7 +53,40 @@ const parametersOf = (operation: { parameters?: unknown[] }) =>
         : given) as ParameterObject,
   );
 
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
 describe('/openapi.json', () => {
+  const patternsOf = () =>
+    [...walk(document)].flatMap(({ value, place }) =>
+      place.at(-1) === 'pattern' && typeof value === 'string' && !isExample(place) ? [value] : [],
+    );
+
+  it('has no pattern with a class that only some languages know', () => {
+    expect(patternsOf().length).toBeGreaterThan(5);
+    expect(patternsOf().filter((pattern) => /\\[pP]\{/.test(pattern))).toEqual([]);
+  });
+
+  it.runIf(hasPython)('has patterns that Python compiles', () => {
+    const compile = 'import json, re, sys\nfor pattern in json.load(sys.stdin): re.compile(pattern)';
+    const { status, stderr } = spawnSync('python3', ['-c', compile], { input: JSON.stringify(patternsOf()) });
+    expect([status, stderr.toString()]).toEqual([0, '']);
+  });
+
+  it('has a description and a security requirement for every operation, also of deliveries', () => {
+    const operations = [document.paths, document.webhooks].flatMap((paths) =>
+      Object.values(paths).flatMap(Object.values),
+    );
+    for (const { operationId, description, security } of operations as {
+      operationId: string;
+      description?: string;
+      security?: unknown[];
+    }[]) {
+      expect([operationId, description === '' ? undefined : typeof description]).toEqual([operationId, 'string']);
+      expect([operationId, Array.isArray(security)]).toEqual([operationId, true]);
+    }
+    expect(document.info['contact']).toEqual({ name: expect.any(String) });
+  });
+
   it('is served without a key, and answers 304 to its own ETag', async () => {
     const answer = await api.call('/openapi.json');
     expect([answer.status, answer.headers.get('content-type'), answer.headers.get('cache-control')]).toEqual([

@@ -6,6 +6,7 @@ import { type Config, loadConfig } from '../../../../src/config/config.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { StartupError } from '../../../../src/runtime/lifecycle.ts';
 import { listen } from '../../../../src/runtime/listen.ts';
+import { anOperator, removeOperator } from '../../../factories/operators.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { freePort } from '../../../support/redis/redis.ts';
 
@@ -47,6 +48,21 @@ describe('startApi', () => {
     } finally {
       await api.stop();
     }
+  });
+
+  it('serves the operator pages with a password of the configuration or a stored operator, otherwise not', async () => {
+    const statusOfPages = async (environment: Record<string, string>) => {
+      const api = await startApi(configOf(environment), log);
+      const { status } = await fetch(`${api.address}/ops`);
+      await api.stop();
+      return status;
+    };
+    expect(await statusOfPages({ OPS_PASSWORD: '' })).toBe(404);
+    expect(await statusOfPages({ OPS_PASSWORD: '', OPS_VIEWER_PASSWORD: 'viewers-only' })).toBe(401);
+    expect(await statusOfPages({ OPS_PUBLIC_URL: 'https://ops.example.com' })).toBe(421);
+    await anOperator(database.db, { name: 'alice', role: 'viewer', password: 'the-password-of-alice' });
+    expect(await statusOfPages({ OPS_PASSWORD: '' })).toBe(401);
+    await removeOperator(database.db, 'alice');
   });
 
   it('starts, accepts writes and stops while the queue store is unavailable', async () => {

@@ -7,7 +7,7 @@ export interface TcpProxy {
   /** Breaks all connections and rejects new ones. */
   cut(): Promise<void>;
   /** Accepts connections again, at the same address. */
-  mend(): Promise<void>;
+  reopen(): Promise<void>;
 }
 
 export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
@@ -41,6 +41,6 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       for (const socket of sockets) socket.destroy();
       await closed;
     },
-    mend: () => listen(port),
+    reopen: () => listen(port),
   };
 }

@@ -41,7 +41,7 @@ it('claimIdempotencyKey scopes a key to its account and keeps it only when the t
   });
   await expect(failed).rejects.toThrow('rolled back');
   await keep('k', 'an answer');
-  expect(await claim('k')).toEqual({ outcome: 'kept', sealed: 'an answer' });
+  expect(await claim('k')).toEqual({ outcome: 'stored', sealed: 'an answer' });
   expect(await claim('K')).toEqual({ outcome: 'claimed' });
   expect(await claim('k', await anAccount(test.db))).toEqual({ outcome: 'claimed' });
 });
@@ -51,21 +51,21 @@ it('claimIdempotencyKey returns busy without a wait while another transaction us
   await keep('kept', 'an answer');
   await test.db.transaction(async (tx) => {
     expect(await claimIdempotencyKey(tx, accountId, 'new')).toEqual({ outcome: 'claimed' });
-    expect(await claimIdempotencyKey(tx, accountId, 'kept')).toMatchObject({ outcome: 'kept' });
+    expect(await claimIdempotencyKey(tx, accountId, 'kept')).toMatchObject({ outcome: 'stored' });
     expect([await claim('new'), await claim('kept')]).toEqual([{ outcome: 'busy' }, { outcome: 'busy' }]);
     expect(await claim('new', stranger)).toEqual({ outcome: 'claimed' });
   });
-  expect(await claim('kept')).toMatchObject({ outcome: 'kept' });
+  expect(await claim('kept')).toMatchObject({ outcome: 'stored' });
 });
 
 it('claimIdempotencyKey ignores an expired key, deleted or not', async () => {
   await keep('k', 'an answer');
   await age('k', HOURS_IN_SECONDS - 60);
-  expect(await claim('k')).toEqual({ outcome: 'kept', sealed: 'an answer' });
+  expect(await claim('k')).toEqual({ outcome: 'stored', sealed: 'an answer' });
   await age('k', HOURS_IN_SECONDS);
   expect(await claim('k')).toEqual({ outcome: 'claimed' });
   // The takeover above gave the key a new day.
-  expect(await claim('k')).toEqual({ outcome: 'kept', sealed: '' });
+  expect(await claim('k')).toEqual({ outcome: 'stored', sealed: '' });
 });
 
 it('pruneIdempotencyKeys deletes expired keys in batches and skips a key during its takeover', async () => {
@@ -84,7 +84,7 @@ it('pruneIdempotencyKeys deletes expired keys in batches and skips a key during 
     expect(await claimIdempotencyKey(tx, accountId, 'taken')).toEqual({ outcome: 'claimed' });
     expect(await pruneIdempotencyKeys(test.db)).toBe(2_500);
   });
-  expect(await claim('young')).toMatchObject({ outcome: 'kept' });
-  expect(await claim('taken')).toMatchObject({ outcome: 'kept' });
+  expect(await claim('young')).toMatchObject({ outcome: 'stored' });
+  expect(await claim('taken')).toMatchObject({ outcome: 'stored' });
   expect(await pruneIdempotencyKeys(test.db)).toBe(0);
 });

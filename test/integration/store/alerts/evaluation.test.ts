@@ -41,7 +41,7 @@ describe('evaluateAlerts', () => {
     await desk.see(mint, '0.7');
     await desk.evaluate();
     const { body, ...row } = await desk.stateOf(alert);
-    expect(row).toEqual({ status: 'triggered', triggeredPrice: '0.61', events: 1, deliveries: 1 });
+    expect(row).toEqual({ status: 'triggered', expiredAt: null, triggeredPrice: '0.61', events: 1, deliveries: 1 });
     expect(JSON.parse(body ?? '')).toMatchObject({
       type: 'price_alert',
       data: { alertId: alert.id, tokenMint: mint, condition: 'above', targetPrice: 0.6, currentPrice: 0.61 },
@@ -148,8 +148,13 @@ describe('evaluateAlerts', () => {
     await desk.see(mint, '0.65');
     await desk.resolve(market);
     await desk.evaluate();
-    expect(await desk.stateOf(expiring)).toMatchObject({ status: 'expired', events: 0 });
-    expect(await desk.stateOf(met)).toMatchObject({ status: 'triggered', triggeredPrice: '0.65', events: 1 });
+    expect(await desk.stateOf(expiring)).toMatchObject({ status: 'expired', expiredAt: expect.any(Date), events: 0 });
+    expect(await desk.stateOf(met)).toMatchObject({
+      status: 'triggered',
+      expiredAt: null,
+      triggeredPrice: '0.65',
+      events: 1,
+    });
     const late = await desk.create(mint, 'above', '0.9');
     await desk.evaluate();
     expect(await desk.stateOf(late)).toMatchObject({ status: 'expired', events: 0 });

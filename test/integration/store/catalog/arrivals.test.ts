@@ -53,9 +53,9 @@ describe('createArrivals', () => {
     await test.db.transaction(async (tx) => {
       await announceArrival(tx, 'book:3');
       await announceArrival(test.db, 'book:4');
-      committed.push('told');
+      committed.push('notified');
     });
-    expect([await waiting, committed]).toEqual([true, ['told']]);
+    expect([await waiting, committed]).toEqual([true, ['notified']]);
   });
 
   it('resolves at the timeout, or at once for an aborted waiter', async () => {
@@ -70,7 +70,7 @@ describe('createArrivals', () => {
       await behind.ready();
       await proxy.cut();
       expect(await behind.waitFor('book:6', 150)).toBe(false);
-      await proxy.mend();
+      await proxy.reopen();
       await eventually(
         async () => (await test.db.query<{ n: number }>(LISTENERS))[0]?.n,
         (n) => n === 2,

@@ -219,7 +219,7 @@ describe('listEvents', () => {
     await write(...page);
     const all = await listEvents(test.db, { venues: [venue], limit: 1_000 });
     expect(all.events).toHaveLength(300);
-    const rain = await listEvents(test.db, { venues: [venue], limit: 1_000, category: 'Rain', status: 'open' });
+    const rain = await listEvents(test.db, { venues: [venue], limit: 1_000, category: 'Rain', statuses: ['open'] });
     expect(rain.events).toHaveLength(100);
     const found = await listEvents(test.db, { venues: [venue], limit: 1_000, category: 'Snow', text: 'weather 29' });
     expect(found.events.map(({ eventId }) => eventId)).toEqual([

@@ -5,6 +5,7 @@ import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { findTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { encodeCause } from '../../../../src/store/marks/detail.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
@@ -264,7 +265,9 @@ describe('writeMarkets with a final market', () => {
       const { finalTokenIds } = await write(resolved({ status }));
       const tokens = await tokensOf(`${id}:yes`, `${id}:no`);
       expect(finalTokenIds).toEqual(tokens);
-      expect(await test.db.query(MARKS)).toEqual(tokens.map((key) => ({ key, detail: 0n })));
+      expect(await test.db.query(MARKS)).toEqual(
+        tokens.map((key) => ({ key, detail: encodeCause({ kind: 'marketFinal' }) })),
+      );
       expect(await test.db.query(LATEST, [`${id}:yes`])).toEqual([{ price: '1', asOf: new Date(NOW) }]);
       expect(await test.db.query(LATEST, [`${id}:no`])).toEqual([{ price: '0', asOf: new Date(NOW) }]);
       expect(await outcomes()).toMatchObject([{ payout: '1' }, { payout: '0' }]);

@@ -2,15 +2,13 @@ import pg from 'pg';
 import { expect, it } from 'vitest';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createDataSource } from '../../../../src/store/db/data-source.ts';
+import { AuditTrail0016 } from '../../../../src/store/db/migrations/0016-audit-trail.ts';
 import { sqlState } from '../../../../src/store/db/tx.ts';
-import { createTestDatabase } from '../../../support/postgres/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-it('a migration fails on a locked table, so that no statement queues behind its lock request', async () => {
-  const test = await createTestDatabase({ poolSize: 1 });
-  const holder = new pg.Client({ connectionString: test.url });
-  await holder.connect();
+async function migrating(test: TestDatabase) {
   const dataSource = createDataSource({
     databaseUrl: test.url,
     poolSize: 1,
@@ -18,7 +16,14 @@ it('a migration fails on a locked table, so that no statement queues behind its 
     lockTimeoutMs: 50,
     log: createLogger({ process: 'test', level: 'silent' }),
   });
-  await dataSource.initialize();
+  return dataSource.initialize();
+}
+
+it('a migration fails on a locked table, so that no statement queues behind its lock request', async () => {
+  const test = await createTestDatabase({ poolSize: 1 });
+  const holder = new pg.Client({ connectionString: test.url });
+  await holder.connect();
+  const dataSource = await migrating(test);
   try {
     await holder.query('BEGIN');
     await holder.query('SELECT FROM alert');
@@ -29,6 +34,30 @@ it('a migration fails on a locked table, so that no statement queues behind its 
   } finally {
     await dataSource.destroy();
     await holder.end();
+    await test.drop();
+  }
+});
+
+it('the migration of the audit trail runs beside writers of events, alerts, webhooks and wallets', async () => {
+  const test = await createTestDatabase({ poolSize: 1 });
+  const writer = new pg.Client({ connectionString: test.url });
+  await writer.connect();
+  const dataSource = await migrating(test);
+  const audit = new AuditTrail0016();
+  try {
+    const isApplied = async () => {
+      const rows: unknown[] = await dataSource.query('SELECT FROM schema_migration WHERE name = $1', [audit.name]);
+      return rows.length === 1;
+    };
+    while (await isApplied()) await dataSource.undoLastMigration({ transaction: 'none' });
+    await writer.query('BEGIN');
+    await writer.query('LOCK TABLE event, alert, webhook_subscription, wallet IN ROW EXCLUSIVE MODE');
+    await dataSource.transaction((em) => audit.up(em.queryRunner ?? dataSource.createQueryRunner()));
+    await writer.query('COMMIT');
+    expect(await dataSource.query('SELECT FROM audit_trail')).toEqual([]);
+  } finally {
+    await dataSource.destroy();
+    await writer.end();
     await test.drop();
   }
 });

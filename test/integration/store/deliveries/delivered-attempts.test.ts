@@ -33,7 +33,7 @@ const STEAL = sql('test_steal', `UPDATE delivery SET locked_until = now() + inte
 async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<MadeAttempt[]> {
   const subscriptionPk = await aSubscription(test.db, { accountId });
   for (let index = 0; index < count; index += 1) await aDelivery(test.db, { accountId, subscriptionPk, ...fields });
-  const claim = await claimDue(test.db, subscriptionPk, count);
+  const claim = await claimDue(test.db, { subscriptionPk, limit: count });
   return (claim?.deliveries ?? []).map((delivery, index) => ({
     subscriptionPk,
     delivery,

@@ -49,7 +49,7 @@ function claimHeldOpen(pk: bigint) {
       });
     }
   }
-  const deliveries = claimDue(new HeldDatabase(desk.db.dataSource), pk, MAX_IN_FLIGHT).then(
+  const deliveries = claimDue(new HeldDatabase(desk.db.dataSource), { subscriptionPk: pk, limit: MAX_IN_FLIGHT }).then(
     (taken) => taken?.deliveries ?? [],
   );
   return { deliveries, isClaimed, commit: () => commit() };
@@ -58,7 +58,7 @@ function claimHeldOpen(pk: bigint) {
 describe('claimDue', () => {
   it('returns the delivery with its event and its subscription', async () => {
     const { pk, id, eventId } = await due({ body: '{"exact":1.10}' });
-    const claimed = await claimDue(desk.db, desk.subscriptionPk, 8);
+    const claimed = await claimDue(desk.db, { subscriptionPk: desk.subscriptionPk, limit: 8 });
     expect(claimed?.subscription).toMatchObject({
       pk: desk.subscriptionPk,
       url: 'https://receiver.test/',
@@ -82,7 +82,7 @@ describe('claimDue', () => {
   });
 
   it('returns null for an unknown subscription', async () => {
-    expect(await claimDue(desk.db, 999_999n, 8)).toBeNull();
+    expect(await claimDue(desk.db, { subscriptionPk: 999_999n, limit: 8 })).toBeNull();
   });
 
   it('takes first attempts before retries, each oldest due first', async () => {

@@ -57,7 +57,7 @@ export function deliveryDesk(): DeliveryDesk {
   });
 
   const due = (fields: Partial<DeliveryFields> = {}) => aDelivery(test.db, { accountId, subscriptionPk, ...fields });
-  const claim = async (limit = MAX_IN_FLIGHT) => (await claimDue(test.db, subscriptionPk, limit))?.deliveries ?? [];
+  const claim = async (limit = MAX_IN_FLIGHT) => (await claimDue(test.db, { subscriptionPk, limit }))?.deliveries ?? [];
   return {
     get db() {
       return test.db;

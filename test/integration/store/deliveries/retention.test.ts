@@ -12,8 +12,8 @@ const DAY_MS = 86_400_000;
 
 const AN_OLD_EVENT = sql(
   'test_old_event',
-  `INSERT INTO event (id, account_id, type, body, created_at)
-   SELECT 'evt_' || gen_random_uuid(), $1, 'price_alert', '{}', now() - $2 * interval '1 day' FROM generate_series(1, $3)`,
+  `INSERT INTO event (id, dedupe_key, account_id, type, body, created_at)
+   SELECT 'evt_' || gen_random_uuid(), gen_random_uuid(), $1, 'price_alert', '{}', now() - $2 * interval '1 day' FROM generate_series(1, $3)`,
 );
 const AGE = sql(
   'test_age_both',
@@ -31,8 +31,8 @@ const ANOTHER_DELIVERY = sql(
   `INSERT INTO delivery (id, event_pk, subscription_pk, status)
    SELECT $2, event_pk, $3, $4 FROM delivery WHERE pk = $1 RETURNING pk`,
 );
-const LEFT = sql(
-  'test_left',
+const REMAINING = sql(
+  'test_remaining',
   `SELECT (SELECT count(*)::int FROM event) AS events, (SELECT count(*)::int FROM delivery) AS deliveries,
      (SELECT count(*)::int FROM delivery_attempt) AS attempts`,
 );
@@ -62,9 +62,11 @@ const prune = (db: Database = test.db, signal?: AbortSignal): Promise<PrunedEven
     db,
     attemptsBeforeMs: Date.now() - 30 * DAY_MS,
     eventsBeforeMs: Date.now() - 90 * DAY_MS,
+    testsBeforeMs: Date.now() - 90 * DAY_MS,
     ...(signal && { signal }),
   });
-const left = async () => (await test.db.query<{ events: number; deliveries: number; attempts: number }>(LEFT))[0];
+const remaining = async () =>
+  (await test.db.query<{ events: number; deliveries: number; attempts: number }>(REMAINING))[0];
 
 it('pruneEvents deletes old attempts of finished deliveries and keeps those of pending ones', async () => {
   await old(40, { status: 'failed' }, [40, 39, 2]);
@@ -73,7 +75,7 @@ it('pruneEvents deletes old attempts of finished deliveries and keeps those of p
   await old(40, { attemptCount: 2 }, [40, 39]);
   await old(29, { status: 'failed' }, [29]);
   expect(await prune()).toEqual({ attemptsPruned: 4, deliveriesPruned: 0, eventsPruned: 0 });
-  expect(await left()).toEqual({ events: 5, deliveries: 5, attempts: 4 });
+  expect(await remaining()).toEqual({ events: 5, deliveries: 5, attempts: 4 });
   expect(await prune()).toEqual({ attemptsPruned: 0, deliveriesPruned: 0, eventsPruned: 0 });
 });
 
@@ -88,7 +90,7 @@ it('pruneEvents deletes old events with their deliveries unless a delivery is pe
   await old(89, { status: 'failed' });
   await test.db.query(AN_OLD_EVENT, [accountId, 0, 1]);
   expect(await prune()).toEqual({ attemptsPruned: 2, deliveriesPruned: 3, eventsPruned: 2 });
-  expect(await left()).toEqual({ events: 4, deliveries: 4, attempts: 0 });
+  expect(await remaining()).toEqual({ events: 4, deliveries: 4, attempts: 0 });
 });
 
 it('pruneEvents works in batches and stops between two batches on abort', async () => {
@@ -106,7 +108,7 @@ it('pruneEvents works in batches and stops between two batches on abort', async 
   }
   expect(await prune(new StoppingDatabase(test.db.dataSource), stopping.signal)).toMatchObject({ eventsPruned: 1_000 });
   expect(await prune()).toMatchObject({ eventsPruned: 1_300 });
-  expect(await left()).toMatchObject({ events: 1_500 });
+  expect(await remaining()).toMatchObject({ events: 1_500 });
 });
 
 it('pruneEvents skips locked rows until the next run', async () => {
@@ -116,7 +118,7 @@ it('pruneEvents skips locked rows until the next run', async () => {
     await tx.query(sql('test_hold', 'SELECT pk FROM delivery WHERE pk = $1 FOR UPDATE'), [held.pk]);
     expect(await prune()).toEqual({ attemptsPruned: 1, deliveriesPruned: 1, eventsPruned: 1 });
   });
-  expect(await left()).toEqual({ events: 1, deliveries: 1, attempts: 1 });
+  expect(await remaining()).toEqual({ events: 1, deliveries: 1, attempts: 1 });
   expect(await prune()).toEqual({ attemptsPruned: 1, deliveriesPruned: 1, eventsPruned: 1 });
 });
 

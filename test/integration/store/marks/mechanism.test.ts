@@ -6,7 +6,7 @@ import {
   insertMarks,
   lockShards,
   type Mark,
-  releaseParkedMarks,
+  releaseDeadLetters,
   waitingShards,
 } from '../../../../src/store/marks/marks.ts';
 import { workShards } from '../../../../src/store/marks/stage.ts';
@@ -47,9 +47,9 @@ async function factsOf(tx: Tx, key: bigint): Promise<number[]> {
 }
 
 /** The pending marks of the stage. */
-async function backlog(db: Queryable): Promise<{ waiting: number; parked: number } | undefined> {
+async function backlog(db: Queryable): Promise<{ waiting: number; deadLetters: number } | undefined> {
   const [state] = await stageStates(db, [STAGE]);
-  return state && { waiting: state.waiting, parked: state.parked };
+  return state && { waiting: state.waiting, deadLetters: state.deadLetters };
 }
 
 describe('workShards', () => {
@@ -221,7 +221,7 @@ describe('workShards', () => {
       expect(done).toMatchObject({ claimed: 1, results: [1] });
       thaw.open();
       await outcome;
-      expect(await backlog(frozen.db)).toEqual({ waiting: 0, parked: 0 });
+      expect(await backlog(frozen.db)).toEqual({ waiting: 0, deadLetters: 0 });
     } finally {
       await frozen.drop();
     }
@@ -234,7 +234,7 @@ describe('workShards', () => {
         { key: 1n, detail: 120n },
       ]),
     );
-    const claim = { ...ALL, detailBelow: 120n };
+    const claim = { ...ALL, minuteBefore: 120n };
     const done = await workShards(test.db, STAGE, [SHARD], claim, async (_tx, marks) =>
       marks.map((mark) => mark.detail),
     );
@@ -263,19 +263,21 @@ describe('a poison key in workShards', () => {
     );
     const done = await workShards(test.db, STAGE, [SHARD], ALL, failOn(33n));
     expect(done.claimed).toBe(5);
-    expect(done.parked.flatMap(({ marks }) => marks.map((mark) => mark.key))).toEqual([33n]);
+    expect(done.deadLettered.flatMap(({ marks }) => marks.map((mark) => mark.key))).toEqual([33n]);
     expect(done.results.flat().sort()).toEqual([1n, 17n, 49n, 65n]);
-    expect(await backlog(test.db)).toEqual({ waiting: 0, parked: 1 });
-    const [parked] = await test.db.query<{ error: string }>(sql('test_parked', 'SELECT error FROM parked_mark'));
-    expect(parked?.error).toContain('out of range');
+    expect(await backlog(test.db)).toEqual({ waiting: 0, deadLetters: 1 });
+    const [deadLetter] = await test.db.query<{ error: string }>(
+      sql('test_dead_letter', 'SELECT error FROM parked_mark'),
+    );
+    expect(deadLetter?.error).toContain('out of range');
   });
 
   it('is processed again after its release', async () => {
     await test.db.transaction((tx) => insertMarks(tx, STAGE, [{ key: 33n, detail: 0n }]));
     await workShards(test.db, STAGE, [SHARD], ALL, failOn(33n));
-    expect(await releaseParkedMarks(test.db, STAGE)).toBe(1);
+    expect(await releaseDeadLetters(test.db, STAGE)).toBe(1);
     const done = await workShards(test.db, STAGE, [SHARD], ALL, failOn(0n));
-    expect(done).toMatchObject({ claimed: 1, parked: [] });
+    expect(done).toMatchObject({ claimed: 1, deadLettered: [] });
   });
 
   it('is not dead-lettered when the connection fails between its last statement and the commit', async () => {
@@ -285,7 +287,7 @@ describe('a poison key in workShards', () => {
       await test.db.query(sql('test_terminate', 'SELECT pg_terminate_backend($1, 5000)'), [row?.pid]);
     });
     await expect(cut).rejects.toThrow();
-    expect(await backlog(test.db)).toEqual({ waiting: 1, parked: 0 });
+    expect(await backlog(test.db)).toEqual({ waiting: 1, deadLetters: 0 });
   });
 
   it('is processed at the second attempt when it fails only once', async () => {
@@ -295,7 +297,7 @@ describe('a poison key in workShards', () => {
       tries += 1;
       if (tries === 1) throw new Error('a passing fault');
     });
-    expect(done).toMatchObject({ claimed: 1, parked: [] });
+    expect(done).toMatchObject({ claimed: 1, deadLettered: [] });
   });
 
   it('is not dead-lettered for a broken statement or an unavailable database', async () => {
@@ -310,6 +312,6 @@ describe('a poison key in workShards', () => {
       tx.query(sql('test_broken', 'SELECT * FROM nowhere')),
     );
     await expect(broken).rejects.toThrow('nowhere');
-    expect(await backlog(test.db)).toEqual({ waiting: 5, parked: 0 });
+    expect(await backlog(test.db)).toEqual({ waiting: 5, deadLetters: 0 });
   });
 });

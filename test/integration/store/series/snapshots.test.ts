@@ -98,12 +98,12 @@ describe('sampleSnapshots', () => {
 describe('the stage sample-snapshots', () => {
   it('claims a change of the current minute only after the minute, once', async () => {
     await test.db.transaction((tx) => writePrices(tx, [{ tokenId: token, asOfMs: Date.now(), price: decimal('0.5') }]));
-    const work = (detailBelow: bigint) =>
+    const work = (minuteBefore: bigint) =>
       workShards(
         test.db,
         'sample-snapshots',
         [shardOf(token)],
-        { limit: 100, order: 'oldest', detailBelow },
+        { limit: 100, order: 'oldest', minuteBefore },
         sampleSnapshots,
       );
     const [mark] = await test.db.query<{ detail: bigint }>(

@@ -42,8 +42,9 @@ async function aRequest(range: { fromMs?: number; toMs?: number } = {}): Promise
   await requestTradeHistory(test.db, { marketPk: pk, fromMs: FROM, toMs: TO, ...range });
   return pk;
 }
+const ofHistory = (marketPk: bigint) => ({ marketPk, purpose: 'history' as const });
 async function next(keep?: bigint): Promise<OpenHistory> {
-  const walk = await nextTradeHistory(test.db, venue, keep);
+  const walk = await nextTradeHistory(test.db, venue, keep === undefined ? undefined : ofHistory(keep));
   if (!walk) throw new Error('no walk is due');
   return walk;
 }
@@ -54,7 +55,7 @@ describe('the stored trade history of a market', () => {
   it('has the start of polling of its venue, its earliest possible start, and no walk', async () => {
     const opened = new Date(FROM + 5_000);
     const { pk } = await aStoredMarket(test.db, { venue, openAt: opened, createdAt: new Date(FROM) });
-    expect(await readTradeFacts(test.db, pk)).toEqual({ liveMs: null, beganMs: FROM, history: null });
+    expect(await readTradeFacts(test.db, pk)).toEqual({ liveMs: null, beganMs: FROM, history: null, witness: null });
     const { pk: other } = await aStoredMarket(test.db, { venue, openAt: opened });
     expect(await readTradeFacts(test.db, other)).toMatchObject({ beganMs: opened.getTime() });
     const { pk: ageless } = await aStoredMarket(test.db, { venue });
@@ -140,7 +141,7 @@ describe('the next walk of trade history', () => {
     await advanceTradeHistory(test.db, await next(), step(TO - 1));
     expect((await next(second)).marketPk).toBe(second);
     expect((await next()).marketPk).toBe(first);
-    await touchTradeHistory(test.db, first);
+    await touchTradeHistory(test.db, ofHistory(first));
     expect((await next()).marketPk).toBe(second);
     const third = await aRequest();
     expect((await next(second)).marketPk).toBe(third);
@@ -178,7 +179,7 @@ describe('the next walk of trade history', () => {
 describe('advanceTradeHistory', () => {
   it('advances the walk and counts trades, within the requested range and never upwards', async () => {
     const pk = await aRequest();
-    await countHistoryTrades(test.db, pk, 7);
+    await countHistoryTrades(test.db, ofHistory(pk), 7);
     expect(await advanceTradeHistory(test.db, await next(), step(TO - 10))).toMatchObject({ pages: 1, trades: 7 });
     const walk = await next();
     expect(walk).toMatchObject({ status: 'walking', position: { at: TO - 10 }, reachedMs: TO - 10, isTouched: true });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Queryable, type Statement, sql } from '../../../../src/store/db/tx.ts';
-import { placeOfIdOrder, readTrades } from '../../../../src/store/series/reads.ts';
+import { readTrades } from '../../../../src/store/series/reads.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
 const TRADES = 60_000;
@@ -71,7 +71,8 @@ it.each([
     },
   };
   const atMicros = String((START_MS + (TRADES / 8) * SECONDS_APART * 1000) * 1000);
-  const after = placeOfIdOrder({ atMicros, tradeId: `t${TRADES / 2}`, tokenId: '1' }, direction);
+  const ordinal = direction === 'asc' ? '-2147483648' : '2147483647';
+  const after = { atMicros, ordinal, signedPrice: '0', tradeId: '', tokenId: '0' };
   await readTrades(db, { tokenIds: [1n, 2n], range: {}, direction, limit: LIMIT, ...(isContinued && { after }) });
   const [[statement, values] = []] = ran;
   if (!statement || !values) throw new Error('no statement');

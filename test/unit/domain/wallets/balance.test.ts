@@ -20,12 +20,13 @@ function aWallet() {
       const balances = Object.entries(holdings).map(([tokenMint, amount]) => ({ tokenMint, amount: decimal(amount) }));
       const { rows, changes } = compareBalances(known, { balances, unreadable, isBaseline });
       isBaseline = false;
-      for (const row of rows) known.set(row.mint, row);
+      for (const row of rows) known.set(row.tokenMint, row);
       return changes;
     },
   };
 }
-const told = (changes: BalanceChange[]) => changes.map(({ mint, previous, current }) => [mint, previous, current]);
+const summaryOf = (changes: BalanceChange[]) =>
+  changes.map(({ tokenMint, previous, current }) => [tokenMint, previous, current]);
 
 describe('compareBalances', () => {
   it('uses the first read as the baseline', () => {
@@ -37,7 +38,7 @@ describe('compareBalances', () => {
   it('reports new, larger, smaller and explicitly empty balances at once', () => {
     const wallet = aWallet();
     wallet.read({ a: '5', b: '2', c: '1' });
-    expect(told(wallet.read({ a: '7', b: '1', c: '0', d: '3' }))).toEqual([
+    expect(summaryOf(wallet.read({ a: '7', b: '1', c: '0', d: '3' }))).toEqual([
       ['a', '5', '7'],
       ['b', '2', '1'],
       ['c', '1', '0'],
@@ -51,9 +52,9 @@ describe('compareBalances', () => {
     expect(wallet.read({ b: '1' })).toEqual([]);
     expect(wallet.read({ a: '5', b: '1' })).toEqual([]);
     expect(wallet.read({ b: '1' })).toEqual([]);
-    expect(told(wallet.read({ b: '1' }))).toEqual([['a', '5', '0']]);
+    expect(summaryOf(wallet.read({ b: '1' }))).toEqual([['a', '5', '0']]);
     expect(wallet.read({ b: '1' })).toEqual([]);
-    expect(told(wallet.read({ a: '2', b: '1' }))).toEqual([['a', '0', '2']]);
+    expect(summaryOf(wallet.read({ a: '2', b: '1' }))).toEqual([['a', '0', '2']]);
   });
 
   it('does not treat an unreadable row as a disappearance', () => {
@@ -62,12 +63,12 @@ describe('compareBalances', () => {
     for (const unreadable of [new Set(['a']), null, new Set(['a'])]) {
       expect(wallet.read({ b: '1' }, unreadable)).toEqual([]);
     }
-    expect(told(wallet.read({ a: '4', b: '1' }))).toEqual([['a', '5', '4']]);
+    expect(summaryOf(wallet.read({ a: '4', b: '1' }))).toEqual([['a', '5', '4']]);
   });
 
   it('keeps a name that a later read omits', () => {
     const known = new Map<string, KnownBalance>([
-      ['a', { mint: 'a', amount: decimal('1'), version: 3n, symbol: 'Yes', marketId: '0xc', missed: 0 }],
+      ['a', { tokenMint: 'a', amount: decimal('1'), version: 3n, symbol: 'Yes', marketId: '0xc', missed: 0 }],
     ]);
     const read = {
       balances: [{ tokenMint: 'a', amount: decimal('2') }],
@@ -75,20 +76,20 @@ describe('compareBalances', () => {
       isBaseline: false,
     };
     expect(compareBalances(known, read).changes).toEqual([
-      { mint: 'a', symbol: 'Yes', marketId: '0xc', previous: '1', current: '2', version: 4n },
+      { tokenMint: 'a', symbol: 'Yes', marketId: '0xc', previous: '1', current: '2', version: 4n },
     ]);
   });
 
   describe('rows to store', () => {
-    const held = (mint: string, amount: string, more: Partial<KnownBalance> = {}): KnownBalance => ({
-      mint,
+    const held = (tokenMint: string, amount: string, more: Partial<KnownBalance> = {}): KnownBalance => ({
+      tokenMint,
       amount: decimal(amount),
       version: 7n,
       missed: 0,
       ...more,
     });
     const compare = (known: KnownBalance[], read: Partial<BalanceRead>) =>
-      compareBalances(new Map(known.map((balance) => [balance.mint, balance])), {
+      compareBalances(new Map(known.map((balance) => [balance.tokenMint, balance])), {
         balances: [],
         unreadable: new Set(),
         isBaseline: false,
@@ -104,8 +105,8 @@ describe('compareBalances', () => {
     it('include the baseline at the first version, without changes', () => {
       const read = { balances: [listed('b', '2', { tokenSymbol: 'No' }), listed('a', '1')], isBaseline: true };
       const rows = [
-        { mint: 'a', amount: '1', version: 1n, missed: 0 },
-        { mint: 'b', amount: '2', version: 1n, symbol: 'No', missed: 0 },
+        { tokenMint: 'a', amount: '1', version: 1n, missed: 0 },
+        { tokenMint: 'b', amount: '2', version: 1n, symbol: 'No', missed: 0 },
       ];
       expect(compare([], read)).toStrictEqual({ rows, changes: [] });
     });
@@ -121,12 +122,12 @@ describe('compareBalances', () => {
       const read = { balances: [listed('b', '2', { tokenSymbol: 'New' }), listed('a', '3', { marketId: 'n' })] };
       expect(compare(known, read)).toStrictEqual({
         rows: [
-          { mint: 'a', amount: '3', version: 8n, marketId: 'n', missed: 0 },
-          { mint: 'b', amount: '2', version: 8n, symbol: 'New', marketId: 'm', missed: 0 },
+          { tokenMint: 'a', amount: '3', version: 8n, marketId: 'n', missed: 0 },
+          { tokenMint: 'b', amount: '2', version: 8n, symbol: 'New', marketId: 'm', missed: 0 },
         ],
         changes: [
-          { mint: 'a', marketId: 'n', previous: '1', current: '3', version: 8n },
-          { mint: 'b', symbol: 'New', marketId: 'm', previous: '1', current: '2', version: 8n },
+          { tokenMint: 'a', marketId: 'n', previous: '1', current: '3', version: 8n },
+          { tokenMint: 'b', symbol: 'New', marketId: 'm', previous: '1', current: '2', version: 8n },
         ],
       });
     });
@@ -139,12 +140,12 @@ describe('compareBalances', () => {
       ];
       expect(compare(known, { unreadable: new Set(['c']) })).toStrictEqual({
         rows: [
-          { mint: 'a', amount: '0', version: 8n, symbol: 'Yes', marketId: 'm', missed: 0 },
-          { mint: 'b', amount: '0', version: 8n, missed: 0 },
+          { tokenMint: 'a', amount: '0', version: 8n, symbol: 'Yes', marketId: 'm', missed: 0 },
+          { tokenMint: 'b', amount: '0', version: 8n, missed: 0 },
         ],
         changes: [
-          { mint: 'a', symbol: 'Yes', marketId: 'm', previous: '1', current: '0', version: 8n },
-          { mint: 'b', previous: '2', current: '0', version: 8n },
+          { tokenMint: 'a', symbol: 'Yes', marketId: 'm', previous: '1', current: '0', version: 8n },
+          { tokenMint: 'b', previous: '2', current: '0', version: 8n },
         ],
       });
       expect(compare(known, { unreadable: null })).toEqual({ rows: [], changes: [] });
@@ -157,18 +158,18 @@ describe('compareBalances', () => {
       fc.property(fc.array(amounts, { minLength: 1, maxLength: 12 }), (reads) => {
         const wallet = aWallet();
         wallet.read(reads[0] ?? {});
-        const start = new Map([...wallet.known].map(([mint, { amount }]) => [mint, amount]));
+        const start = new Map([...wallet.known].map(([tokenMint, { amount }]) => [tokenMint, amount]));
         const changes = reads.slice(1).flatMap((read) => wallet.read(read));
         const last = reads.at(-1) ?? {};
         changes.push(...wallet.read(last), ...wallet.read(last));
         const sums = new Map<string, Decimal>(start);
-        for (const { mint, previous, current } of changes) {
+        for (const { tokenMint, previous, current } of changes) {
           expect(previous).not.toBe(current);
-          expect(sums.get(mint) ?? ZERO).toBe(previous);
-          sums.set(mint, addDecimals(previous, subtractDecimals(current, previous)));
+          expect(sums.get(tokenMint) ?? ZERO).toBe(previous);
+          sums.set(tokenMint, addDecimals(previous, subtractDecimals(current, previous)));
         }
-        for (const mint of ['a', 'b', 'c']) expect(sums.get(mint) ?? ZERO).toBe(last[mint] ?? '0');
-        const versions = changes.map(({ mint, version }) => `${mint} ${version}`);
+        for (const tokenMint of ['a', 'b', 'c']) expect(sums.get(tokenMint) ?? ZERO).toBe(last[tokenMint] ?? '0');
+        const versions = changes.map(({ tokenMint, version }) => `${tokenMint} ${version}`);
         expect(new Set(versions).size).toBe(versions.length);
       }),
       { numRuns: 100 },

@@ -7,6 +7,7 @@ import {
   networkOf,
   parseCidrs,
 } from '../../../../src/domain/webhooks/address-policy.ts';
+import { allowing } from '../../../support/address-rules.ts';
 
 const FORBIDDEN: Record<string, string[]> = {
   'this network': ['0.0.0.0', '0.1.2.3', '::'],
@@ -40,6 +41,8 @@ const FORBIDDEN: Record<string, string[]> = {
   NAT64: ['64:ff9b::127.0.0.1', '64:ff9b::a9fe:a9fe', '64:ff9b::8.8.8.8', '64:ff9b:1::7f00:1'],
   '6to4': ['2002:7f00:1::1', '2002:a9fe:a9fe::', '2002:808:808::1'],
   Teredo: ['2001::1', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
+  '6bone': ['3ffe::1', '3ffe:ffff::1'],
+  ISATAP: ['2606:4700::5efe:10.0.0.1', '2606:4700::200:5efe:8.8.8.8', '2606:4700:0:0:0:5efe:a9fe:a9fe'],
   ORCHID: ['2001:10::1', '2001:20::1'],
   'other spellings': ['0x7f.1', '0x7f000001', '017700000001', '2130706433', '127.1', '0177.0.0.1', '0xa9fea9fe'],
   'not addresses': [
@@ -98,14 +101,14 @@ describe('isPublicAddress', () => {
   it('law: never throws', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.ipV6(), fc.webAuthority()), (text) => {
-        expect(typeof isPublicAddress(text, parseCidrs('10.0.0.0/8,fd00::/8'))).toBe('boolean');
+        expect(typeof isPublicAddress(text, allowing('10.0.0.0/8,fd00::/8'))).toBe('boolean');
       }),
     );
   });
 });
 
 describe('the exceptions of the operator', () => {
-  const allow = parseCidrs('127.0.0.0/8, 10.1.0.0/16,fd00::/8, 192.168.7.7,::1');
+  const allow = allowing('127.0.0.0/8, 10.1.0.0/16,fd00::/8, 192.168.7.7,::1');
 
   it.each(['127.0.0.1', '::ffff:127.0.0.1', '10.1.2.3', 'fd12::1', '192.168.7.7', '::1', '8.8.8.8'])(
     'allow %s',
@@ -118,7 +121,16 @@ describe('the exceptions of the operator', () => {
   );
 
   it('may allow the Azure address too', () =>
-    expect(isPublicAddress('168.63.129.16', parseCidrs('168.63.129.16/32'))).toBe(true));
+    expect(isPublicAddress('168.63.129.16', allowing('168.63.129.16/32'))).toBe(true));
+
+  it('forbid a denied range even where an allowed range contains it', () => {
+    const rules = { allow: parseCidrs('10.0.0.0/8'), deny: parseCidrs('8.8.8.0/24,10.1.0.0/16,2a00:1450::/32') };
+    for (const address of ['8.8.8.8', '::ffff:8.8.8.8', '10.1.2.3', '2a00:1450::1']) {
+      expect([address, isPublicAddress(address, rules)]).toEqual([address, false]);
+    }
+    for (const address of ['8.8.4.4', '10.2.0.1'])
+      expect([address, isPublicAddress(address, rules)]).toEqual([address, true]);
+  });
 
   it('recognise loopback in every form', () => {
     expect(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'].every(isLoopbackAddress)).toBe(true);
@@ -150,7 +162,7 @@ describe('parseCidrs', () => {
   it('returns no range for an empty text', () => expect([parseCidrs(''), parseCidrs(' , ')]).toEqual([[], []]));
 
   it('treats a bare address as a range of one', () => {
-    const allow = parseCidrs('10.0.0.5, fd00::5');
+    const allow = allowing('10.0.0.5, fd00::5');
     for (const address of ['10.0.0.5', 'fd00::5']) expect(isPublicAddress(address, allow)).toBe(true);
     for (const address of ['10.0.0.4', '10.0.0.6', 'fd00::4', 'fd00::6']) {
       expect(isPublicAddress(address, allow)).toBe(false);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
 import { inspectWebhookUrl, webhookUrlProblem } from '../../../../src/domain/webhooks/url.ts';
+import { allowing } from '../../../support/address-rules.ts';
 
-const LOOPBACK = parseCidrs('127.0.0.0/8');
+const LOOPBACK = allowing('127.0.0.0/8');
 
 describe('webhookUrlProblem accepts', () => {
   it.each([
@@ -63,6 +63,9 @@ describe('webhookUrlProblem rejects as malformed', () => {
     ['https://1.2.3.4.5/', 'valid'],
     ['https://example.com./', 'dot'],
     ['https://localhost./', 'dot'],
+    ['https://a..b.com/', 'labels'],
+    ['https://.example.com/', 'labels'],
+    [`https://${'a'.repeat(64)}.com/`, 'labels'],
     [`https://example.com/${'a'.repeat(2048)}`, '2048'],
     [`https://example.com/${'a/../'.repeat(500)}`, '2048'],
     [`https://example.com/${'選'.repeat(500)}`, 'percent-encoded'],
@@ -134,7 +137,7 @@ describe('webhookUrlProblem with exceptions of the operator', () => {
   );
 
   it('opens addresses and intranet names with an intranet range, but not loopback', () => {
-    const intranet = parseCidrs('10.0.0.0/8');
+    const intranet = allowing('10.0.0.0/8');
     expect(webhookUrlProblem('https://10.0.0.1/', intranet)).toBeNull();
     expect(webhookUrlProblem('https://hooks.corp.internal/', intranet)).toBeNull();
     expect(inspectWebhookUrl('https://localhost/', intranet)?.kind).toBe('blocked');

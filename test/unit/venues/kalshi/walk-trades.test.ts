@@ -121,6 +121,22 @@ describe('the walk over the Kalshi trade feed', () => {
     expect(position).toMatchObject({ watermark: START + 4, gaps: [] });
   });
 
+  it('fills a gap although each walk over the newest trades lasts longer than their interval', async () => {
+    const feed = new Feed();
+    for (let back = 0; back < 300; back += 10) feed.print(START - back);
+    const seen = new Set<string>();
+    let position: unknown = null;
+    for (let calls = 0; calls < 40; calls += 1) {
+      const page = await readTradePage(position, feed.now * 1000, SETTINGS, async (query) => feed.list(query));
+      for (const { trade } of page.rows) if (trade) seen.add(trade.tradeId);
+      position = JSON.parse(JSON.stringify(page.position));
+      feed.now += 5;
+      feed.print(feed.now - 1);
+    }
+    expect(position).toMatchObject({ gaps: [] });
+    expect(feed.prints.filter(({ id, second }) => second <= START && !seen.has(id))).toEqual([]);
+  });
+
   it('continues by time when the venue refuses a cursor, and loses nothing', async () => {
     const feed = new Feed();
     for (let back = 0; back < 40; back += 1) feed.print(START - back);

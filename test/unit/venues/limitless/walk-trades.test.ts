@@ -24,12 +24,16 @@ interface Feed {
   events: unknown[];
   ageMs?: number;
   error?: VenueError;
+  /** A pool has no tokens and no feed. */
+  isPool?: true;
 }
 
 /** A venue of markets by slug, and a walk over it. */
 class Venue {
   readonly feeds = new Map<string, Feed>();
   readonly reads: string[] = [];
+  /** Changed volumes of pools. */
+  unread = 0;
   nowMs = NOW_MS;
   position: unknown = null;
 
@@ -40,7 +44,7 @@ class Venue {
       const page = await readTradePage(this.position, this.nowMs, SETTINGS, {
         listMarkets: async ({ page: number, limit }) => {
           const rows = [...this.feeds]
-            .map(([slug, { volume }]) => row(slug, volume))
+            .map(([slug, { volume, isPool }]) => (isPool ? pool(slug, volume) : row(slug, volume)))
             .slice((number - 1) * limit, number * limit);
           return { rows, isEmpty: rows.length === 0, ageMs: 0, observedAt: 0 };
         },
@@ -53,6 +57,7 @@ class Venue {
           return pageOf(feed.events, query, feed.ageMs);
         },
       });
+      this.unread += page.unread;
       ids.push(...identifyTrades(page.rows).records.map((trade) => trade.tradeId));
       this.position = JSON.parse(JSON.stringify(page.position));
       if (!page.more) return ids;
@@ -70,6 +75,10 @@ function row(slug: string, volume: string) {
   return { slug, tradeType: 'clob', tokens: { yes: '10', no: '11' }, volume };
 }
 
+function pool(slug: string, volume: string) {
+  return { slug, tradeType: 'amm', tokens: null, volume };
+}
+
 async function started(feeds: Record<string, Feed>): Promise<Venue> {
   const venue = new Venue();
   for (const [slug, feed] of Object.entries(feeds)) venue.feeds.set(slug, feed);
@@ -85,6 +94,22 @@ describe('readTradePage', () => {
     venue.feeds.set('quiet', { volume: '0', events: [] });
     expect(await venue.follow()).toHaveLength(2);
     expect(venue.reads).toEqual(['busy']);
+  });
+
+  it('counts the changed volumes of pools, whose trades it does not read', async () => {
+    const venue = await started({ pool: { volume: '5', events: [event(500)], isPool: true } });
+    expect(venue.unread).toBe(0);
+    for (const volume of ['6', '6', '7']) {
+      venue.feeds.set('pool', { volume, events: [], isPool: true });
+      venue.nowMs += SETTINGS.roundEveryMs;
+      await venue.follow();
+    }
+    expect([venue.unread, venue.reads, Object.keys(venue.markets)]).toEqual([2, [], []]);
+    venue.feeds.delete('pool');
+    venue.feeds.set('other', { volume: '0', events: [] });
+    venue.nowMs += SETTINGS.roundEveryMs;
+    await venue.follow();
+    expect((venue.position as TradePosition).feedless).toEqual({});
   });
 
   it('reads a feed again when its volume changes, and not before a round is due', async () => {

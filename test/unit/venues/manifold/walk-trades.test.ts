@@ -26,7 +26,10 @@ async function follow(from: unknown, list: (query: BetsQuery) => Promise<unknown
   const truncated: string[] = [];
   let page: BetPage;
   let position = from;
+  let pages = 0;
   do {
+    pages += 1;
+    if (pages > 100) throw new Error('the walk does not end');
     page = await readBetPage(position, NOW, SETTINGS, list);
     for (const row of page.rows) ids.add((row as Bet).id);
     if (page.truncated) truncated.push(page.truncated);
@@ -60,6 +63,18 @@ describe('the walk over the bet feed', () => {
     const { position } = await follow(null, list);
     bets.push(bet('late', 550));
     expect((await follow(position, list)).ids).toEqual(['late', 'a']);
+  });
+
+  it('ends at a page that the venue repeats, and continues there', async () => {
+    const bets = [bet('a', 500), bet('b', 450), bet('c', 400), bet('d', 300)];
+    const { list } = feed(bets);
+    const kept = await list({ order: 'asc', afterMs: NOW - 1_000, limit: 3 });
+    const repeating = await follow({ v: 1, watermark: NOW - 400 }, async () => kept);
+    expect(repeating).toMatchObject({
+      position: { v: 1, watermark: NOW - 400 },
+      truncated: [expect.stringMatching(/repeats a page/)],
+    });
+    expect((await follow(repeating.position, list)).ids).toEqual(['a', 'b', 'c', 'd']);
   });
 
   it('skips the rest of a millisecond that fills a page, and reports it', async () => {

@@ -28,7 +28,7 @@ function one(row: unknown) {
   return book;
 }
 
-function refusal(row: unknown) {
+function rejectionReason(row: unknown) {
   const { records, rejected } = parseBooks('books', [row], NOW, new Set(['111']));
   expect(records).toEqual([]);
   return rejected[0]?.reason;
@@ -44,6 +44,7 @@ describe('parseBooks', () => {
     expect(one(raw)).toEqual({
       outcomeId: '111',
       asOfMs: 1_786_275_591_068,
+      seenAtMs: NOW,
       bids: [
         { price: '0.06', size: '40956' },
         { price: '0.01', size: '100' },
@@ -76,7 +77,8 @@ describe('parseBooks', () => {
   });
 
   it('accepts empty and one-sided books, and uses the clock when the venue gives no time', () => {
-    expect(one({ ...raw, bids: [], asks: [], timestamp: undefined })).toMatchObject({
+    expect(one({ ...raw, bids: [], asks: [], timestamp: undefined })).toEqual({
+      outcomeId: '111',
       bids: [],
       asks: [],
       asOfMs: NOW,
@@ -97,7 +99,7 @@ describe('parseBooks', () => {
     ['a time that is none', { ...raw, timestamp: 'now' }, 'invalid_field'],
     ['a token that was not requested', { ...raw, asset_id: '999' }, 'not_requested'],
   ])('rejects %s', (_, row, reason) => {
-    expect(refusal(row)).toBe(reason);
+    expect(rejectionReason(row)).toBe(reason);
   });
 
   it('rejects the second book of one token', () => {

@@ -40,7 +40,7 @@ function one(raw: unknown) {
   return { ...record, unknowns: batch.unknowns };
 }
 
-function refusal(raw: unknown) {
+function rejectionReason(raw: unknown) {
   const { records, rejected } = parseMarkets([raw], NOW);
   expect(records).toEqual([]);
   return rejected[0]?.reason;
@@ -186,7 +186,7 @@ describe('parseMarkets', () => {
     const ids = (raw: object) => one(raw).outcomes.map((outcome) => outcome.outcomeId);
     expect(ids({ ...open, version: 'v2', positionIds: ['333', '444'] })).toEqual(['333', '444']);
     expect(ids({ ...open, version: 'v1', positionIds: ['333', '444'] })).toEqual(['111', '222']);
-    expect(refusal({ ...open, version: 'v2' })).toBe('missing_field');
+    expect(rejectionReason({ ...open, version: 'v2' })).toBe('missing_field');
   });
 
   it('reads a market of the AMM era, without a book', () => {
@@ -210,7 +210,7 @@ describe('parseMarkets', () => {
     ['with U+0000 in its title', { ...open, question: 'a\u0000b' }, 'unstorable_text'],
     ['with a lone surrogate in a label', { ...open, outcomes: '["Yes", "\\ud800"]' }, 'unstorable_text'],
   ])('rejects a market %s', (_, raw, reason) => {
-    expect(refusal(raw)).toBe(reason);
+    expect(rejectionReason(raw)).toBe(reason);
   });
 
   it('rejects the second of two markets with one id, and keeps the neighbours', () => {

@@ -170,6 +170,21 @@ describe('readTradePage', () => {
     expect(poller.sorted()).toEqual(feed.truth());
   });
 
+  it('fills a gap although each walk over the newest trades lasts longer than their interval', async () => {
+    const feed = new Feed();
+    for (let age = 550; age > 0; age -= 10) feed.trade(age, START - age);
+    const poller = new Poller();
+    for (let calls = 0; calls < 80; calls += 1) {
+      await poller.page(feed);
+      feed.second += 2;
+      feed.trade(1, feed.second - 1);
+    }
+    expect(poller.position).toMatchObject({ gaps: [] });
+    feed.second += 5;
+    await poller.walk(feed);
+    expect(poller.sorted()).toEqual(feed.truth());
+  });
+
   it('keeps its place when a whole page is unreadable', async () => {
     const feed = new Feed();
     feed.trade(0, START - 10);

@@ -37,7 +37,7 @@ describe('parseTransaction over any ledger', () => {
             const { signature } = transaction;
             const raw: unknown = JSON.parse(JSON.stringify(parsedTransaction(transaction)));
             const read = parseTransaction(raw, { address: person, signature, fallbackMs: 0 });
-            if (!read.ok) throw new Error(read.refusal.detail);
+            if (!read.ok) throw new Error(read.rejection.detail);
             const { record } = read.value;
             kinds.add(`${record.type} ${record.status}`);
             for (const { tokenMint, change } of record.transfers) {

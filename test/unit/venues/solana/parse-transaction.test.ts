@@ -51,7 +51,7 @@ function read(raw: unknown, address = ME) {
 
 function transfersOf(raw: unknown, address = ME): string[] {
   const parsed = read(raw, address);
-  if (!parsed.ok) throw new Error(`${parsed.refusal.reason}: ${parsed.refusal.detail}`);
+  if (!parsed.ok) throw new Error(`${parsed.rejection.reason}: ${parsed.rejection.detail}`);
   return parsed.value.record.transfers.map(({ tokenMint, change }) => `${tokenMint.slice(0, 4)} ${change}`);
 }
 
@@ -165,7 +165,7 @@ describe('a transaction', () => {
     ],
     ['no balances', { preBalances: undefined }, 'missing_field'],
   ])('with %s is rejected', (_, meta, reason) => {
-    expect(read(transaction(meta))).toMatchObject({ ok: false, refusal: { reason } });
+    expect(read(transaction(meta))).toMatchObject({ ok: false, rejection: { reason } });
   });
 
   it('is rejected when it has another signature', () => {
@@ -234,7 +234,10 @@ describe('a transaction of version 1', () => {
       loadedAddresses: { writable: ['x'], readonly: [] },
     };
     expect(read(transaction(meta, { version: 0 }))).toMatchObject({ ok: true });
-    expect(read(transaction(meta, { version: 1 }))).toMatchObject({ ok: false, refusal: { reason: 'invalid_field' } });
+    expect(read(transaction(meta, { version: 1 }))).toMatchObject({
+      ok: false,
+      rejection: { reason: 'invalid_field' },
+    });
   });
 });
 
@@ -244,12 +247,12 @@ describe('the version of a transaction', () => {
   });
 
   it.each([[2], [3], [255]])('%s is rejected with a reason of its own, in any form of the rest', (version) => {
-    expect(read(transaction({}, { version }))).toMatchObject({ refusal: { reason: 'unsupported_version' } });
-    expect(read({ version, somethingElse: [] })).toMatchObject({ refusal: { reason: 'unsupported_version' } });
+    expect(read(transaction({}, { version }))).toMatchObject({ rejection: { reason: 'unsupported_version' } });
+    expect(read({ version, somethingElse: [] })).toMatchObject({ rejection: { reason: 'unsupported_version' } });
   });
 
   it.each([[1.5], [-1], ['1'], ['v1'], [{}], [true]])('%j is rejected as an invalid field', (version) => {
-    expect(read(transaction({}, { version }))).toMatchObject({ refusal: { reason: 'invalid_field' } });
+    expect(read(transaction({}, { version }))).toMatchObject({ rejection: { reason: 'invalid_field' } });
   });
 });
 
@@ -271,7 +274,7 @@ describe('mutated transactions', () => {
         const parsed = read(withValue(structuredClone(good), path, value));
         if (parsed.ok)
           for (const { change } of parsed.value.record.transfers) expect(change).toMatch(/^-?\d+(\.\d+)?$/);
-        else expect(parsed.refusal.reason).toMatch(/^[a-z_]+$/);
+        else expect(parsed.rejection.reason).toMatch(/^[a-z_]+$/);
       }),
       { numRuns: 1_000 },
     );

@@ -51,7 +51,7 @@ describe.skipIf(folder === undefined)('the recorded blocks', () => {
       let sum: Decimal = ZERO;
       for (const address of raw.transaction.message.accountKeys) {
         const parsed = read(raw, address);
-        if (!parsed.ok) throw new Error(`${parsed.refusal.reason}: ${parsed.refusal.detail}`);
+        if (!parsed.ok) throw new Error(`${parsed.rejection.reason}: ${parsed.rejection.detail}`);
         const { record } = parsed.value;
         expect(record.status).toBe(raw.meta.err === null ? 'confirmed' : 'failed');
         const change = record.transfers.find(({ tokenMint }) => tokenMint === SOL)?.change ?? ZERO;
@@ -76,7 +76,7 @@ describe.skipIf(folder === undefined)('the recorded blocks', () => {
     for (const { raw } of recorded()) {
       const parsed = read(raw, payer(raw), 0);
       if (raw.version === 1) {
-        expect(parsed).toMatchObject({ ok: false, refusal: { reason: 'unsupported_version' } });
+        expect(parsed).toMatchObject({ ok: false, rejection: { reason: 'unsupported_version' } });
       } else expect(parsed.ok).toBe(true);
     }
   });

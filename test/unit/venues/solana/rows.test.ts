@@ -32,7 +32,7 @@ describe('signatures', () => {
     ]);
   });
 
-  it('of any form are read or refused', () => {
+  it('of any form are read or rejected', () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.jsonValue(), fc.record({ signature: fc.string(), slot: fc.double() }))),
@@ -53,7 +53,7 @@ describe('token accounts', () => {
     });
   });
 
-  it('of any form are read or refused', () => {
+  it('of any form are read or rejected', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (info, whole) => {
         const bent = { ...account, account: { data: { parsed: { info } } } } as unknown;

@@ -1,9 +1,9 @@
 /** The share of a node's rate for re-reads: the live walks have the rest. */
 const SHARE = 0.25;
 
-export interface SpareRequests {
+export interface RereadBudget {
   /** Whether earlier re-reads have used no more than their share. */
-  areLeft(): boolean;
+  isAvailable(): boolean;
   /** Counts requests of a re-read. */
   take(requests: number): void;
 }
@@ -12,7 +12,7 @@ export interface SpareRequests {
  * The share of a node's request rate for re-reads. A page is read at once or later, and never waits: a wallet is not leased while the share
  * fills up again.
  */
-export function createSpareRequests(hostRequestsPerSecond: number, burst: number): SpareRequests {
+export function createRereadBudget(hostRequestsPerSecond: number, burst: number): RereadBudget {
   const perMs = (hostRequestsPerSecond * SHARE) / 1_000;
   let taken = 0;
   let atMs = performance.now();
@@ -22,7 +22,7 @@ export function createSpareRequests(hostRequestsPerSecond: number, burst: number
     atMs = nowMs;
   };
   return {
-    areLeft() {
+    isAvailable() {
       drain();
       return taken < burst;
     },

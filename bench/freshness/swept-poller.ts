@@ -1,0 +1,69 @@
+import { EventEmitter, once } from 'node:events';
+import { newToken } from '../../src/domain/values/ids.ts';
+import { acquirePollLease, POLL_LEASES, type PollLease } from '../../src/store/catalog/poll-state.ts';
+import type { Database } from '../../src/store/db/tx.ts';
+import { OddswireProcess } from '../../test/support/processes/system.ts';
+
+const OTHER_KINDS = ['markets', 'trades', 'books', 'witness'] as const;
+
+/** The log line of a complete sweep (workers/polling/sweep-tally.ts). */
+export interface LoggedSweep {
+  readonly seconds: number;
+  readonly markets: number;
+  readonly pages: number;
+  /** Prices that the sweep changed. */
+  readonly changed: number;
+}
+
+/** A poller process that polls only prices: the leases of the other polls of its venue are held. */
+export class SweptPoller {
+  readonly #db: Database;
+  readonly #leases: readonly PollLease[];
+  readonly #heartbeat: NodeJS.Timeout;
+  readonly #sweeps = new EventEmitter();
+  readonly #process: OddswireProcess;
+
+  private constructor(db: Database, leases: readonly PollLease[], environment: Record<string, string>) {
+    this.#db = db;
+    this.#leases = leases;
+    const renew = () => leases.forEach((lease) => void POLL_LEASES.renew(db, lease));
+    this.#heartbeat = setInterval(renew, (POLL_LEASES.seconds * 1_000) / 3);
+    this.#process = new OddswireProcess('poller', environment, { line: (text) => this.#read(text) });
+  }
+
+  static async start(db: Database, venue: string, environment: Record<string, string>): Promise<SweptPoller> {
+    const leases = await Promise.all(
+      OTHER_KINDS.map(async (kind) => {
+        const lease = await acquirePollLease(db, venue, kind, newToken());
+        if (lease === null) throw new Error(`the ${kind} poll of ${venue} runs`);
+        return lease;
+      }),
+    );
+    const poller = new SweptPoller(db, leases, environment);
+    await poller.#process.start();
+    return poller;
+  }
+
+  get pid(): number {
+    const { pid } = this.#process;
+    if (pid === undefined) throw new Error('the poller does not run');
+    return pid;
+  }
+
+  /** Resolves at the end of the current sweep. Sweeps follow each other without a pause. */
+  async nextSweep(): Promise<LoggedSweep> {
+    const [sweep] = (await once(this.#sweeps, 'sweep')) as [LoggedSweep];
+    return sweep;
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#heartbeat);
+    await this.#process.end('SIGTERM');
+    for (const lease of this.#leases) await POLL_LEASES.abandon(this.#db, lease);
+  }
+
+  #read(text: string): void {
+    if (!text.includes('"price sweep complete"')) return;
+    this.#sweeps.emit('sweep', JSON.parse(text) as LoggedSweep);
+  }
+}

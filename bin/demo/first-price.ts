@@ -1,0 +1,40 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { asError } from '../../src/domain/values/errors.ts';
+import type { DemoApi } from './api.ts';
+import { startProgress } from './progress.ts';
+
+const LOOK_EVERY_MS = 100;
+/** Markets of which one must have a price. */
+const MARKETS = 25;
+
+interface Search {
+  readonly api: Pick<DemoApi, 'markets' | 'price'>;
+  readonly signal: AbortSignal;
+  readonly say: (text: string) => void;
+  /** Milliseconds since the start of the demo. */
+  readonly nowMs: () => number;
+  readonly pause?: () => Promise<unknown>;
+}
+
+/**
+ * Waits, as long as the machine needs, until the API serves a market with a price, and reports the reason to wait.
+ * @throws the reason of the signal when it fires first
+ */
+export async function findFirstPrice(search: Search): Promise<{ marketId: string; outcomeId: string }> {
+  const { api, signal, say, nowMs, pause = () => delay(LOOK_EVERY_MS, undefined, { signal }) } = search;
+  const progress = startProgress((text) => say(`demo: ${text}`), nowMs);
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      const markets = await api.markets(MARKETS);
+      progress.waitingFor(markets.length === 0 ? 'the first markets of the exchange' : 'the first price');
+      for (const { market_id: marketId } of markets) {
+        const outcome = (await api.price(marketId))?.outcomes[0];
+        if (outcome !== undefined) return { marketId, outcomeId: outcome.outcome_id };
+      }
+    } catch (error) {
+      progress.waitingFor('the API', asError(error).message);
+    }
+    await pause();
+  }
+}

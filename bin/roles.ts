@@ -1,0 +1,38 @@
+import { type RoleNames, rolesSql } from '../src/store/db/roles.ts';
+import type { Command } from './command.ts';
+import { readArguments, UsageError } from './command-arguments.ts';
+import { print } from './print.ts';
+
+const TEXT = { type: 'string' } as const;
+const DEFAULTS: RoleNames = { migrator: 'oddswire_migrator', app: 'oddswire_app', database: 'oddswire' };
+/** Postgres cuts longer names. */
+const NAME = /^[a-z_][a-z0-9_]{0,62}$/;
+
+/** `oddswire roles`: the SQL of the two database roles. */
+export const command: Command = {
+  usage: `usage: oddswire roles [--migrator NAME] [--app NAME] [--database NAME]
+
+  Prints SQL that creates two database roles, and connects to nothing. The role of --migrator owns the schema: DATABASE_MIGRATE_URL, for
+  \`oddswire migrate\`. The role of --app reads and writes rows: DATABASE_URL, for every process. Run the SQL as a superuser in the database
+  of --database, and then set a password for each role. A database that one role owns so far keeps this role as its migrator.
+  Defaults: ${DEFAULTS.migrator}, ${DEFAULTS.app}, ${DEFAULTS.database}.
+
+  oddswire roles | psql -d oddswire`,
+  async run(argv) {
+    await print(rolesSql(parse(argv)));
+    return 0;
+  },
+};
+
+function parse(argv: readonly string[]): RoleNames {
+  const problems: string[] = [];
+  const { texts, words } = readArguments(argv, { migrator: TEXT, app: TEXT, database: TEXT }, problems);
+  problems.push(...words.map((word) => `unknown argument ${word}`));
+  const names = { ...DEFAULTS, ...Object.fromEntries(texts) };
+  for (const [option, name] of Object.entries(names)) {
+    if (!NAME.test(name)) problems.push(`--${option} must be lower-case letters, digits and _, at most 63`);
+  }
+  if (names.migrator === names.app) problems.push('--migrator and --app must differ');
+  if (problems.length > 0) throw new UsageError(problems);
+  return names;
+}

@@ -1,0 +1,162 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { asError } from '../../domain/values/errors.ts';
+import { FailureStreaks } from '../../observe/failure-streaks.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { keepSession } from './kept-session.ts';
+import { type Queryable, sql, type Tx } from './tx.ts';
+
+/** Advisory lock space of presences: the first of the two lock keys; the second is the key of a process. */
+const PRESENCE_LOCK_SPACE = 0x6f_64_70; // "odp"
+
+/** The id of the BullMQ worker of each queue of a process. */
+export type WorkerIds = Readonly<Record<string, string>>;
+
+/**
+ * The proof that this process runs and reaches the database: a session of its own that holds an advisory lock. Postgres frees the lock
+ * when the process ends, so other processes end its claims at once instead of after their time.
+ */
+export interface Presence {
+  /** Names this process in its claims; null while no session holds the lock: such claims end by their time only. */
+  readonly key: number | null;
+  /** Shows the workers and begins to look for ended processes. Resolves after the first attempt. */
+  register(workers: WorkerIds): Promise<void>;
+  /** Closes the session, and with it the presence. */
+  close(): Promise<void>;
+}
+
+interface PresenceOptions {
+  /** Past any pooler, because the lock belongs to a session. */
+  databaseUrl: string;
+  log: Logger;
+  /** Releases the claims of an ended process. It is called again until the process is forgotten. */
+  onAbsent: (key: number) => Promise<void>;
+}
+
+/** Each look is one small statement. It is also the heartbeat of the session. */
+const LOOK_EVERY_MS = 500;
+/** A second look confirms an absence: after a restart of the server every process needs a moment to return. */
+const CONFIRM_AFTER_MS = 200;
+
+/** The lock precedes the commit, so no look finds the row without it. */
+const REGISTER = `WITH made AS (INSERT INTO presence (workers) VALUES ($2) RETURNING id)
+  SELECT id, pg_advisory_lock($1, id) FROM made`;
+const LOCK_AGAIN = 'SELECT pg_try_advisory_lock($1, $2) AS is_locked';
+const IS_KNOWN = 'SELECT EXISTS (SELECT FROM presence WHERE id = $1) AS is_known';
+const FORGET = 'DELETE FROM presence WHERE id = $1';
+/** A shared lock, so that two looks at once do not take each other for the owner. */
+const FIND_ABSENT = 'SELECT id FROM presence WHERE id <> $2 AND pg_try_advisory_xact_lock_shared($1, id)';
+
+/** A lost session is opened again, under the same key unless another process has released its claims meanwhile. */
+export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions): Presence {
+  const closing = new AbortController();
+  const streaks = new FailureStreaks();
+  let lastKey: number | undefined;
+  let key: number | null = null;
+  let running: Promise<void> = Promise.resolve();
+
+  /** Takes the lock of the last key, or of a new one. */
+  async function acquireKey(client: pg.Client, workers: WorkerIds): Promise<number> {
+    if (lastKey !== undefined) {
+      const { rows } = await client.query<{ is_locked: boolean }>(LOCK_AGAIN, [PRESENCE_LOCK_SPACE, lastKey]);
+      const stored = await client.query<{ is_known: boolean }>(IS_KNOWN, [lastKey]);
+      if (rows[0]?.is_locked && stored.rows[0]?.is_known) return lastKey;
+      // The jobs of this process continue under the next key.
+      await client.query(FORGET, [lastKey]);
+    }
+    const { rows } = await client.query<{ id: number }>(REGISTER, [PRESENCE_LOCK_SPACE, workers]);
+    const [row] = rows;
+    if (!row) throw new TypeError('the insert of a presence returned no row');
+    return row.id;
+  }
+
+  async function findAbsent(client: pg.Client, ownKey: number): Promise<ReadonlySet<number>> {
+    const { rows } = await client.query<{ id: number }>(FIND_ABSENT, [PRESENCE_LOCK_SPACE, ownKey]);
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  async function release(absent: readonly number[]): Promise<void> {
+    for (const absentKey of absent) {
+      try {
+        await onAbsent(absentKey);
+        streaks.succeeded('release');
+      } catch (error) {
+        const { inARow, shouldLog } = streaks.failed('release');
+        const line = { err: asError(error), inARow };
+        log[shouldLog ? 'warn' : 'debug'](line, 'claims of an ended process not released; will retry');
+      }
+    }
+  }
+
+  /** Looks for ended processes until the signal fires. */
+  async function watch(client: pg.Client, ownKey: number, signal: AbortSignal): Promise<void> {
+    let suspects: ReadonlySet<number> = new Set();
+    while (!signal.aborted) {
+      const absent = await findAbsent(client, ownKey);
+      const confirmed = [...absent].filter((suspect) => suspects.has(suspect));
+      suspects = absent;
+      await release(confirmed);
+      const pauseMs = absent.size > confirmed.length ? CONFIRM_AFTER_MS : LOOK_EVERY_MS;
+      await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  return {
+    get key() {
+      return key;
+    },
+    register(workers) {
+      return new Promise((resolve) => {
+        running = keepSession({
+          databaseUrl,
+          applicationName: 'oddswire-presence',
+          closing: closing.signal,
+          log,
+          lostMessage: 'presence lost; will retry',
+          firstRetryMs: 50,
+          longestRetryMs: 2_000,
+          onLost: resolve,
+          async use(client, signal, onReady) {
+            try {
+              lastKey = await acquireKey(client, workers);
+              key = lastKey;
+              onReady();
+              resolve();
+              await watch(client, lastKey, signal);
+            } finally {
+              key = null;
+            }
+          },
+        }).finally(resolve);
+      });
+    },
+    async close() {
+      closing.abort();
+      await running;
+    },
+  };
+}
+
+const TAKE_ABSENT = sql(
+  'take_absent',
+  `SELECT workers FROM presence WHERE id = $2 AND pg_try_advisory_xact_lock_shared($1, $2) FOR UPDATE SKIP LOCKED`,
+);
+
+/**
+ * The workers of an ended process, which cannot return before the transaction ends. Null when it has returned, or another process
+ * releases its claims.
+ */
+export async function takeAbsent(tx: Tx, key: number): Promise<WorkerIds | null> {
+  const [row] = await tx.query<{ workers: WorkerIds }>(TAKE_ABSENT, [PRESENCE_LOCK_SPACE, key]);
+  return row?.workers ?? null;
+}
+
+const FORGET_ABSENT = sql(
+  'forget_absent',
+  'DELETE FROM presence WHERE id = $2 AND pg_try_advisory_xact_lock_shared($1, $2)',
+);
+
+/** Forgets a process when everything of it is released. Has no effect on a process that has returned. */
+export async function forgetAbsent(db: Queryable, key: number): Promise<void> {
+  await db.query(FORGET_ABSENT, [PRESENCE_LOCK_SPACE, key]);
+}

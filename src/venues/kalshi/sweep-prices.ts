@@ -1,0 +1,53 @@
+import { observedAtMs } from '../age.ts';
+import { VenueError } from '../errors.ts';
+import type { PriceSweep } from '../port.ts';
+import type { Report } from '../report.ts';
+import { parseVenueTimeMs } from '../venue-time.ts';
+import { isHttpStatus, type KalshiClient } from './client.ts';
+import { fieldOf } from './parse-market.ts';
+import { parsePrices } from './parse-price.ts';
+import { afterPage, afterRefusal, nextFilters, openParts, readPart, type Step } from './sweep-windows.ts';
+
+export interface SweepSettings {
+  /** The venue allows 1,000. */
+  marketsPerPage: number;
+  /** Requests in flight at once. */
+  atOnce: number;
+}
+
+/** Prices of all open markets from `GET /markets`, in [windows](./sweep-windows.ts) that overlap. */
+export function createPriceSweep(client: KalshiClient, settings: SweepSettings, report: Report): PriceSweep {
+  return {
+    atOnce: settings.atOnce,
+    parts: openParts,
+    async fetch(stored, { signal, now }) {
+      const part = readPart(stored);
+      const nothing = { records: [], rejected: [], markets: 0 };
+      // The next sweep makes new parts.
+      if (part === undefined) return { ...nothing, part: stored, more: false };
+      const end = ({ part: next, more, cutShort }: Step) => {
+        report.truncated('prices', cutShort && `${part.listing} of the price sweep: ${cutShort}`);
+        return { part: next, more };
+      };
+      try {
+        const answer = await client.listAllQuotes({ limit: settings.marketsPerPage, ...nextFilters(part) }, signal);
+        const { rows, nextCursor } = answer;
+        const { records, rejected, unknowns, skipped } = parsePrices(rows, observedAtMs(answer, now()));
+        report.unknowns(unknowns);
+        report.received('prices', rows.length, { rejected, skipped }, 2);
+        report.skipped('prices', skipped);
+        const markets = part.listing === 'rest' ? 0 : rows.length;
+        return { records, rejected, markets, ...end(afterPage(part, nextCursor, rows.map(createdSecondOf))) };
+      } catch (error) {
+        if (!isHttpStatus(error, [400, 422])) throw error;
+        const why = `HTTP ${error instanceof VenueError ? error.statusCode : ''}`;
+        return { ...nothing, ...end(afterRefusal(part, why)) };
+      }
+    },
+  };
+}
+
+function createdSecondOf(row: unknown): number | undefined {
+  const ms = parseVenueTimeMs(fieldOf(row, 'created_time'));
+  return ms === undefined ? undefined : Math.floor(ms / 1000);
+}

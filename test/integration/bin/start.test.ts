@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import { sql } from '../../../src/store/db/tx.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { copyCluster, openFolder } from '../../support/postgres/made-cluster.ts';
+import { ODDSWIRE, oddswire } from './run-command.ts';
+
+/** A port that refuses connections. */
+const NOWHERE = 'http://127.0.0.1:1';
+const FAILURES = sql(
+  'test_start_failures',
+  `SELECT venue, min(consecutive_failures)::int AS failures FROM poll_state WHERE kind = 'markets' GROUP BY 1`,
+);
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly lines: string[];
+  /** Resolves with the first line that matches. */
+  line(pattern: RegExp): Promise<string>;
+  /** Ctrl-C; resolves with the exit code. */
+  stop(): Promise<unknown>;
+}
+
+let running: Run | undefined;
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function run(name: string, environment: Record<string, string>, cwd?: string): Run {
+  const child = spawn(process.execPath, [ODDSWIRE, name], {
+    env: { PATH: process.env['PATH'], PORT: '0', METRICS_PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(cwd !== undefined && { cwd }),
+  });
+  const exited = once(child, 'exit');
+  const lines: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream) createInterface({ input: stream }).on('line', (line) => lines.push(line));
+  }
+  running = {
+    child,
+    lines,
+    async line(pattern) {
+      await eventually(async () => lines.some((line) => pattern.test(line)) || child.exitCode !== null, Boolean, {
+        timeoutMs: 200_000,
+      });
+      const found = lines.find((line) => pattern.test(line));
+      if (found === undefined) throw new Error(`no line ${pattern}:\n${lines.join('\n')}`);
+      return found;
+    },
+    async stop() {
+      child.kill('SIGINT');
+      return (await exited)[0];
+    },
+  };
+  return running;
+}
+
+describe('oddswire start', { timeout: 240_000 }, () => {
+  async function startWithoutVenues(
+    environment: Record<string, string> = {},
+  ): Promise<{ started: Run; database: TestDatabase }> {
+    const database = await createTestDatabase();
+    cleanups.push(() => database.drop());
+    const started = run('start', {
+      DATABASE_URL: database.url,
+      SECRETS_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+      VENUES: 'polymarket,kalshi',
+      POLYMARKET_GAMMA_URL: NOWHERE,
+      POLYMARKET_CLOB_URL: NOWHERE,
+      POLYMARKET_DATA_URL: NOWHERE,
+      KALSHI_API_URL: NOWHERE,
+      POLL_MARKETS_MS: '1000',
+      POLL_TRADES_MS: '1000',
+      POLL_PRICES_MS: '1000',
+      POLL_BOOKS_MS: '1000',
+      ...environment,
+    });
+    return { started, database };
+  }
+
+  it('ends its start-up with the address and the command that creates a key, and logs one line per poll of an unreachable venue', async () => {
+    const { started, database } = await startWithoutVenues();
+    const ready = await started.line(/^oddswire is ready: /);
+    const address = /API (\S+), documentation/.exec(ready)?.[1];
+    expect((await fetch(`${address}/health/live`)).status).toBe(200);
+    expect(started.lines).toContain('Create an API key: oddswire keys create --account me --name laptop');
+
+    await eventually(
+      () => database.db.query<{ failures: number }>(FAILURES),
+      (rows) => rows.length === 2 && rows.every(({ failures }) => failures >= 4),
+      { timeoutMs: 120_000 },
+    );
+    expect(await started.stop()).toBe(0);
+    expect(started.lines.filter((line) => /"stack"|^ +at /.test(line))).toEqual([]);
+    const failed = started.lines.filter((line) => line.includes('"poll failed"')).map((line) => JSON.parse(line));
+    const polls = failed.map(({ venue, kind }) => `${venue} ${kind}`);
+    expect(polls).toEqual(expect.arrayContaining(['polymarket markets', 'kalshi markets']));
+    expect(polls.length).toBe(new Set(polls).size);
+  }, 120_000);
+
+  it('stops its processes when the reader of its output ends', async () => {
+    // A broken pipe shows at the next line.
+    const { started } = await startWithoutVenues({ LOG_LEVEL: 'debug' });
+    await started.line(/^oddswire is ready: /);
+    const exited = once(started.child, 'exit');
+    started.child.stdout?.destroy();
+    started.child.stderr?.destroy();
+    expect((await exited)[0]).toBe(0);
+  }, 120_000);
+});
+
+describe('oddswire demo', { timeout: 240_000 }, () => {
+  it('prints its settings, and other commands in the same folder find its database', async () => {
+    const folder = await openFolder('oddswire-demo-');
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    await mkdir(join(folder, '.data'), { mode: 0o711 });
+    await copyCluster(inject('madeCluster'), join(folder, '.data', 'demo'));
+    const demo = run('demo', {}, folder);
+    await demo.line(/^ {2}OUTCOME=\d+$/);
+    const [key] = demo.lines.flatMap((line) => /^ {2}KEY=(\S+)$/.exec(line)?.[1] ?? []);
+    expect(demo.lines[0]).toMatch(/^demo: starting/);
+    expect(demo.lines.filter((line) => /^demo: waiting for /.test(line)).length).toBeGreaterThan(0);
+
+    const [keys, rejected, audit] = await Promise.all([
+      oddswire(['keys', 'list'], {}, folder),
+      oddswire(['rejected'], {}, folder),
+      oddswire(['audit', 'candles', '--venue', 'kalshi', '--market', 'none'], {}, folder),
+    ]);
+    const found = expect.stringContaining(`uses the database of the demo in ${join(folder, '.data', 'demo')}`);
+    expect(keys).toMatchObject({ code: 0, stdout: expect.stringMatching(/ bootstrap .* active/), stderr: found });
+    expect(keys.stdout).not.toContain(key);
+    expect(rejected).toMatchObject({ code: 0, stderr: found });
+    expect(audit).toMatchObject({ code: 1, stderr: expect.stringContaining('kalshi has no market none') });
+    expect(await demo.stop()).toBe(0);
+  }, 120_000);
+});

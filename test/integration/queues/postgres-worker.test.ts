@@ -1,0 +1,55 @@
+import type { Job, Worker } from 'bullmq';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createLogger } from '../../../src/observe/logger.ts';
+import type { QueueBackend } from '../../../src/queues/port.ts';
+import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
+import { FAILED_FETCH_PAUSE_MS } from '../../../src/queues/postgres-queue.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { wipeQueues } from '../../support/redis/queue-backends.ts';
+
+const log = createLogger({ process: 'test', level: 'silent' });
+
+let test: TestDatabase;
+let backend: QueueBackend;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  backend = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 1, log });
+});
+afterAll(async () => {
+  await backend.close();
+  await test.drop();
+});
+
+/** Resolves at the next failed fetch. The search for stalled jobs fails too. */
+function failedFetch(worker: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    worker.on('error', ({ message }) => {
+      if (message.includes('move_to_active')) resolve();
+    });
+  });
+}
+
+it('worker pauses after each failed fetch and processes jobs again when its schema was missing at its start', async () => {
+  await backend.migrate();
+  await wipeQueues('postgres', test.db, 'test');
+  const worker = backend.worker('alerts', async (job) => job.data, 1);
+  const queue = backend.queue('alerts');
+  // BullMQ prints errors without a listener.
+  worker.on('error', () => undefined);
+  const ended = worker.run();
+  try {
+    await failedFetch(worker);
+    const firstAt = performance.now();
+    await failedFetch(worker);
+    // Node fires a timer up to a millisecond early.
+    expect(performance.now() - firstAt).toBeGreaterThan(FAILED_FETCH_PAUSE_MS - 2);
+    expect(await backend.restore()).toBe(true);
+    const completed = new Promise<Job>((resolve) => worker.once('completed', resolve));
+    await queue.add('evaluate-alerts', { lane: 1 });
+    expect((await completed).returnvalue).toEqual({ lane: 1 });
+  } finally {
+    await worker.close();
+    await queue.close();
+    await ended;
+  }
+});

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseProcfile } from '../../../src/embedded/procfile.ts';
+
+const IMPORT = /(?:^import |^export |\bfrom |\bimport\()"([^"]+)"/gm;
+/** The line before each module of a bundle. */
+const PACKAGE = /^\/\/ (?:.*\/)?node_modules\/((?:@[^/\s]+\/)?[^/\s]+)\//gm;
+
+/** The files of a program and of all files that it imports. */
+function filesOf(program: string, found = new Map<string, string>()): Map<string, string> {
+  if (found.has(program)) return found;
+  const text = readFileSync(program, 'utf8');
+  found.set(program, text);
+  for (const [, path = ''] of text.matchAll(IMPORT)) {
+    if (path.startsWith('.')) filesOf(join(dirname(program), path), found);
+  }
+  return found;
+}
+
+const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> };
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+  packages: Record<string, { dev?: boolean }>;
+};
+const processes = parseProcfile(readFileSync('Procfile', 'utf8')).map(({ command }) => command[1] ?? '');
+const programs = [...new Set([...processes, ...Object.values(bin), 'dist/sim/main.js', 'dist/sim/receiver-main.js'])];
+
+describe.each(programs)('the build of %s', (program) => {
+  const files = filesOf(program);
+
+  it('consists of bundled files', () => {
+    const paths = [...files.keys()];
+    expect(paths.length).toBeGreaterThan(1);
+    expect(paths.filter((path) => path !== program && dirname(path) !== 'dist/processes')).toEqual([]);
+  });
+
+  it('contains no development package', () => {
+    const inside = new Set([...files.values()].flatMap((text) => [...text.matchAll(PACKAGE)].map(([, name]) => name)));
+    expect([...inside].filter((name) => packages[`node_modules/${name}`]?.dev === true)).toEqual([]);
+  });
+});

@@ -1,0 +1,35 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { decodeCause, decodeMark, type EvaluationCause, encodeCause } from '../../../../src/store/marks/detail.ts';
+
+const positive = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n });
+const aCause = fc.oneof<fc.Arbitrary<EvaluationCause>[]>(
+  positive.map((atMs) => ({ kind: 'observed', atMs })),
+  positive.map((alertPk) => ({ kind: 'alertCreated', alertPk })),
+  fc.constant({ kind: 'marketFinal' }),
+);
+
+it('decodeCause inverts encodeCause', () => {
+  fc.assert(
+    fc.property(aCause, (cause) => {
+      expect(decodeCause(encodeCause(cause))).toEqual(cause);
+    }),
+  );
+});
+
+it('encodeCause inverts decodeCause for every stored number', () => {
+  const aDetail = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+  fc.assert(fc.property(aDetail, (detail) => encodeCause(decodeCause(detail)) === detail));
+});
+
+it('encodeCause keeps the coding that processes of the previous release read', () => {
+  expect(encodeCause({ kind: 'observed', atMs: 1_700_000_000_000n })).toBe(1_700_000_000_000n);
+  expect(encodeCause({ kind: 'alertCreated', alertPk: 7n })).toBe(-7n);
+  expect(encodeCause({ kind: 'marketFinal' })).toBe(0n);
+});
+
+it('decodeMark reads a minute, or a cause in the stage evaluate-alerts', () => {
+  expect(decodeMark('fold-candles', 60n)).toEqual({ kind: 'minute', start: 60n });
+  expect(decodeMark('sample-snapshots', 0n)).toEqual({ kind: 'minute', start: 0n });
+  expect(decodeMark('evaluate-alerts', -7n)).toEqual({ kind: 'alertCreated', alertPk: 7n });
+});

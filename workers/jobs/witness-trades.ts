@@ -1,0 +1,137 @@
+import type { MarketRecord } from '../../src/domain/markets/market.ts';
+import { type VolumeRule, volumeRuleOf } from '../../src/domain/markets/volume-witness.ts';
+import { marketIdsOf } from '../../src/store/catalog/market-reads.ts';
+import type { Database } from '../../src/store/db/tx.ts';
+import { requestTradeRepairs, type SettledRepair, settleTradeRepairs } from '../../src/store/series/trade-repairs.ts';
+import { type ComparedTotals, compareTotals, confirmTotals } from '../../src/store/series/trade-witness.ts';
+import { marketsToWitness, mostActiveMarkets, type WitnessMarket } from '../../src/store/series/witness-markets.ts';
+import type { VenueAdapter } from '../../src/venues/port.ts';
+import { marketStore } from '../polling/market-page.ts';
+import { type Advance, runPoll } from '../polling/polling.ts';
+import { defineJob, type JobContext } from '../process/define.ts';
+
+/** Volumes change with the catalog poll, once a minute. The position keeps the ranking for as long. */
+const RANKED_FOR_MS = 60_000;
+/** Market ids in one log line: an outage of a feed concerns all markets of a venue. */
+const MAX_LOGGED = 10;
+
+interface Position {
+  /** When the ranking was made, epoch milliseconds. */
+  rankedMs: number;
+  /** Keys of the markets with the highest 24 h volume. */
+  active: string[];
+  /** The last market of the rotation. */
+  afterPk: string;
+}
+
+function isPosition(position: unknown): position is Position {
+  const { rankedMs, active, afterPk } = (position ?? {}) as Partial<Position>;
+  return typeof rankedMs === 'number' && Array.isArray(active) && typeof afterPk === 'string';
+}
+
+/**
+ * Compares the totals of a venue with the stored trades, queues walks for ranges that lack trades, and then requests the totals of the
+ * markets that trade most. The comparison comes first, so it also runs while the venue gives no totals. Comparison and repairs are one
+ * transaction under the lease, and each page of totals is another: a process that dies repeats at most one of them.
+ */
+export const witnessTrades = defineJob('witness-trades', async ({ venue }, context) => {
+  const rule = volumeRuleOf(venue);
+  if (rule === undefined) return { skipped: 'no totals' };
+  return runPoll(context, { venue, lease: 'witness', adapters: context.adapters }, (adapter, advance) => {
+    let isCompared = false;
+    let pending: Pending | undefined;
+    const store = marketStore(context, adapter);
+    return {
+      ...store,
+      async write(tx, records: readonly MarketRecord[], page) {
+        const written = await store.write(tx, records, page);
+        await confirmTotals(tx, venue, rule, records, context.now());
+        return written;
+      },
+      async beforePage(position) {
+        if (isCompared) return;
+        isCompared = true;
+        await compare(context, adapter, rule, (tx) => advance(tx, position));
+      },
+      async fetch(before, call) {
+        pending ??= await choose(context, adapter, rule, before);
+        const batch = pending.markets.splice(0, adapter.maxMarketsPerFetch);
+        if (batch.length === 0) return undefined;
+        const ids = batch.map(({ marketId }) => marketId);
+        return {
+          ...(await adapter.fetchMarkets(ids, call)),
+          position: pending.position,
+          more: pending.markets.length > 0,
+        };
+      },
+    };
+  });
+});
+
+interface Pending {
+  markets: WitnessMarket[];
+  position: Position;
+}
+
+async function choose(
+  { db, now }: JobContext,
+  { venue }: VenueAdapter,
+  rule: VolumeRule,
+  before: unknown,
+): Promise<Pending> {
+  const known = isPosition(before) ? before : undefined;
+  const ageMs = known === undefined ? RANKED_FOR_MS : now() - known.rankedMs;
+  const isRanked = known !== undefined && ageMs >= 0 && ageMs < RANKED_FOR_MS;
+  const limit = rule.marketsPerRun;
+  const active = isRanked ? known.active.map(BigInt) : await mostActiveMarkets(db, venue, rule, Math.ceil(limit / 4));
+  const afterPk = BigInt(known?.afterPk ?? 0);
+  const markets = await marketsToWitness(db, venue, rule, { limit, active, afterPk });
+  const last = markets.findLast(({ isRotation }) => isRotation);
+  const position = {
+    rankedMs: isRanked ? known.rankedMs : now(),
+    active: active.map(String),
+    // The rotation begins again when it left room in this run.
+    afterPk: last === undefined || markets.length < limit ? '0' : String(last.marketPk),
+  };
+  return { markets, position };
+}
+
+async function compare(
+  context: JobContext,
+  { venue }: VenueAdapter,
+  rule: VolumeRule,
+  keepLease: (tx: Parameters<Advance>[0]) => Promise<void>,
+): Promise<void> {
+  const { db, now, producer } = context;
+  const [compared, settled, requested] = await db.transaction(async (tx) => {
+    await keepLease(tx);
+    const nowMs = now();
+    const totals = await compareTotals(tx, venue, rule, nowMs);
+    return [totals, await settleTradeRepairs(tx, venue), await requestTradeRepairs(tx, venue, rule, nowMs)] as const;
+  });
+  if (requested.length > 0) producer.wake('backfill-trades', { venue });
+  await report(context, venue, compared, settled, requested);
+}
+
+/** At most one line per kind and run. */
+async function report(
+  { db, log }: JobContext,
+  venue: string,
+  { began, recovered, newUnit }: ComparedTotals,
+  settled: readonly SettledRepair[],
+  requested: readonly bigint[],
+): Promise<void> {
+  if (newUnit !== undefined) log.warn({ venue, unit: newUnit }, 'unit of the totals measured: comparisons begin anew');
+  if (began.length > 0) log.warn({ venue, ...(await named(db, began)) }, 'markets miss trades');
+  if (recovered.length > 0) log.info({ venue, ...(await named(db, recovered)) }, 'missing trades stored');
+  if (requested.length > 0) log.info({ venue, ...(await named(db, requested)) }, 'trade repairs queued');
+  if (settled.length > 0) {
+    const counts = { repairs: settled.length, trades: settled.reduce((sum, { trades }) => sum + trades, 0) };
+    log.info({ venue, ...counts, results: settled.slice(0, MAX_LOGGED) }, 'trade repairs ended');
+  }
+}
+
+/** The number of markets, and the ids of the first ones. */
+async function named(db: Database, marketPks: readonly bigint[]): Promise<{ markets: number; marketIds: string[] }> {
+  return { markets: marketPks.length, marketIds: await marketIdsOf(db, marketPks.slice(0, MAX_LOGGED)) };
+}

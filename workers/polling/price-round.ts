@@ -1,0 +1,127 @@
+import {
+  type OpenOutcome,
+  openOutcomes,
+  recentlyReadOutcomes,
+  type WatchedOutcome,
+} from '../../src/store/catalog/watched-outcomes.ts';
+import type { VenueAdapter } from '../../src/venues/port.ts';
+import type { JobContext } from '../process/define.ts';
+import { fetchRequested, priceStore } from './price-page.ts';
+import { type SweepSource, type SweepTally, sweepClock, tallyOf } from './sweep-tally.ts';
+
+/** Outcomes by key: those after `from`, up to `to`. */
+interface Range {
+  from: string;
+  to: string;
+  /** No outcome comes after this range. */
+  isLast: boolean;
+}
+
+/** A sweep that names the outcomes. The position is null between two sweeps. */
+interface RoundPosition {
+  tally: SweepTally;
+  /** Everything up to this key is stored. */
+  afterTokenId: string;
+  /** Stored ranges beyond it: pages in flight are before them. A process that takes over requests them again. */
+  ahead: readonly Range[];
+}
+
+interface OutcomesRequest {
+  outcomes: readonly (WatchedOutcome | OpenOutcome)[];
+  /** Absent: outcomes beside the round. */
+  range?: Range;
+}
+
+/**
+ * Sweeps over all open outcomes of a venue by their ids, in batches that overlap where the venue allows it. Where prices do not come with
+ * books, each tick begins with one batch of outcomes that clients read recently.
+ */
+export function priceRound(context: JobContext, venue: string, adapter: VenueAdapter): SweepSource<OutcomesRequest> {
+  const { db } = context;
+  const { maxOutcomesPerFetch: limit, mirrorsOutcomes: pairs = false } = adapter;
+  const onlyBooks = adapter.capabilities.books && adapter.pricesWithoutBooks !== true;
+  const store = priceStore(context);
+  const clock = sweepClock(context, venue);
+  let isOpened = false;
+  let isRecentDue = !adapter.capabilities.books;
+
+  async function rangeAfter(from: string): Promise<OutcomesRequest> {
+    const outcomes = await openOutcomes(db, venue, { afterTokenId: BigInt(from), limit, onlyBooks, pairs });
+    const to = outcomes.at(-1)?.tokenId ?? from;
+    return { outcomes, range: { from, to: String(to), isLast: outcomes.length < limit } };
+  }
+
+  return {
+    ...store,
+    atOnce: adapter.fetchesAtOnce ?? 1,
+
+    open(stored) {
+      const isFirst = !isOpened;
+      isOpened = true;
+      if (isFirst && isRoundPosition(stored)) {
+        clock.resume(stored.tally);
+        return { position: { ...stored, ahead: [] } };
+      }
+      const tally = clock.begin();
+      return tally && { position: { tally, afterTokenId: '0', ahead: [] } satisfies RoundPosition };
+    },
+
+    async take(position, inFlight) {
+      if (isRecentDue) {
+        isRecentDue = false;
+        const outcomes = await recentlyReadOutcomes(db, venue, limit);
+        if (outcomes.length > 0) return { outcomes };
+      }
+      const ranges = [...inFlight].map(({ range }) => range);
+      if (position === null || ranges.includes(undefined)) return undefined;
+      const { afterTokenId, ahead } = position as RoundPosition;
+      const taken = [...ahead, ...ranges.filter((range) => range !== undefined)];
+      if (taken.some(({ isLast }) => isLast)) return undefined;
+      return rangeAfter(
+        taken.reduce((furthest, { to }) => (BigInt(to) > BigInt(furthest) ? to : furthest), afterTokenId),
+      );
+    },
+
+    async fetch({ outcomes, range }, call) {
+      const pairsOf = outcomes.flatMap((outcome) =>
+        'mirror' in outcome && outcome.mirror ? [[outcome, outcome.mirror] as const] : [],
+      );
+      const mirrors = new Map(pairsOf.map(([one, other]) => [one.outcomeId, other.outcomeId]));
+      const answer = await fetchRequested(outcomes, (ids) => adapter.fetchPrices(ids, call, mirrors));
+      const tokenIdOf = new Map([
+        ...answer.tokenIdOf,
+        ...pairsOf.map(([, other]) => [other.outcomeId, other.tokenId] as const),
+      ]);
+      const markets = outcomes.filter((outcome) => 'isFirst' in outcome && outcome.isFirst).length;
+      return (before) => {
+        const position = before as RoundPosition;
+        const tally = clock.counted(position.tally, { markets, skipped: 0 });
+        const after = moved({ ...position, tally }, range);
+        return { ...answer, tokenIdOf, tally, isSweepEnd: after === null, position: after, more: after !== null };
+      };
+    },
+
+    wake(written, page) {
+      store.wake(written, page);
+      clock.stored(written, page);
+    },
+  };
+}
+
+/** The position with one more stored range; null after the last one. */
+function moved(position: RoundPosition, range: Range | undefined): RoundPosition | null {
+  const ahead = range === undefined ? [...position.ahead] : [...position.ahead, range];
+  let { afterTokenId } = position;
+  for (;;) {
+    const at = ahead.findIndex(({ from }) => from === afterTokenId);
+    const [next] = at < 0 ? [] : ahead.splice(at, 1);
+    if (next === undefined) return { ...position, afterTokenId, ahead };
+    if (next.isLast) return null;
+    afterTokenId = next.to;
+  }
+}
+
+function isRoundPosition(position: unknown): position is RoundPosition {
+  const { afterTokenId, ahead } = (position ?? {}) as Partial<RoundPosition>;
+  return tallyOf(position) !== undefined && typeof afterTokenId === 'string' && Array.isArray(ahead);
+}
