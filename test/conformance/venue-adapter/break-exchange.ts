@@ -1,7 +1,7 @@
 import type { Exchange } from '../../../sim/exchange.ts';
 import type { LiveFault } from './venue-under-test.ts';
 
-/** Longer than an adapter under test waits, shorter than other clients wait. */
+/** Longer than the adapter on a slow venue waits, shorter than other clients wait. */
 const SLOW_MS = 4_000;
 
 /** Makes every request to a host of the simulated exchange fail in this way; `renamed` are fields that no adapter can read without. */

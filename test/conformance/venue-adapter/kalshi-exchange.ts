@@ -25,7 +25,7 @@ export async function startSimulatedKalshi(options: ExchangeOptions = {}): Promi
   let restMs = 0;
   return {
     exchange,
-    createAdapter: () =>
+    createAdapter: (timeouts) =>
       createKalshiAdapter({
         url: exchange.kalshiUrl,
         // Small pages make long walks.
@@ -34,10 +34,9 @@ export async function startSimulatedKalshi(options: ExchangeOptions = {}): Promi
         trades: { pageSize: 40, initialLookbackSeconds: 7_200 },
         http: {
           requestsPerSecond: 10_000,
-          attemptTimeoutMs: 1_000,
-          callTimeoutMs: 2_500,
           retryDelayMs: 5,
           maxAttempts: 2,
+          ...timeouts,
         },
       }),
     now: () => exchange.second() * 1000 + restMs,

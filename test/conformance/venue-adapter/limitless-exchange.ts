@@ -39,7 +39,7 @@ export async function startSimulatedLimitless(
   let restMs = 0;
   return {
     exchange,
-    createAdapter: () =>
+    createAdapter: (timeouts) =>
       createLimitlessAdapter({
         url: exchange.limitlessUrl,
         // Small pages, so that walks are long.
@@ -48,10 +48,9 @@ export async function startSimulatedLimitless(
         http: {
           requestsPerSecond: 10_000,
           burst: 1_000,
-          attemptTimeoutMs: 1_000,
-          callTimeoutMs: 2_500,
           retryDelayMs: 5,
           maxAttempts: 2,
+          ...timeouts,
         },
       }),
     now: () => exchange.second() * 1000 + restMs,

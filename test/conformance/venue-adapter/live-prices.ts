@@ -55,9 +55,10 @@ export function describeLivePrices(venueName: string, live: { name: string; star
       const { sweepPrices: sweep } = session.adapter;
       if (!sweep) return;
       const { prices, ended } = await sweepOnce(sweep, []);
-      await session.venue.break(fault);
-      for (const part of sweep.parts(session.venue.now(), ended)) {
-        const page = await venueErrorOr(() => sweep.fetch(part, session.context()));
+      await session.break(fault);
+      const broken = session.adapter.sweepPrices ?? sweep;
+      for (const part of broken.parts(session.venue.now(), ended)) {
+        const page = await venueErrorOr(() => broken.fetch(part, session.context()));
         for (const price of page?.records ?? []) invariants.prices(price, session.venue.now());
       }
       await session.venue.heal();

@@ -3,10 +3,12 @@ import type { MarketRecord, TradeRecord } from '../../../src/domain/markets/mark
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { CallContext, Page, VenueAdapter } from '../../../src/venues/port.ts';
 import { checkRejected, invariants } from './invariants.ts';
-import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';
+import type { LedgerTrade, LiveFault, LiveVenue, Timeouts } from './venue-under-test.ts';
 
 /** Pages of one walk before the test gives up. */
 export const MAX_PAGES = 5_000;
+/** Far below the delay of the slow fault. Other tests keep the adapter's own timeouts, which a pause of the machine does not reach. */
+const IMPATIENT: Timeouts = { attemptTimeoutMs: 150, callTimeoutMs: 400 };
 
 /** A running venue and an adapter on it. */
 interface LiveSession {
@@ -14,7 +16,9 @@ interface LiveSession {
   readonly adapter: VenueAdapter;
   context(): CallContext;
   /** The process dies and restarts: only positions remain. */
-  restart(): Promise<void>;
+  restart(timeouts?: Timeouts): Promise<void>;
+  /** Every request fails in this way until the venue heals; an adapter on a slow venue waits for a moment only. */
+  break(fault: LiveFault): Promise<void>;
   /** Follows a walk to its end, from its beginning without `from`; returns the final position. */
   follow<P extends Page<unknown>>(
     poll: (position: unknown, context: CallContext) => Promise<P>,
@@ -51,10 +55,14 @@ export function useLiveVenue(start: () => Promise<LiveVenue>, sharing: 'own' | '
       return current().adapter;
     },
     context: () => ({ signal: new AbortController().signal, now: () => current().venue.now() }),
-    async restart() {
+    async restart(timeouts) {
       const { venue, adapter } = current();
       await adapter.close();
-      running = { venue, adapter: venue.createAdapter() };
+      running = { venue, adapter: venue.createAdapter(timeouts) };
+    },
+    async break(fault) {
+      await current().venue.break(fault);
+      if (fault === 'slow') await session.restart(IMPATIENT);
     },
     async follow(poll, take, from = null) {
       let position = from;

@@ -125,7 +125,7 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       let position: unknown = await follow(pollTrades, take);
       await session.venue.trade();
       await session.venue.rest();
-      await session.venue.break(fault);
+      await session.break(fault);
       const faulty = await venueErrorOr(() => session.adapter.pollTrades(position, context()));
       if (faulty) {
         take(faulty);

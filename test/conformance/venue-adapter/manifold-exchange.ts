@@ -42,7 +42,7 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
       .flatMap((market) => places.get(market.conditionId)?.outcomeIds ?? []);
   };
   return {
-    createAdapter: () =>
+    createAdapter: (timeouts) =>
       createManifoldAdapter({
         url: exchange.manifoldUrl,
         // Small pages make long walks.
@@ -51,10 +51,9 @@ export async function startSimulatedManifold(): Promise<LiveVenue> {
         http: {
           requestsPerSecond: 10_000,
           burst: 1_000,
-          attemptTimeoutMs: 1_000,
-          callTimeoutMs: 2_500,
           retryDelayMs: 5,
           maxAttempts: 2,
+          ...timeouts,
         },
       }),
     now: () => exchange.second() * 1000 + restMs,

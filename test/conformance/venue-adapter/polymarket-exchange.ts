@@ -17,7 +17,7 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
   });
   let restMs = 0;
   return {
-    createAdapter: () =>
+    createAdapter: (timeouts) =>
       createPolymarketAdapter({
         urls: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
         // Small pages make long walks. Pages of trades shrink by the second: 440 rows and less.
@@ -25,10 +25,9 @@ export async function startSimulatedPolymarket(): Promise<LiveVenue> {
         trades: { pageSize: 440, pagesPerCall: 2, initialLookbackSeconds: 7_200 },
         http: {
           requestsPerSecond: 10_000,
-          attemptTimeoutMs: 1_000,
-          callTimeoutMs: 2_500,
           retryDelayMs: 5,
           maxAttempts: 2,
+          ...timeouts,
         },
       }),
     now: () => exchange.second() * 1000 + restMs,

@@ -1,3 +1,4 @@
+import type { VenueHttpOptions } from '../../../src/venues/http.ts';
 import type { Batch, PollKind, VenueAdapter } from '../../../src/venues/port.ts';
 
 /** One recorded file, divided into the records of one answer of the venue. */
@@ -28,10 +29,13 @@ export interface LedgerTrade {
 
 export type LiveFault = 'server_errors' | 'rate_limit' | 'truncated_json' | 'renamed_field' | 'slow';
 
+/** The adapter's own timeouts unless a test waits for one. */
+export type Timeouts = Pick<VenueHttpOptions, 'attemptTimeoutMs' | 'callTimeoutMs'>;
+
 /** A venue that answers over HTTP, with known truth. */
 export interface LiveVenue {
-  /** A fresh adapter, with short timeouts and no state except its positions. */
-  createAdapter(): VenueAdapter;
+  /** A fresh adapter, with no state except its positions. */
+  createAdapter(timeouts?: Timeouts): VenueAdapter;
   /** The venue's clock, epoch milliseconds. */
   now(): number;
   /** Every market that a full walk must return. */
