@@ -6,7 +6,7 @@ export const FAILED_FETCH_PAUSE_MS = 250;
 
 /**
  * Omits BullMQ's check of the schema, because BullMQ keeps a failed check: the worker then repeats it without a pause, and its process
- * stops to answer. `migrate` checks the schema before the first queue exists; after that, each statement reports its own failure.
+ * stops answering. `migrate` checks the schema before the first queue exists; after that, each statement reports its own failure.
  */
 class CheckedConnection extends PostgresConnection {
   override waitUntilReady(): Promise<void> {

@@ -27,16 +27,18 @@ const UNFOLDED = (bound: string) =>
 
 const MINUTE_OF = (moment: string) => `floor(extract(epoch FROM ${moment}) / 60)::bigint * 60`;
 
+/** Folded amounts of one outcome, from `first` to the bucket before `end`. */
+const CANDLES = (seconds: number, first: string, end: string) =>
+  `SELECT 'folded' AS part, CASE WHEN $6 THEN k.volume ELSE k.notional END AS amount, CASE WHEN $6 THEN k.notional ELSE k.volume END AS other
+   FROM candle k WHERE k.token_id = o.token_id AND k.interval_seconds = ${seconds} AND k.bucket >= ${first} AND k.bucket < ${end}`;
+
 /** Stored amounts of one outcome: hours and minutes from candles, which are an exact fold, and the last minutes from trades. */
 const PARTS = `
-  SELECT 'folded' AS part, CASE WHEN $6 THEN k.volume ELSE k.notional END AS amount, CASE WHEN $6 THEN k.notional ELSE k.volume END AS other FROM candle k
-  WHERE k.token_id = o.token_id AND k.interval_seconds = 60 AND k.bucket >= a.origin AND k.bucket < least(a.minute, h.first)
+  ${CANDLES(60, 'a.origin', 'least(a.minute, h.first)')}
   UNION ALL
-  SELECT 'folded', CASE WHEN $6 THEN k.volume ELSE k.notional END, CASE WHEN $6 THEN k.notional ELSE k.volume END FROM candle k
-  WHERE k.token_id = o.token_id AND k.interval_seconds = 3600 AND k.bucket >= h.first AND k.bucket < h.last
+  ${CANDLES(3600, 'h.first', 'h.last')}
   UNION ALL
-  SELECT 'folded', CASE WHEN $6 THEN k.volume ELSE k.notional END, CASE WHEN $6 THEN k.notional ELSE k.volume END FROM candle k
-  WHERE k.token_id = o.token_id AND k.interval_seconds = 60 AND k.bucket >= greatest(h.first, h.last) AND k.bucket < a.minute
+  ${CANDLES(60, 'greatest(h.first, h.last)', 'a.minute')}
   UNION ALL
   SELECT CASE WHEN t.ts <= a.from_at THEN 'edge' ELSE 'recent' END, CASE WHEN $6 THEN t.size ELSE t.price * t.size END,
     CASE WHEN $6 THEN t.price * t.size ELSE t.size END
@@ -45,8 +47,9 @@ const PARTS = `
 
 /**
  * The latest settled total of each market with a changed total, and the compared total of each market with missing trades, because late
- * trades may cover it now. Then also the total that proves most of the loss (`is_proof`). A total is settled when the tape was read up to a later state. $1 venue, $2 now, $3 delay, $4 lead, $5 settled (milliseconds), $6 whether the unit is contracts. A market
- * with unfolded trades waits for the next run.
+ * trades may cover it now. Then also the total that proves most of the loss (`is_proof`). A total is settled when the tape was read up
+ * to a later state. A market with unfolded trades waits for the next run.
+ * $1 venue, $2 now, $3 delay, $4 lead, $5 settled (milliseconds), $6 whether the unit is contracts.
  */
 const READ_TOTALS = sql(
   'read_totals',

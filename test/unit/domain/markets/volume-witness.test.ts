@@ -151,61 +151,38 @@ describe('compareTotal against a market with lags', () => {
       });
   }
 
+  function forEveryMarket(check: (trades: readonly Traded[], samples: readonly { at: number; lag: number }[]) => void) {
+    const walks = [fc.array(trade, { maxLength: 60 }), fc.array(sample, { minLength: 1, maxLength: 40 })] as const;
+    fc.assert(fc.property(...walks, check), { numRuns: 500 });
+  }
+
   it('raises no alarm while all trades are stored', () => {
-    fc.assert(
-      fc.property(
-        fc.array(trade, { maxLength: 60 }),
-        fc.array(sample, { minLength: 1, maxLength: 40 }),
-        (trades, samples) => {
-          for (const { result } of replay(trades, samples, true)) expect(result.outcome).not.toBe('missing');
-        },
-      ),
-      { numRuns: 500 },
-    );
+    forEveryMarket((trades, samples) => {
+      for (const { result } of replay(trades, samples, true)) expect(result.outcome).not.toBe('missing');
+    });
   });
 
   it('reports every loss above the tolerance and the volume that the earlier totals may contain', () => {
-    fc.assert(
-      fc.property(
-        fc.array(trade, { maxLength: 60 }),
-        fc.array(sample, { minLength: 2, maxLength: 40 }),
-        (trades, samples) => {
-          for (const { result, proven } of replay(trades, samples, false)) {
-            if (proven > RULE.absolute) expect(result.outcome).toBe('missing');
-          }
-        },
-      ),
-      { numRuns: 500 },
-    );
+    forEveryMarket((trades, samples) => {
+      for (const { result, proven } of replay(trades, samples, false)) {
+        if (proven > RULE.absolute) expect(result.outcome).toBe('missing');
+      }
+    });
   });
 
   it('reports a growing loss only when trades were lost after the proof', () => {
-    fc.assert(
-      fc.property(
-        fc.array(trade, { maxLength: 60 }),
-        fc.array(sample, { minLength: 2, maxLength: 40 }),
-        (trades, samples) => {
-          for (const { result, grown } of replay(trades, samples, false)) {
-            if (result.hasGrown) expect(grown).toBeGreaterThan(0);
-          }
-        },
-      ),
-      { numRuns: 500 },
-    );
+    forEveryMarket((trades, samples) => {
+      for (const { result, grown } of replay(trades, samples, false)) {
+        if (result.hasGrown) expect(grown).toBeGreaterThan(0);
+      }
+    });
   });
 
   it('reports no loss that did not happen, and never more than was lost', () => {
-    fc.assert(
-      fc.property(
-        fc.array(trade, { maxLength: 60 }),
-        fc.array(sample, { minLength: 2, maxLength: 40 }),
-        (trades, samples) => {
-          const lost = trades.filter(({ isLost }) => isLost).reduce((all, { size }) => all + size, 0);
-          for (const { result } of replay(trades, samples, false)) expect(result.missing).toBeLessThanOrEqual(lost);
-        },
-      ),
-      { numRuns: 500 },
-    );
+    forEveryMarket((trades, samples) => {
+      const lost = trades.filter(({ isLost }) => isLost).reduce((all, { size }) => all + size, 0);
+      for (const { result } of replay(trades, samples, false)) expect(result.missing).toBeLessThanOrEqual(lost);
+    });
   });
 });
 
