@@ -90,7 +90,7 @@ describe('a claim', () => {
         as_of: nowMs / 1000 - 1,
         price: '0.43',
         probability: '0.43',
-        best_bid: '0.40',
+        best_bid: '0.4',
       },
     });
     expect(changes[1]?.body).not.toHaveProperty('best_ask');
@@ -267,8 +267,8 @@ describe('a claim', () => {
     expect(await look()).toMatchObject({ hasWork: true });
     expect(await publishPending(test.db)).toMatchObject([{ changes: 1 }]);
     expect(summary(await changesAfter(test.db))).toEqual([
-      { seq: 1, kind: 'price', outcomeId: 'm-1:no', price: '0.70' },
-      { seq: 2, kind: 'price', outcomeId: 'm-1:yes', price: '0.30' },
+      { seq: 1, kind: 'price', outcomeId: 'm-1:no', price: '0.7' },
+      { seq: 2, kind: 'price', outcomeId: 'm-1:yes', price: '0.3' },
     ]);
   });
 
