@@ -19,6 +19,16 @@ const PUBLISH_LOCK = 0x70_75_62_6c;
 const ORIGIN = `concat_ws('.', (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
   (SELECT oid FROM pg_database WHERE datname = current_database()), 'journal_head'::regclass::oid)`;
 
+/**
+ * Settings of the publisher's session. Its statements are planned once, and their tables may be empty then: later they hold many rows, with
+ * many dead ones. So every scan must use an index.
+ */
+export const SETTINGS = sql(
+  'publisher_settings',
+  `SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false),
+     set_config('plan_cache_mode', 'force_generic_plan', false)`,
+);
+
 /** Whether the journal was made by this database. */
 export const IS_FOUNDED = sql(
   'is_journal_founded',
@@ -33,8 +43,8 @@ export const FOUND = sql(
   'found_journal',
   `WITH head AS MATERIALIZED (SELECT * FROM (${NEWEST_HEAD}) h WHERE origin <> ${ORIGIN}),
    next AS (
-     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published)
-     SELECT turn + 1, gen_random_uuid(), ${ORIGIN}, base, base, greatest(at, statement_timestamp()),
+     INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+     SELECT turn + 1, gen_random_uuid(), ${ORIGIN}, base, base + 1, greatest(at, statement_timestamp()),
        CASE WHEN seq = 0 THEN checked_at ELSE statement_timestamp() END, closed_until,
        CASE WHEN seq = 0 THEN '1:1:'::pg_snapshot ELSE pg_current_snapshot() END
      FROM head, LATERAL (
@@ -224,9 +234,9 @@ export const CLAIM = sql(
      INSERT INTO open_candle (bucket, token_id) SELECT open_bucket, open_token FROM changes, h WHERE open_bucket >= h.closing
      ORDER BY 1, 2 ON CONFLICT DO NOTHING),
    next AS (
-     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published, target, target_at,
+     INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published, target, target_at,
        after_xid, after_id)
-     SELECT h.turn + 1, h.epoch, h.origin, h.seq_base, h.seq + sums.changes, h.now,
+     SELECT h.turn + 1, h.epoch, h.origin, h.seq + sums.changes, h.oldest_seq, h.now,
        CASE WHEN is_full THEN h.checked_at ELSE h.goal_at END, h.closing,
        CASE WHEN is_full THEN h.published ELSE h.goal END, CASE WHEN is_full THEN h.goal END, CASE WHEN is_full THEN h.goal_at END,
        last.xid, last.id
