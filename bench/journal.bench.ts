@@ -9,6 +9,7 @@ import { sql } from '../src/store/db/tx.ts';
 import { followJournal } from '../src/store/journal/journal-tail.ts';
 import { type Publisher, startPublisher } from '../src/store/journal/publisher.ts';
 import { readJournalHead } from '../src/store/journal/read-journal.ts';
+import { journalPartitions } from '../src/store/journal/retention.ts';
 import { type TokenPrice, writePrices } from '../src/store/prices/prices.ts';
 import { writeTrades } from '../src/store/series/trades.ts';
 import { publishPending } from '../test/support/journal.ts';
@@ -28,7 +29,8 @@ const CATALOG = sql(
   'bench_journal_catalog',
   `WITH m AS (
      INSERT INTO market (venue, venue_market_id, title, description, tags, status, has_book, content_hash)
-     SELECT 'polymarket', '0x' || md5(n::text) || md5((-n)::text), 'Will it rain on day ' || n || '?', repeat('words ', 50), '{weather}', 'open', true, ''
+     SELECT 'polymarket', '0x' || md5(n::text) || md5((-n)::text), 'Will it rain on day ' || n || '?', repeat('words ', 50), '{weather}',
+       'open', true, ''
      FROM generate_series(1, $1::int) n RETURNING id),
    t AS (
      INSERT INTO token (mint) SELECT '7132104567925221259462638553270691275033272857194253228963137' || lpad(n::text, 10, '0')
@@ -108,6 +110,8 @@ it('publishes stored changes, against INSERT of the same rows into a table like 
   const seconds = await secondsOf(() => publishPending(test.db));
   const { seq } = await readJournalHead(test.db);
   await test.db.query(sql('bench_copy_table', 'CREATE TABLE copied (LIKE journal INCLUDING ALL)'));
+  const bytes = (await journalPartitions(test.db)).reduce((sum, one) => sum + one.bytes, 0);
+  note(`journal: ${whole(bytes / seq)} bytes per change, trades and quotes in halves`);
   const copy = sql('bench_copy', 'INSERT INTO copied SELECT * FROM journal WHERE seq > $1 AND seq <= $2');
   const copied = await secondsOf(async () => {
     for (let from = 0; from < seq; from += 2_000) await test.db.query(copy, [from, from + 2_000]);

@@ -5,9 +5,9 @@ import { NEWEST_HEAD } from './read-journal.ts';
 /*
  * The statements of the publisher. Each is one round trip and its own transaction, so a stopped publisher holds no lock.
  *
- * A head has the snapshot of its claim, `published`: the marks of every transaction that was visible in it are in the journal. The next claim
- * takes the marks of the transactions that became visible since: those in progress at that snapshot, and all later ones. It needs no deletes,
- * skips no late commit, and waits for no long transaction. It reads the facts in the same snapshot: a later change has a mark that is not
+ * A head has the snapshot of its claim, `published`: the marks of every transaction that was visible in it are in the journal. The next
+ * claim takes the marks of the transactions that became visible since: those in progress at that snapshot, and all later ones. It needs no
+ * deletes, skips no late commit, and waits for no long transaction. It reads the facts in the same snapshot: a later change has a mark that is not
  * visible in it. When there are more marks than one claim takes, the snapshot stays as `target`, and the next claims continue behind
  * `(after_xid, after_id)`.
  */
@@ -168,7 +168,9 @@ const MARKET_BODY = object({
 
 const { price, trade, book, candle, market, 'late-trades': lateTrades, 'late-candles': lateCandles } = PUBLISH_KINDS;
 
-/** Changes as `(n, kind, venue, market_id, outcome_id, body, open_token, open_bucket)`. `n` is the place of the last mark; 0: a timed change. */
+/**
+ * Changes as `(n, kind, venue, market_id, outcome_id, body, open_token, open_bucket)`. `n` is the place of the last mark; 0: a timed change.
+ */
 const CHANGES = [
   `SELECT w.n, 'price' AS kind, ${IDS}, ${PRICE_BODY} AS body, NULL::bigint AS open_token, NULL::bigint AS open_bucket
    FROM (SELECT key, max(n) AS n FROM slice WHERE kind = ${price} GROUP BY key) w ${WHOSE}
@@ -197,7 +199,8 @@ const CHANGES = [
      SELECT json_agg(json_build_object('outcome_id', t.mint, 'label', o.label) ORDER BY o.ordinal) AS outcomes
      FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = w.key) o`,
   `SELECT max(w.n), 'history', who.venue, who.market_id, NULL,
-     json_build_object('series', CASE w.kind WHEN ${lateTrades} THEN 'trades' ELSE 'candles' END, 'start', min(w.detail), 'end', max(w.until)),
+     json_build_object('series', CASE w.kind WHEN ${lateTrades} THEN 'trades' ELSE 'candles' END,
+       'start', min(w.detail), 'end', max(w.until)),
      NULL, NULL
    FROM (SELECT kind, key, min(detail) AS detail, max(until) AS until, max(n) AS n FROM slice
          WHERE kind IN (${lateTrades}, ${lateCandles}) GROUP BY kind, key) w ${WHOSE}

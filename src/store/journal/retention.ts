@@ -16,8 +16,8 @@ export async function keepPartitions(db: Queryable): Promise<void> {
 const LIST = sql(
   'list_journal_partitions',
   `SELECT quote_ident(c.relname) AS name, pg_total_relation_size(c.oid)::float8 AS bytes,
-     (extract(epoch FROM clock_timestamp() - (regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$TO \\('([^']+)'\\)$re$))[1]::timestamptz) / 60)::float8
-       AS ended_minutes
+     (extract(epoch FROM clock_timestamp()
+       - (regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$TO \\('([^']+)'\\)$re$))[1]::timestamptz) / 60)::float8 AS ended_minutes
    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'journal'::regclass ORDER BY 1`,
 );
 
