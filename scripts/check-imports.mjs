@@ -80,10 +80,12 @@ const ROOMS = {
     webhooks: ['values'],
     alerts: ['values', 'webhooks'],
     wallets: ['values', 'webhooks'],
+    live: ['values'],
   },
   'src/store': {
     db: [],
     marks: ['db'],
+    journal: ['db', 'marks'],
     prices: ['db', 'marks'],
     catalog: ['db', 'marks', 'prices'],
     series: ['db', 'marks', 'prices', 'catalog'],

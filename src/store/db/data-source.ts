@@ -29,6 +29,7 @@ import { AuditTrail0016 } from './migrations/0016-audit-trail.ts';
 import { PartitionFunctions0017 } from './migrations/0017-partition-functions.ts';
 import { OnlineIndexes0018 } from './migrations/0018-online-indexes.ts';
 import { Presence0019 } from './migrations/0019-presence.ts';
+import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
 
 /** Every table that TypeORM's repositories may access. */
@@ -62,6 +63,7 @@ export const MIGRATIONS = [
   PartitionFunctions0017,
   OnlineIndexes0018,
   Presence0019,
+  Journal0020,
   LossProof0021,
 ] as const;
 

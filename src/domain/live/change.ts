@@ -1,0 +1,57 @@
+import type { ApiJson } from '../values/api-json.ts';
+import { decimalField, numberField } from '../values/api-json.ts';
+
+/**
+ * The kinds of changes in the journal. `history` names a range of trades that were added late or removed, and `gap` a range that a venue's
+ * feed may have lost.
+ */
+export const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap'] as const;
+export type ChangeKind = (typeof CHANGE_KINDS)[number];
+
+/** One row of the journal. */
+export interface Change {
+  /** Dense and ascending within an epoch. */
+  seq: number;
+  /** The database clock of the claim that published it. */
+  at: Date;
+  kind: ChangeKind;
+  venue: string;
+  /** The venue's id. */
+  marketId: string;
+  outcomeId?: string;
+  /**
+   * The item of the read API with its field names and the ids of market and outcome. Decimals are texts with every stored digit, unknown
+   * fields are absent. `changeData` makes the answer of it.
+   * - `price`: an outcome of a price snapshot, with its own `as_of`
+   * - `trade`: a trade
+   * - `book`: a book with the best level of each side
+   * - `candle`: a candle with its `interval`, which is `1m`
+   * - `market`: a market without its long texts: `description`, `resolution_criteria` and `coverage` are absent
+   * - `history`: `start` and `end`, epoch seconds: trades of `[start, end)` were added late or removed
+   * - `gap`: `from`, `to` and `reason`
+   */
+  body: ChangeBody;
+}
+
+export type ChangeBody = Readonly<Record<string, unknown>>;
+
+/** Fields of bodies with exact decimals, which DECIMAL_FORMAT may turn into strings. */
+const DECIMALS = new Set(
+  'price size best_bid best_ask spread open high low close volume notional volume_24h liquidity'.split(' '),
+);
+
+/** The `data` of a message: the body with its decimals as exact numbers. */
+export function changeData(change: Pick<Change, 'body'>): ApiJson {
+  return withDecimals(change.body);
+}
+
+function withDecimals(value: unknown, field = ''): ApiJson {
+  if (typeof value === 'string') {
+    if (DECIMALS.has(field)) return decimalField(value);
+    return field === 'probability' ? numberField(value) : value;
+  }
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => withDecimals(item));
+  if (typeof value !== 'object') throw new TypeError(`a body holds a ${typeof value}`);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withDecimals(item, key)]));
+}

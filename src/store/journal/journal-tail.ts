@@ -1,0 +1,165 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Change } from '../../domain/live/change.ts';
+import { FailureStreaks } from '../../observe/failure-streaks.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { keepSession } from '../db/kept-session.ts';
+import type { Queryable } from '../db/tx.ts';
+import { type JournalHead, readChanges, readJournalHead } from './read-journal.ts';
+
+/** The Postgres channel of the publisher; the payload is the new `seq`. */
+export const JOURNAL_CHANNEL = 'oddswire_journal';
+
+/** Changes of the journal with the head that includes them. Every read of the head makes one, also without changes. */
+export interface JournalBatch {
+  /** In the order of `seq`, without a hole between this batch and the last one. */
+  changes: readonly Change[];
+  /** The head of the read. Its `seq` can be ahead of the last change: the rest follows in the next batches. */
+  head: JournalHead;
+  /** Everything up to this number was delivered. */
+  upTo: number;
+  /** Changes `[from, to]` that were dropped before this process could read them, after a long loss of the database. */
+  missed?: { from: number; to: number };
+}
+
+/** Follows the journal. One per process, whatever its number of clients. */
+export interface JournalTail {
+  /** The head of the last read; undefined before the first. */
+  readonly head: JournalHead | undefined;
+  /** Everything up to this number was delivered to the listeners. */
+  readonly position: number;
+  /**
+   * The age of `checkedAt` in milliseconds, by the database clock at the last read plus the time since then. Infinite before the first
+   * read. It grows when the publisher stops, and when this process loses the database.
+   */
+  staleMs(): number;
+  /** Adds a listener for later batches; returns its removal. An epoch other than the last one begins anew at its `seq`. */
+  on(listener: (batch: JournalBatch) => void): () => void;
+  close(): Promise<void>;
+}
+
+interface JournalTailOptions {
+  /** Past any pooler, because LISTEN needs a session. */
+  databaseUrl: string;
+  pool: Queryable;
+  log: Logger;
+  /** The interval of reads without a notification. Default 250 ms. */
+  pollMs?: number;
+  /** The maximum number of changes per batch. Default 1,000. */
+  batch?: number;
+}
+
+const POLL_MS = 250;
+const BATCH = 1_000;
+/** A heartbeat without an answer detects a silent connection. */
+const HEARTBEAT_MS = 15_000;
+
+/** Reads the journal at each notification, and at an interval because a notification can be lost. Never throws. */
+export function followJournal(options: JournalTailOptions): JournalTail {
+  const { databaseUrl, pool, log, pollMs = POLL_MS, batch = BATCH } = options;
+  const closing = new AbortController();
+  const listeners = new Set<(batch: JournalBatch) => void>();
+  const streaks = new FailureStreaks();
+  let head: JournalHead | undefined;
+  let askedAtMs = 0;
+  let position = 0;
+  let lastAt: Date | undefined;
+  let wake = new AbortController();
+
+  function deliver(message: JournalBatch): void {
+    for (const listener of [...listeners]) {
+      try {
+        listener(message);
+      } catch (error) {
+        log.error({ err: error }, 'a listener of the journal failed');
+      }
+    }
+  }
+
+  /** Whether more changes wait. */
+  async function readOnce(): Promise<boolean> {
+    const startedMs = performance.now();
+    const next = await readJournalHead(pool);
+    if (head?.epoch !== next.epoch) {
+      position = next.seq;
+      lastAt = undefined;
+    }
+    const changes =
+      position < next.seq
+        ? await readChanges(pool, {
+            after: position,
+            upTo: next.seq,
+            limit: batch,
+            ...(lastAt !== undefined && { notBefore: lastAt }),
+          })
+        : [];
+    // Numbers are dense, so a hole is what retention dropped before this read.
+    const firstSeq = changes[0]?.seq ?? next.seq + 1;
+    const missed = firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
+    if (missed) position = missed.to;
+    const last = changes.at(-1);
+    position = last?.seq ?? position;
+    lastAt = last?.at ?? lastAt;
+    head = next;
+    askedAtMs = startedMs;
+    deliver({ changes, head: next, upTo: position, ...(missed !== undefined && { missed }) });
+    return changes.length > 0 && position < next.seq;
+  }
+
+  async function follow(): Promise<void> {
+    while (!closing.signal.aborted) {
+      wake = new AbortController();
+      let hasMore = false;
+      try {
+        hasMore = await readOnce();
+        streaks.succeeded('read');
+      } catch (error) {
+        const { inARow, shouldLog } = streaks.failed('read');
+        log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'journal not read; will retry');
+      }
+      const signal = AbortSignal.any([closing.signal, wake.signal]);
+      if (!hasMore && !signal.aborted) await delay(pollMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  const listening = keepSession({
+    databaseUrl,
+    applicationName: 'oddswire-journal-tail',
+    closing: closing.signal,
+    log,
+    lostMessage: 'connection for notifications of the journal lost; will retry',
+    firstRetryMs: 100,
+    longestRetryMs: 5_000,
+    async use(client, signal, onReady) {
+      client.on('notification', () => wake.abort());
+      await client.query(`LISTEN ${JOURNAL_CHANNEL}`);
+      onReady();
+      wake.abort();
+      while (!signal.aborted) {
+        await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+        if (!signal.aborted) await client.query('SELECT 1');
+      }
+    },
+  });
+  const following = follow();
+
+  return {
+    get head() {
+      return head;
+    },
+    get position() {
+      return position;
+    },
+    staleMs() {
+      if (!head) return Number.POSITIVE_INFINITY;
+      return head.readAt.getTime() - head.checkedAt.getTime() + (performance.now() - askedAtMs);
+    },
+    on(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    async close() {
+      closing.abort();
+      await Promise.all([listening, following]);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import type { Change, ChangeBody, ChangeKind } from '../../domain/live/change.ts';
+import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+
+/** How far the journal is. */
+export interface JournalHead {
+  /** Numbers of different epochs are not comparable: a restored database begins another epoch. */
+  epoch: string;
+  /** The last number; every change up to it is visible. */
+  seq: number;
+  /** By the database clock: the journal holds every change that was committed by then. */
+  checkedAt: Date;
+  /** The oldest number that is still stored; `seq + 1` when none is. */
+  oldestSeq: number;
+  /** The database clock of this read. */
+  readAt: Date;
+}
+
+/** The newest row of `journal_head` is the head. Rows are added instead of updated; see migration 0020. */
+export const NEWEST_HEAD = 'SELECT * FROM journal_head ORDER BY turn DESC LIMIT 1';
+
+const READ_HEAD = sql(
+  'read_journal_head',
+  `SELECT epoch::text AS epoch, seq::float8 AS seq, checked_at, clock_timestamp() AS read_at, oldest_seq::float8 AS oldest_seq
+   FROM (${NEWEST_HEAD}) h`,
+);
+
+/** The head of the journal, in one statement. */
+export async function readJournalHead(db: Queryable): Promise<JournalHead> {
+  const [head] = await db.query<JournalHead>(READ_HEAD);
+  if (!head) throw new TypeError('the journal has no head');
+  return head;
+}
+
+/** Changes with `after < seq <= upTo`. */
+export interface ChangeRange {
+  after: number;
+  upTo: number;
+  limit: number;
+  /** Absent: every venue. */
+  venue?: string;
+  /** Absent: every market. */
+  marketIds?: readonly string[];
+  /** No change of the range is older than this moment; spares a look into older partitions. */
+  notBefore?: Date;
+}
+
+/** Planned per call, because the newest partition grows from nothing to a million rows between two analyses. */
+const READ_CHANGES = sqlPlannedPerCall(
+  'read_changes',
+  `SELECT seq::float8 AS seq, at, kind, venue, market_id, outcome_id, body FROM journal
+   WHERE seq > $1 AND seq <= $2 AND at >= coalesce($6::timestamptz, '-infinity')
+     AND ($4::text IS NULL OR venue = $4) AND ($5::text[] IS NULL OR market_id = ANY ($5))
+   ORDER BY seq LIMIT $3`,
+);
+
+interface ChangeRow {
+  seq: number;
+  at: Date;
+  kind: ChangeKind;
+  venue: string;
+  marketId: string;
+  outcomeId: string | null;
+  /** Without the ids, which have their own columns. */
+  body: ChangeBody;
+}
+
+/**
+ * The stored changes of a range in the order of `seq`. Changes below `oldestSeq` of a head that is read afterwards may be absent, because
+ * the head advances before they are dropped.
+ */
+export async function readChanges(db: Queryable, range: ChangeRange): Promise<Change[]> {
+  const { after, upTo, limit, venue = null, marketIds = null, notBefore = null } = range;
+  const rows = await db.query<ChangeRow>(READ_CHANGES, [
+    after,
+    upTo,
+    limit,
+    venue,
+    marketIds,
+    notBefore?.toISOString() ?? null,
+  ]);
+  return rows.map(({ outcomeId, body, ...row }) =>
+    outcomeId === null
+      ? { ...row, body: { market_id: row.marketId, ...body } }
+      : { ...row, outcomeId, body: { market_id: row.marketId, outcome_id: outcomeId, ...body } },
+  );
+}

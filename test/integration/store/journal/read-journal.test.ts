@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readChanges, readJournalHead } from '../../../../src/store/journal/read-journal.ts';
+import { appendChanges, type NewChange } from '../../../support/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+function change(marketId: string, venue = 'polymarket'): NewChange {
+  return { kind: 'price', venue, marketId, outcomeId: `${marketId}-yes`, body: { price: '0.10', as_of: 5 } };
+}
+
+describe('readChanges', () => {
+  it('returns the changes of a range in order, with the filters of the caller', async () => {
+    const start = await readJournalHead(test.db);
+    expect(start).toMatchObject({ seq: 0, oldestSeq: 1 });
+    await appendChanges(test.db, [change('a'), change('b', 'kalshi'), change('a')]);
+    const head = await readJournalHead(test.db);
+    expect(head).toMatchObject({ epoch: start.epoch, seq: 3, oldestSeq: 1 });
+    const read = (more: object) => readChanges(test.db, { after: 0, upTo: head.seq, limit: 10, ...more });
+    expect((await read({})).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    expect(await read({ venue: 'kalshi' })).toMatchObject([
+      {
+        seq: 2,
+        kind: 'price',
+        marketId: 'b',
+        outcomeId: 'b-yes',
+        body: { market_id: 'b', outcome_id: 'b-yes', price: '0.10', as_of: 5 },
+      },
+    ]);
+    expect((await read({ marketIds: ['a'], after: 1 })).map(({ seq }) => seq)).toEqual([3]);
+    expect((await read({ limit: 2 })).map(({ seq }) => seq)).toEqual([1, 2]);
+  });
+});
