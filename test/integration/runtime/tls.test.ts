@@ -40,11 +40,11 @@ function throughTls(parameters: Record<string, string>, host = '127.0.0.1'): str
   return url.href;
 }
 
-/** Starts a process that must end at once; returns its last line. */
+/** Starts a process that must end at once; returns its cause. The order of its output and its errors is not defined. */
 async function refusalOf(name: ProcessName, environment: Record<string, string>): Promise<string> {
   const refused = new OddswireProcess(name, { ...ports, ...environment });
   await expect(refused.start()).rejects.toThrow(`ended (${EXIT_CONFIG})`);
-  return (refused.lines.at(-1) ?? '').trim();
+  return (refused.lines.findLast((line) => line.startsWith('oddswire ')) ?? '').trim();
 }
 
 const ports = { PORT: '0', METRICS_PORT: '0', SECRETS_KEYS: RING };

@@ -63,7 +63,8 @@ export class OddswireProcess {
     return new Promise((resolve, reject) => {
       let address: string | undefined;
       const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
-      child.once('exit', (code, signal) => {
+      // Its last lines may come after its exit, and before its close.
+      child.once('close', (code, signal) => {
         clearTimeout(limit);
         reject(new Error(`${this.name} ended (${signal ?? code}) before it started:\n${this.lines.join('\n')}`));
       });
