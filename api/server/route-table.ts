@@ -11,6 +11,7 @@ import { openApiRoute } from '../routes/openapi.ts';
 import { orderbookRoutes } from '../routes/orderbook.ts';
 import { priceRoutes } from '../routes/prices.ts';
 import { seriesRoutes } from '../routes/series.ts';
+import { streamRoutes } from '../routes/streams.ts';
 import { tradeRoutes } from '../routes/trades.ts';
 import { venueRoutes } from '../routes/venues.ts';
 import { walletRoutes } from '../routes/wallets.ts';
@@ -27,6 +28,7 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...webhookActionRoutes(deps),
     ...deliveryRoutes(deps),
     ...accountEventRoutes(deps),
+    ...streamRoutes(deps),
     ...alertRoutes(deps),
     ...walletRoutes(deps),
     ...venueRoutes(deps),

@@ -6,10 +6,14 @@ import type { ApiDeps } from '../../../api/deps.ts';
 import { createLatestCache } from '../../../api/reads/latest-cache.ts';
 import { createReadTracker, type ReadTracker } from '../../../api/reads/read-tracker.ts';
 import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
+import { venueScopes } from '../../../api/routes/market-scope.ts';
 import { openApiText } from '../../../api/routes/openapi.ts';
 import { createApi } from '../../../api/server/app.ts';
 import { createHttpServer, drain } from '../../../api/server/http-server.ts';
 import { routeTable } from '../../../api/server/route-table.ts';
+import type { StreamLimits } from '../../../api/streams/account-use.ts';
+import { serveSockets } from '../../../api/streams/socket-server.ts';
+import { Streams, type StreamsOptions } from '../../../api/streams/streams.ts';
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/values/cursor.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
@@ -22,6 +26,7 @@ import { createApiKey } from '../../../src/store/accounts/accounts.ts';
 import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
 import { createDataSource } from '../../../src/store/db/data-source.ts';
 import { Database } from '../../../src/store/db/tx.ts';
+import { followJournal } from '../../../src/store/journal/journal-tail.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
 import { ApiContract, type Exchange, observed } from '../../support/api-contract.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
@@ -83,7 +88,11 @@ export const TEST_KEY = { kid: 'k1', key: Buffer.alloc(32, 7) };
  */
 export async function startTestApi(
   overrides: Partial<ApiDeps> = {},
-  options: { behindProxy?: boolean; beside?: Pick<TestApi, 'databaseUrl'> } = {},
+  options: {
+    behindProxy?: boolean;
+    beside?: Pick<TestApi, 'databaseUrl'>;
+    streams?: Partial<StreamsOptions & StreamLimits>;
+  } = {},
 ): Promise<TestApi> {
   const log = createLogger({ process: 'test', level: 'silent' });
   const database = options.beside ? await connectBeside(options.beside.databaseUrl, log) : await createTestDatabase();
@@ -104,7 +113,30 @@ export async function startTestApi(
     log,
     now: () => clock.nowMs,
   });
+  const tail = followJournal({ databaseUrl: database.url, pool: db, log });
   const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
+  const venues = overrides.venues ?? enabledVenues(['polymarket'], pollMs);
+  const codec = createCursorCodec(Buffer.alloc(32, 1));
+  const streams = new Streams({
+    db,
+    tail,
+    codec,
+    venues,
+    decimalFormat: overrides.decimalFormat ?? 'number',
+    limits: {
+      maxConnections: 1_000,
+      connectionsPerAccount: 100,
+      subscriptionsPerAccount: 100,
+      messagesPerSecond: 0,
+      ...options.streams,
+    },
+    heartbeatMs: 500,
+    eventRetentionMs: 90 * 86_400_000,
+    drainSpreadMs: 100,
+    log,
+    now: Date.now,
+    ...options.streams,
+  });
   const deps: ApiDeps = {
     db,
     producer: {
@@ -125,15 +157,16 @@ export async function startTestApi(
     arrivals,
     coldWaitMs: 20,
     reads,
+    streams,
     keys,
     failedKeys: createFailedKeys({ limits, trustedProxies: [], maxFailed: 1_000_000 }),
     limits,
     corsOrigins: [],
     secretBox,
-    cursors: createCursorCodec(Buffer.alloc(32, 1)),
+    cursors: codec,
     // Tests read directly after writes. Only latest-cache.test.ts caches answers.
     latest: createLatestCache({ ttlMs: 0 }),
-    venues: enabledVenues(['polymarket'], pollMs),
+    venues,
     decimalFormat: 'number',
     tradeRetentionMs: 3_650 * 86_400_000,
     addressRules: PUBLIC_ONLY,
@@ -147,7 +180,8 @@ export async function startTestApi(
   // Violations of the contract. They fail their call, or otherwise `close`.
   const broken: string[] = [];
   const listener = observed(createApi(deps), (exchange) => broken.push(...explain(contract, exchange)));
-  const server: Server = createHttpServer(listener, log);
+  const server: Server = createHttpServer(listener, log, {}, deps.streams);
+  serveSockets(server, { ...deps, scopeOf: venueScopes(deps) });
   const url = await listen(server, '127.0.0.1', 0);
   const checkAnswers = () => {
     if (broken.length > 0) throw new TypeError(`violation of the contract:\n${broken.splice(0).join('\n')}`);
@@ -188,7 +222,9 @@ export async function startTestApi(
       };
     },
     async close() {
-      await drain(server);
+      await Promise.all([drain(server), deps.streams.drain()]);
+      await deps.streams.close();
+      await tail.close();
       await arrivals.close();
       await reads.close();
       await limits.close();
