@@ -5,7 +5,7 @@ import type { Cidr } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { errorBody } from '../middleware/envelope.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
-import type { Streams } from '../streams/streams.ts';
+import type { OpenStreams } from '../streams/port.ts';
 import { boundConnections } from './connection-bounds.ts';
 import { warnOfUntrustedProxy } from './forwarded-warning.ts';
 
@@ -51,7 +51,7 @@ export function createHttpServer(
   listener: RequestListener,
   log: Logger,
   over: Partial<HttpLimits> = {},
-  streams?: Pick<Streams, 'exempt'>,
+  streams?: Pick<OpenStreams, 'exempt'>,
 ): Server {
   const limits = { ...DEFAULTS, ...over };
   const server = createServer(

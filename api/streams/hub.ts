@@ -5,7 +5,7 @@ import type { Queryable } from '../../src/store/db/tx.ts';
 import type { JournalBatch, JournalTail } from '../../src/store/journal/journal-tail.ts';
 import type { JournalHead } from '../../src/store/journal/read-journal.ts';
 import { Categories } from './categories.ts';
-import type { Subscription } from './client.ts';;
+import type { Subscription } from './client.ts';
 import { type Filter, matches } from './filter.ts';
 import { type Frame, frameOf, type Message } from './frame.ts';
 import { gapMessage } from './gap-message.ts';

@@ -1,23 +1,21 @@
-import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
-import type { Scope } from '../../src/domain/values/api-key.ts';
 import type { CursorCodec } from '../../src/domain/values/cursor.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { StreamMetrics } from '../../src/observe/stream-metrics.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { JournalTail } from '../../src/store/journal/journal-tail.ts';
-import type { Caller } from '../deps.ts';
 import { notReady } from '../errors.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 import { type AccountUses, createAccountUses, type StreamLimits } from './account-use.ts';
-import { type Sink, StreamClient, type Subscription } from './client.ts';
+import { StreamClient, type Subscription } from './client.ts';
 import { EventHub, type EventPosition } from './event-hub.ts';
 import type { Filter } from './filter.ts';
 import { streamMessage } from './frame.ts';
 import { MarketHub } from './hub.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Unsent } from './outbox.ts';
+import type { OpenOptions, OpenStreams, Start } from './port.ts';
 import { Pulse } from './pulse.ts';
 import { Replays } from './replay.ts';
 import { readSnapshot } from './snapshot.ts';
@@ -45,27 +43,8 @@ export interface StreamsOptions {
   maxUnsentBytes?: number;
 }
 
-export type Protocol = 'sse' | 'websocket';
-
-interface OpenOptions {
-  sink: Sink;
-  caller: Pick<Caller, 'accountId' | 'keyId'>;
-  scope: Scope;
-  protocol: Protocol;
-  /** Its connection is not counted as one of requests. */
-  socket: Socket;
-}
-
-/** The start of a subscription. */
-export interface Start {
-  /** Absent: the present. */
-  position?: JournalPosition;
-  /** Whether the state of its markets is sent first, also after a gap. */
-  hasSnapshot: boolean;
-}
-
 /** The open streams of this process. */
-export class Streams {
+export class Streams implements OpenStreams {
   readonly cursors: StreamCursors;
   readonly events: EventHub;
   readonly #options: StreamsOptions;
@@ -77,7 +56,7 @@ export class Streams {
   readonly #clients = new Set<StreamClient>();
   #isDraining = false;
   /** Excludes a connection from the bounds of connections for requests; the server sets it. */
-  exempt: (socket: Socket) => void = () => undefined;
+  exempt: OpenStreams['exempt'] = () => undefined;
 
   constructor(options: StreamsOptions) {
     const { db, tail, codec, decimalFormat, venues, heartbeatMs, log, now, metrics } = options;

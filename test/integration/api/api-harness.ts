@@ -222,8 +222,8 @@ export async function startTestApi(
       };
     },
     async close() {
-      await Promise.all([drain(server), deps.streams.drain()]);
-      await deps.streams.close();
+      await Promise.all([drain(server), streams.drain()]);
+      await streams.close();
       await tail.close();
       await arrivals.close();
       await reads.close();
