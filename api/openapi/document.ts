@@ -152,7 +152,7 @@ export function openApiDocument(contracts: readonly RouteContract[], options: Do
 }
 
 /** Adjusts the parts that zod cannot express, or expresses at length. */
-function adjust(
+export function adjust(
   { jsonSchema, io }: Parameters<NonNullable<CreateDocumentOptions['override']>>[0],
   decimalFormat: DecimalFormat,
 ): void {

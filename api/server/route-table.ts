@@ -2,6 +2,7 @@ import type { ApiDeps } from '../deps.ts';
 import type { Route } from '../http/route.ts';
 import { accountEventRoutes } from '../routes/account-events.ts';
 import { alertRoutes } from '../routes/alerts.ts';
+import { asyncApiRoute } from '../routes/asyncapi.ts';
 import { deliveryRoutes } from '../routes/deliveries.ts';
 import { docsRoutes } from '../routes/docs-page.ts';
 import { eventRoutes } from '../routes/events.ts';
@@ -23,6 +24,7 @@ export function routeTable(deps: ApiDeps): Route[] {
   const routes = [
     ...docsRoutes(),
     ...healthRoutes(deps),
+    asyncApiRoute(deps),
     // Before the market routes, whose first segment matches any name.
     ...webhookRoutes(deps),
     ...webhookActionRoutes(deps),

@@ -194,7 +194,7 @@ function escaped(part: string): string {
 }
 
 /** Closes every schema: the published document allows more fields, but today's answers have none. */
-function closed<Value>(value: Value): Value {
+export function closed<Value>(value: Value): Value {
   if (Array.isArray(value)) for (const item of value) closed(item);
   else if (typeof value === 'object' && value !== null) {
     const schema = value as JsonSchema;

@@ -73,7 +73,10 @@ function readerOf(response: IncomingMessage): SseReader {
         }
         const leftMs = deadline - performance.now();
         if (hasEnded || leftMs <= 0) {
-          const seen = events.slice(-5).map(({ text }) => text).join('\n');
+          const seen = events
+            .slice(-5)
+            .map(({ text }) => text)
+            .join('\n');
           throw new Error(`${hasEnded ? 'the stream ended' : 'no such event'}; the last events:\n${seen}\n${rest}`);
         }
         await new Promise<void>((resolve) => {
