@@ -32,10 +32,12 @@ export interface Subscription {
   sent: number;
 }
 
-/** The unsent bytes of one connection, beyond which its stream ends. */
+/** The unsent bytes of a connection that does not accept more, beyond which its stream ends. */
 export const MAX_UNSENT_BYTES = 256 * 1024;
+/** A burst may exceed the bytes by this factor until its reader had the time of a round to read. */
+const BURST = 8;
 /** One write has at most so much, so that the rest can still be conflated. */
-const MAX_WRITE_BYTES = 64 * 1024;
+const MAX_WRITE_BYTES = 256 * 1024;
 const MAX_WRITE_MESSAGES = 1_000;
 
 interface ClientOptions {
@@ -100,14 +102,14 @@ export class StreamClient {
     const isConflating = this.#isSlow || this.#sink.isBlocked;
     const hasReplaced = this.#outbox.push(frame, id, isConflating ? frame.conflationKey : undefined);
     if (hasReplaced) this.#options.onConflated();
-    if (this.unsentBytes > this.#maxUnsentBytes) this.#lag();
+    if (this.unsentBytes > BURST * this.#maxUnsentBytes) this.#lag();
   }
 
   /** Appends a stored change or a message about a subscription; never conflated. */
   push(message: Message, id: string): void {
     if (this.#hasEnded) return;
     this.#outbox.push(message, id);
-    if (this.unsentBytes > this.#maxUnsentBytes) this.#lag();
+    if (this.unsentBytes > BURST * this.#maxUnsentBytes) this.#lag();
   }
 
   /** Resolves when the client has room for more stored changes, or has ended. */
@@ -132,6 +134,8 @@ export class StreamClient {
     if (this.#hasEnded) return false;
     if (this.#sink.isBlocked) {
       this.#isSlow = true;
+      // The reader had at least the time since the last round.
+      if (this.unsentBytes > this.#maxUnsentBytes) this.#lag();
       return false;
     }
     const wanted = Math.min(this.#outbox.size, MAX_WRITE_MESSAGES);

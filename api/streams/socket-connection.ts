@@ -16,6 +16,8 @@ import { TokenBucket } from './token-bucket.ts';
 export type SocketDeps = Pick<ApiDeps, 'db' | 'streams' | 'keys' | 'failedKeys' | 'limits' | 'log' | 'now'> & {
   /** The venues of a name. @throws ApiError `venue_not_found` */
   scopeOf(name: string): { name: string; venues: readonly string[] };
+  /** The interval of pings. A client that answers none within it is gone. */
+  pingMs?: number;
 };
 
 /** Frames of one client: a burst, and the rate afterwards. */
@@ -24,7 +26,6 @@ const FRAMES_PER_SECOND = 10;
 /** Invalid frames after which the connection is closed. */
 const MAX_INVALID = 20;
 const AUTH_MS = 5_000;
-/** A client that answers no ping within this interval is gone. */
 const PING_MS = 20_000;
 /** Frames that wait for the database. */
 const MAX_WAITING = 64;
@@ -58,7 +59,7 @@ export class SocketConnection {
     });
     socket.on('close', () => this.#closed());
     connection.on('drain', () => this.#client && deps.streams.resume(this.#client));
-    this.#pings = setInterval(() => this.#ping(), PING_MS);
+    this.#pings = setInterval(() => this.#ping(), deps.pingMs ?? PING_MS);
     this.#pings.unref();
   }
 

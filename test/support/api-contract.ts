@@ -60,7 +60,7 @@ export interface Exchange {
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The statuses allowed without a matching route, in the envelope of failures. */
-const UNROUTED_STATUSES = [400, 404, 405, 414, 500, 503];
+const UNROUTED_STATUSES = [400, 404, 405, 414, 426, 500, 503];
 const ID = 'api.json';
 
 /** Reads a document: the contract of a route, and whether an answer follows it. */

@@ -11,7 +11,6 @@ import { openApiText } from '../../../api/routes/openapi.ts';
 import { createApi } from '../../../api/server/app.ts';
 import { createHttpServer, drain } from '../../../api/server/http-server.ts';
 import { routeTable } from '../../../api/server/route-table.ts';
-import type { StreamLimits } from '../../../api/streams/account-use.ts';
 import { serveSockets } from '../../../api/streams/socket-server.ts';
 import { Streams, type StreamsOptions } from '../../../api/streams/streams.ts';
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
@@ -69,6 +68,7 @@ export interface TestApi {
   clock: { nowMs: number };
   /** The dependencies of the app. */
   deps: ApiDeps;
+  streams: Streams;
   /** The contract; `call` checks every answer against it. */
   contract: ApiContract;
   /** Throws when an answer since the last check violates the contract. `call` includes this check. */
@@ -91,7 +91,7 @@ export async function startTestApi(
   options: {
     behindProxy?: boolean;
     beside?: Pick<TestApi, 'databaseUrl'>;
-    streams?: Partial<StreamsOptions & StreamLimits>;
+    streams?: Partial<StreamsOptions & { pingMs: number }>;
   } = {},
 ): Promise<TestApi> {
   const log = createLogger({ process: 'test', level: 'silent' });
@@ -128,7 +128,6 @@ export async function startTestApi(
       connectionsPerAccount: 100,
       subscriptionsPerAccount: 100,
       messagesPerSecond: 0,
-      ...options.streams,
     },
     heartbeatMs: 500,
     eventRetentionMs: 90 * 86_400_000,
@@ -181,7 +180,8 @@ export async function startTestApi(
   const broken: string[] = [];
   const listener = observed(createApi(deps), (exchange) => broken.push(...explain(contract, exchange)));
   const server: Server = createHttpServer(listener, log, {}, deps.streams);
-  serveSockets(server, { ...deps, scopeOf: venueScopes(deps) });
+  const { pingMs } = options.streams ?? {};
+  serveSockets(server, { ...deps, scopeOf: venueScopes(deps), ...(pingMs !== undefined && { pingMs }) });
   const url = await listen(server, '127.0.0.1', 0);
   const checkAnswers = () => {
     if (broken.length > 0) throw new TypeError(`violation of the contract:\n${broken.splice(0).join('\n')}`);
@@ -202,6 +202,7 @@ export async function startTestApi(
     reads,
     clock,
     deps,
+    streams,
     contract,
     checkAnswers,
     ...(proxied && { proxy: proxied.proxy }),

@@ -24,7 +24,7 @@ export interface StreamWorld {
   /** The stream of account events. */
   followEvents(headers?: Record<string, string>, query?: string): Promise<SseReader>;
   /** A WebSocket with the key of the client, or without a key. */
-  connect(options?: { key?: string | null; headers?: Record<string, string> }): Promise<SocketReader>;
+  connect(options?: { key?: string | null; headers?: Record<string, string>; url?: string }): Promise<SocketReader>;
 }
 
 export function withStreams(): StreamWorld {
@@ -83,8 +83,8 @@ export function withStreams(): StreamWorld {
       streams.push({ reader, channel: 'accountEvents' });
       return reader;
     },
-    async connect({ key = started.client.key, headers = {} } = {}) {
-      const socket = await openSocket(`${started.api.url.replace('http', 'ws')}/v1/stream`, {
+    async connect({ key = started.client.key, headers = {}, url = started.api.url } = {}) {
+      const socket = await openSocket(`${url.replace('http', 'ws')}/v1/stream`, {
         ...(key !== null && { authorization: `Bearer ${key}` }),
         ...headers,
       });
@@ -106,4 +106,10 @@ export function aTrade(marketId = 'm1', size = '3'): NewChange {
   made += 1;
   const body = { trade_id: `t${made}`, timestamp: made, price: '0.5', size };
   return { kind: 'trade', venue: 'polymarket', marketId, outcomeId: `${marketId}-yes`, body };
+}
+
+export function aBook(marketId = 'm1'): NewChange {
+  made += 1;
+  const body = { as_of: made, bids: [{ price: '0.4', size: '10' }], asks: [], best_bid: '0.4' };
+  return { kind: 'book', venue: 'polymarket', marketId, outcomeId: `${marketId}-yes`, body };
 }
