@@ -107,12 +107,13 @@ const gapData = z.object({
   reason: z.enum(GAP_REASONS).meta({
     description:
       '`expired`: the journal does not store the changes any more. `epoch`: the database was restored, and the numbers begin anew. ' +
-      '`backfill`: older trades were added or removed; read the trades of this range. `feed`: the feed of the venue was interrupted.',
+      '`backfill`: older trades or candles were added, corrected or removed; read this range again. `feed`: the feed of the venue was interrupted.',
   }),
   from: count
     .optional()
     .meta({ description: 'The first missing number. With `epoch`, a number of the earlier epoch.' }),
   to: count.optional().meta({ description: 'The last missing number.' }),
+  series: z.enum(['trades', 'candles']).optional().meta({ description: 'Only `backfill`: what to read again.' }),
   start: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the start of the range.' }),
   end: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the end of the range, exclusive.' }),
   cause: z.string().optional(),

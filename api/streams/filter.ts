@@ -1,4 +1,4 @@
-import { CHANNELS_OF_KIND, type Channel } from '../../src/domain/live/channels.ts';
+import type { Channel } from '../../src/domain/live/channels.ts';
 import type { Frame } from './frame.ts';
 
 /** The changes that a subscription gets. An absent list means all. */
@@ -18,7 +18,7 @@ export type CategoryOf = (venue: string, marketId: string) => string | undefined
 /** Whether a subscription gets a change. A change without a market or an outcome concerns all of them. */
 export function matches(filter: Filter, frame: Frame, categoryOf: CategoryOf): boolean {
   const { channels, venues, marketIds, outcomeIds, category } = filter;
-  if (!CHANNELS_OF_KIND[frame.kind].some((channel) => channels.includes(channel))) return false;
+  if (!frame.channels.some((channel) => channels.includes(channel))) return false;
   if (!venues.includes(frame.venue)) return false;
   if (frame.marketId === '') return true;
   if (marketIds !== undefined && !marketIds.has(frame.marketId)) return false;

@@ -1,5 +1,11 @@
 import { type Change, type ChangeKind, changeData } from '../../src/domain/live/change.ts';
-import { CONFLATED_KINDS, type MessageType, TYPE_OF_KIND } from '../../src/domain/live/channels.ts';
+import {
+  CHANNELS_OF_KIND,
+  type Channel,
+  CONFLATED_KINDS,
+  type MessageType,
+  TYPE_OF_KIND,
+} from '../../src/domain/live/channels.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
 import type { StreamCursors } from './stream-cursors.ts';
 
@@ -25,8 +31,8 @@ export interface Frame extends Message {
   readonly venue: string;
   readonly marketId: string;
   readonly outcomeId: string | undefined;
-  /** The commit of the change, epoch milliseconds. */
-  readonly atMs: number;
+  /** The channels that send it. */
+  readonly channels: readonly Channel[];
   /** Unsent changes with the same key are replaced by the latest. Undefined: every change is sent. */
   readonly conflationKey: string | undefined;
 }
@@ -45,9 +51,18 @@ export function frameOf(change: Change, { cursors, epoch, decimalFormat }: Frame
 
 /** The `data` of a message. Two kinds of change are messages of the type `gap`, which its reason tells apart. */
 function dataOf(change: Change): ApiJson {
-  const data = changeData(change);
-  if (change.kind === 'history') return { ...(data as { [key: string]: ApiJson }), reason: 'backfill' };
-  return data;
+  const { kind, body } = change;
+  if (kind === 'history')
+    return { reason: 'backfill', series: seriesOf(change), start: Number(body['start']), end: Number(body['end']) };
+  if (kind === 'gap') {
+    return { reason: 'feed', start: Number(body['from']), end: Number(body['to']), cause: String(body['reason']) };
+  }
+  return changeData(change);
+}
+
+/** The series of a range of history. */
+function seriesOf({ body }: Change): 'trades' | 'candles' {
+  return body['series'] === 'candles' ? 'candles' : 'trades';
 }
 
 class ChangeFrame implements Frame {
@@ -57,7 +72,7 @@ class ChangeFrame implements Frame {
   readonly venue: string;
   readonly marketId: string;
   readonly outcomeId: string | undefined;
-  readonly atMs: number;
+  readonly channels: readonly Channel[];
   readonly conflationKey: string | undefined;
   readonly head: string;
   readonly data: string;
@@ -72,7 +87,7 @@ class ChangeFrame implements Frame {
     this.venue = change.venue;
     this.marketId = change.marketId;
     this.outcomeId = change.outcomeId;
-    this.atMs = change.at.getTime();
+    this.channels = change.kind === 'history' ? [seriesOf(change)] : CHANNELS_OF_KIND[change.kind];
     this.conflationKey = conflationKeyOf(change);
     this.head = headOf({
       type: this.type,

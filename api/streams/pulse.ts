@@ -118,7 +118,7 @@ export class Pulse {
     const { hub } = this.#options;
     void this.#readVenues(nowMs);
     if (this.#isFresh()) this.#reason = undefined;
-    else void this.#judge();
+    else if (this.#clients.size > 0) void this.#judge();
     for (const client of this.#clients) if (this.#isDue(client, nowMs)) hub.rounds.mark(client);
   }
 

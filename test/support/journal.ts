@@ -14,8 +14,8 @@ const APPEND = sql(
      SELECT head.seq + c.place, clock_timestamp(), c.kind, c.venue, c.market_id, c.outcome_id, c.body
      FROM head, jsonb_to_recordset($1::jsonb) AS c (place int, kind text, venue text, market_id text, outcome_id text, body json)),
    next AS (
-     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published)
-     SELECT turn + 1, epoch, origin, seq_base, seq + $2, clock_timestamp(), clock_timestamp(), closed_until, pg_current_snapshot()
+     INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+     SELECT turn + 1, epoch, origin, seq + $2, oldest_seq, clock_timestamp(), clock_timestamp(), closed_until, pg_current_snapshot()
      FROM head RETURNING seq)
    SELECT seq::float8 AS seq, pg_notify('oddswire_journal', seq::text) FROM next`,
 );
@@ -57,6 +57,8 @@ export async function changesAfter(db: Queryable, after = 0): Promise<Change[]> 
 export interface ConfirmedJournal {
   /** Appends changes; returns the new `seq`. */
   append(changes: readonly NewChange[]): Promise<number>;
+  /** Runs another write of the head between two appends. */
+  run<T>(write: () => Promise<T>): Promise<T>;
   /** Ends the confirmations. Appended changes still confirm the journal. */
   stop(): Promise<void>;
 }
@@ -66,14 +68,16 @@ const CONFIRM_EVERY_MS = 200;
 export function confirmJournal(db: Database): ConfirmedJournal {
   let last: Promise<unknown> = Promise.resolve();
   /** One after the other: two writers at once would draw the same turn. */
-  const append = (changes: readonly NewChange[]) => {
-    const next = last.then(() => appendChanges(db, changes));
+  const run = <T>(write: () => Promise<T>): Promise<T> => {
+    const next = last.then(write);
     last = next.catch(() => undefined);
     return next;
   };
+  const append = (changes: readonly NewChange[]) => run(() => appendChanges(db, changes));
   const timer = setInterval(() => void append([]), CONFIRM_EVERY_MS);
   return {
     append,
+    run,
     async stop() {
       clearInterval(timer);
       await last;

@@ -19,18 +19,17 @@ export const MESSAGE_TYPES = [
 ] as const;
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
-/** The channels that send a kind of change. A gap in the feed of a venue concerns every channel. */
-export const CHANNELS_OF_KIND: Readonly<Record<ChangeKind, readonly Channel[]>> = {
+/** The channels that send a kind of change; a range of history names its own. A gap in the feed of a venue concerns every channel. */
+export const CHANNELS_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'history'>, readonly Channel[]>> = {
   price: ['prices'],
   trade: ['trades'],
-  history: ['trades'],
   book: ['books'],
   candle: ['candles'],
   market: ['markets'],
   gap: CHANNELS,
 };
 
-/** The type of the message for a kind of change. Older trades that no stream sends are a gap of the trades. */
+/** The type of the message for a kind of change. A range of history, which no stream sends, is a gap. */
 export const TYPE_OF_KIND: Readonly<Record<ChangeKind, MessageType>> = {
   price: 'price',
   trade: 'trade',

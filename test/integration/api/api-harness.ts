@@ -113,7 +113,9 @@ export async function startTestApi(
     log,
     now: () => clock.nowMs,
   });
-  const tail = followJournal({ databaseUrl: database.url, pool: db, log });
+  // Tests that count the statements of routes replace `db.query`.
+  const pool = { query: db.query.bind(db) };
+  const tail = followJournal({ databaseUrl: database.url, pool, log });
   const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
   const venues = overrides.venues ?? enabledVenues(['polymarket'], pollMs);
   const codec = createCursorCodec(Buffer.alloc(32, 1));

@@ -6,11 +6,18 @@ import { ofType, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aPrice, aTrade, withStreams } from './stream-world.ts';
 
-const DROP_ROWS = sql('test_drop_journal', 'DELETE FROM journal WHERE seq <= $1');
+const HEAD = 'turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published';
 const NEW_EPOCH = sql(
   'test_new_epoch',
-  `INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published)
-   SELECT turn + 1, gen_random_uuid(), origin, seq, seq, clock_timestamp(), clock_timestamp(), closed_until, pg_current_snapshot()
+  `INSERT INTO journal_head (${HEAD})
+   SELECT turn + 1, gen_random_uuid(), origin, seq + 1000, seq + 1001, at, clock_timestamp(), closed_until, published
+   FROM journal_head ORDER BY turn DESC LIMIT 1`,
+);
+const DROP_ROWS = sql(
+  'test_drop_journal',
+  `WITH dropped AS (DELETE FROM journal WHERE seq <= $1)
+   INSERT INTO journal_head (${HEAD})
+   SELECT turn + 1, epoch, origin, seq, $1 + 1, at, clock_timestamp(), closed_until, published
    FROM journal_head ORDER BY turn DESC LIMIT 1`,
 );
 
@@ -96,7 +103,7 @@ describe('a resumed stream', () => {
     const { id, data } = await other.next(ofType('heartbeat'));
     const lost = await append(aPrice(), aPrice());
     const kept = await append(aPrice());
-    await world.api.db.query(DROP_ROWS, [lost]);
+    await world.journal.run(() => world.api.db.query(DROP_ROWS, [lost]));
     const fresh = await follow('channels=prices');
     await fresh.next(ofType('heartbeat'));
     // Another process, whose memory does not hold the dropped changes.
@@ -114,7 +121,7 @@ describe('a resumed stream', () => {
   it('names the gap after a restore, and continues in the new epoch', async () => {
     const reader = await follow('channels=prices');
     const { id } = await reader.next(ofType('heartbeat'));
-    await world.api.db.query(NEW_EPOCH);
+    await world.journal.run(() => world.api.db.query(NEW_EPOCH));
     await append();
     const gap = await reader.next(ofType('gap'));
     expect(gap.data.data).toMatchObject({ reason: 'epoch' });
