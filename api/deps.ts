@@ -19,6 +19,7 @@ import type { LiveSession } from './ops/operator.ts';
 import type { LatestCache } from './reads/latest-cache.ts';
 import type { ReadTracker } from './reads/read-tracker.ts';
 import type { EnabledVenue } from './reads/venue-catalog.ts';
+import type { OpenStreams } from './streams/port.ts';
 
 /** The account and key of a request. */
 export interface Caller {
@@ -79,6 +80,8 @@ export interface ApiDeps {
   coldWaitMs: number;
   /** Records the markets that clients read. */
   reads: Pick<ReadTracker, 'note'>;
+  /** The open streams of this process. */
+  streams: OpenStreams;
   keys: KeyDirectory;
   /** Limits the wrong keys of a network. */
   failedKeys: FailedKeys;

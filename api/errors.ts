@@ -33,6 +33,7 @@ export const STATUS_OF = {
   unsupported_media_type: 415,
   misdirected_request: 421,
   idempotency_mismatch: 422,
+  upgrade_required: 426,
   rate_limited: 429,
   internal_error: 500,
   not_ready: 503,

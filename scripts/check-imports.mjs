@@ -102,9 +102,10 @@ const ROOMS = {
     contract: ['.', 'http'],
     reads: ['.', 'access', 'middleware', 'http', 'contract'],
     openapi: ['.', 'http', 'contract'],
-    routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi'],
+    streams: ['.', 'access', 'middleware', 'http', 'contract', 'reads'],
+    routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams'],
     ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
-    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'routes', 'ops'],
+    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops'],
   },
   workers: {
     process: [],

@@ -28,6 +28,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unsupported_media_type: 'The body is not uncompressed UTF-8 `application/json`.',
   misdirected_request: 'The operator pages do not serve this host name.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with another path or body.',
+  upgrade_required: 'This address is a WebSocket.',
   rate_limited: 'Too many requests. Retry after `Retry-After` seconds.',
   internal_error: 'The server failed.',
   not_ready: 'A dependency of the server is unavailable. Retry after `Retry-After` seconds.',

@@ -14,7 +14,7 @@ import { type AccountAnswer, type MarketRead, sendAccountData, sendMarketData } 
 import { logWrite } from './write-log.ts';
 
 /** The groups of routes in the document. */
-export type RouteTag = 'markets' | 'webhooks' | 'deliveries' | 'alerts' | 'wallets' | 'health' | 'contract';
+export type RouteTag = 'markets' | 'streams' | 'webhooks' | 'deliveries' | 'alerts' | 'wallets' | 'health' | 'contract';
 
 type ParamName<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
   ? Name | ParamName<`/${Rest}`>
@@ -85,6 +85,14 @@ type AnswerContract =
       meta?: z.ZodObject;
       example: ApiJson;
       metaExample: { readonly [key: string]: ApiJson | undefined };
+    }
+  | {
+      envelope: 'stream';
+      status: 200;
+      description: string;
+      /** The `data` of each event. */
+      data: z.ZodType;
+      example: ApiJson;
     }
   | {
       envelope: 'file';
@@ -282,7 +290,7 @@ interface MarketSpec<
   };
 }
 
-const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
+export const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
 
 /** A read of market data: envelope with meta, ETag, and the cache of the last second. */
 export function marketRoute<
@@ -307,6 +315,31 @@ export function marketRoute<
     },
     run: (ctx, deps) =>
       sendMarketData(ctx, deps, handle({ params: ctx.params as PathParams<Path>, query: readQuery(ctx) })),
+  };
+}
+
+interface StreamSpec<Path extends string, Query extends z.ZodObject, Data extends z.ZodType> extends RouteDocs<Path> {
+  tag: RouteTag;
+  group: RouteGroup;
+  query: Query;
+  answer: { description: string; data: Data; example: ApiJson };
+}
+
+/** A stream of server-sent events. The handler starts it, or throws an error that is answered like that of any route. */
+export function streamRoute<const Path extends `/${string}`, Query extends z.ZodObject, Data extends z.ZodType>(
+  spec: StreamSpec<Path, Query, Data>,
+  handle: (request: {
+    ctx: ApiContext;
+    caller: Caller;
+    params: PathParams<Path>;
+    query: z.output<Query>;
+  }) => Promise<void>,
+): Route {
+  const { answer, ...docs } = spec;
+  const readQuery = queryReader(spec.query);
+  return {
+    contract: { ...docs, method: 'get', answer: { ...answer, envelope: 'stream', status: 200 } },
+    run: (ctx) => handle({ ctx, caller: callerOf(ctx), params: ctx.params as PathParams<Path>, query: readQuery(ctx) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { RouterMiddleware } from '@koa/router';
 import type { ApiContext, ApiDeps, ApiState, Caller, RouteGroup } from '../deps.ts';
 import { ApiError } from '../errors.ts';
@@ -16,24 +17,50 @@ export function authenticate(
 ): RouterMiddleware<ApiState> {
   return async (ctx, next) => {
     const found = await deps.keys.find(offeredKey(ctx, group), deps.now());
-    if (!found) {
-      throw deps.failedKeys.count(ctx.req) ?? unauthorized(group, 'the API key is unknown, expired or revoked');
-    }
+    if (!found) throw unknownKey(deps, ctx.req, group);
     const { accountId, id: keyId, scopes, ratePerMinute, coldReadsPerMinute } = found;
     ctx.state.caller = { accountId, keyId, scopes, coldReadsPerMinute };
     const admission = deps.limits.take('requests', accountId, ratePerMinute);
     const headers = rateLimitHeaders(admission);
     for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
     if (admission?.isAdmitted === false) throw tooManyRequests(admission);
-    if (!scopes.includes(group.scope)) {
-      throw new ApiError('insufficient_scope', `this key lacks the scope ${group.scope}`, {
-        headers: {
-          'WWW-Authenticate': `${CHALLENGE[group.header]}, error="insufficient_scope", scope="${group.scope}"`,
-        },
-      });
-    }
+    requireScope(scopes, group);
     await next();
   };
+}
+
+type AuthDeps = Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>;
+
+/** The caller with this key, for reads of market data outside of Koa. @throws ApiError as `authenticate` */
+export async function authenticateKey(deps: AuthDeps, request: IncomingMessage, key: string): Promise<Caller> {
+  const group: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
+  const found = await deps.keys.find(key, deps.now());
+  if (!found) throw unknownKey(deps, request, group);
+  const { accountId, id: keyId, scopes, ratePerMinute, coldReadsPerMinute } = found;
+  const admission = deps.limits.take('requests', accountId, ratePerMinute);
+  if (admission?.isAdmitted === false) throw tooManyRequests(admission);
+  requireScope(scopes, group);
+  return { accountId, keyId, scopes, coldReadsPerMinute };
+}
+
+/** The key of an `Authorization` header; undefined without the header. @throws ApiError `unauthorized` for another form of it */
+export function bearerOf({ authorization = '' }: IncomingMessage['headers']): string | undefined {
+  if (authorization === '') return undefined;
+  const [scheme = '', key = '', ...rest] = authorization.split(' ').filter((part) => part !== '');
+  if (scheme.toLowerCase() === 'bearer' && key !== '' && rest.length === 0) return key;
+  const message = 'the Authorization header must read "Authorization: Bearer <API_KEY>"';
+  throw unauthorized({ header: 'Authorization', scope: 'markets:read' }, message);
+}
+
+function unknownKey(deps: Pick<ApiDeps, 'failedKeys'>, request: IncomingMessage, group: RouteGroup): ApiError {
+  return deps.failedKeys.count(request) ?? unauthorized(group, 'the API key is unknown, expired or revoked');
+}
+
+function requireScope(scopes: readonly string[], { header, scope }: RouteGroup): void {
+  if (scopes.includes(scope)) return;
+  throw new ApiError('insufficient_scope', `this key lacks the scope ${scope}`, {
+    headers: { 'WWW-Authenticate': `${CHALLENGE[header]}, error="insufficient_scope", scope="${scope}"` },
+  });
 }
 
 /** The caller of a route behind `authenticate`. */
@@ -55,11 +82,8 @@ function offeredKey(ctx: ApiContext, group: RouteGroup): string {
         : 'this route expects the key in the header "X-API-Key: <API_KEY>", not in Authorization',
     );
   }
-  if (bearer !== '') {
-    const [scheme = '', key = '', ...rest] = bearer.split(' ').filter((part) => part !== '');
-    if (scheme.toLowerCase() === 'bearer' && key !== '' && rest.length === 0) return key;
-    throw unauthorized(group, 'the Authorization header must read "Authorization: Bearer <API_KEY>"');
-  }
+  const key = bearerOf(ctx.headers);
+  if (key !== undefined) return key;
   throw unauthorized(
     group,
     apiKey === ''

@@ -10,6 +10,7 @@ const ALLOWED_HEADERS = [
   'Content-Type',
   'Idempotency-Key',
   'If-None-Match',
+  'Last-Event-ID',
   'X-Request-Id',
 ];
 /** The headers that a page may read besides the safelisted ones. */

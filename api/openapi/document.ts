@@ -15,6 +15,7 @@ import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
 import { anyEvent, balanceChangeEvent, priceAlertEvent, testEvent, transactionEvent } from '../contract/event.ts';
+import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessage } from '../contract/live.ts';
 import { market } from '../contract/market.ts';
 import { marketEvent, marketEventWithMarkets } from '../contract/market-event.ts';
 import { pathParams } from '../contract/path-params.ts';
@@ -51,6 +52,7 @@ const SCHEMAS = {
   ErrorDetail: errorDetail,
   ErrorMeta: errorMeta,
   Event: anyEvent,
+  EventStreamMessage: eventStreamMessage,
   Market: market,
   MarketEvent: marketEvent,
   MarketEventWithMarkets: marketEventWithMarkets,
@@ -59,6 +61,7 @@ const SCHEMAS = {
   Prices: prices,
   RotatedWebhook: rotatedWebhook,
   Snapshot: snapshot,
+  StreamMessage: streamMessage,
   TestEvent: testEvent,
   Trade: trade,
   TradeHistory: history,
@@ -69,9 +72,12 @@ const SCHEMAS = {
   Webhook: webhook,
   WebhookItem: webhookItem,
   WebhookWithSecret: webhookWithSecret,
+  ...MARKET_MESSAGES,
+  ...EVENT_STREAM_MESSAGES,
 } as const;
 
 const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
+  streams: 'Changes as they are stored. `/asyncapi.json` describes the WebSocket too.',
   markets: 'Markets, events, prices, books, trades and series: `Authorization: Bearer`, scope `markets:read`.',
   webhooks: 'Receivers of events: `X-API-Key`, scope `webhooks`.',
   deliveries: 'Events, delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
@@ -146,7 +152,7 @@ export function openApiDocument(contracts: readonly RouteContract[], options: Do
 }
 
 /** Adjusts the parts that zod cannot express, or expresses at length. */
-function adjust(
+export function adjust(
   { jsonSchema, io }: Parameters<NonNullable<CreateDocumentOptions['override']>>[0],
   decimalFormat: DecimalFormat,
 ): void {
@@ -180,7 +186,8 @@ function operationOf(
   const { answer, body, description, group, operationId, path, query, summary, tag } = contract;
   const named = paramNames(path);
   const headers: RequestHeaderName[] = ['X-Request-Id'];
-  if (answer.envelope !== 'account') headers.push('If-None-Match');
+  if (isCached(answer)) headers.push('If-None-Match');
+  if (answer.envelope === 'stream') headers.push('Last-Event-ID');
   if (contract.isIdempotent) headers.push('Idempotency-Key');
   return {
     operationId,
@@ -205,10 +212,15 @@ function operationOf(
     }),
     responses: {
       [`${answer.status}`]: successOf(contract, options),
-      ...(answer.envelope !== 'account' && { '304': { $ref: '#/components/responses/not_modified' } }),
+      ...(isCached(answer) && { '304': { $ref: '#/components/responses/not_modified' } }),
       ...failures(contract, shared),
     },
   };
+}
+
+/** Whether the answer has an ETag. */
+function isCached({ envelope }: RouteContract['answer']): boolean {
+  return envelope === 'market' || envelope === 'file';
 }
 
 /** @throws TypeError for a parameter without a schema. */
@@ -221,7 +233,7 @@ function paramOf(params: Readonly<Record<string, z.ZodString>>, name: string): z
 function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions): ZodOpenApiResponseObject {
   const { answer, deprecated, group, isIdempotent } = contract;
   const headers: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
-  if (answer.envelope !== 'account') headers.push('ETag', 'Vary');
+  if (isCached(answer)) headers.push('ETag', 'Vary');
   if (answer.status === 201) headers.push('Location');
   if (isIdempotent) headers.push('Idempotent-Replayed');
   if (group) headers.push(...RATE_LIMIT_HEADERS);
@@ -238,6 +250,10 @@ function contentOf(
 ): NonNullable<ZodOpenApiResponseObject['content']> {
   if (answer.envelope === 'file') {
     return Object.fromEntries(answer.mediaTypes.map((type) => [type, { schema: { ...FILE_SCHEMAS[type] } }]));
+  }
+  if (answer.envelope === 'stream') {
+    const example = JSON.parse(toJsonText(answer.example, decimalFormat));
+    return { 'text/event-stream': { schema: answer.data, example } };
   }
   const success = z.literal(true);
   const { data } = answer;

@@ -128,5 +128,11 @@ export const REQUEST_HEADERS = {
       'again, without a second write. Another path or body gets 422. While the first request is in flight the answer is 409.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]*$' },
   },
+  'Last-Event-ID': {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The `id` of the last event that you have: the stream continues after it. It replaces `cursor`.',
+    schema: { type: 'string' },
+  },
 } as const satisfies Record<string, ParameterObject>;
 export type RequestHeaderName = keyof typeof REQUEST_HEADERS;

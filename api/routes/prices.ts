@@ -1,21 +1,12 @@
 import { z } from 'zod';
-import { numberField, optionalDecimal } from '../../src/domain/values/api-json.ts';
-import { compareDecimals, decimal, ONE, ZERO } from '../../src/domain/values/decimal.ts';
-import { type MarketPrices, readPrices } from '../../src/store/series/price-reads.ts';
-import {
-  batchPricesMeta,
-  batchPricesQuery,
-  type PricesBody,
-  prices,
-  pricesExample,
-  pricesQuery,
-} from '../contract/price.ts';
+import { readPrices } from '../../src/store/series/price-reads.ts';
+import { batchPricesMeta, batchPricesQuery, prices, pricesExample, pricesQuery } from '../contract/price.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
-import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
+import { presentPrices } from '../reads/present-prices.ts';
 import { marketNotFound, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/prices and, for up to 100 markets at once, /v1/{venue}/prices. */
@@ -83,30 +74,4 @@ export function priceRoutes(deps: ApiDeps): Route[] {
       },
     ),
   ];
-}
-
-/**
- * A price snapshot (specification section 2.4): one item per outcome; `as_of` is the newest of their times. Undefined when no
- * outcome has a price yet.
- */
-function presentPrices({ marketId, outcomes }: MarketPrices): PricesBody | undefined {
-  const times = outcomes.flatMap(({ asOf }) => (asOf === null ? [] : [asOf.getTime()]));
-  if (times.length === 0) return undefined;
-  return {
-    market_id: marketId,
-    as_of: epochSeconds(new Date(Math.max(...times))),
-    outcomes: outcomes.map(({ outcomeId, price, bid, ask }) => ({
-      outcome_id: outcomeId,
-      price: optionalDecimal(price),
-      probability: price === null ? undefined : probability(price),
-      best_bid: optionalDecimal(bid),
-      best_ask: optionalDecimal(ask),
-    })),
-  };
-}
-
-/** The price of a share that pays 1 is its probability. A price outside 0..1 has no probability. */
-function probability(price: string) {
-  const value = decimal(price);
-  return compareDecimals(value, ZERO) >= 0 && compareDecimals(value, ONE) <= 0 ? numberField(price) : undefined;
 }

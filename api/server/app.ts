@@ -14,6 +14,7 @@ import { targetLength } from '../middleware/target-length.ts';
 import { textGuard } from '../middleware/text-guard.ts';
 import { createOps } from '../ops/ops-app.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
+import { SOCKET_PATH } from '../streams/socket-server.ts';
 import { routeTable } from './route-table.ts';
 
 /** The request listener of the HTTP API. It neither listens nor owns its dependencies. */
@@ -35,10 +36,18 @@ function createApp(deps: ApiDeps): Koa<ApiState> {
 
   const router = new Router<ApiState>({ sensitive: true });
   register(router, deps, routeTable(deps));
+  router.get(SOCKET_PATH, notUpgraded);
   app.use(router.routes());
   app.use(unrouted);
   return app;
 }
+
+/** The answer to a plain request for the WebSocket. The server handles upgrades before the app. */
+const notUpgraded: Middleware<ApiState> = () => {
+  throw new ApiError('upgrade_required', 'connect with a WebSocket; /asyncapi.json describes its messages', {
+    headers: { Upgrade: 'websocket' },
+  });
+};
 
 /** The answer without a matching route: 405 when another method matches, else 404. */
 const unrouted: Middleware<ApiState> = (ctx) => {

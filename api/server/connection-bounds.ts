@@ -24,10 +24,14 @@ interface Unsent {
 /**
  * Closes connections beyond two bounds: in total, and per address (an IPv6 /64). Also closes connections whose client does not
  * accept the sent bytes, because an unsent answer occupies memory of the server.
+ *
+ * Returns a function that excludes an open connection from both bounds: streams have bounds of their own.
  */
-export function boundConnections(server: Server, bounds: ConnectionBounds, log: Logger): void {
+export function boundConnections(server: Server, bounds: ConnectionBounds, log: Logger): (socket: Socket) => void {
   const sockets = new Map<Socket, Unsent | null>();
+  const exempted = new WeakSet<Socket>();
   const perNetwork = new Map<string, number>();
+  const networks = new WeakMap<Socket, string>();
   let refused = 0;
   server.maxConnections = bounds.maxConnections;
 
@@ -50,13 +54,19 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
     }
     perNetwork.set(text, open + 1);
     sockets.set(socket, null);
+    networks.set(socket, text);
     socket.once('close', () => {
       sockets.delete(socket);
-      const left = (perNetwork.get(text) ?? 1) - 1;
-      if (left > 0) perNetwork.set(text, left);
-      else perNetwork.delete(text);
+      if (exempted.has(socket)) server.maxConnections -= 1;
+      else leave(text);
     });
   });
+
+  function leave(network: string): void {
+    const left = (perNetwork.get(network) ?? 1) - 1;
+    if (left > 0) perNetwork.set(network, left);
+    else perNetwork.delete(network);
+  }
 
   const sweep = setInterval(() => {
     for (const [socket, before] of sockets) {
@@ -71,6 +81,14 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
   }, bounds.checkEveryMs);
   sweep.unref();
   server.on('close', () => clearInterval(sweep));
+
+  return (socket) => {
+    const network = networks.get(socket);
+    if (network === undefined || exempted.has(socket) || socket.destroyed) return;
+    exempted.add(socket);
+    server.maxConnections += 1;
+    leave(network);
+  };
 }
 
 /** Null without unsent bytes. */

@@ -5,6 +5,7 @@ import type { Cidr } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { errorBody } from '../middleware/envelope.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
+import type { OpenStreams } from '../streams/port.ts';
 import { boundConnections } from './connection-bounds.ts';
 import { warnOfUntrustedProxy } from './forwarded-warning.ts';
 
@@ -46,7 +47,12 @@ const DEFAULTS: HttpLimits = {
  * The HTTP server of the API. Parser errors get the envelope too. The requests per connection are unbounded, because beyond a bound
  * Node answers 503 without the envelope.
  */
-export function createHttpServer(listener: RequestListener, log: Logger, over: Partial<HttpLimits> = {}): Server {
+export function createHttpServer(
+  listener: RequestListener,
+  log: Logger,
+  over: Partial<HttpLimits> = {},
+  streams?: Pick<OpenStreams, 'exempt'>,
+): Server {
   const limits = { ...DEFAULTS, ...over };
   const server = createServer(
     {
@@ -60,7 +66,8 @@ export function createHttpServer(listener: RequestListener, log: Logger, over: P
     },
     listener,
   );
-  boundConnections(server, limits, log);
+  const exempt = boundConnections(server, limits, log);
+  if (streams) streams.exempt = exempt;
   warnOfUntrustedProxy(server, limits.trustedProxies, log);
   // Ignores unknown expectations (RFC 9110 section 10.1.1). By default Node answers 417 without a body.
   server.on('checkExpectation', listener);

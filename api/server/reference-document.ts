@@ -2,6 +2,7 @@ import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { PUBLIC_ONLY } from '../../src/domain/webhooks/address-policy.ts';
 import type { ApiDeps } from '../deps.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
+import { asyncApiText } from '../routes/asyncapi.ts';
 import { openApiText } from '../routes/openapi.ts';
 import { routeTable } from './route-table.ts';
 
@@ -12,12 +13,21 @@ const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
  * table gets only the dependencies of the document.
  */
 export function referenceDocument(): string {
+  const deps = describedDeps();
+  return openApiText(deps, routeTable(deps));
+}
+
+/** The AsyncAPI document of the same service. */
+export function referenceAsyncDocument(): string {
+  return asyncApiText(describedDeps());
+}
+
+function describedDeps(): ApiDeps {
   const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'addressRules' | 'now'> = {
     venues: enabledVenues(Object.keys(VENUES) as VenueName[], POLL_MS),
     decimalFormat: 'number',
     addressRules: PUBLIC_ONLY,
     now: () => 0,
   };
-  const deps = described as ApiDeps;
-  return openApiText(deps, routeTable(deps));
+  return described as ApiDeps;
 }

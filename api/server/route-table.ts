@@ -2,6 +2,7 @@ import type { ApiDeps } from '../deps.ts';
 import type { Route } from '../http/route.ts';
 import { accountEventRoutes } from '../routes/account-events.ts';
 import { alertRoutes } from '../routes/alerts.ts';
+import { asyncApiRoute } from '../routes/asyncapi.ts';
 import { deliveryRoutes } from '../routes/deliveries.ts';
 import { docsRoutes } from '../routes/docs-page.ts';
 import { eventRoutes } from '../routes/events.ts';
@@ -11,6 +12,7 @@ import { openApiRoute } from '../routes/openapi.ts';
 import { orderbookRoutes } from '../routes/orderbook.ts';
 import { priceRoutes } from '../routes/prices.ts';
 import { seriesRoutes } from '../routes/series.ts';
+import { streamRoutes } from '../routes/streams.ts';
 import { tradeRoutes } from '../routes/trades.ts';
 import { venueRoutes } from '../routes/venues.ts';
 import { walletRoutes } from '../routes/wallets.ts';
@@ -22,11 +24,13 @@ export function routeTable(deps: ApiDeps): Route[] {
   const routes = [
     ...docsRoutes(),
     ...healthRoutes(deps),
+    asyncApiRoute(deps),
     // Before the market routes, whose first segment matches any name.
     ...webhookRoutes(deps),
     ...webhookActionRoutes(deps),
     ...deliveryRoutes(deps),
     ...accountEventRoutes(deps),
+    ...streamRoutes(deps),
     ...alertRoutes(deps),
     ...walletRoutes(deps),
     ...venueRoutes(deps),

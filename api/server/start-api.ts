@@ -16,16 +16,21 @@ import { ensureBootstrapKey } from '../../src/store/accounts/accounts.ts';
 import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { createArrivals } from '../../src/store/catalog/arrivals.ts';
 import type { Database } from '../../src/store/db/tx.ts';
+import { followJournal } from '../../src/store/journal/journal-tail.ts';
 import { recordAction } from '../../src/store/ops/actions.ts';
 import { hasOperators } from '../../src/store/ops/operators.ts';
 import { createAccountLimits } from '../access/account-limits.ts';
 import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
-import type { RequestSample } from '../deps.ts';
+import type { ApiDeps, RequestSample } from '../deps.ts';
 import { startThroughputSampler } from '../ops/throughput-sampler.ts';
 import { createLatestCache } from '../reads/latest-cache.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
+import { venueScopes } from '../routes/market-scope.ts';
+import { serveSockets } from '../streams/socket-server.ts';
+import { streamGauges } from '../streams/stream-gauges.ts';
+import { Streams } from '../streams/streams.ts';
 import { createApi } from './app.ts';
 import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
@@ -61,6 +66,29 @@ export async function startApi(
     processContext.onStop(() => keys.close());
     const arrivals = createArrivals(config.databaseDirectUrl, log);
     processContext.onStop(() => arrivals.close());
+    const tail = followJournal({ databaseUrl: config.databaseDirectUrl, pool: db, log });
+    processContext.onStop(() => tail.close());
+    const venues = enabledVenues(
+      config.venues,
+      config.pollMs,
+      config.venueUrls.solana.rpc === undefined ? ['solana'] : [],
+    );
+    const cursors = createCursorCodec(deriveKey(config.secretsKeys, 'cursor'));
+    const streams = new Streams({
+      db,
+      tail,
+      codec: cursors,
+      venues,
+      decimalFormat: config.decimalFormat,
+      limits: config.streams,
+      heartbeatMs: config.streams.heartbeatMs,
+      eventRetentionMs: config.retention.eventsDays * DAY_MS,
+      metrics,
+      log,
+      now: Date.now,
+    });
+    metrics.collectors.add(streamGauges(metrics, streams));
+    processContext.onStop(() => streams.close());
     const reads = createReadTracker(db, log);
     processContext.onStop(() => reads.close());
     const limits = createAccountLimits({
@@ -72,20 +100,21 @@ export async function startApi(
     processContext.onStop(() => limits.close());
     // Without any login the pages stay off. The first stored operator therefore needs a restart.
     const isOpsOn = Object.keys(config.ops.passwords).length > 0 || (await hasOperators(db));
-    const api = createApi({
+    const deps: ApiDeps = {
       db,
       producer,
       arrivals,
       coldWaitMs: COLD_WAIT_MS,
       reads,
+      streams,
       keys,
       failedKeys: createFailedKeys({ limits, trustedProxies: config.http.trustedProxies }),
       limits,
       corsOrigins: config.http.corsOrigins,
       secretBox,
-      cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
+      cursors,
       latest: createLatestCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
-      venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
+      venues,
       decimalFormat: config.decimalFormat,
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       addressRules: config.webhooks.addressRules,
@@ -103,7 +132,7 @@ export async function startApi(
       log,
       onRequest: (sample) => countRequest(metrics, sample),
       now: Date.now,
-    });
+    };
     if (isOpsOn) {
       if (config.ops.publicUrl === undefined && !isLoopbackAddress(config.http.host)) {
         log.warn('the operator pages are served without TLS; set OPS_PUBLIC_URL when a proxy terminates TLS');
@@ -111,10 +140,13 @@ export async function startApi(
       const sampler = startThroughputSampler(db, log);
       processContext.onStop(() => sampler.close());
     }
-    const server = createHttpServer(api, log, config.http);
+    const server = createHttpServer(createApi(deps), log, config.http, streams);
+    serveSockets(server, { ...deps, scopeOf: venueScopes(deps) });
     const draining = createDraining(server);
     const address = await listen(server, config.http.host, config.http.port);
-    processContext.onStop(() => draining.end(config.drainDelayMs));
+    processContext.onStop(async () => {
+      await Promise.all([draining.end(config.drainDelayMs), streams.drain()]);
+    });
     log.info({ address }, 'listening');
     return { address, port: (server.address() as AddressInfo).port, probeUrl, stop: processContext.stop };
   } catch (error) {

@@ -118,6 +118,12 @@ const schema = z.object({
   CORS_ORIGINS: parsedBy(parseOrigins),
   RATE_LIMIT_PER_MINUTE: quota,
   COLD_READS_PER_MINUTE: quota,
+  STREAM_MAX_CONNECTIONS: wholeNumber(0, 1_000_000),
+  STREAM_CONNECTIONS_PER_ACCOUNT: wholeNumber(0, 1_000_000),
+  STREAM_SUBSCRIPTIONS_PER_ACCOUNT: wholeNumber(0, 1_000_000),
+  STREAM_MESSAGES_PER_SECOND: quota,
+  // Proxies commonly close connections that are idle for a minute.
+  STREAM_HEARTBEAT_MS: wholeNumber(100, 60_000),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_MIGRATE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
@@ -206,6 +212,15 @@ export interface Config {
   };
   /** The limits per minute of an account without limits of its own. Requests 0: no limit. */
   readonly perMinute: { readonly requests: number; readonly coldReads: number };
+  /** The limits of streams in one API process. */
+  readonly streams: {
+    readonly maxConnections: number;
+    readonly connectionsPerAccount: number;
+    readonly subscriptionsPerAccount: number;
+    /** 0: no limit. */
+    readonly messagesPerSecond: number;
+    readonly heartbeatMs: number;
+  };
   readonly metrics: { readonly host: string; readonly port: number };
   /** How long the API keeps answering, with readiness off, after the signal to stop. */
   readonly drainDelayMs: number;
@@ -302,6 +317,13 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       corsOrigins: value.CORS_ORIGINS,
     },
     perMinute: { requests: value.RATE_LIMIT_PER_MINUTE, coldReads: value.COLD_READS_PER_MINUTE },
+    streams: {
+      maxConnections: value.STREAM_MAX_CONNECTIONS,
+      connectionsPerAccount: value.STREAM_CONNECTIONS_PER_ACCOUNT,
+      subscriptionsPerAccount: value.STREAM_SUBSCRIPTIONS_PER_ACCOUNT,
+      messagesPerSecond: value.STREAM_MESSAGES_PER_SECOND,
+      heartbeatMs: value.STREAM_HEARTBEAT_MS,
+    },
     metrics: { host: value.METRICS_HOST, port: value.METRICS_PORT },
     drainDelayMs: value.DRAIN_DELAY_MS,
     databaseUrl: value.DATABASE_URL,

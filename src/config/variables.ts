@@ -32,6 +32,20 @@ const TABLE = {
     default: '60',
     meaning: 'reads of an account per minute that cause a request to a venue (unpolled books, old trades); 0: none',
   },
+  STREAM_MAX_CONNECTIONS: {
+    default: '10000',
+    meaning: 'open streams of an API process; HTTP_MAX_CONNECTIONS does not count them',
+  },
+  STREAM_CONNECTIONS_PER_ACCOUNT: { default: '100', meaning: 'open streams of an account per API process' },
+  STREAM_SUBSCRIPTIONS_PER_ACCOUNT: {
+    default: '1000',
+    meaning: 'subscriptions on the WebSockets of an account per API process',
+  },
+  STREAM_MESSAGES_PER_SECOND: {
+    default: '10000',
+    meaning: 'messages that the streams of an account get per second and API process; 0: no limit',
+  },
+  STREAM_HEARTBEAT_MS: { default: '15000', meaning: 'interval of heartbeats on streams, milliseconds; at most 60000' },
   DATABASE_URL: { shownDefault: 'embedded Postgres', meaning: 'Postgres 13 or newer' },
   DATABASE_DIRECT_URL: {
     shownDefault: 'DATABASE_URL',

@@ -65,6 +65,12 @@ export async function send(
   try {
     return await new Promise<Received>((resolve, reject) => {
       const pending = request({ hostname, port, method, path: target, headers, agent }, (response) => {
+        if (response.headers['content-type']?.startsWith('text/event-stream') && method !== 'HEAD') {
+          // A stream does not end by itself.
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.alloc(0) });
+          response.destroy();
+          return;
+        }
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('error', reject);

@@ -60,7 +60,7 @@ export interface Exchange {
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The statuses allowed without a matching route, in the envelope of failures. */
-const UNROUTED_STATUSES = [400, 404, 405, 414, 500, 503];
+const UNROUTED_STATUSES = [400, 404, 405, 414, 426, 500, 503];
 const ID = 'api.json';
 
 /** Reads a document: the contract of a route, and whether an answer follows it. */
@@ -194,7 +194,7 @@ function escaped(part: string): string {
 }
 
 /** Closes every schema: the published document allows more fields, but today's answers have none. */
-function closed<Value>(value: Value): Value {
+export function closed<Value>(value: Value): Value {
   if (Array.isArray(value)) for (const item of value) closed(item);
   else if (typeof value === 'object' && value !== null) {
     const schema = value as JsonSchema;

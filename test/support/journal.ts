@@ -52,3 +52,35 @@ export async function changesAfter(db: Queryable, after = 0): Promise<Change[]> 
   const { seq } = await readJournalHead(db);
   return readChanges(db, { after, upTo: seq, limit: 1_000_000 });
 }
+
+/** A journal that is confirmed like that of a running publisher. Only one publisher writes: append through it. */
+export interface ConfirmedJournal {
+  /** Appends changes; returns the new `seq`. */
+  append(changes: readonly NewChange[]): Promise<number>;
+  /** Runs another write of the head between two appends. */
+  run<T>(write: () => Promise<T>): Promise<T>;
+  /** Ends the confirmations. Appended changes still confirm the journal. */
+  stop(): Promise<void>;
+}
+
+const CONFIRM_EVERY_MS = 200;
+
+export function confirmJournal(db: Database): ConfirmedJournal {
+  let last: Promise<unknown> = Promise.resolve();
+  /** One after the other: two writers at once would draw the same turn. */
+  const run = <T>(write: () => Promise<T>): Promise<T> => {
+    const next = last.then(write);
+    last = next.catch(() => undefined);
+    return next;
+  };
+  const append = (changes: readonly NewChange[]) => run(() => appendChanges(db, changes));
+  const timer = setInterval(() => void append([]), CONFIRM_EVERY_MS);
+  return {
+    append,
+    run,
+    async stop() {
+      clearInterval(timer);
+      await last;
+    },
+  };
+}

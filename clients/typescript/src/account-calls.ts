@@ -181,6 +181,9 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     /** The OpenAPI document of the service. */
     openApi: (options?: CallOptions): Promise<object> =>
       send('read', options, (attempt) => http.GET('/openapi.json', attempt)),
+    /** The AsyncAPI document of the streams. */
+    asyncApi: (options?: CallOptions): Promise<object> =>
+      send('read', options, (attempt) => http.GET('/asyncapi.json', attempt)),
   };
 }
 

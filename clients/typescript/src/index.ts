@@ -1,6 +1,7 @@
 import { accountCalls } from './account-calls.ts';
 import type { DecimalType } from './decimals.ts';
 import { marketCalls } from './market-calls.ts';
+import { streamCalls } from './stream.ts';
 import { type ClientOptions, createTransport } from './transport.ts';
 
 export type { DecimalType } from './decimals.ts';
@@ -13,13 +14,15 @@ export {
 } from './errors.ts';
 export type { Page, PageOptions } from './paging.ts';
 export type { components, operations, paths } from './schema.ts';
+export type { EventStreamItem, SilentMessage, StreamItem, StreamOptions, StreamQuery } from './stream.ts';
 export type { CallOptions, ClientOptions, RetryOptions, WriteOptions } from './transport.ts';
 export type * from './types.ts';
 export { verifyWebhook, type WebhookRequest } from './verify-webhook.ts';
 
 /** Every route of the API. Decimals of market data are `D`. */
 export type OddswireClient<D extends DecimalType = number> = ReturnType<typeof marketCalls<D>> &
-  ReturnType<typeof accountCalls<D>>;
+  ReturnType<typeof accountCalls<D>> &
+  ReturnType<typeof streamCalls<D>>;
 
 /**
  * Creates a client. Its methods throw `OddswireApiError` for a failed answer and `OddswireConnectionError` without an answer.
@@ -35,5 +38,5 @@ export function createClient({
   ...options
 }: ClientOptions & { decimals?: 'number' | 'string' }): OddswireClient<DecimalType> {
   const transport = createTransport<DecimalType>(options, decimals);
-  return { ...marketCalls(transport), ...accountCalls(transport) };
+  return { ...marketCalls(transport), ...accountCalls(transport), ...streamCalls(transport) };
 }

@@ -64,9 +64,24 @@ type Attempt = {
 type Failure = OddswireApiError | OddswireConnectionError;
 type Answered<Body> = { data?: Body; error?: unknown; response: Response };
 
+interface OpenRequest {
+  /** The values of the path. */
+  values?: Record<string, string>;
+  query: URLSearchParams;
+  headers: Record<string, string>;
+  signal: AbortSignal;
+}
+
 /** Sends requests and checks their answers. Decimals in answers have the type `D`. */
 export interface Transport<D extends DecimalType> {
   readonly http: Client<paths, 'application/json'>;
+  /** Which type the decimals of answers have. */
+  readonly decimals: 'number' | 'string';
+  /**
+   * Opens an answer that has no end. There is no time limit and no retry.
+   * @throws OddswireApiError, OddswireConnectionError, or the reason of the signal.
+   */
+  open(path: keyof paths, request: OpenRequest): Promise<Response>;
   /**
    * Runs attempts until an answer or the last retry.
    * @throws OddswireApiError, OddswireConnectionError, or the reason of the caller's signal.
@@ -86,8 +101,13 @@ export function createTransport<D extends DecimalType>(
   const { apiKey, timeoutMs: defaultTimeoutMs = DEFAULT_TIMEOUT_MS, retry: defaultRetry } = options;
   const baseFetch = options.fetch ?? ((request: Request) => globalThis.fetch(request));
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces');
+  const baseUrl = checkedBaseUrl(options.baseUrl);
+  const keyHeaders = (path: keyof paths): Record<string, string> => {
+    const key = KEY_OF_PATH[path];
+    return key === 'bearer' ? { Authorization: `Bearer ${apiKey}` } : key === 'apiKey' ? { 'X-API-Key': apiKey } : {};
+  };
   const http = createFetchClient<paths, 'application/json'>({
-    baseUrl: checkedBaseUrl(options.baseUrl),
+    baseUrl,
     headers: { Accept: 'application/json', ...options.headers },
     // A redirect would carry the key to another address.
     redirect: 'error',
@@ -95,9 +115,8 @@ export function createTransport<D extends DecimalType>(
   });
   http.use({
     onRequest({ request, schemaPath }) {
-      const key = KEY_OF_PATH[schemaPath as keyof paths];
-      if (key === 'bearer') request.headers.set('Authorization', `Bearer ${apiKey}`);
-      if (key === 'apiKey') request.headers.set('X-API-Key', apiKey);
+      for (const [name, value] of Object.entries(keyHeaders(schemaPath as keyof paths)))
+        request.headers.set(name, value);
     },
     async onResponse({ response, schemaPath }) {
       if (decimals !== 'string' || !response.ok || KEY_OF_PATH[schemaPath as keyof paths] !== 'bearer')
@@ -140,6 +159,25 @@ export function createTransport<D extends DecimalType>(
 
   return {
     http,
+    decimals,
+    async open(path, { values = {}, query, headers, signal }) {
+      const place = fillPath(path, values).slice(1);
+      const url = new URL(
+        `${place}${query.size === 0 ? '' : `?${query}`}`,
+        baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`,
+      );
+      const all = { ...options.headers, ...headers, ...keyHeaders(path) };
+      let response: Response;
+      try {
+        response = await baseFetch(new Request(url, { headers: all, signal, redirect: 'error' }));
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        throw new OddswireConnectionError('connection_failed', `no answer: ${String(error)}`, error);
+      }
+      if (response.ok) return response;
+      const text = await response.text().catch(() => '');
+      throw apiErrorOf(response, parsedOrText(text), Date.now());
+    },
     async send<Body>(
       kind: Kind,
       call: WriteOptions = {},
@@ -189,6 +227,14 @@ function delayBefore(repetition: number, failure: Failure): number {
   return FIRST_DELAY_MS * 2 ** repetition * (1 - Math.random() / 2);
 }
 
+function parsedOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** The response with its whole body, so that a broken connection fails here. */
 async function readWhole(response: Response): Promise<Response> {
   const { status, statusText, headers } = response;
@@ -216,7 +262,7 @@ function startDeadline(signal: AbortSignal | undefined, timeoutMs: number): { si
   };
 }
 
-function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+export function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(timer);

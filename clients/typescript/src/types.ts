@@ -15,6 +15,11 @@ export type Snapshot<D extends DecimalType = number> = WithDecimals<Schemas['Sna
 export type Trade<D extends DecimalType = number> = WithDecimals<Schemas['Trade'], D>;
 export type TradeHistory = Schemas['TradeHistory'];
 
+/** A message of a market stream; `type` discriminates the union. Ignore types that you do not know. */
+export type StreamMessage<D extends DecimalType = number> = WithDecimals<Schemas['StreamMessage'], D>;
+/** A message of the stream of account events. */
+export type EventStreamMessage = Schemas['EventStreamMessage'];
+
 export type Webhook = Schemas['Webhook'];
 export type WebhookItem = Schemas['WebhookItem'];
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];

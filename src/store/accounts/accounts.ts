@@ -50,6 +50,18 @@ export async function findApiKey(db: Queryable, key: string): Promise<StoredApiK
   return (await findApiKeys(db, [key]))[0] ?? null;
 }
 
+const FIND_VALID_KEYS = sql(
+  'find_valid_keys',
+  `SELECT id, scopes FROM api_key
+   WHERE id = ANY ($1) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+);
+
+/** The scopes of those of these keys that are neither revoked nor expired, by the id of the key. */
+export async function findValidKeys(db: Queryable, ids: readonly string[]): Promise<Map<string, readonly string[]>> {
+  const rows = await db.query<{ id: string; scopes: readonly string[] }>(FIND_VALID_KEYS, [ids]);
+  return new Map(rows.map(({ id, scopes }) => [id, scopes]));
+}
+
 /** Locks keys in order, so that two API processes cannot deadlock when they write at once. */
 const TOUCH_API_KEYS = sql(
   'touch_api_keys',

@@ -21,6 +21,17 @@ interface PollFacts {
   lastError: string | null;
 }
 
+/** Poll freshness of each venue, without a count of markets: cheap enough for every second. */
+export async function readPolls(db: Queryable, venues: readonly string[]): Promise<Map<string, PollFacts[]>> {
+  const byVenue = new Map<string, PollFacts[]>();
+  for (const { venue, ...poll } of await db.query<PollFacts & { venue: string }>(POLLS, [venues])) {
+    const polls = byVenue.get(venue) ?? [];
+    polls.push(poll);
+    byVenue.set(venue, polls);
+  }
+  return byVenue;
+}
+
 export interface VenueFacts {
   polls: PollFacts[];
   markets: number;

@@ -160,3 +160,14 @@ const FORGET_ABSENT = sql(
 export async function forgetAbsent(db: Queryable, key: number): Promise<void> {
   await db.query(FORGET_ABSENT, [PRESENCE_LOCK_SPACE, key]);
 }
+
+const HAS_PRESENCE = sql(
+  'has_presence',
+  `SELECT EXISTS (SELECT FROM presence WHERE workers ? $2 AND NOT pg_try_advisory_xact_lock_shared($1, id)) AS is_present`,
+);
+
+/** Whether a process that works on this queue runs and reaches the database. A suspended process keeps its presence. */
+export async function hasPresence(db: Queryable, queue: string): Promise<boolean> {
+  const [row] = await db.query<{ isPresent: boolean }>(HAS_PRESENCE, [PRESENCE_LOCK_SPACE, queue]);
+  return row?.isPresent ?? false;
+}

@@ -6,10 +6,13 @@ import type { ApiDeps } from '../../../api/deps.ts';
 import { createLatestCache } from '../../../api/reads/latest-cache.ts';
 import { createReadTracker, type ReadTracker } from '../../../api/reads/read-tracker.ts';
 import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
+import { venueScopes } from '../../../api/routes/market-scope.ts';
 import { openApiText } from '../../../api/routes/openapi.ts';
 import { createApi } from '../../../api/server/app.ts';
 import { createHttpServer, drain } from '../../../api/server/http-server.ts';
 import { routeTable } from '../../../api/server/route-table.ts';
+import { serveSockets } from '../../../api/streams/socket-server.ts';
+import { Streams, type StreamsOptions } from '../../../api/streams/streams.ts';
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/values/cursor.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
@@ -22,6 +25,7 @@ import { createApiKey } from '../../../src/store/accounts/accounts.ts';
 import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
 import { createDataSource } from '../../../src/store/db/data-source.ts';
 import { Database } from '../../../src/store/db/tx.ts';
+import { followJournal } from '../../../src/store/journal/journal-tail.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
 import { ApiContract, type Exchange, observed } from '../../support/api-contract.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
@@ -64,6 +68,7 @@ export interface TestApi {
   clock: { nowMs: number };
   /** The dependencies of the app. */
   deps: ApiDeps;
+  streams: Streams;
   /** The contract; `call` checks every answer against it. */
   contract: ApiContract;
   /** Throws when an answer since the last check violates the contract. `call` includes this check. */
@@ -83,7 +88,11 @@ export const TEST_KEY = { kid: 'k1', key: Buffer.alloc(32, 7) };
  */
 export async function startTestApi(
   overrides: Partial<ApiDeps> = {},
-  options: { behindProxy?: boolean; beside?: Pick<TestApi, 'databaseUrl'> } = {},
+  options: {
+    behindProxy?: boolean;
+    beside?: Pick<TestApi, 'databaseUrl'>;
+    streams?: Partial<StreamsOptions & { pingMs: number }>;
+  } = {},
 ): Promise<TestApi> {
   const log = createLogger({ process: 'test', level: 'silent' });
   const database = options.beside ? await connectBeside(options.beside.databaseUrl, log) : await createTestDatabase();
@@ -104,7 +113,31 @@ export async function startTestApi(
     log,
     now: () => clock.nowMs,
   });
+  // Tests that count the statements of routes replace `db.query`.
+  const pool = { query: db.query.bind(db) };
+  const tail = followJournal({ databaseUrl: database.url, pool, log });
   const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
+  const venues = overrides.venues ?? enabledVenues(['polymarket'], pollMs);
+  const codec = createCursorCodec(Buffer.alloc(32, 1));
+  const streams = new Streams({
+    db,
+    tail,
+    codec,
+    venues,
+    decimalFormat: overrides.decimalFormat ?? 'number',
+    limits: {
+      maxConnections: 1_000,
+      connectionsPerAccount: 100,
+      subscriptionsPerAccount: 100,
+      messagesPerSecond: 0,
+    },
+    heartbeatMs: 500,
+    eventRetentionMs: 90 * 86_400_000,
+    drainSpreadMs: 100,
+    log,
+    now: Date.now,
+    ...options.streams,
+  });
   const deps: ApiDeps = {
     db,
     producer: {
@@ -125,15 +158,16 @@ export async function startTestApi(
     arrivals,
     coldWaitMs: 20,
     reads,
+    streams,
     keys,
     failedKeys: createFailedKeys({ limits, trustedProxies: [], maxFailed: 1_000_000 }),
     limits,
     corsOrigins: [],
     secretBox,
-    cursors: createCursorCodec(Buffer.alloc(32, 1)),
+    cursors: codec,
     // Tests read directly after writes. Only latest-cache.test.ts caches answers.
     latest: createLatestCache({ ttlMs: 0 }),
-    venues: enabledVenues(['polymarket'], pollMs),
+    venues,
     decimalFormat: 'number',
     tradeRetentionMs: 3_650 * 86_400_000,
     addressRules: PUBLIC_ONLY,
@@ -147,7 +181,9 @@ export async function startTestApi(
   // Violations of the contract. They fail their call, or otherwise `close`.
   const broken: string[] = [];
   const listener = observed(createApi(deps), (exchange) => broken.push(...explain(contract, exchange)));
-  const server: Server = createHttpServer(listener, log);
+  const server: Server = createHttpServer(listener, log, {}, deps.streams);
+  const { pingMs } = options.streams ?? {};
+  serveSockets(server, { ...deps, scopeOf: venueScopes(deps), ...(pingMs !== undefined && { pingMs }) });
   const url = await listen(server, '127.0.0.1', 0);
   const checkAnswers = () => {
     if (broken.length > 0) throw new TypeError(`violation of the contract:\n${broken.splice(0).join('\n')}`);
@@ -168,6 +204,7 @@ export async function startTestApi(
     reads,
     clock,
     deps,
+    streams,
     contract,
     checkAnswers,
     ...(proxied && { proxy: proxied.proxy }),
@@ -188,7 +225,9 @@ export async function startTestApi(
       };
     },
     async close() {
-      await drain(server);
+      await Promise.all([drain(server), streams.drain()]);
+      await streams.close();
+      await tail.close();
       await arrivals.close();
       await reads.close();
       await limits.close();

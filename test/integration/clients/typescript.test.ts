@@ -170,6 +170,11 @@ it('the client has a method for every operation', async () => {
 
   expect(await client.health.live()).toEqual({ status: 'live' });
   expect(await client.health.ready()).toEqual({ status: 'ready' });
+  expect(await client.asyncApi()).toMatchObject({ asyncapi: '3.1.0' });
+  for (const stream of [client.stream(), client.eventStream()]) {
+    expect((await stream.next()).done).toBe(false);
+    await stream.return();
+  }
   const document = (await client.openApi()) as { paths: Record<string, Record<string, unknown>> };
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),

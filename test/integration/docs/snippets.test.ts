@@ -24,6 +24,8 @@ const SNIPPETS = PAGES.filter((page) => page === 'README.md' || page.startsWith(
 const NOT_RUN: Readonly<Record<string, string>> = {
   'README.md: npm ci && npm run demo    # everything on this machine, on a simulated exchange':
     'installs the packages that this test uses; the calls against the demo are run below',
+  'README.md: curl -N -H "Authorization: Bearer $KEY" "$API/v1/all/stream?channels=prices,trades"':
+    'runs until it is stopped; the same stream with an end is run from the guide',
   'docs/start.md: npm ci && npm run demo': 'installs the packages that this test uses',
   'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
   'docs/start.md: WEBHOOK_CA_FILE=cert.pem npm run demo':
@@ -52,6 +54,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   // test/faults/restore-backup.test.ts and test/faults/rotate-keys.test.ts.
   'docs/operations.md': ['sh restore', 'sh rotation'],
+  // market-stream.test.ts and socket.test.ts in test/integration/api/streams compare messages with their document.
+  'docs/live.md': ['json message'],
+  // typescript-stream.test.ts runs the client, socket.test.ts the WebSocket.
+  'docs/guides/follow-prices.md': ['ts', 'js'],
   // Below, with the receiver.
   'docs/start.md': ['sh certificate'],
   // verification.test.ts and documentation.test.ts in test/integration/webhooks.

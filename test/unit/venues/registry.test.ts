@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VENUE_NAMES } from '../../../src/domain/markets/venue.ts';
+import { RESERVED_VENUE_NAMES, VENUE_NAMES } from '../../../src/domain/markets/venue.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../../../src/venues/registry.ts';
 
 const host = 'http://127.0.0.1:9';
@@ -48,5 +48,12 @@ describe('createAdapters', () => {
 
   it.each(['intrade', 'constructor', '__proto__'])('names the known venues when %s is requested', (venue) => {
     expect(() => createAdapters({ venues: ['polymarket', venue], urls })).toThrow(/known: polymarket/);
+  });
+});
+
+describe('the names of venues', () => {
+  it('are no segment of another route', () => {
+    expect(VENUE_NAMES.filter((name) => (RESERVED_VENUE_NAMES as readonly string[]).includes(name))).toEqual([]);
+    expect(RESERVED_VENUE_NAMES).toEqual(expect.arrayContaining(['stream', 'events', 'all']));
   });
 });

@@ -1,0 +1,338 @@
+import { z } from 'zod';
+import { CHANNELS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/channels.ts';
+import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
+import { listParam, param } from '../http/input.ts';
+import { book } from './book.ts';
+import { balanceChangeEvent, priceAlertEvent, transactionEvent } from './event.ts';
+import { categoryFilter, MARKET_ID_EXAMPLE, market, OUTCOME_ID_EXAMPLE } from './market.ts';
+import { prices } from './price.ts';
+import { candle } from './series.ts';
+import { trade } from './trade.ts';
+import { count, decimalValue, epochTime, isoTime, numberValue, opaqueId } from './wire.ts';
+
+const seq = count.meta({
+  description: 'The number of the change in the journal. You have every change of the subscription up to it.',
+});
+const venue = z
+  .string()
+  .meta({ description: 'The venue. In messages about the stream: the venue of the request, which may be `all`.' });
+const ofMarket = {
+  seq,
+  at: isoTime.meta({ description: 'When the change was published.' }),
+  venue,
+  market_id: opaqueId,
+};
+const ofOutcome = { ...ofMarket, outcome_id: opaqueId };
+const ofStream = { seq, at: isoTime, venue };
+const conflated = z.int().min(1).optional().meta({
+  description: 'The number of earlier changes that this one replaced, because you read slowly.',
+});
+/** Only in messages of a WebSocket. */
+const ofSocket = {
+  subs: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'WebSocket only: your ids of the subscriptions that get the message.' }),
+  cursor: z.string().optional().meta({
+    description: 'WebSocket only: a subscription with this cursor continues after the message. SSE has it in `id`.',
+  }),
+};
+
+export const priceMessage = z
+  .object({
+    type: z.literal('price'),
+    ...ofOutcome,
+    ...ofSocket,
+    conflated,
+    data: z.object({
+      market_id: opaqueId,
+      outcome_id: opaqueId,
+      as_of: epochTime.meta({ description: "The venue's time of the price." }),
+      price: decimalValue.optional(),
+      probability: numberValue.optional(),
+      best_bid: decimalValue.optional(),
+      best_ask: decimalValue.optional(),
+    }),
+  })
+  .meta({ description: 'The price of an outcome changed.' });
+
+export const tradeMessage = z
+  .object({ type: z.literal('trade'), ...ofOutcome, ...ofSocket, data: trade })
+  .meta({ description: 'A trade. Every trade is sent, also to slow readers.' });
+
+export const bookMessage = z
+  .object({ type: z.literal('book'), ...ofOutcome, ...ofSocket, conflated, data: book })
+  .meta({ description: 'The best level of a book changed: `bids` and `asks` have one level at most.' });
+
+export const candleMessage = z
+  .object({
+    type: z.literal('candle'),
+    ...ofOutcome,
+    ...ofSocket,
+    conflated,
+    data: candle.extend({ market_id: opaqueId, outcome_id: opaqueId, interval: z.literal('1m') }),
+  })
+  .meta({ description: 'A candle of one minute changed, or ended (`closed`).' });
+
+export const marketMessage = z
+  .object({
+    type: z.literal('market'),
+    ...ofMarket,
+    ...ofSocket,
+    conflated,
+    data: market.omit({ description: true, resolution_criteria: true, coverage: true }),
+  })
+  .meta({ description: 'A market appeared or changed. The message omits its long texts.' });
+
+export const heartbeatMessage = z
+  .object({
+    type: z.literal('heartbeat'),
+    ...ofStream,
+    ...ofSocket,
+    data: z.object({
+      checked_at: isoTime.meta({
+        description: 'You have every change of the subscription that was stored by this time.',
+      }),
+      interval_seconds: z.number().min(0).meta({ description: 'The next heartbeat comes within this time.' }),
+      venues: z
+        .array(z.object({ venue: z.string(), healthy: z.boolean(), last_success_at: epochTime.optional() }))
+        .meta({ description: 'Whether each venue of the subscription answers, as in `/v1/venues`.' }),
+    }),
+  })
+  .meta({
+    description: 'The stream is complete. No heartbeat is sent while this is unknown, so its absence is a signal.',
+  });
+
+const gapData = z.object({
+  reason: z.enum(GAP_REASONS).meta({
+    description:
+      '`expired`: the journal does not store the changes any more. `epoch`: the database was restored, and the numbers begin anew. ' +
+      '`backfill`: older trades or candles were added, corrected or removed; read this range again. `feed`: the feed of the venue was interrupted.',
+  }),
+  from: count
+    .optional()
+    .meta({ description: 'The first missing number. With `epoch`, a number of the earlier epoch.' }),
+  to: count.optional().meta({ description: 'The last missing number.' }),
+  series: z.enum(['trades', 'candles']).optional().meta({ description: 'Only `backfill`: what to read again.' }),
+  start: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the start of the range.' }),
+  end: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the end of the range, exclusive.' }),
+  cause: z.string().optional(),
+});
+
+export const gapMessage = z
+  .object({
+    type: z.literal('gap'),
+    ...ofStream,
+    market_id: opaqueId.optional(),
+    outcome_id: opaqueId.optional(),
+    ...ofSocket,
+    data: gapData,
+  })
+  .meta({ description: 'The stream lacks changes. It continues after `seq`.' });
+
+export const laggedMessage = z
+  .object({
+    type: z.literal('lagged'),
+    ...ofStream,
+    ...ofSocket,
+    data: z.object({ reason: z.literal('slow_reader'), cursor: z.string().meta({ description: 'Resume here.' }) }),
+  })
+  .meta({ description: 'You read too slowly, and the stream ends. You have everything up to `seq`.' });
+
+export const snapshotMessage = z
+  .object({ type: z.literal('snapshot'), ...ofMarket, ...ofSocket, data: prices })
+  .meta({ description: 'The prices of a market at the start of the stream, which include every change up to `seq`.' });
+
+export const staleMessage = z
+  .object({
+    type: z.literal('stale'),
+    ...ofStream,
+    ...ofSocket,
+    data: z.object({
+      reason: z.enum(STALE_REASONS).meta({
+        description:
+          '`publisher_stalled`: the publisher runs, but does not confirm the journal. `publisher_gone`: no publisher runs. ' +
+          '`database_unreachable`: the server has no answer of its database.',
+      }),
+      checked_at: isoTime.optional().meta({ description: 'The stream was complete at this time.' }),
+    }),
+  })
+  .meta({ description: 'No heartbeat is sent for this reason: changes may exist that you do not have yet.' });
+
+/** The messages of a market stream. */
+export const MARKET_MESSAGES = {
+  PriceMessage: priceMessage,
+  TradeMessage: tradeMessage,
+  BookMessage: bookMessage,
+  CandleMessage: candleMessage,
+  MarketMessage: marketMessage,
+  HeartbeatMessage: heartbeatMessage,
+  GapMessage: gapMessage,
+  LaggedMessage: laggedMessage,
+  SnapshotMessage: snapshotMessage,
+  StaleMessage: staleMessage,
+} as const;
+
+export const streamMessage = z
+  .discriminatedUnion('type', [
+    priceMessage,
+    tradeMessage,
+    bookMessage,
+    candleMessage,
+    marketMessage,
+    heartbeatMessage,
+    gapMessage,
+    laggedMessage,
+    snapshotMessage,
+    staleMessage,
+  ])
+  .meta({ description: 'The `data` of an event of a market stream.' });
+
+const ofEvents = { at: isoTime };
+export const eventHeartbeat = z
+  .object({
+    type: z.literal('heartbeat'),
+    ...ofEvents,
+    data: z.object({ checked_at: isoTime, interval_seconds: z.number().min(0) }),
+  })
+  .meta({ description: 'You have every event that was stored by `checked_at`.' });
+export const eventGap = z
+  .object({ type: z.literal('gap'), ...ofEvents, data: z.object({ reason: z.enum(['expired', 'epoch']) }) })
+  .meta({ description: 'Events after your cursor may be missing. `GET /v1/events` lists the stored ones.' });
+export const eventLagged = z
+  .object({
+    type: z.literal('lagged'),
+    ...ofEvents,
+    data: z.object({ reason: z.literal('slow_reader'), cursor: z.string() }),
+  })
+  .meta({ description: 'You read too slowly, and the stream ends.' });
+export const eventStale = z
+  .object({ type: z.literal('stale'), ...ofEvents, data: z.object({ reason: z.literal('database_unreachable') }) })
+  .meta({ description: 'The server has no answer of its database.' });
+
+export const EVENT_STREAM_MESSAGES = {
+  EventStreamHeartbeat: eventHeartbeat,
+  EventStreamGap: eventGap,
+  EventStreamLagged: eventLagged,
+  EventStreamStale: eventStale,
+} as const;
+
+export const eventStreamMessage = z
+  .discriminatedUnion('type', [
+    priceAlertEvent,
+    transactionEvent,
+    balanceChangeEvent,
+    eventHeartbeat,
+    eventGap,
+    eventLagged,
+    eventStale,
+  ])
+  .meta({ description: 'The `data` of an event of the stream of account events.' });
+
+const MAX_IDS = 100;
+const MAX_ID_LENGTH = 256;
+const IDS_RULE = `must be a comma list of 1 to ${MAX_IDS} ids of 1 to ${MAX_ID_LENGTH} characters`;
+const ids = (what: string) =>
+  z
+    .string(IDS_RULE)
+    .transform((list) => [...new Set(list.split(','))])
+    .refine((all) => all.length <= MAX_IDS && all.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), IDS_RULE)
+    .optional()
+    .meta({
+      description: `A comma list of 1 to ${MAX_IDS} ids. Default: all ${what}.`,
+      override: { type: 'string', minLength: 1 },
+    });
+
+const resume = {
+  cursor: z.string().optional().meta({
+    description: 'The `id` of the last event that you have. The header `Last-Event-ID` replaces it.',
+  }),
+};
+
+export const streamQuery = z.object({
+  channels: listParam(CHANNELS, 'Default: `prices`.'),
+  market_ids: ids('markets'),
+  outcome_ids: ids('outcomes'),
+  category: categoryFilter,
+  snapshot: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((text) => text === 'true')
+    .optional()
+    .meta({
+      description:
+        'Send the prices of `market_ids` first, also after a gap at the start. Needs the channel `prices` and `market_ids`.',
+      override: { type: 'boolean', enum: undefined },
+    }),
+  ...resume,
+});
+
+export const eventStreamQuery = z.object(resume);
+
+const idList = z.array(z.string().min(1).max(MAX_ID_LENGTH)).min(1).max(MAX_IDS);
+export const MAX_SUBSCRIPTION_ID = 64;
+const subscriptionId = z
+  .string()
+  .min(1)
+  .max(MAX_SUBSCRIPTION_ID)
+  .meta({ description: 'Your name of the subscription.' });
+
+export const authFrame = z
+  .strictObject({ type: z.literal('auth'), key: z.string().min(1).max(256) })
+  .meta({ description: 'The API key, as the first frame of a browser, which cannot set headers.' });
+export const subscribeFrame = z
+  .strictObject({
+    type: z.literal('subscribe'),
+    id: subscriptionId,
+    venue: z.string().min(1).max(64).meta({ description: 'A venue, or `all`.' }),
+    channels: z.array(z.enum(CHANNELS)).min(1),
+    market_ids: idList.optional(),
+    outcome_ids: idList.optional(),
+    category: z.string().min(1).max(200).optional(),
+    snapshot: z.boolean().optional(),
+    cursor: param.cursor.meta({ description: 'Continue after the message with this cursor.' }),
+  })
+  .meta({ description: 'Begins a subscription.' });
+export const unsubscribeFrame = z
+  .strictObject({ type: z.literal('unsubscribe'), id: subscriptionId })
+  .meta({ description: 'Ends a subscription.' });
+export const clientFrame = z.discriminatedUnion('type', [authFrame, subscribeFrame, unsubscribeFrame]);
+export type ClientFrame = z.output<typeof clientFrame>;
+
+export const subscribedFrame = z
+  .object({ type: z.literal('subscribed'), id: z.string(), seq })
+  .meta({ description: 'The subscription began: you have everything up to `seq`.' });
+export const unsubscribedFrame = z
+  .object({ type: z.literal('unsubscribed'), id: z.string() })
+  .meta({ description: 'The subscription ended. No message names it any more.' });
+export const errorFrame = z
+  .object({ type: z.literal('error'), code: z.string(), message: z.string(), id: z.string().optional() })
+  .meta({ description: 'A frame of yours was rejected. The connection stays open unless a close code follows.' });
+
+export const CLIENT_FRAMES = {
+  AuthFrame: authFrame,
+  SubscribeFrame: subscribeFrame,
+  UnsubscribeFrame: unsubscribeFrame,
+};
+export const SERVER_FRAMES = {
+  SubscribedFrame: subscribedFrame,
+  UnsubscribedFrame: unsubscribedFrame,
+  ErrorFrame: errorFrame,
+};
+
+export const streamMessageExample: z.output<typeof priceMessage> = {
+  type: 'price',
+  seq: 184_467,
+  at: '2026-01-02T03:04:05.678Z',
+  venue: 'polymarket',
+  market_id: MARKET_ID_EXAMPLE,
+  outcome_id: OUTCOME_ID_EXAMPLE,
+  data: {
+    market_id: MARKET_ID_EXAMPLE,
+    outcome_id: OUTCOME_ID_EXAMPLE,
+    as_of: 1767323045,
+    price: decimalField('0.62'),
+    probability: numberField('0.62'),
+    best_bid: decimalField('0.61'),
+    best_ask: decimalField('0.63'),
+  },
+};

@@ -1,0 +1,107 @@
+import { ApiError } from '../errors.ts';
+
+/** The limits of one account in one API process. */
+export interface StreamLimits {
+  /** Open streams of all accounts together. */
+  readonly maxConnections: number;
+  readonly connectionsPerAccount: number;
+  readonly subscriptionsPerAccount: number;
+  /** Sent messages of an account. 0: no limit. */
+  readonly messagesPerSecond: number;
+}
+
+/** The seconds after which a client may try again when all connections are in use. */
+const RETRY_SECONDS = 5;
+
+/** What an account uses now. */
+export interface AccountUse {
+  /** Counts a subscription. False when the account has as many as it may have. */
+  addSubscription(): boolean;
+  removeSubscription(): void;
+  /** The number of messages that the account may get now, at most `wanted`. Counts them. */
+  takeMessages(wanted: number): number;
+  /** Takes back the count of messages that were not sent. */
+  giveBackMessages(count: number): void;
+  /** Ends the use of a connection. */
+  release(): void;
+}
+
+/** Counts connections, subscriptions and messages of accounts in this process. */
+export interface AccountUses {
+  readonly connections: number;
+  /** Counts a connection of the account. @throws ApiError `rate_limited` */
+  open(accountId: bigint): AccountUse;
+}
+
+interface Counts {
+  connections: number;
+  subscriptions: number;
+  tokens: number;
+  filledAtMs: number;
+}
+
+/** `nowMs` is a monotonic clock. */
+export function createAccountUses(limits: StreamLimits, nowMs: () => number = () => performance.now()): AccountUses {
+  const accounts = new Map<bigint, Counts>();
+  let connections = 0;
+
+  function refuse(message: string): never {
+    throw new ApiError('rate_limited', message, { headers: { 'Retry-After': String(RETRY_SECONDS) } });
+  }
+
+  return {
+    get connections() {
+      return connections;
+    },
+    open(accountId) {
+      const counts = accounts.get(accountId) ?? {
+        connections: 0,
+        subscriptions: 0,
+        tokens: limits.messagesPerSecond,
+        filledAtMs: nowMs(),
+      };
+      if (connections >= limits.maxConnections) refuse('this process has as many streams as it may have');
+      if (counts.connections >= limits.connectionsPerAccount) {
+        refuse(`this account has a limit of ${limits.connectionsPerAccount} open streams`);
+      }
+      accounts.set(accountId, counts);
+      counts.connections += 1;
+      connections += 1;
+      let isOpen = true;
+      let ofThis = 0;
+      return {
+        addSubscription() {
+          if (counts.subscriptions >= limits.subscriptionsPerAccount) return false;
+          counts.subscriptions += 1;
+          ofThis += 1;
+          return true;
+        },
+        removeSubscription() {
+          counts.subscriptions -= 1;
+          ofThis -= 1;
+        },
+        takeMessages(wanted) {
+          if (limits.messagesPerSecond === 0) return wanted;
+          const now = nowMs();
+          const refilled = counts.tokens + ((now - counts.filledAtMs) / 1_000) * limits.messagesPerSecond;
+          counts.tokens = Math.min(limits.messagesPerSecond, refilled);
+          counts.filledAtMs = now;
+          const taken = Math.min(wanted, Math.floor(counts.tokens));
+          counts.tokens -= taken;
+          return taken;
+        },
+        giveBackMessages(count) {
+          counts.tokens += count;
+        },
+        release() {
+          if (!isOpen) return;
+          isOpen = false;
+          counts.subscriptions -= ofThis;
+          counts.connections -= 1;
+          connections -= 1;
+          if (counts.connections === 0) accounts.delete(accountId);
+        },
+      };
+    },
+  };
+}

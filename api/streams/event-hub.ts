@@ -1,0 +1,278 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ApiJson } from '../../src/domain/values/api-json.ts';
+import { type CursorCodec, InvalidCursorError } from '../../src/domain/values/cursor.ts';
+import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Queryable } from '../../src/store/db/tx.ts';
+import { EventHorizon, readEventsOf, type StoredEvent } from '../../src/store/deliveries/event-tail.ts';
+import type { StreamClient } from './client.ts';
+import { type Message, streamMessage } from './frame.ts';
+import type { Unsent } from './outbox.ts';
+import { WriteRounds } from './write-rounds.ts';
+
+const POLL_MS = 100;
+const PAGE = 200;
+/** As for market streams: a heartbeat claims completeness only when the events were read within this time. */
+const MAX_STALE_MS = 1_000;
+const IDLE_MS = 1_000;
+/** The only part of an event stream. */
+export const EVENTS = 'events';
+
+/** A position in the events of an account. */
+export interface EventPosition {
+  /** The epoch of the journal: a restored database begins another one. */
+  readonly epoch: string;
+  /** The client has the events up to this key. */
+  readonly pk: bigint;
+  /** When this event was created, epoch milliseconds. */
+  readonly atMs: number;
+}
+
+interface EventHubOptions {
+  db: Queryable;
+  codec: CursorCodec;
+  /** The epoch of the journal; undefined before its first read. */
+  epoch(): string | undefined;
+  /** Milliseconds. Older events may be deleted. */
+  retentionMs: number;
+  heartbeatMs: number;
+  log: Logger;
+}
+
+/** The stream of one account's events. */
+interface EventStream {
+  readonly client: StreamClient;
+  readonly accountId: bigint;
+  state: 'replaying' | 'live';
+  /** Events up to this key were handed to the client. */
+  position: EventPosition;
+}
+
+/** Hands the stored events of accounts to their streams. The events are read once for all streams, and only while a stream is open. */
+export class EventHub {
+  readonly rounds: WriteRounds;
+  readonly #options: EventHubOptions;
+  readonly #streams = new Map<StreamClient, EventStream>();
+  readonly #horizon: EventHorizon;
+  readonly #closing = new AbortController();
+  readonly #streaks = new FailureStreaks();
+  #running: Promise<void> | undefined;
+  #delivered: bigint | undefined;
+  #complete: { readAt: Date; seenAtMs: number } | undefined;
+  #waiting: (() => void)[] = [];
+
+  constructor(options: EventHubOptions) {
+    this.#options = options;
+    this.#horizon = new EventHorizon(options.db);
+    this.rounds = new WriteRounds((client, nowMs) => this.#whenIdle(client, nowMs));
+  }
+
+  get clients(): ReadonlyMap<StreamClient, unknown> {
+    return this.#streams;
+  }
+
+  /** The position of a cursor of this account. @throws InvalidCursorError */
+  decode(accountId: bigint, cursor: string): EventPosition {
+    const [epoch = '', pk = '', at = ''] = this.#options.codec.decode(scopeOf(accountId), cursor);
+    if (!/^\d+$/.test(pk) || !/^\d+$/.test(at)) throw new InvalidCursorError();
+    return { epoch, pk: BigInt(pk), atMs: Number(at) };
+  }
+
+  /** Sends the events of the account after a position, by default all later ones. Resolves when the stream is live or has ended. */
+  async add(client: StreamClient, accountId: bigint, from: EventPosition | undefined): Promise<void> {
+    const stream: EventStream = { client, accountId, state: 'replaying', position: from ?? NOWHERE };
+    this.#streams.set(client, stream);
+    this.#start();
+    await this.#catchUp(stream, from);
+    this.rounds.mark(client);
+  }
+
+  remove(client: StreamClient): void {
+    this.#streams.delete(client);
+    this.rounds.forget(client);
+  }
+
+  /** The `lagged` message of a reader that is too slow. */
+  readonly lastWords = (client: StreamClient): readonly Unsent[] => {
+    const stream = this.#streams.get(client);
+    if (!stream) return [];
+    const cursor = client.sentCursor ?? '';
+    const head = { type: 'lagged', at: new Date() } as const;
+    const message = streamMessage(head, { reason: 'slow_reader', cursor }, { cursor, decimalFormat: 'number' });
+    return [{ message, subscriptions: [EVENTS], conflated: 0 }];
+  };
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#release();
+    await this.#running;
+  }
+
+  #start(): void {
+    this.#running ??= this.#follow().finally(() => {
+      this.#running = undefined;
+      if (this.#streams.size > 0 && !this.#closing.signal.aborted) this.#start();
+    });
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted && this.#streams.size > 0) {
+      try {
+        await this.#readOnce();
+        this.#streaks.succeeded('read');
+      } catch (error) {
+        const { inARow, shouldLog } = this.#streaks.failed('read');
+        this.#options.log[shouldLog ? 'warn' : 'debug'](
+          { err: error, inARow },
+          'events of streams not read; will retry',
+        );
+      }
+      const nowMs = performance.now();
+      for (const client of this.#streams.keys()) if (this.#isDue(client, nowMs)) this.rounds.mark(client);
+      await delay(POLL_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+    // The next stream begins after the events that exist then.
+    this.#delivered = undefined;
+    this.#complete = undefined;
+  }
+
+  async #readOnce(): Promise<void> {
+    const askedAtMs = performance.now();
+    const { isComplete, readAt } = await this.#horizon.advance();
+    const { settled } = this.#horizon;
+    if (settled === undefined) return;
+    while (this.#delivered !== undefined && this.#delivered < settled && this.#live().length > 0) {
+      const accountIds = [...new Set(this.#live().map(({ accountId }) => accountId))];
+      const range = { after: this.#delivered, upTo: settled, limit: PAGE };
+      const events = await readEventsOf(this.#options.db, accountIds, range);
+      for (const event of events) this.#hand(event);
+      this.#delivered = events.length < PAGE ? settled : (events.at(-1)?.pk ?? settled);
+    }
+    this.#delivered = settled;
+    if (isComplete) this.#complete = { readAt, seenAtMs: askedAtMs };
+    this.#release();
+  }
+
+  #live(): EventStream[] {
+    return [...this.#streams.values()].filter(({ state }) => state === 'live');
+  }
+
+  #hand(event: StoredEvent): void {
+    for (const stream of this.#live()) {
+      if (stream.accountId === event.accountId && event.pk > stream.position.pk) this.#push(stream, event);
+    }
+  }
+
+  #push(stream: EventStream, event: StoredEvent): void {
+    stream.position = { epoch: this.#options.epoch() ?? '', pk: event.pk, atMs: event.createdAt.getTime() };
+    stream.client.push(this.#eventMessage(stream.accountId, event, stream.position), EVENTS);
+    this.rounds.mark(stream.client);
+  }
+
+  #eventMessage(accountId: bigint, { type, body }: StoredEvent, position: EventPosition): Message {
+    const cursor = this.#encode(accountId, position);
+    const sse = Buffer.from(`event: ${type}\nid: ${cursor}\ndata: ${body}\n\n`, 'utf8');
+    return { type, head: '', data: body, cursor, sse };
+  }
+
+  #encode(accountId: bigint, { epoch, pk, atMs }: EventPosition): string {
+    return this.#options.codec.encode(scopeOf(accountId), [epoch, String(pk), String(atMs)]);
+  }
+
+  async #catchUp(stream: EventStream, from: EventPosition | undefined): Promise<void> {
+    const { client, accountId } = stream;
+    while (this.#delivered === undefined && !client.hasEnded) await this.#nextRead();
+    if (client.hasEnded) return;
+    const here = this.#delivered ?? 0n;
+    const epoch = this.#options.epoch() ?? '';
+    const nowMs = Date.now();
+    stream.position = from ?? { epoch, pk: here, atMs: nowMs };
+    client.sentCursor = this.#encode(accountId, stream.position);
+    const reason = from && this.#gapReason(from, epoch, nowMs);
+    if (reason !== undefined) {
+      // Keys of another epoch are not comparable, so the stream begins with the next event.
+      stream.position = { epoch, pk: reason === 'epoch' ? here : stream.position.pk, atMs: nowMs };
+      const cursor = this.#encode(accountId, stream.position);
+      const head = { type: 'gap', at: new Date(nowMs) } as const;
+      client.push(streamMessage(head, { reason }, { cursor, decimalFormat: 'number' }), EVENTS);
+    }
+    while (!client.hasEnded) {
+      // Every event up to the horizon is visible, also when the common read has not reached it.
+      const upTo: bigint = this.#horizon.settled ?? stream.position.pk;
+      if (stream.position.pk >= upTo) break;
+      await client.room();
+      try {
+        const range = { after: stream.position.pk, upTo, limit: PAGE };
+        const events = await readEventsOf(this.#options.db, [accountId], range);
+        for (const event of events) this.#push(stream, event);
+        if (events.length < PAGE) stream.position = { ...stream.position, pk: upTo };
+      } catch (error) {
+        this.#options.log.debug({ err: error }, 'stored events not read; will retry');
+        await this.#nextRead();
+      }
+    }
+    stream.state = 'live';
+  }
+
+  #gapReason({ epoch, atMs }: EventPosition, present: string, nowMs: number): 'epoch' | 'expired' | undefined {
+    if (epoch !== present) return 'epoch';
+    return nowMs - atMs > this.#options.retentionMs ? 'expired' : undefined;
+  }
+
+  #isDue(client: StreamClient, nowMs: number): boolean {
+    const isFresh = this.#isFresh(nowMs);
+    if (!isFresh) return client.toldReason === undefined || nowMs >= client.staleDueMs;
+    if (nowMs >= client.heartbeatDueMs || client.toldReason !== undefined) return true;
+    return !client.hasHeartbeat && nowMs - client.writtenAtMs >= IDLE_MS;
+  }
+
+  #isFresh(nowMs: number): boolean {
+    return this.#complete !== undefined && nowMs - this.#complete.seenAtMs <= MAX_STALE_MS;
+  }
+
+  #whenIdle(client: StreamClient, nowMs: number): readonly Unsent[] {
+    const stream = this.#streams.get(client);
+    if (stream?.state !== 'live' || !this.#isDue(client, nowMs)) return [];
+    if (!this.#isFresh(nowMs) || !this.#complete) {
+      client.toldReason = 'database_unreachable';
+      client.staleDueMs = nowMs + this.#options.heartbeatMs;
+      return this.#say(stream, 'stale', new Date(), { reason: client.toldReason });
+    }
+    client.toldReason = undefined;
+    client.hasHeartbeat = true;
+    client.heartbeatDueMs = nowMs + this.#options.heartbeatMs;
+    const { readAt } = this.#complete;
+    const pk =
+      this.#delivered !== undefined && this.#delivered > stream.position.pk ? this.#delivered : stream.position.pk;
+    stream.position = { epoch: this.#options.epoch() ?? '', pk, atMs: readAt.getTime() };
+    return this.#say(stream, 'heartbeat', readAt, {
+      checked_at: readAt.toISOString(),
+      interval_seconds: this.#options.heartbeatMs / 1_000,
+    });
+  }
+
+  #say({ accountId, position }: EventStream, type: 'heartbeat' | 'stale', at: Date, data: ApiJson): readonly Unsent[] {
+    const cursor = this.#encode(accountId, position);
+    const message = streamMessage({ type, at }, data, { cursor, decimalFormat: 'number' });
+    return [{ message, subscriptions: [EVENTS], conflated: 0 }];
+  }
+
+  /** Resolves after the next successful read, or when the hub closes. */
+  #nextRead(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => void this.#waiting.push(resolve));
+  }
+
+  #release(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+const NOWHERE: EventPosition = { epoch: '', pk: 0n, atMs: 0 };
+
+function scopeOf(accountId: bigint): string {
+  return JSON.stringify(['event stream', String(accountId)]);
+}

@@ -1,0 +1,166 @@
+import { type Change, type ChangeKind, changeData } from '../../src/domain/live/change.ts';
+import {
+  CHANNELS_OF_KIND,
+  type Channel,
+  CONFLATED_KINDS,
+  type MessageType,
+  TYPE_OF_KIND,
+} from '../../src/domain/live/channels.ts';
+import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
+import type { StreamCursors } from './stream-cursors.ts';
+
+/** A message as text, without the parts that depend on its connection. */
+export interface Message {
+  readonly type: string;
+  /** The client has everything up to this number of the journal after it got the message. Absent for account events. */
+  readonly seq?: number;
+  /** The first fields as JSON, without braces. */
+  readonly head: string;
+  /** The JSON text of `data`. */
+  readonly data: string;
+  /** The cursor from which a stream continues after this message. */
+  readonly cursor: string;
+  /** The message as an event of SSE. */
+  readonly sse: Buffer;
+}
+
+/** The message of a change, made once for all clients. */
+export interface Frame extends Message {
+  readonly seq: number;
+  readonly kind: ChangeKind;
+  readonly venue: string;
+  readonly marketId: string;
+  readonly outcomeId: string | undefined;
+  /** The channels that send it. */
+  readonly channels: readonly Channel[];
+  /** Unsent changes with the same key are replaced by the latest. Undefined: every change is sent. */
+  readonly conflationKey: string | undefined;
+}
+
+interface FrameOptions {
+  cursors: StreamCursors;
+  epoch: string;
+  decimalFormat: DecimalFormat;
+}
+
+/** Encodes a change. The cursor and the bytes are made at their first use. */
+export function frameOf(change: Change, { cursors, epoch, decimalFormat }: FrameOptions): Frame {
+  const data = toJsonText(dataOf(change), decimalFormat);
+  return new ChangeFrame(change, data, () => cursors.encode({ epoch, seq: change.seq }));
+}
+
+/** The `data` of a message. Two kinds of change are messages of the type `gap`, which its reason tells apart. */
+function dataOf(change: Change): ApiJson {
+  const { kind, body } = change;
+  if (kind === 'history')
+    return { reason: 'backfill', series: seriesOf(change), start: Number(body['start']), end: Number(body['end']) };
+  if (kind === 'gap') {
+    return { reason: 'feed', start: Number(body['from']), end: Number(body['to']), cause: String(body['reason']) };
+  }
+  return changeData(change);
+}
+
+/** The series of a range of history. */
+function seriesOf({ body }: Change): 'trades' | 'candles' {
+  return body['series'] === 'candles' ? 'candles' : 'trades';
+}
+
+class ChangeFrame implements Frame {
+  readonly type: MessageType;
+  readonly seq: number;
+  readonly kind: ChangeKind;
+  readonly venue: string;
+  readonly marketId: string;
+  readonly outcomeId: string | undefined;
+  readonly channels: readonly Channel[];
+  readonly conflationKey: string | undefined;
+  readonly head: string;
+  readonly data: string;
+  readonly #makeCursor: () => string;
+  #cursor: string | undefined;
+  #sse: Buffer | undefined;
+
+  constructor(change: Change, data: string, makeCursor: () => string) {
+    this.kind = change.kind;
+    this.type = TYPE_OF_KIND[change.kind];
+    this.seq = change.seq;
+    this.venue = change.venue;
+    this.marketId = change.marketId;
+    this.outcomeId = change.outcomeId;
+    this.channels = change.kind === 'history' ? [seriesOf(change)] : CHANNELS_OF_KIND[change.kind];
+    this.conflationKey = conflationKeyOf(change);
+    this.head = headOf({
+      type: this.type,
+      seq: change.seq,
+      at: change.at,
+      venue: change.venue,
+      marketId: change.marketId,
+      outcomeId: change.outcomeId,
+    });
+    this.data = data;
+    this.#makeCursor = makeCursor;
+  }
+
+  get cursor(): string {
+    this.#cursor ??= this.#makeCursor();
+    return this.#cursor;
+  }
+
+  get sse(): Buffer {
+    this.#sse ??= sseOf(this);
+    return this.#sse;
+  }
+}
+
+/** A candle replaces only candles of its own bucket, so that no closed bucket is lost. */
+function conflationKeyOf({ kind, venue, marketId, outcomeId = '', body }: Change): string | undefined {
+  if (!CONFLATED_KINDS.has(kind)) return undefined;
+  const bucket = kind === 'candle' ? String(body['timestamp'] ?? '') : '';
+  return `${kind}\n${venue}\n${marketId}\n${outcomeId}\n${bucket}`;
+}
+
+interface Head {
+  type: string;
+  seq?: number | undefined;
+  at: Date;
+  venue?: string | undefined;
+  marketId?: string | undefined;
+  outcomeId?: string | undefined;
+}
+
+function headOf({ type, seq, at, venue, marketId, outcomeId }: Head): string {
+  let text = `"type":"${type}"`;
+  if (seq !== undefined) text += `,"seq":${seq}`;
+  text += `,"at":"${at.toISOString()}"`;
+  if (venue !== undefined) text += `,"venue":${JSON.stringify(venue)}`;
+  if (marketId !== undefined && marketId !== '') text += `,"market_id":${JSON.stringify(marketId)}`;
+  if (outcomeId !== undefined) text += `,"outcome_id":${JSON.stringify(outcomeId)}`;
+  return text;
+}
+
+/** A message that concerns a stream and no single change, such as a heartbeat. */
+export function streamMessage(
+  head: Head & { type: MessageType },
+  data: ApiJson,
+  { cursor, decimalFormat }: { cursor: string; decimalFormat: DecimalFormat },
+): Message {
+  const { type, seq } = head;
+  const text = {
+    type,
+    ...(seq !== undefined && { seq }),
+    head: headOf(head),
+    data: toJsonText(data, decimalFormat),
+    cursor,
+  };
+  return { ...text, sse: sseOf(text) };
+}
+
+/** The JSON of a message: `extra` has further fields, each behind a comma. */
+export function jsonOf({ head, data }: Pick<Message, 'head' | 'data'>, extra = ''): string {
+  return `{${head}${extra},"data":${data}}`;
+}
+
+/** An event of SSE. JSON contains no line break, so the text needs one `data` line. */
+export function sseOf({ type, cursor, head, data }: Omit<Message, 'sse'>, extra = ''): Buffer {
+  return Buffer.from(`event: ${type}\nid: ${cursor}\ndata: ${jsonOf({ head, data }, extra)}\n\n`, 'utf8');
+}

@@ -1,0 +1,219 @@
+import type { Change } from '../../src/domain/live/change.ts';
+import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Queryable } from '../../src/store/db/tx.ts';
+import type { JournalBatch, JournalTail } from '../../src/store/journal/journal-tail.ts';
+import type { JournalHead } from '../../src/store/journal/read-journal.ts';
+import { Categories } from './categories.ts';
+import type { Subscription } from './client.ts';
+import { type Filter, matches } from './filter.ts';
+import { type Frame, frameOf, type Message } from './frame.ts';
+import { gapMessage } from './gap-message.ts';
+import { RecentFrames } from './recent-frames.ts';
+import type { StreamCursors } from './stream-cursors.ts';
+import type { WriteRounds } from './write-rounds.ts';
+
+/** Memory for the latest changes. */
+const RECENT_BYTES = 16 * 1024 * 1024;
+
+export interface HubOptions {
+  tail: Pick<JournalTail, 'on' | 'staleMs'>;
+  db: Queryable;
+  cursors: StreamCursors;
+  decimalFormat: DecimalFormat;
+  log: Logger;
+  /** Counts a change that was handed to this many subscriptions. */
+  onDispatched?(type: string, subscriptions: number): void;
+  recentBytes?: number;
+}
+
+/**
+ * Hands the changes of the journal to the subscriptions of this process. The journal is read once for all clients, and each change is
+ * encoded once.
+ */
+export class MarketHub {
+  readonly categories: Categories;
+  readonly rounds: WriteRounds;
+  readonly #options: HubOptions;
+  readonly #recent: RecentFrames;
+  readonly #byMarket = new Map<string, Set<Subscription>>();
+  readonly #byVenue = new Map<string, Set<Subscription>>();
+  /** All live and replaying subscriptions. */
+  readonly #all = new Set<Subscription>();
+  readonly #stopListening: () => void;
+  #withCategory = 0;
+  #head: JournalHead | undefined;
+  #seq = 0;
+  /** Batches that wait for the categories of their markets. */
+  #queue: Promise<void> | undefined;
+  #nextBatch: (() => void)[] = [];
+
+  constructor(options: HubOptions, rounds: WriteRounds) {
+    this.#options = options;
+    this.rounds = rounds;
+    this.categories = new Categories(options.db);
+    this.#recent = new RecentFrames(options.recentBytes ?? RECENT_BYTES);
+    this.#stopListening = options.tail.on((batch) => this.#receive(batch));
+  }
+
+  /** The head of the last batch; undefined before the first. */
+  get head(): JournalHead | undefined {
+    return this.#head;
+  }
+
+  /** Every change up to this number was handed to the subscriptions. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** Whether the journal has no change that was not handed on, as of `checkedAt` of the head. */
+  get isCaughtUp(): boolean {
+    return this.#head?.seq === this.#seq;
+  }
+
+  /** Milliseconds since the journal was confirmed to be complete. */
+  staleMs(): number {
+    return this.#options.tail.staleMs();
+  }
+
+  add(subscription: Subscription): void {
+    this.#all.add(subscription);
+    if (subscription.filter.category !== undefined) this.#withCategory += 1;
+    for (const [map, key] of this.#placesOf(subscription.filter)) {
+      const set = map.get(key) ?? new Set();
+      set.add(subscription);
+      map.set(key, set);
+    }
+  }
+
+  remove(subscription: Subscription): void {
+    if (!this.#all.delete(subscription)) return;
+    if (subscription.filter.category !== undefined) this.#withCategory -= 1;
+    for (const [map, key] of this.#placesOf(subscription.filter)) {
+      const set = map.get(key);
+      set?.delete(subscription);
+      if (set?.size === 0) map.delete(key);
+    }
+  }
+
+  /** Up to `limit` changes after a number from memory; undefined when memory does not reach so far back. */
+  recentAfter(seq: number, limit: number): readonly Frame[] | undefined {
+    return this.#recent.after(seq, limit);
+  }
+
+  /** The message of a change of this epoch. */
+  frameOf(change: Change): Frame {
+    const { cursors, decimalFormat } = this.#options;
+    return frameOf(change, { cursors, decimalFormat, epoch: this.#head?.epoch ?? '' });
+  }
+
+  /** Resolves when the next batch arrives, which shows that the database answers, or when the hub closes. */
+  nextBatch(): Promise<void> {
+    return new Promise((resolve) => void this.#nextBatch.push(resolve));
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#releaseWaiting();
+  }
+
+  *#placesOf({ venues, marketIds }: Filter): Generator<[Map<string, Set<Subscription>>, string]> {
+    for (const venue of venues) {
+      if (marketIds === undefined) yield [this.#byVenue, venue];
+      else for (const marketId of marketIds) yield [this.#byMarket, `${venue}\n${marketId}`];
+    }
+  }
+
+  #receive(batch: JournalBatch): void {
+    this.#releaseWaiting();
+    for (const change of batch.changes) this.categories.learn(change);
+    const needsCategories = this.#withCategory > 0 && this.categories.lacks(batch.changes);
+    if (!this.#queue && !needsCategories) {
+      this.#dispatch(batch);
+      return;
+    }
+    const before = this.#queue ?? Promise.resolve();
+    const after = before.then(async () => {
+      await this.#loadCategories(batch.changes);
+      this.#dispatch(batch);
+      if (this.#queue === after) this.#queue = undefined;
+    });
+    this.#queue = after;
+  }
+
+  /** Repeats until the database answers: without its category a change would reach the wrong subscriptions. */
+  async #loadCategories(changes: readonly Change[]): Promise<void> {
+    while (this.categories.lacks(changes)) {
+      try {
+        await this.categories.load(changes);
+      } catch (error) {
+        this.#options.log.warn({ err: error }, 'categories of changed markets not read; will retry');
+        await this.nextBatch();
+      }
+    }
+  }
+
+  #dispatch(batch: JournalBatch): void {
+    const before = this.#head;
+    this.#head = batch.head;
+    if (before && before.epoch !== batch.head.epoch) {
+      this.#recent.clear();
+      this.#announceGap({ from: this.#seq + 1, to: batch.upTo, reason: 'epoch' }, batch.upTo);
+    } else if (batch.missed) {
+      this.#recent.clear();
+      this.#announceGap({ ...batch.missed, reason: 'expired' }, batch.missed.to);
+    }
+    for (const change of batch.changes) {
+      const frame = this.frameOf(change);
+      this.#recent.push(frame);
+      this.#hand(frame);
+    }
+    this.#seq = batch.upTo;
+  }
+
+  #hand(frame: Frame): void {
+    let handed = 0;
+    for (const subscription of this.#candidatesOf(frame)) {
+      const { state, after, filter, client } = subscription;
+      if (state !== 'live' || frame.seq <= after || !matches(filter, frame, this.categories.of)) continue;
+      client.offer(frame, subscription);
+      this.rounds.mark(client);
+      handed += 1;
+    }
+    if (handed > 0) this.#options.onDispatched?.(frame.type, handed);
+  }
+
+  *#candidatesOf({ venue, marketId }: Frame): Generator<Subscription> {
+    if (marketId === '') {
+      yield* this.#all;
+      return;
+    }
+    yield* this.#byVenue.get(venue) ?? [];
+    yield* this.#byMarket.get(`${venue}\n${marketId}`) ?? [];
+  }
+
+  #announceGap(gap: { from: number; to: number; reason: 'epoch' | 'expired' }, seq: number): void {
+    const { cursors, decimalFormat } = this.#options;
+    const messages = new Map<string, Message>();
+    for (const subscription of this.#all) {
+      if (subscription.state !== 'live') continue;
+      const { venue } = subscription.filter;
+      const message =
+        messages.get(venue) ??
+        gapMessage({ ...gap, venue, head: this.#head as JournalHead, seq }, { cursors, decimalFormat });
+      messages.set(venue, message);
+      if (gap.reason === 'epoch') {
+        subscription.after = 0;
+        subscription.sent = 0;
+      }
+      subscription.client.push(message, subscription.id);
+      this.rounds.mark(subscription.client);
+    }
+  }
+
+  #releaseWaiting(): void {
+    const waiting = this.#nextBatch;
+    this.#nextBatch = [];
+    for (const resolve of waiting) resolve();
+  }
+}

@@ -1,0 +1,95 @@
+import type { Message } from './frame.ts';
+
+/** Bytes that an unsent message occupies besides its text. */
+const ENTRY_BYTES = 120;
+
+/** A message that waits for its reader. */
+export interface Unsent {
+  readonly message: Message;
+  /** The subscriptions that get it. */
+  readonly subscriptions: string[];
+  /** The number of earlier changes that it replaced. */
+  readonly conflated: number;
+}
+
+/**
+ * The unsent messages of one connection, in the order of their numbers. While the reader is slow, a state replaces an unsent earlier state
+ * of the same outcome and moves to the end, because its number is the latest.
+ */
+export class Outbox {
+  /** Absent while empty: most connections are idle. */
+  #entries: Map<string | number, Unsent> | undefined;
+  #last: Unsent | undefined;
+  #next = 0;
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#entries?.size ?? 0;
+  }
+
+  /**
+   * Appends a message for a subscription. The message that was appended last gets another subscription instead of a second copy. Returns
+   * whether it replaced an unsent state.
+   */
+  push(message: Message, subscription: string, conflationKey?: string): boolean {
+    if (this.#last?.message === message) {
+      this.#last.subscriptions.push(subscription);
+      return false;
+    }
+    this.#entries ??= new Map();
+    const key = conflationKey ?? this.#next++;
+    const before = this.#entries.get(key);
+    if (before) this.#forget(key, before);
+    const subscriptions = [...new Set([...(before?.subscriptions ?? []), subscription])];
+    this.#last = { message, subscriptions, conflated: before ? before.conflated + 1 : 0 };
+    this.#entries.set(key, this.#last);
+    this.#bytes += bytesOf(message);
+    return before !== undefined;
+  }
+
+  /** Removes messages from the front: at most this many, and no more than these bytes unless the first one is larger. */
+  take(maxMessages: number, maxBytes: number): Unsent[] {
+    const taken: Unsent[] = [];
+    if (!this.#entries) return taken;
+    let bytes = 0;
+    for (const [key, entry] of this.#entries) {
+      bytes += bytesOf(entry.message);
+      if (taken.length >= maxMessages || (taken.length > 0 && bytes > maxBytes)) break;
+      this.#forget(key, entry);
+      taken.push(entry);
+    }
+    this.#last = undefined;
+    if (this.#entries.size === 0) this.#entries = undefined;
+    return taken;
+  }
+
+  clear(): void {
+    this.#entries = undefined;
+    this.#last = undefined;
+    this.#bytes = 0;
+  }
+
+  /** Drops a subscription from all messages, and the messages that no other subscription gets. */
+  remove(subscription: string): void {
+    this.#last = undefined;
+    for (const [key, entry] of this.#entries ?? []) {
+      const place = entry.subscriptions.indexOf(subscription);
+      if (place < 0) continue;
+      entry.subscriptions.splice(place, 1);
+      if (entry.subscriptions.length === 0) this.#forget(key, entry);
+    }
+  }
+
+  #forget(key: string | number, { message }: Unsent): void {
+    this.#entries?.delete(key);
+    this.#bytes -= bytesOf(message);
+  }
+}
+
+function bytesOf({ head, data }: Message): number {
+  return head.length + data.length + ENTRY_BYTES;
+}

@@ -1,0 +1,235 @@
+import type { StaleReason } from '../../src/domain/live/channels.ts';
+import type { ApiJson, DecimalFormat } from '../../src/domain/values/api-json.ts';
+import { within } from '../../src/domain/values/within.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import { readPolls } from '../../src/store/catalog/venue-reads.ts';
+import { hasPresence } from '../../src/store/db/presence.ts';
+import type { Queryable } from '../../src/store/db/tx.ts';
+import { isPollHealthy } from '../reads/poll-health.ts';
+import type { EnabledVenue } from '../reads/venue-catalog.ts';
+import type { StreamClient } from './client.ts';
+import { type Message, streamMessage } from './frame.ts';
+import type { MarketHub } from './hub.ts';
+import type { Unsent } from './outbox.ts';
+import type { StreamCursors } from './stream-cursors.ts';
+
+/** A heartbeat claims completeness only when the journal was confirmed within this time. */
+const MAX_STALE_MS = 1_000;
+/** A client gets a heartbeat this long after its last change, so that it soon knows that no more followed. */
+const IDLE_MS = 1_000;
+const CHECK_EVERY_MS = 250;
+const READ_VENUES_EVERY_MS = 1_000;
+/** The database counts as unreachable after this time without an answer. */
+const ANSWER_MS = 1_500;
+/** The queue whose workers are processes that host the publisher. */
+const PUBLISHER_QUEUE = 'candles';
+
+interface PulseOptions {
+  hub: MarketHub;
+  db: Queryable;
+  cursors: StreamCursors;
+  decimalFormat: DecimalFormat;
+  venues: readonly EnabledVenue[];
+  heartbeatMs: number;
+  log: Logger;
+  /** Epoch milliseconds. */
+  now(): number;
+}
+
+interface VenueState {
+  [key: string]: ApiJson | undefined;
+  venue: string;
+  healthy: boolean;
+  /** Epoch seconds of the last successful poll of its prices. */
+  last_success_at: number | undefined;
+}
+
+/**
+ * Tells clients that their streams are complete, or why this is unknown. Heartbeats stop while the journal is not confirmed: their absence
+ * shows that a quiet stream may not be a quiet market. A `stale` message then names the cause.
+ */
+export class Pulse {
+  readonly #options: PulseOptions;
+  readonly #clients = new Set<StreamClient>();
+  readonly #timer: NodeJS.Timeout;
+  #venues: VenueState[] = [];
+  #venuesReadAtMs = Number.NEGATIVE_INFINITY;
+  #isReadingVenues = false;
+  #reason: StaleReason | undefined;
+  #isJudging = false;
+  #question: Promise<boolean> | undefined;
+  /** The messages of the present head, by their venue. */
+  #made = new Map<string, Message>();
+  #madeFor: unknown;
+
+  constructor(options: PulseOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.#check(), CHECK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  /** The client gets its first heartbeat at once. */
+  add(client: StreamClient): void {
+    this.#clients.add(client);
+    client.heartbeatDueMs = 0;
+    this.#options.hub.rounds.mark(client);
+  }
+
+  remove(client: StreamClient): void {
+    this.#clients.delete(client);
+  }
+
+  get clients(): ReadonlySet<StreamClient> {
+    return this.#clients;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The messages of a client for which nothing else waits: a heartbeat for each venue of its subscriptions, or the cause of the silence. */
+  readonly whenIdle = (client: StreamClient, nowMs: number): readonly Unsent[] => {
+    if (!this.#isDue(client, nowMs)) return [];
+    const { hub, heartbeatMs } = this.#options;
+    if (!this.#isFresh()) return this.#staleMessages(client, nowMs);
+    if (!hub.isCaughtUp) return [];
+    const messages = this.#perVenue(client, (venue) => this.#heartbeat(venue));
+    if (messages.length === 0) return [];
+    client.heartbeatDueMs = nowMs + heartbeatMs;
+    client.toldReason = undefined;
+    client.hasHeartbeat = true;
+    return messages;
+  };
+
+  #isFresh(): boolean {
+    return this.#options.hub.staleMs() <= MAX_STALE_MS;
+  }
+
+  #isDue(client: StreamClient, nowMs: number): boolean {
+    if (!this.#isFresh()) {
+      return this.#reason !== undefined && (client.toldReason !== this.#reason || nowMs >= client.staleDueMs);
+    }
+    if (nowMs >= client.heartbeatDueMs || client.toldReason !== undefined) return true;
+    return !client.hasHeartbeat && nowMs - client.writtenAtMs >= IDLE_MS;
+  }
+
+  #check(): void {
+    const nowMs = performance.now();
+    const { hub } = this.#options;
+    void this.#readVenues(nowMs);
+    if (this.#isFresh()) this.#reason = undefined;
+    else if (this.#clients.size > 0) void this.#judge();
+    for (const client of this.#clients) if (this.#isDue(client, nowMs)) hub.rounds.mark(client);
+  }
+
+  /** A message per venue of the subscriptions that are complete up to the head. */
+  #perVenue(client: StreamClient, messageOf: (venue: string) => Message): Unsent[] {
+    const { hub } = this.#options;
+    const byVenue = new Map<string, string[]>();
+    for (const { id, state, after, filter } of client.subscriptions.values()) {
+      if (state !== 'live' || after > hub.seq) continue;
+      const ids = byVenue.get(filter.venue) ?? [];
+      ids.push(id);
+      byVenue.set(filter.venue, ids);
+    }
+    return [...byVenue].map(([venue, subscriptions]) => ({ message: messageOf(venue), subscriptions, conflated: 0 }));
+  }
+
+  #heartbeat(venue: string): Message {
+    return this.#message(venue, 'heartbeat', (checkedAt) => ({
+      checked_at: checkedAt,
+      interval_seconds: this.#options.heartbeatMs / 1_000,
+      venues: this.#venues.filter((state) => venue === 'all' || state.venue === venue),
+    }));
+  }
+
+  #staleMessages(client: StreamClient, nowMs: number): readonly Unsent[] {
+    const reason = this.#reason;
+    if (reason === undefined) return [];
+    const messages = this.#perVenue(client, (venue) =>
+      this.#message(venue, `stale ${reason}`, (checkedAt) => ({ reason, checked_at: checkedAt })),
+    );
+    if (messages.length > 0) {
+      client.toldReason = reason;
+      client.staleDueMs = nowMs + this.#options.heartbeatMs;
+    }
+    return messages;
+  }
+
+  #message(venue: string, kind: string, dataOf: (checkedAt: string) => ApiJson): Message {
+    const { hub, cursors, decimalFormat } = this.#options;
+    const { head, seq } = hub;
+    if (!head) throw new TypeError('a stream began before the journal was read');
+    if (this.#madeFor !== head) {
+      this.#made.clear();
+      this.#madeFor = head;
+    }
+    const key = `${kind}\n${venue}`;
+    const known = this.#made.get(key);
+    if (known) return known;
+    const type = kind === 'heartbeat' ? 'heartbeat' : 'stale';
+    const cursor = cursors.encode({ epoch: head.epoch, seq });
+    const data = dataOf(head.checkedAt.toISOString());
+    const message = streamMessage({ type, seq, at: head.readAt, venue }, data, { cursor, decimalFormat });
+    this.#made.set(key, message);
+    return message;
+  }
+
+  /** Finds the cause of the silence. One question waits at a time, because a silent database keeps each connection for seconds. */
+  async #judge(): Promise<void> {
+    if (this.#isJudging) return;
+    this.#isJudging = true;
+    this.#question ??= hasPresence(this.#options.db, PUBLISHER_QUEUE).finally(() => {
+      this.#question = undefined;
+    });
+    const answer = this.#question.then(
+      (isPresent): StaleReason => (isPresent ? 'publisher_stalled' : 'publisher_gone'),
+    );
+    try {
+      this.#reason = await within(ANSWER_MS, answer, () => 'database_unreachable' as const);
+    } catch (error) {
+      this.#options.log.debug({ err: error }, 'the journal is not confirmed, and the database does not answer');
+      this.#reason = 'database_unreachable';
+    } finally {
+      this.#isJudging = false;
+    }
+  }
+
+  async #readVenues(nowMs: number): Promise<void> {
+    if (this.#isReadingVenues || this.#clients.size === 0 || nowMs - this.#venuesReadAtMs < READ_VENUES_EVERY_MS)
+      return;
+    this.#isReadingVenues = true;
+    this.#venuesReadAtMs = nowMs;
+    const { db, venues, now, log } = this.#options;
+    const withMarkets = venues.filter(({ capabilities }) => capabilities.markets);
+    try {
+      const polls = await readPolls(
+        db,
+        withMarkets.map(({ venue }) => venue),
+      );
+      const states = withMarkets.map(({ venue, pollMs }): VenueState => {
+        const scheduled = (polls.get(venue) ?? []).filter(({ kind }) => kind === 'prices' || kind === 'trades');
+        const last = Math.max(...scheduled.map(({ lastSuccessAt }) => lastSuccessAt?.getTime() ?? 0), 0);
+        return {
+          venue,
+          healthy: scheduled.length > 0 && scheduled.every((poll) => isPollHealthy(poll, pollMs, now())),
+          last_success_at: last === 0 ? undefined : Math.floor(last / 1_000),
+        };
+      });
+      this.#apply(states);
+    } catch (error) {
+      log.debug({ err: error }, 'state of the venues not read; will retry');
+    } finally {
+      this.#isReadingVenues = false;
+    }
+  }
+
+  /** A venue that falls silent, or speaks again, is told at once. */
+  #apply(states: VenueState[]): void {
+    const before = new Map(this.#venues.map(({ venue, healthy }) => [venue, healthy]));
+    const hasChanged = states.some(({ venue, healthy }) => before.has(venue) && before.get(venue) !== healthy);
+    this.#venues = states;
+    this.#made.clear();
+    if (hasChanged) for (const client of this.#clients) client.heartbeatDueMs = 0;
+  }
+}

@@ -1,0 +1,159 @@
+import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Queryable } from '../../src/store/db/tx.ts';
+import { readChanges, readJournalHead } from '../../src/store/journal/read-journal.ts';
+import type { Subscription } from './client.ts';
+import { matches } from './filter.ts';
+import type { Frame } from './frame.ts';
+import { gapMessage } from './gap-message.ts';
+import type { MarketHub } from './hub.ts';
+import type { JournalPosition, StreamCursors } from './stream-cursors.ts';
+import { createTurns } from './turns.ts';
+
+/** Changes per read. */
+const PAGE = 500;
+/** Reads of the journal at once: many clients reconnect after a restart, and requests need connections too. */
+const MAX_READS = 3;
+
+interface ReplayOptions {
+  hub: MarketHub;
+  db: Queryable;
+  cursors: StreamCursors;
+  decimalFormat: DecimalFormat;
+  log: Logger;
+}
+
+function isOpen(subscription: Subscription): boolean {
+  const { client, id } = subscription;
+  return !client.hasEnded && client.subscriptions.get(id) === subscription;
+}
+
+/** The stored changes of a page, or the numbers that are not stored any more. */
+type Page = { frames: readonly Frame[]; upTo: number } | { lost: number } | { epoch: string };
+
+/** Sends the changes that a client missed, and then makes its subscription live. */
+export class Replays {
+  readonly #options: ReplayOptions;
+  readonly #turns = createTurns(MAX_READS);
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Continues a subscription after a position. It is `live` on return when no change is missing, otherwise when the promise resolves.
+   * A position of another epoch, or before the oldest stored change, begins with a `gap`.
+   */
+  async run(subscription: Subscription, { epoch, seq }: JournalPosition): Promise<void> {
+    const { hub } = this.#options;
+    let position = seq;
+    subscription.state = 'replaying';
+    subscription.sent = seq;
+    while (isOpen(subscription) && subscription.state === 'replaying') {
+      if (hub.head?.epoch !== epoch) {
+        this.#begin(subscription, { from: position + 1, to: hub.seq, reason: 'epoch' }, hub.seq);
+        return;
+      }
+      if (position >= hub.seq) {
+        subscription.after = position;
+        subscription.state = 'live';
+        return;
+      }
+      const page = await this.#page(subscription, position, epoch);
+      if (page === undefined) await hub.nextBatch();
+      else if ('lost' in page) {
+        this.#announce(subscription, { from: position + 1, to: page.lost, reason: 'expired' }, page.lost);
+        position = page.lost;
+      } else if ('frames' in page) {
+        await this.#send(subscription, page.frames);
+        position = page.upTo;
+      } else await hub.nextBatch();
+    }
+  }
+
+  /** Tells the client that it lacks the changes from its position up to this number. */
+  announceLoss(subscription: Subscription, { epoch, seq }: JournalPosition, to: number): void {
+    const reason = epoch === this.#options.hub.head?.epoch ? 'expired' : 'epoch';
+    if (reason === 'epoch') subscription.sent = 0;
+    this.#announce(subscription, { from: seq + 1, to, reason }, to);
+  }
+
+  /** Live at this number, after a gap. */
+  #begin(
+    subscription: Subscription,
+    gap: { from: number; to: number; reason: 'epoch' | 'expired' },
+    seq: number,
+  ): void {
+    subscription.sent = 0;
+    this.#announce(subscription, gap, seq);
+    subscription.after = seq;
+    subscription.state = 'live';
+  }
+
+  #announce(
+    subscription: Subscription,
+    gap: { from: number; to: number; reason: 'epoch' | 'expired' },
+    seq: number,
+  ): void {
+    const { hub, cursors, decimalFormat } = this.#options;
+    if (!hub.head) return;
+    const { venue } = subscription.filter;
+    const message = gapMessage({ ...gap, venue, head: hub.head, seq }, { cursors, decimalFormat });
+    subscription.client.push(message, subscription.id);
+    hub.rounds.mark(subscription.client);
+  }
+
+  async #send(subscription: Subscription, frames: readonly Frame[]): Promise<void> {
+    const { hub } = this.#options;
+    const { client, filter, id } = subscription;
+    for (const frame of frames) {
+      await client.room();
+      if (!isOpen(subscription)) return;
+      if (!matches(filter, frame, hub.categories.of)) continue;
+      client.push(frame, id);
+      hub.rounds.mark(client);
+    }
+  }
+
+  /** Undefined when the database did not answer. */
+  async #page({ filter }: Subscription, after: number, epoch: string): Promise<Page | undefined> {
+    const { hub, db, log } = this.#options;
+    const recent = hub.recentAfter(after, PAGE);
+    const upTo = recent?.at(-1)?.seq;
+    try {
+      if (recent !== undefined && upTo !== undefined) {
+        if (filter.category !== undefined) await hub.categories.load(recent);
+        return { frames: recent, upTo };
+      }
+      return await this.#turns.run(() => this.#readPage(filter, after, hub.seq, epoch, db));
+    } catch (error) {
+      log.debug({ err: error }, 'stored changes not read; will retry');
+      return undefined;
+    }
+  }
+
+  /** Reads the changes first and the head afterwards: partitions that were dropped in between then show as lost. */
+  async #readPage(
+    filter: Subscription['filter'],
+    after: number,
+    upTo: number,
+    epoch: string,
+    db: Queryable,
+  ): Promise<Page> {
+    const { hub } = this.#options;
+    const [venue, ...others] = filter.venues;
+    const changes = await readChanges(db, {
+      after,
+      upTo,
+      limit: PAGE,
+      ...(venue !== undefined && others.length === 0 && { venue }),
+      ...(filter.marketIds !== undefined && { marketIds: [...filter.marketIds] }),
+    });
+    const head = await readJournalHead(db);
+    if (head.epoch !== epoch) return { epoch: head.epoch };
+    if (head.oldestSeq > after + 1) return { lost: Math.min(head.oldestSeq - 1, upTo) };
+    if (filter.category !== undefined) await hub.categories.load(changes);
+    const last = changes.length < PAGE ? upTo : (changes.at(-1)?.seq ?? upTo);
+    return { frames: changes.map((change) => hub.frameOf(change)), upTo: last };
+  }
+}

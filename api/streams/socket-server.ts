@@ -1,0 +1,103 @@
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { hostProblem } from '../access/host-header.ts';
+import type { ApiDeps } from '../deps.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
+import { authenticateKey, bearerOf } from '../middleware/authenticate.ts';
+import { errorBody, toApiError } from '../middleware/envelope.ts';
+import { requestIdOf } from '../middleware/request-context.ts';
+import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
+import { SocketConnection, type SocketDeps } from './socket-connection.ts';
+
+export const SOCKET_PATH = '/v1/stream';
+/** 100 market ids of the longest kind fit. */
+const MAX_FRAME_BYTES = 64 * 1024;
+
+type ServerDeps = SocketDeps & Pick<ApiDeps, 'corsOrigins'>;
+
+/** Serves GET /v1/stream as a WebSocket on an HTTP server. Other upgrades are refused. */
+export function serveSockets(server: Server, deps: ServerDeps): void {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_FRAME_BYTES,
+    // Compression would cost memory per connection.
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
+  server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
+    connection.on('error', (error) => deps.log.debug({ err: error }, 'connection of a WebSocket failed'));
+    upgrade(sockets, deps, request, connection as Socket, head).catch((error: unknown) =>
+      refuse(request, connection, error, deps),
+    );
+  });
+}
+
+/** @throws ApiError that refuses the upgrade */
+async function upgrade(
+  sockets: WebSocketServer,
+  deps: ServerDeps,
+  request: IncomingMessage,
+  connection: Socket,
+  head: Buffer,
+): Promise<void> {
+  checkRequest(request, deps);
+  deps.streams.requireReady();
+  const key = bearerOf(request.headers);
+  const caller = key === undefined ? undefined : await authenticateKey(deps, request, key);
+  const use = caller && deps.streams.admit(caller.accountId);
+  if (connection.destroyed) {
+    use?.release();
+    return;
+  }
+  let isUpgraded = false;
+  try {
+    sockets.handleUpgrade(request, connection, head, (socket) => {
+      isUpgraded = true;
+      const served = new SocketConnection(socket, connection, request, deps);
+      if (caller && use) served.begin(caller, use);
+      else served.awaitKey();
+    });
+  } finally {
+    // ws has answered an invalid handshake itself.
+    if (!isUpgraded) use?.release();
+  }
+}
+
+/** Browsers send no preflight for a WebSocket, so the server compares the origin. */
+function checkRequest(request: IncomingMessage, { corsOrigins }: Pick<ApiDeps, 'corsOrigins'>): void {
+  const [path = ''] = (request.url ?? '').split('?');
+  if (path !== SOCKET_PATH) throw new ApiError('not_found', 'no such WebSocket');
+  const host = hostProblem(request);
+  if (host !== null) throw invalidRequest([{ path: 'headers.host', message: host }]);
+  const { origin } = request.headers;
+  if (origin === undefined || corsOrigins.includes('*') || corsOrigins.includes(origin)) return;
+  const isOwn = URL.canParse(origin) && new URL(origin).host === request.headers.host;
+  if (!isOwn) throw new ApiError('cross_origin', 'pages of this origin may not open a stream');
+}
+
+/** Answers with the envelope, and closes the connection. */
+function refuse(
+  request: IncomingMessage,
+  connection: Duplex,
+  thrown: unknown,
+  deps: Pick<ApiDeps, 'log' | 'now'>,
+): void {
+  const error = toApiError(thrown);
+  if (error.status === 500) deps.log.error({ err: thrown }, 'WebSocket not opened');
+  if (connection.destroyed) return;
+  const requestId = requestIdOf(request.headers['x-request-id']);
+  const body = errorBody(error, requestId, deps.now());
+  const lines = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+    ...Object.entries(error.headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  for (let i = 0; i < SECURITY_HEADERS.length; i += 2) lines.push(`${SECURITY_HEADERS[i]}: ${SECURITY_HEADERS[i + 1]}`);
+  connection.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy());
+}

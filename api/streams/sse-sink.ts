@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http';
+import type { EndReason, Sink } from './client.ts';
+import { sseOf } from './frame.ts';
+import type { Unsent } from './outbox.ts';
+
+/** How long a reader may take to read its last messages. */
+const LAST_READ_MS = 5_000;
+/** The delay before a browser connects again, milliseconds. */
+const RETRY_MS = 1_000;
+
+/** A stream over HTTP: server-sent events. The headers of the answer must be set. */
+export function createSseSink(response: ServerResponse): Sink {
+  response.writeHead(200);
+  response.write(`retry: ${RETRY_MS}\n\n`);
+  return {
+    get isBlocked() {
+      return response.writableNeedDrain;
+    },
+    get unsentBytes() {
+      return response.writableLength;
+    },
+    send(messages) {
+      response.write(bytesOf(messages));
+    },
+    end(reason: EndReason, last) {
+      if (response.destroyed) return;
+      if (last.length > 0) response.write(bytesOf(last));
+      response.end();
+      // A reader that does not read would keep its buffer. An unresponsive connection gets no time.
+      const limitMs = reason === 'unresponsive' ? 0 : LAST_READ_MS;
+      const timer = setTimeout(() => response.destroy(), limitMs);
+      timer.unref();
+      response.once('close', () => clearTimeout(timer));
+    },
+  };
+}
+
+function bytesOf(messages: readonly Unsent[]): Buffer {
+  const [only, ...others] = messages;
+  if (only && others.length === 0) return encode(only);
+  return Buffer.concat(messages.map(encode));
+}
+
+function encode({ message, conflated }: Unsent): Buffer {
+  return conflated === 0 ? message.sse : sseOf(message, `,"conflated":${conflated}`);
+}

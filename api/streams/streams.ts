@@ -1,0 +1,246 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
+import type { CursorCodec } from '../../src/domain/values/cursor.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { StreamMetrics } from '../../src/observe/stream-metrics.ts';
+import type { Queryable } from '../../src/store/db/tx.ts';
+import type { JournalTail } from '../../src/store/journal/journal-tail.ts';
+import { notReady } from '../errors.ts';
+import type { EnabledVenue } from '../reads/venue-catalog.ts';
+import { type AccountUses, createAccountUses, type StreamLimits } from './account-use.ts';
+import { StreamClient, type Subscription } from './client.ts';
+import { EventHub, type EventPosition } from './event-hub.ts';
+import type { Filter } from './filter.ts';
+import { streamMessage } from './frame.ts';
+import { MarketHub } from './hub.ts';
+import { KeyWatch } from './key-watch.ts';
+import type { Unsent } from './outbox.ts';
+import type { OpenOptions, OpenStreams, Start } from './port.ts';
+import { Pulse } from './pulse.ts';
+import { Replays } from './replay.ts';
+import { readSnapshot } from './snapshot.ts';
+import { createStreamCursors, type JournalPosition, type StreamCursors } from './stream-cursors.ts';
+import { WriteRounds } from './write-rounds.ts';
+
+/** Clients of a stopping process reconnect within this time, so that the other processes do not get all of them at once. */
+const DRAIN_SPREAD_MS = 3_000;
+
+export interface StreamsOptions {
+  db: Queryable;
+  tail: Pick<JournalTail, 'on' | 'staleMs'>;
+  codec: CursorCodec;
+  venues: readonly EnabledVenue[];
+  decimalFormat: DecimalFormat;
+  limits: StreamLimits;
+  heartbeatMs: number;
+  /** How long events are stored, milliseconds. */
+  eventRetentionMs: number;
+  metrics?: StreamMetrics;
+  log: Logger;
+  /** Epoch milliseconds. */
+  now(): number;
+  drainSpreadMs?: number;
+  maxUnsentBytes?: number;
+}
+
+/** The open streams of this process. */
+export class Streams implements OpenStreams {
+  readonly cursors: StreamCursors;
+  readonly events: EventHub;
+  readonly #options: StreamsOptions;
+  readonly #uses: AccountUses;
+  readonly #keys: KeyWatch;
+  readonly #hub: MarketHub;
+  readonly #pulse: Pulse;
+  readonly #replays: Replays;
+  readonly #clients = new Set<StreamClient>();
+  #isDraining = false;
+  /** Excludes a connection from the bounds of connections for requests; the server sets it. */
+  exempt: OpenStreams['exempt'] = () => undefined;
+
+  constructor(options: StreamsOptions) {
+    const { db, tail, codec, decimalFormat, venues, heartbeatMs, log, now, metrics } = options;
+    this.#options = options;
+    this.cursors = createStreamCursors(codec);
+    this.#uses = createAccountUses(options.limits);
+    this.#keys = new KeyWatch(db, log);
+    const { cursors } = this;
+    const rounds = new WriteRounds((client, nowMs) => this.#pulse.whenIdle(client, nowMs));
+    const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
+    this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, onDispatched }, rounds);
+    this.#pulse = new Pulse({ hub: this.#hub, db, cursors, decimalFormat, venues, heartbeatMs, log, now });
+    this.#replays = new Replays({ hub: this.#hub, db, cursors, decimalFormat, log });
+    const epoch = () => this.#hub.head?.epoch;
+    this.events = new EventHub({ db, codec, epoch, retentionMs: options.eventRetentionMs, heartbeatMs, log });
+  }
+
+  /** @throws ApiError `not_ready` before the first read of the journal, and while the process stops. */
+  requireReady(): void {
+    if (this.#isDraining) throw notReady('the process is stopping; connect again');
+    if (!this.#hub.head) throw notReady('the journal was not read yet');
+  }
+
+  /** Counts a connection of the account. @throws ApiError `rate_limited` */
+  admit(accountId: bigint) {
+    return this.#uses.open(accountId);
+  }
+
+  /** The client of an admitted connection. */
+  open(use: ReturnType<AccountUses['open']>, { sink, caller, scope, protocol, socket }: OpenOptions): StreamClient {
+    const { metrics, maxUnsentBytes } = this.#options;
+    const { keyId } = caller;
+    const isEventStream = scope !== 'markets:read';
+    const client = new StreamClient({
+      sink,
+      use,
+      keyId,
+      onConflated: () => metrics?.streamConflated.inc(),
+      lastWords: isEventStream ? this.events.lastWords : this.#lastWords,
+      onEnd: (reason) => {
+        unwatch();
+        this.#forget(client);
+        metrics?.streamsEnded.inc({ protocol, reason });
+      },
+      ...(maxUnsentBytes !== undefined && { maxUnsentBytes }),
+    });
+    const unwatch = this.#keys.add({ keyId, scope, end: () => client.end('unauthorized') });
+    this.#clients.add(client);
+    this.exempt(socket);
+    if (!isEventStream) this.#pulse.add(client);
+    return client;
+  }
+
+  /** Includes the client in the next write: the connection accepts bytes again. */
+  resume(client: StreamClient): void {
+    this.#hub.rounds.mark(client);
+    if (this.events.clients.has(client)) this.events.rounds.mark(client);
+  }
+
+  /** Begins a subscription at a position or at the present. Returns the number after which its first change comes. */
+  subscribe(client: StreamClient, id: string, filter: Filter, { position, hasSnapshot }: Start): number {
+    const { head, seq } = this.#hub;
+    if (!head) throw notReady('the journal was not read yet');
+    const from = position ?? { epoch: head.epoch, seq };
+    const subscription: Subscription = { id, filter, client, state: 'replaying', after: from.seq, sent: from.seq };
+    client.subscriptions.set(id, subscription);
+    this.#hub.add(subscription);
+    const isOutside = from.epoch !== head.epoch || from.seq < head.oldestSeq - 1;
+    const started =
+      hasSnapshot && (position === undefined || isOutside)
+        ? this.#beginWithSnapshot(subscription, position)
+        : this.#replays.run(subscription, from);
+    this.#endOnFailure(started, client);
+    client.heartbeatDueMs = 0;
+    this.#hub.rounds.mark(client);
+    return from.seq;
+  }
+
+  unsubscribe(client: StreamClient, id: string): boolean {
+    const subscription = client.subscriptions.get(id);
+    if (!subscription) return false;
+    client.subscriptions.delete(id);
+    client.drop(id);
+    this.#hub.remove(subscription);
+    return true;
+  }
+
+  /** Figures of the open streams. */
+  usage(): { connections: number; subscriptions: number; unsentBytes: number; largestUnsentBytes: number } {
+    let [subscriptions, unsentBytes, largestUnsentBytes] = [0, 0, 0];
+    for (const client of this.#clients) {
+      const bytes = client.unsentBytes;
+      subscriptions += Math.max(1, client.subscriptions.size);
+      unsentBytes += bytes;
+      largestUnsentBytes = Math.max(largestUnsentBytes, bytes);
+    }
+    return { connections: this.#clients.size, subscriptions, unsentBytes, largestUnsentBytes };
+  }
+
+  /** Asks all clients to connect again, spread over a few seconds, and ends their streams. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    const clients = [...this.#clients];
+    const spreadMs = clients.length === 0 ? 0 : (this.#options.drainSpreadMs ?? DRAIN_SPREAD_MS);
+    const endAt = clients.map((client) => ({ client, atMs: Math.random() * spreadMs })).sort((a, b) => a.atMs - b.atMs);
+    const startedMs = performance.now();
+    for (const { client, atMs } of endAt) {
+      const waitMs = startedMs + atMs - performance.now();
+      if (waitMs > 0) await delay(waitMs);
+      client.end('draining');
+    }
+    for (const client of [...this.#clients]) client.end('draining');
+  }
+
+  async close(): Promise<void> {
+    for (const client of [...this.#clients]) client.end('draining');
+    this.#keys.close();
+    this.#pulse.close();
+    this.#hub.close();
+    await this.events.close();
+  }
+
+  /** Sends the account's events after a position, by default all later ones. */
+  followEvents(client: StreamClient, accountId: bigint, position: EventPosition | undefined): void {
+    this.#endOnFailure(this.events.add(client, accountId, position), client);
+  }
+
+  /** A stream that lost its way ends, so that its client connects again and resumes. */
+  #endOnFailure(started: Promise<void>, client: StreamClient): void {
+    started.catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'stream failed');
+      client.end('failed');
+    });
+  }
+
+  #forget(client: StreamClient): void {
+    for (const subscription of client.subscriptions.values()) this.#hub.remove(subscription);
+    client.subscriptions.clear();
+    this.#clients.delete(client);
+    this.#pulse.remove(client);
+    this.#hub.rounds.forget(client);
+    this.events.remove(client);
+  }
+
+  /** The state is read after the number of the present, so it holds at least every change up to this number. */
+  async #beginWithSnapshot(subscription: Subscription, lost: JournalPosition | undefined): Promise<void> {
+    const { db, decimalFormat, log } = this.#options;
+    const { client, filter, id } = subscription;
+    while (!client.hasEnded && client.subscriptions.get(id) === subscription) {
+      const { head, seq } = this.#hub;
+      if (!head) return;
+      try {
+        const cursor = this.cursors.encode({ epoch: head.epoch, seq });
+        const messages = await readSnapshot(db, filter, { head, seq, cursor, decimalFormat });
+        if (lost) this.#replays.announceLoss(subscription, lost, seq);
+        for (const message of messages) client.push(message, id);
+        this.#hub.rounds.mark(client);
+        await this.#replays.run(subscription, { epoch: head.epoch, seq });
+        return;
+      } catch (error) {
+        log.debug({ err: error }, 'snapshot not read; will retry');
+        await this.#hub.nextBatch();
+      }
+    }
+  }
+
+  /** A `lagged` message per subscription, with the cursor behind the last sent change. */
+  readonly #lastWords = (client: StreamClient): readonly Unsent[] => {
+    const { head } = this.#hub;
+    if (!head) return [];
+    const { decimalFormat } = this.#options;
+    const bySent = new Map<string, Unsent>();
+    for (const { id, sent, filter } of client.subscriptions.values()) {
+      const { venue } = filter;
+      const known = bySent.get(`${sent} ${venue}`);
+      if (known) {
+        known.subscriptions.push(id);
+        continue;
+      }
+      const cursor = this.cursors.encode({ epoch: head.epoch, seq: sent });
+      const fields = { type: 'lagged', seq: sent, at: head.readAt, venue } as const;
+      const message = streamMessage(fields, { reason: 'slow_reader', cursor }, { cursor, decimalFormat });
+      bySent.set(`${sent} ${venue}`, { message, subscriptions: [id], conflated: 0 });
+    }
+    return [...bySent.values()];
+  };
+}

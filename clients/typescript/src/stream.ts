@@ -1,0 +1,200 @@
+import { type DecimalType, quoteNumbers } from './decimals.ts';
+import { OddswireApiError, OddswireConnectionError } from './errors.ts';
+import type { operations, paths } from './schema.ts';
+import { type SseEvent, SseParser } from './sse.ts';
+import { pause, type Transport } from './transport.ts';
+import type { EventStreamMessage, StreamMessage } from './types.ts';
+
+type MarketQuery = NonNullable<operations['streamMarkets']['parameters']['query']>;
+
+/** The parameters of a market stream. */
+export interface StreamQuery {
+  /** The name of a venue, or `all` (default). */
+  venue?: string;
+  /** Default: `prices`. */
+  channels?: readonly ('prices' | 'trades' | 'books' | 'candles' | 'markets')[];
+  /** At most 100. Default: all markets. */
+  market_ids?: readonly string[];
+  outcome_ids?: readonly string[];
+  category?: string;
+  /** Sends the prices of `market_ids` first. */
+  snapshot?: boolean;
+  /** The `cursor` of the last message that you have. */
+  cursor?: string;
+}
+
+export interface StreamOptions {
+  /** Ends the stream with the reason of the signal. */
+  signal?: AbortSignal | undefined;
+  /** The longest wait before a new connection. Default 10,000. */
+  maxDelayMs?: number;
+  /** The time without a heartbeat, beyond its interval, after which the stream reports `silent` and connects again. Default 5,000. */
+  graceMs?: number;
+}
+
+/** No heartbeat arrived in time, or the connection was lost: the stream may lack changes until the next heartbeat. */
+export interface SilentMessage {
+  type: 'silent';
+  data: {
+    reason: 'no_heartbeat' | 'connection_lost';
+    /** `checked_at` of the last heartbeat; absent before the first one. */
+    checked_at?: string | undefined;
+  };
+}
+
+/** The place of a message: a stream with this `cursor` continues behind it. */
+interface Placed {
+  cursor: string;
+}
+
+export type StreamItem<D extends DecimalType = number> = (StreamMessage<D> & Placed) | SilentMessage;
+export type EventStreamItem = (EventStreamMessage & Placed) | SilentMessage;
+
+const FIRST_DELAY_MS = 250;
+const DEFAULT_MAX_DELAY_MS = 10_000;
+const DEFAULT_GRACE_MS = 5_000;
+/** The interval of heartbeats until the first one states it. */
+const DEFAULT_INTERVAL_MS = 15_000;
+
+export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
+  return {
+    /**
+     * Follows changes of markets. Connects again after a loss and resumes behind the last message, so no message is lost or repeated; a
+     * `gap` names changes that the service does not store any more. `silent` reports a missing heartbeat or a lost connection. Ends only
+     * with `break`, with the signal, or with an error that another attempt would repeat.
+     * @throws OddswireApiError for an invalid request or key.
+     */
+    stream({ venue = 'all', ...query }: StreamQuery = {}, options: StreamOptions = {}) {
+      const { channels, market_ids, outcome_ids, category, snapshot, cursor } = query;
+      const asked = new URLSearchParams();
+      if (channels !== undefined) asked.set('channels' satisfies keyof MarketQuery, channels.join(','));
+      if (market_ids !== undefined) asked.set('market_ids' satisfies keyof MarketQuery, market_ids.join(','));
+      if (outcome_ids !== undefined) asked.set('outcome_ids' satisfies keyof MarketQuery, outcome_ids.join(','));
+      if (category !== undefined) asked.set('category' satisfies keyof MarketQuery, category);
+      if (snapshot !== undefined) asked.set('snapshot' satisfies keyof MarketQuery, String(snapshot));
+      return follow<StreamMessage<D> & Placed>(transport, '/v1/{venue}/stream', { venue }, asked, cursor, options);
+    },
+    /** Follows the events of the account, with the body that a webhook gets. Resumes as `stream` does. */
+    eventStream({ cursor }: { cursor?: string } = {}, options: StreamOptions = {}) {
+      return follow<EventStreamMessage & Placed>(
+        transport,
+        '/v1/events/stream',
+        {},
+        new URLSearchParams(),
+        cursor,
+        options,
+      );
+    },
+  };
+}
+
+/** All messages of a stream, over as many connections as it needs. */
+async function* follow<Message extends Placed & { type: string }>(
+  transport: Transport<DecimalType>,
+  path: keyof paths,
+  values: Record<string, string>,
+  query: URLSearchParams,
+  start: string | undefined,
+  { signal, maxDelayMs = DEFAULT_MAX_DELAY_MS, graceMs = DEFAULT_GRACE_MS }: StreamOptions,
+): AsyncGenerator<Message | SilentMessage, void, undefined> {
+  const state: State = { cursor: start, checkedAt: undefined, intervalMs: DEFAULT_INTERVAL_MS };
+  for (let failures = 0; ; failures += 1) {
+    signal?.throwIfAborted();
+    let delayMs = Math.min(maxDelayMs, FIRST_DELAY_MS * 2 ** Math.min(failures, 10)) * (1 - Math.random() / 2);
+    try {
+      for await (const event of readOnce(transport, { path, values, query, state, signal, graceMs })) {
+        failures = 0;
+        yield messageOf<Message>(event, transport.decimals, path);
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof OddswireApiError) {
+        if (!error.retryable) throw error;
+        delayMs = Math.min(maxDelayMs, Math.max(delayMs, (error.retryAfterSeconds ?? 0) * 1_000));
+      } else if (!(error instanceof OddswireConnectionError)) throw error;
+      const reason =
+        error instanceof OddswireConnectionError && error.code === 'timeout' ? 'no_heartbeat' : 'connection_lost';
+      if (failures === 0) yield { type: 'silent', data: { reason, checked_at: state.checkedAt } };
+    }
+    await pause(delayMs, signal);
+  }
+}
+
+/** What the connections of one stream share. */
+interface State {
+  cursor: string | undefined;
+  checkedAt: string | undefined;
+  intervalMs: number;
+}
+
+interface Connection {
+  path: keyof paths;
+  values: Record<string, string>;
+  query: URLSearchParams;
+  state: State;
+  signal: AbortSignal | undefined;
+  graceMs: number;
+}
+
+/** The events of one connection. Returns when the service ends it. @throws OddswireConnectionError `timeout` without a heartbeat */
+async function* readOnce(
+  transport: Transport<DecimalType>,
+  { path, values, query, state, signal, graceMs }: Connection,
+): AsyncGenerator<SseEvent, void, undefined> {
+  const connection = new AbortController();
+  const forward = () => connection.abort(signal?.reason);
+  signal?.addEventListener('abort', forward, { once: true });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const expectHeartbeat = () => {
+    clearTimeout(timer);
+    const limitMs = state.intervalMs + graceMs;
+    const silence = new OddswireConnectionError('timeout', `no heartbeat within ${limitMs} ms`);
+    timer = setTimeout(() => connection.abort(silence), limitMs);
+  };
+  try {
+    expectHeartbeat();
+    const headers: Record<string, string> = { Accept: 'text/event-stream' };
+    if (state.cursor !== undefined) headers['Last-Event-ID'] = state.cursor;
+    const response = await transport.open(path, { values, query, headers, signal: connection.signal });
+    const parser = new SseParser();
+    const reader = response.body?.getReader();
+    for (;;) {
+      const { done, value } = (await reader?.read().catch(broken(connection.signal))) ?? {
+        done: true,
+        value: undefined,
+      };
+      if (done || !value) return;
+      for (const event of parser.push(value)) {
+        if (event.type === 'heartbeat') noteHeartbeat(event, state);
+        if (event.type === 'heartbeat' || event.type === 'stale') expectHeartbeat();
+        // Noted before the message is handed on: a caller that breaks has it.
+        if (event.id !== '') state.cursor = event.id;
+        yield event;
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', forward);
+    connection.abort();
+  }
+}
+
+/** Turns a failed read into the error of the stream. */
+function broken(signal: AbortSignal): (error: unknown) => never {
+  return (error) => {
+    if (signal.aborted) throw signal.reason;
+    throw new OddswireConnectionError('connection_failed', `the stream broke: ${String(error)}`, error);
+  };
+}
+
+function noteHeartbeat({ data }: SseEvent, state: State): void {
+  const heartbeat = JSON.parse(data) as { data: { checked_at: string; interval_seconds: number } };
+  state.checkedAt = heartbeat.data.checked_at;
+  state.intervalMs = heartbeat.data.interval_seconds * 1_000;
+}
+
+function messageOf<Message>(event: SseEvent, decimals: 'number' | 'string', path: keyof paths): Message {
+  const text =
+    decimals === 'string' && path === '/v1/{venue}/stream' ? quoteNumbers(event.data, 'decimals') : event.data;
+  return { ...(JSON.parse(text) as Message), cursor: event.id };
+}

@@ -1,0 +1,53 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+interface MarketName {
+  venue: string;
+  marketId: string;
+}
+
+const CATEGORIES = sql(
+  'market_categories',
+  `SELECT m.venue, m.venue_market_id AS market_id, m.category
+   FROM unnest($1::text[], $2::text[]) AS a (venue, market_id)
+   JOIN market m ON m.venue = a.venue AND m.venue_market_id = a.market_id`,
+);
+
+/** The categories of these markets. Omits unknown markets. */
+export function readCategories(
+  db: Queryable,
+  markets: readonly MarketName[],
+): Promise<(MarketName & { category: string | null })[]> {
+  return db.query(CATEGORIES, [markets.map(({ venue }) => venue), markets.map(({ marketId }) => marketId)]);
+}
+
+const KNOWN = sql(
+  'known_market_ids',
+  `SELECT DISTINCT m.venue_market_id AS market_id FROM market m
+   WHERE m.venue = ANY ($1::text[]) AND m.venue_market_id = ANY ($2::text[])`,
+);
+
+/** Those of these market ids that a venue of the list has. */
+export async function knownMarketIds(
+  db: Queryable,
+  venues: readonly string[],
+  marketIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db.query<{ marketId: string }>(KNOWN, [venues, marketIds]);
+  return new Set(rows.map(({ marketId }) => marketId));
+}
+
+const KNOWN_OUTCOMES = sql(
+  'known_outcome_ids',
+  `SELECT DISTINCT t.mint AS outcome_id FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
+   WHERE t.mint = ANY ($2::text[]) AND m.venue = ANY ($1::text[])`,
+);
+
+/** Those of these outcome ids that a market of these venues has. */
+export async function knownOutcomeIds(
+  db: Queryable,
+  venues: readonly string[],
+  outcomeIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db.query<{ outcomeId: string }>(KNOWN_OUTCOMES, [venues, outcomeIds]);
+  return new Set(rows.map(({ outcomeId }) => outcomeId));
+}

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { insertEvents } from '../../../../src/store/deliveries/events.ts';
+import { gate } from '../../../support/gate.ts';
+import { ofType } from '../../../support/sse.ts';
+import { withStreams } from './stream-world.ts';
+
+const world = withStreams();
+
+let made = 0;
+function anEvent(accountId = world.client.accountId) {
+  made += 1;
+  const id = `evt_${made}`;
+  const data = {
+    alertId: 'a',
+    tokenMint: 'm',
+    tokenSymbol: 'Yes',
+    condition: 'above',
+    targetPrice: 1,
+    currentPrice: 2,
+  };
+  const body = JSON.stringify({ id, type: 'price_alert', timestamp: new Date().toISOString(), data });
+  return { id, accountId, type: 'price_alert' as const, body, dedupeKey: `test:${id}` };
+}
+const store = (...events: ReturnType<typeof anEvent>[]) => world.api.db.transaction((tx) => insertEvents(tx, events));
+const AGE = sql('test_age_event', `UPDATE event SET created_at = now() - interval '91 days' WHERE id = $1`);
+
+describe('the stream of account events', () => {
+  it('sends each event with the exact body of its delivery, and only those of the account', async () => {
+    const stream = await world.followEvents();
+    expect(stream.status).toBe(200);
+    await stream.next(ofType('heartbeat'));
+    const mine = anEvent();
+    await store(anEvent(world.stranger.accountId), mine);
+    const event = await stream.next();
+    expect([event.event, event.text]).toEqual(['price_alert', mine.body]);
+    await stream.next(ofType('heartbeat'));
+    expect(stream.events.filter(ofType('price_alert')).length).toBe(1);
+  });
+
+  it('resumes behind the last event, also without a connection in between', async () => {
+    const first = await world.followEvents();
+    await first.next(ofType('heartbeat'));
+    await store(anEvent());
+    const { id } = await first.next(ofType('price_alert'));
+    first.close();
+    const missed = [anEvent(), anEvent(), anEvent()];
+    for (const event of missed) await store(event);
+    const second = await world.followEvents({ 'last-event-id': id });
+    await second.next(ofType('heartbeat'));
+    const later = anEvent();
+    await store(later);
+    await second.next(({ text }) => text === later.body);
+    expect(second.events.filter(ofType('price_alert')).map(({ text }) => text)).toEqual(
+      [...missed, later].map(({ body }) => body),
+    );
+  });
+
+  it('skips no event whose transaction commits after one with a larger number', async () => {
+    const stream = await world.followEvents();
+    await stream.next(ofType('heartbeat'));
+    const [early, late] = [anEvent(), anEvent()];
+    const [isInserted, mayCommit] = [gate(), gate()];
+    const slow = world.api.db.transaction(async (tx) => {
+      await insertEvents(tx, [early]);
+      isInserted.open();
+      await mayCommit.opened;
+    });
+    await isInserted.opened;
+    await store(late);
+    // A second reader shows that the later event is stored.
+    await world.client.account('GET', '/v1/events?limit=1');
+    mayCommit.open();
+    await slow;
+    await stream.next(({ text }) => text === late.body);
+    expect(stream.events.filter(ofType('price_alert')).map(({ text }) => text)).toEqual([early.body, late.body]);
+  });
+
+  it('names a gap when events behind the cursor may be deleted', async () => {
+    const first = await world.followEvents();
+    await first.next(ofType('heartbeat'));
+    const old = anEvent();
+    const slow = world.api.db.transaction(async (tx) => {
+      await insertEvents(tx, [old]);
+      await tx.query(AGE, [old.id]);
+    });
+    await slow;
+    const { id } = await first.next(ofType('price_alert'));
+    const second = await world.followEvents({}, `?cursor=${id}`);
+    expect((await second.next(ofType('gap'))).data.data).toEqual({ reason: 'expired' });
+    const later = anEvent();
+    await store(later);
+    expect((await second.next(ofType('price_alert'))).text).toBe(later.body);
+  });
+
+  it('refuses cursors of other accounts and streams', async () => {
+    const events = await world.followEvents();
+    const { id } = await events.next(ofType('heartbeat'));
+    const market = await world.follow('channels=prices');
+    const { id: ofMarket } = await market.next(ofType('heartbeat'));
+    for (const [key, cursor] of [
+      [world.stranger.key, id],
+      [world.client.key, ofMarket],
+      [world.client.key, 'x'],
+    ] as const) {
+      const answer = await world.api.call(`/v1/events/stream?cursor=${cursor}`, { headers: { 'X-API-Key': key } });
+      expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_cursor']);
+    }
+    const answer = await world.client.market(`/v1/all/stream?cursor=${id}`);
+    expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_cursor']);
+  });
+});

@@ -1,0 +1,177 @@
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { confirmJournal } from '../../../support/journal.ts';
+import { ofType, openSse } from '../../../support/sse.ts';
+import { startTestApi } from '../api-harness.ts';
+import { aBook, aPrice, aTrade, withStreams } from './stream-world.ts';
+
+const world = withStreams();
+
+const KEY_ID = sql('test_key_id', 'SELECT id FROM api_key WHERE account_id = $1');
+const EXPIRE = sql('test_expire_key', `UPDATE api_key SET expires_at = now() WHERE account_id = $1`);
+const subscribe = { type: 'subscribe', id: 'a', venue: 'all', channels: ['trades'] };
+
+describe('a stream whose key is', () => {
+  it.each(['revoked', 'expired'])('%s ends, and the next attempt gets 401', async (how) => {
+    const { key, accountId } = await world.api.client();
+    const stream = await world.follow('channels=prices', {}, { key });
+    const socket = await world.connect({ key });
+    const events = await openSse(`${world.api.url}/v1/events/stream`, { 'x-api-key': key });
+    socket.send(subscribe);
+    await Promise.all([stream.next(ofType('heartbeat')), socket.next(), events.next()]);
+    const [row] = await world.api.db.query<{ id: string }>(KEY_ID, [accountId]);
+    if (how === 'revoked') await revokeApiKey(world.api.db, row?.id ?? '');
+    else {
+      await world.api.db.query(EXPIRE, [accountId]);
+      world.api.clock.nowMs = Date.now() + 1_000;
+    }
+    await Promise.all([stream.ended, events.ended]);
+    expect((await socket.closed).code).toBe(4401);
+    await expect.poll(async () => (await world.follow('', {}, { key })).status).toBe(401);
+    const other = await world.follow('channels=prices');
+    expect((await other.next(ofType('heartbeat'))).event).toBe('heartbeat');
+  });
+});
+
+describe('a reader that never reads', () => {
+  /** About 20 MB, which the buffers of the system do not hold. */
+  const large = () => aTrade('large', '1'.padEnd(300, '0'));
+  const text = 'x'.repeat(40_000);
+  const many = (count: number) =>
+    Array.from({ length: count }, () => {
+      const change = large();
+      return { ...change, body: { ...change.body, trade_id: text } };
+    });
+
+  it('gets lagged with a cursor that continues behind the last trade, and others are not affected', async () => {
+    const slow = await world.follow('channels=trades');
+    const quick = await world.follow('channels=prices');
+    await Promise.all([slow.next(ofType('heartbeat')), quick.next(ofType('heartbeat'))]);
+    slow.pause();
+    const first = (await world.append()) + 1;
+    for (let round = 0; round < 40; round++) {
+      const seq = await world.append(...many(20), aPrice());
+      expect((await quick.next(ofType('price'))).data.seq).toBe(seq);
+    }
+    slow.resume();
+    await slow.ended;
+    const trades = slow.events.filter(ofType('trade')).map(({ data }) => data.seq ?? 0);
+    expect(trades[0]).toBe(first);
+    expect(trades).toEqual(trades.map((_, i) => first + i + Math.floor(i / 20)));
+    const last = slow.events.at(-1);
+    expect(last?.event).toBe('lagged');
+    expect(last?.data).toMatchObject({ seq: trades.at(-1), data: { reason: 'slow_reader', cursor: last?.id } });
+    const resumed = await world.follow('channels=trades', { 'last-event-id': last?.id ?? '' });
+    expect((await resumed.next(ofType('trade'))).data.seq).toBe(first + trades.length + Math.floor(trades.length / 20));
+  });
+
+  it('on a WebSocket gets lagged and the close code 4409', async () => {
+    const slow = await world.connect();
+    slow.send(subscribe);
+    await slow.next(({ type }) => type === 'heartbeat');
+    slow.socket.pause();
+    for (let round = 0; round < 40 && world.api.streams.usage().connections > 0; round++)
+      await world.append(...many(20));
+    slow.socket.resume();
+    expect((await slow.closed).code).toBe(4409);
+    const last = slow.messages.at(-1);
+    expect(last).toMatchObject({ type: 'lagged', subs: ['a'], cursor: expect.any(String) });
+  });
+
+  it('gets only the latest of conflated prices', async () => {
+    const slow = await world.follow('channels=prices,trades');
+    const other = await world.follow('channels=books');
+    await Promise.all([slow, other].map((stream) => stream.next(ofType('heartbeat'))));
+    slow.pause();
+    // Trades fill the buffers of the system. Then prices wait in the outbox.
+    const isSent = (seq: number) => other.next(({ event, data }) => event === 'book' && data.seq === seq);
+    for (let round = 0; round < 400 && world.api.streams.usage().largestUnsentBytes < 100_000; round++) {
+      await isSent(await world.append(...many(1), aBook()));
+    }
+    let seq = 0;
+    for (let i = 0; i < 50; i++) {
+      seq = await world.append(aPrice('busy'));
+      await isSent(await world.append(aBook()));
+    }
+    slow.resume();
+    const price = await slow.next(({ event, data }) => event === 'price' && data.seq === seq);
+    expect(price.data['conflated']).toBeGreaterThan(40);
+    const seqs = slow.events.flatMap(({ event, data }) => (event === 'heartbeat' ? [] : [data.seq ?? 0]));
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+  });
+});
+
+describe('a half-open client', () => {
+  it('on a WebSocket ends when it answers no ping', async () => {
+    const api = await startTestApi({}, { streams: { pingMs: 100 } });
+    const journal = confirmJournal(api.db);
+    try {
+      const { key } = await api.client();
+      const { port, hostname } = new URL(api.url);
+      // A raw connection reads the answer of the handshake, and answers nothing afterwards.
+      const socket: Socket = connect(Number(port), hostname);
+      const lines = [
+        'GET /v1/stream HTTP/1.1',
+        `Host: ${hostname}:${port}`,
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+      ];
+      const handshake = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
+      const send = () => socket.write([...lines, ...handshake, `Authorization: Bearer ${key}`, '', ''].join('\r\n'));
+      await expect.poll(() => send() && api.streams.usage().connections).toBe(1);
+      await expect.poll(() => api.streams.usage().connections).toBe(0);
+      socket.destroy();
+    } finally {
+      await journal.stop();
+      await api.close();
+    }
+  });
+});
+
+describe('a process that stops', () => {
+  it('ends its streams, which continue at another process', async () => {
+    const stopping = await startTestApi({}, { beside: world.api });
+    const stream = await world.follow('channels=prices', {}, { url: stopping.url });
+    const socket = await world.connect({ url: stopping.url });
+    socket.send(subscribe);
+    await Promise.all([stream.next(ofType('heartbeat')), socket.next()]);
+    const seq = await world.append(aPrice());
+    const { id } = await stream.next(ofType('price'));
+    await stopping.close();
+    await stream.ended;
+    expect((await socket.closed).code).toBe(1012);
+    const later = await world.append(aPrice());
+    const resumed = await world.follow('channels=prices', { 'last-event-id': id });
+    expect((await resumed.next(ofType('price'))).data.seq).toBe(later);
+    expect(later).toBe(seq + 1);
+  });
+});
+
+describe('an invalid request for a stream', () => {
+  it.each([
+    ['an unknown channel', 'channels=orders', 400, 'invalid_request'],
+    ['an unknown market', 'market_ids=nowhere', 404, 'market_not_found'],
+    ['an unknown outcome', 'outcome_ids=nowhere', 400, 'invalid_request'],
+    ['the cursor of another deployment', 'cursor=AAAA', 400, 'invalid_cursor'],
+    [
+      'too many markets',
+      `market_ids=${Array.from({ length: 101 }, (_, i) => `m${i}`).join(',')}`,
+      400,
+      'invalid_request',
+    ],
+    ['a snapshot of all markets', 'snapshot=true', 400, 'invalid_request'],
+    ['a parameter of another route', 'interval=1h', 400, 'invalid_request'],
+  ])('with %s is refused before the stream', async (_what, query, status, code) => {
+    const answer = await world.client.market(`/v1/all/stream?${query}`);
+    expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+  });
+
+  it('for an unknown venue, or with the key in the other header, is refused', async () => {
+    const unknown = await world.client.market('/v1/intrade/stream');
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'venue_not_found']);
+    const wrong = await world.client.account('GET', '/v1/all/stream');
+    expect([wrong.status, wrong.body.error.code]).toEqual([401, 'unauthorized']);
+  });
+});
