@@ -219,7 +219,10 @@ describe('a receiver snippet', () => {
       expect([(await post(signature, seconds)).status, (await post(signature, seconds - 1)).status]).toEqual([
         204, 400,
       ]);
-      expect(errors).toMatch(/^refused: .*signature/);
+      await eventually(
+        async () => errors,
+        (text) => /^refused: .*signature/.test(text),
+      );
     },
   );
 
