@@ -15,7 +15,7 @@ export interface SseReader {
   /** All events so far, in order. */
   readonly events: readonly SseEvent[];
   /** The next event that fits and was not returned yet; earlier ones are skipped. @throws after 10 s, or when the stream ends */
-  next(fits?: (event: SseEvent) => boolean): Promise<SseEvent>;
+  next(fits?: (event: SseEvent) => boolean, limitMs?: number): Promise<SseEvent>;
   /** Resolves when the server has ended the stream. */
   readonly ended: Promise<void>;
   /** Stops reading from the connection, and continues. */
@@ -64,8 +64,8 @@ function readerOf(response: IncomingMessage): SseReader {
     headers: response.headers,
     events,
     ended,
-    async next(fits = () => true) {
-      const deadline = performance.now() + LIMIT_MS;
+    async next(fits = () => true, limitMs = LIMIT_MS) {
+      const deadline = performance.now() + limitMs;
       for (;;) {
         while (read < events.length) {
           const event = events[read++] as SseEvent;
