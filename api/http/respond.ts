@@ -5,7 +5,7 @@ import { type ColdAllowance, coldAllowance } from '../access/cold-allowance.ts';
 import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { callerOf } from '../middleware/authenticate.ts';
-import type { Freshness, PreparedAnswer } from '../reads/latest-cache.ts';
+import type { Freshness, PreparedAnswer } from '../reads/answer-cache.ts';
 
 /** Closed buckets change only when a late trade arrives. */
 const CACHE_CONTROL: Record<Freshness, string> = { latest: 'private, max-age=1', history: 'private, max-age=60' };
@@ -34,7 +34,7 @@ export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields 
   load(cold: ColdAllowance): Promise<MarketAnswer<Data, Meta>>;
 }
 
-type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'latest' | 'limits'>;
+type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'answers' | 'limits'>;
 
 /**
  * Answers a market route: envelope with meta, weak ETag, 304, from the cache of the last second when possible. The ETag covers
@@ -45,7 +45,7 @@ export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: Ma
   const { answer, isShared } = await sharedOrOwn(key, deps, read, callerOf(ctx));
   // Recent answers are sent before the app and carry no deprecation headers.
   if (ctx.method === 'GET' && isShared && !ctx.response.get('Deprecation')) {
-    deps.latest.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
+    deps.answers.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
   }
   sendPrepared(ctx, deps, answer);
 }
@@ -67,7 +67,7 @@ async function sharedOrOwn(
   const loadAs = () => loadFor(caller, deps, load);
   for (let others = 0; ; others++) {
     try {
-      return { answer: await (others < MAX_OTHERS ? deps.latest.fetch(key, loadAs) : loadAs()), isShared: true };
+      return { answer: await (others < MAX_OTHERS ? deps.answers.fetch(key, loadAs) : loadAs()), isShared: true };
     } catch (error) {
       if (!(error instanceof OwnAnswer)) throw error;
       if (error.accountId !== caller.accountId) continue;

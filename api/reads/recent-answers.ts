@@ -5,14 +5,14 @@ import { answerHeaders, answerText, matchesEtag } from '../http/respond.ts';
 import { rateLimitHeaders } from '../middleware/rate-limit.ts';
 import { reportRequest, requestIdOf } from '../middleware/request-context.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
-import type { PreparedAnswer } from './latest-cache.ts';
+import type { PreparedAnswer } from './answer-cache.ts';
 
 /** Answers of at least this size are compressed for clients that accept it. */
 const COMPRESSED_FROM_CHARACTERS = 1024 / 4;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/;
 const NOT_PLAIN = /[^\x20-\x7e]/;
 
-type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
+type RecentDeps = Pick<ApiDeps, 'keys' | 'answers' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
 
 /**
  * Answers a GET of a target that was answered within the last second, for keys with the scope of market data. The answer is byte for
@@ -23,7 +23,7 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
   const hasCors = deps.corsOrigins.length > 0;
   const vary = hasCors ? 'Origin, Accept-Encoding, Authorization' : undefined;
   return (req, res) => {
-    const recent = req.method === 'GET' ? deps.latest.recent(req.url ?? '') : undefined;
+    const recent = req.method === 'GET' ? deps.answers.recent(req.url ?? '') : undefined;
     const key = recent && BEARER.exec(req.headers.authorization ?? '')?.[1];
     if (!recent || key === undefined || isUnusual(req, recent.answer)) return app(req, res);
     if (hasCors && req.headers.origin !== undefined) return app(req, res);

@@ -30,7 +30,7 @@ import {
 } from '../contract/series.ts';
 import type { ApiDeps } from '../deps.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import type { Freshness } from '../reads/latest-cache.ts';
+import type { Freshness } from '../reads/answer-cache.ts';
 import { createTradeCoverages, lacks, presentCoverage, type TradeCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
 

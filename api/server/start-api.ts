@@ -23,7 +23,7 @@ import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
 import type { RequestSample } from '../deps.ts';
 import { startThroughputSampler } from '../ops/throughput-sampler.ts';
-import { createLatestCache } from '../reads/latest-cache.ts';
+import { createAnswerCache } from '../reads/answer-cache.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { createApi } from './app.ts';
@@ -84,7 +84,7 @@ export async function startApi(
       corsOrigins: config.http.corsOrigins,
       secretBox,
       cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
-      latest: createLatestCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
+      answers: createAnswerCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
       venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
       decimalFormat: config.decimalFormat,
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RequestSample } from '../../../../api/deps.ts';
-import { createLatestCache } from '../../../../api/reads/latest-cache.ts';
+import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import type { Statement } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
@@ -16,7 +16,7 @@ let restore: () => void;
 
 beforeAll(async () => {
   api = await startTestApi({
-    latest: createLatestCache({ now: () => clock.nowMs }),
+    answers: createAnswerCache({ now: () => clock.nowMs }),
     onRequest: (sample) => samples.push(sample),
   });
   client = await api.client();

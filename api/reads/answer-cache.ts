@@ -20,7 +20,7 @@ export interface PreparedAnswer {
  * Caches answers of market routes for a second. A hit costs no SQL, no serialization and no hash. Concurrent requests share one
  * load. All waiting requests get its error, and errors are not cached.
  */
-export interface LatestCache {
+export interface AnswerCache {
   /** The cached answer of `key`, otherwise the result of `load`. The key must contain every dependency of the answer except time. */
   fetch(key: string, load: () => Promise<PreparedAnswer>): Promise<PreparedAnswer>;
   /** Records that a GET of this request target got the answer of `key` from this route (its pattern). */
@@ -40,7 +40,7 @@ interface AnswerPlace {
 /** The source of an answer: the cache, a load in flight, or a new load. */
 type Lookup = 'hit' | 'shared' | 'miss';
 
-interface LatestCacheOptions {
+interface AnswerCacheOptions {
   onLookup?: (lookup: Lookup) => void;
   /** The lifetime of an answer since the start of its load. 0: loads are shared, but nothing is cached. */
   ttlMs?: number;
@@ -59,7 +59,7 @@ const ENTRY_OVERHEAD_BYTES = 500;
 const MAX_TARGET_LENGTH = 512;
 
 /** A bounded cache that evicts the least recently used answers first. */
-export function createLatestCache(options: LatestCacheOptions = {}): LatestCache {
+export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache {
   const { ttlMs = TTL_MS, maxEntries = MAX_ENTRIES, maxBytes = MAX_BYTES, now = () => performance.now() } = options;
   const cache = new LRUCache<string, PreparedAnswer, () => Promise<PreparedAnswer>>({
     max: maxEntries,

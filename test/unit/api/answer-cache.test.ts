@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLatestCache, type PreparedAnswer } from '../../../api/reads/latest-cache.ts';
+import { createAnswerCache, type PreparedAnswer } from '../../../api/reads/answer-cache.ts';
 
 const answer = (data: string): PreparedAnswer => ({
   data,
@@ -9,9 +9,9 @@ const answer = (data: string): PreparedAnswer => ({
   freshness: 'latest',
 });
 
-function counted(options: Parameters<typeof createLatestCache>[0]) {
+function counted(options: Parameters<typeof createAnswerCache>[0]) {
   const clock = { nowMs: 1_000_000 };
-  const cache = createLatestCache({ ...options, now: () => clock.nowMs });
+  const cache = createAnswerCache({ ...options, now: () => clock.nowMs });
   const loads: string[] = [];
   const read = (key: string, data = 'x', tookMs = 0) =>
     cache.fetch(key, async () => {
@@ -68,7 +68,7 @@ describe('the cache of answers', () => {
   });
 
   it('throws a failure to all waiting callers and does not cache it', async () => {
-    const cache = createLatestCache();
+    const cache = createAnswerCache();
     let fail: (error: Error) => void = () => undefined;
     const broken = () => new Promise<PreparedAnswer>((_, reject) => (fail = reject));
     const waiting = [cache.fetch('a', broken), cache.fetch('a', broken)];
