@@ -22,6 +22,7 @@ import { closeWorkers } from './process/close-workers.ts';
 import { createProcessor } from './process/define.ts';
 import type { WorkerDeps } from './process/deps.ts';
 import { createHostLedgers } from './process/host-ledgers.ts';
+import { startPublishing } from './process/publishing.ts';
 import { restore, retryDeadLetters, startRestoring } from './process/restore.ts';
 import { gaugesOf } from './process/role-gauges.ts';
 import { processorsOf } from './roles.ts';
@@ -95,6 +96,8 @@ export async function startWorker(
     for (const worker of workers) runWorker(worker, log);
     const restoring = startRestoring(role, deps, backend, tracker);
     processContext.onStop(() => restoring.stop());
+    const publishing = startPublishing(role, deps, tracker);
+    processContext.onStop(() => publishing.stop());
     processContext.judgeBy(() =>
       tracker.stallReasons((name) => oldestWaitingMs(processContext.producer.queue(name), Date.now())),
     );

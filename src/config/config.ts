@@ -177,6 +177,9 @@ const schema = z.object({
   RETENTION_ATTEMPTS_DAYS: days,
   RETENTION_EVENTS_DAYS: days,
   RETENTION_OPS_ACTIONS_DAYS: days,
+  // One partition per ten minutes: many more would slow down every read.
+  JOURNAL_RETENTION_MINUTES: wholeNumber(10, 1_440),
+  JOURNAL_MAX_MB: wholeNumber(64, 1_000_000),
   // Partitions are made two days ahead, and an alert fires after three hours without a run.
   MAINTAIN_STORAGE_MS: wholeNumber(1_000, 3_600_000),
   DECIMAL_FORMAT: z.enum(['number', 'string']),
@@ -267,6 +270,8 @@ export interface Config {
     readonly eventsDays: number;
     readonly opsActionsDays: number;
   };
+  /** The published changes: how long they are kept, and their size at most. */
+  readonly journal: { readonly retentionMinutes: number; readonly maxBytes: number };
   readonly maintainStorageMs: number;
   readonly decimalFormat: 'number' | 'string';
   readonly logLevel: string;
@@ -355,6 +360,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       eventsDays: value.RETENTION_EVENTS_DAYS,
       opsActionsDays: value.RETENTION_OPS_ACTIONS_DAYS,
     },
+    journal: { retentionMinutes: value.JOURNAL_RETENTION_MINUTES, maxBytes: value.JOURNAL_MAX_MB * 1_000_000 },
     maintainStorageMs: value.MAINTAIN_STORAGE_MS,
     decimalFormat: value.DECIMAL_FORMAT,
     logLevel: value.LOG_LEVEL,

@@ -141,6 +141,14 @@ const TABLE = {
   RETENTION_ATTEMPTS_DAYS: { default: '30', meaning: 'how long the attempts of finished deliveries are kept' },
   RETENTION_EVENTS_DAYS: { default: '90', meaning: 'how long events and their deliveries are kept; pending ones stay' },
   RETENTION_OPS_ACTIONS_DAYS: { default: '400', meaning: 'how long the audit trail is kept' },
+  JOURNAL_RETENTION_MINUTES: {
+    default: '120',
+    meaning: 'how long published changes are kept, for streams that resume; from 10 to 1440',
+  },
+  JOURNAL_MAX_MB: {
+    default: '8192',
+    meaning: 'size of the published changes, megabytes: beyond it the oldest ten minutes are dropped early',
+  },
   MAINTAIN_STORAGE_MS: {
     default: '3600000',
     meaning: 'interval of storage maintenance (partitions, retention), milliseconds; at most an hour',

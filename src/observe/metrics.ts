@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { Collectors } from './collectors.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
+import { journalMetrics } from './journal-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
 import { workMetrics } from './work-metrics.ts';
 
@@ -30,6 +31,7 @@ export function createMetrics(processName: string, { ofNode = true }: MetricsOpt
     ...process,
     ...ingestMetrics(registry),
     ...workMetrics(registry),
+    ...journalMetrics(registry),
     /** The text of /metrics, after an update of the gauges. A failing source never fails the text. */
     async text(): Promise<string> {
       await collectors.collect();

@@ -1,5 +1,8 @@
 import type { Change } from '../../src/domain/live/change.ts';
-import { type Database, sql } from '../../src/store/db/tx.ts';
+import { type Database, type Queryable, sql } from '../../src/store/db/tx.ts';
+import { CLAIM, type Claimed, FOUND } from '../../src/store/journal/claim.ts';
+import { readChanges, readJournalHead } from '../../src/store/journal/read-journal.ts';
+import { keepPartitions } from '../../src/store/journal/retention.ts';
 
 const ENSURE = sql('test_journal_partition', 'SELECT create_journal_partition(clock_timestamp())');
 
@@ -29,4 +32,23 @@ export async function appendChanges(db: Database, changes: readonly NewChange[])
   const [head] = await db.query<{ seq: number }>(APPEND, [JSON.stringify(rows), changes.length]);
   if (!head) throw new TypeError('the journal has no head');
   return head.seq;
+}
+
+/** Publishes every pending mark as a publisher does, in claims of at most `limit` marks. Returns the claims. */
+export async function publishPending(db: Queryable, limit = 2_000): Promise<Claimed[]> {
+  await keepPartitions(db);
+  await db.query(FOUND);
+  const claims: Claimed[] = [];
+  for (;;) {
+    const [claimed] = await db.query<Claimed>(CLAIM, [limit]);
+    if (!claimed) throw new TypeError('another publisher is at work');
+    claims.push(claimed);
+    if (!claimed.isFull) return claims;
+  }
+}
+
+/** Every stored change behind a number. */
+export async function changesAfter(db: Queryable, after = 0): Promise<Change[]> {
+  const { seq } = await readJournalHead(db);
+  return readChanges(db, { after, upTo: seq, limit: 1_000_000 });
 }

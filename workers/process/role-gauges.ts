@@ -6,6 +6,8 @@ import { JOBS, queuesOfRole, type Role } from '../../src/queues/jobs.ts';
 import { QUEUE_STATES, queueState } from '../../src/queues/queue-state.ts';
 import { schedulesOf } from '../../src/queues/schedules.ts';
 import { oldestOverdueSeconds } from '../../src/store/deliveries/due.ts';
+import { readJournalHead } from '../../src/store/journal/read-journal.ts';
+import { journalPartitions } from '../../src/store/journal/retention.ts';
 import { countDueDeliveries, pollAges, stageStates, storageState, walletAges } from '../../src/store/marks/backlog.ts';
 import { STAGES } from '../../src/store/marks/detail.ts';
 import { readFreshness } from '../../src/store/prices/freshness.ts';
@@ -29,6 +31,7 @@ const ROLE_GAUGES: Record<Role, (deps: WorkerDeps) => Collector[]> = {
     storageGauges(deps),
     freshnessGauges(deps),
     refoldGauges(deps),
+    journalGauges(deps),
   ],
   alerter: (deps) => [stageGauges('alerter', deps)],
   deliverer: (deps) => [deliveryGauges(deps)],
@@ -181,6 +184,22 @@ function refoldGauges({ db, metrics }: WorkerDeps): Collector {
       }
     },
     forget: () => metrics.refoldProgress.reset(),
+  };
+}
+
+function journalGauges({ db, metrics }: WorkerDeps): Collector {
+  return {
+    name: 'journal',
+    async read() {
+      const { seq, checkedAt, readAt } = await readJournalHead(db);
+      const partitions = await journalPartitions(db);
+      metrics.journalSeq.set(seq);
+      metrics.journalCheckedAge.set((readAt.getTime() - checkedAt.getTime()) / 1000);
+      metrics.journalBytes.set(partitions.reduce((sum, { bytes }) => sum + bytes, 0));
+    },
+    forget() {
+      for (const gauge of [metrics.journalSeq, metrics.journalCheckedAge, metrics.journalBytes]) gauge.set(Number.NaN);
+    },
   };
 }
 

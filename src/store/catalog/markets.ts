@@ -2,6 +2,7 @@ import type { MarketRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
+import { markMarkets } from '../marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../prices/prices.ts';
 import { refreshEvents } from './market-events.ts';
 import { oncePerMarket, writeMarketRows } from './market-rows.ts';
@@ -27,7 +28,8 @@ const RESET_LOSER_HASH = sql(
   `UPDATE market SET content_hash = '' WHERE id IN (
      SELECT m.id FROM market m WHERE m.id IN (
        SELECT market_id FROM outcome WHERE token_id = ANY ($2::bigint[]) AND NOT market_id = ANY ($1::bigint[]))
-     ORDER BY m.venue, m.venue_market_id FOR NO KEY UPDATE)`,
+     ORDER BY m.venue, m.venue_market_id FOR NO KEY UPDATE)
+   RETURNING id`,
 );
 
 const UPSERT_OUTCOMES = sql(
@@ -85,9 +87,10 @@ export async function writeMarkets(
   );
   const tokenIds = outcomes.map(({ outcome }) => tokens.get(outcome.outcomeId));
   await tx.query(CORRECT_CURRENCY, [tokenIds, currency]);
-  const changedPks = changed.map((market) => pkOf.get(market.marketId));
+  const changedPks = changed.flatMap((market) => pkOf.get(market.marketId) ?? []);
   await tx.query(DELETE_LOST_OUTCOMES, [changedPks, tokenIds]);
-  await tx.query(RESET_LOSER_HASH, [changedPks, tokenIds]);
+  const losers = await tx.query<{ id: bigint }>(RESET_LOSER_HASH, [changedPks, tokenIds]);
+  await markMarkets(tx, [...changedPks, ...losers.map(({ id }) => id)]);
   await tx.query(UPSERT_OUTCOMES, [
     outcomes.map(({ marketId }) => marketId),
     tokenIds,

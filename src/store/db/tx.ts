@@ -155,21 +155,33 @@ export class Database implements Queryable, Repositories {
     }
   }
 
-  async #run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    const { name, text, isPlannedPerCall } = statement;
-    const isNamed = this.#isPreparing && !isPlannedPerCall;
-    const { fields, rows } = await client.query<unknown[]>({
-      ...(isNamed && { name }),
-      text,
-      values: [...values],
-      types: TYPES,
-      rowMode: 'array',
-    });
-    const columns = fields.map((field) => keyOf(field.name));
-    return rows.map((cells) => {
-      const row: Record<string, unknown> = {};
-      for (let i = 0; i < columns.length; i += 1) row[columns[i] as string] = cells[i];
-      return row as Row;
-    });
+  #run<Row>(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return runOn<Row>(client, statement, values, this.#isPreparing && !statement.isPlannedPerCall);
   }
+}
+
+/** Statements of one session outside the pool; each is its own transaction. */
+export function sessionQueryable(client: pg.Client): Queryable {
+  return { query: (statement, values = []) => runOn(client, statement, values, !statement.isPlannedPerCall) };
+}
+
+async function runOn<Row>(
+  client: Pick<pg.ClientBase, 'query'>,
+  { name, text }: Statement,
+  values: readonly unknown[],
+  isNamed: boolean,
+): Promise<Row[]> {
+  const { fields, rows } = await client.query<unknown[]>({
+    ...(isNamed && { name }),
+    text,
+    values: [...values],
+    types: TYPES,
+    rowMode: 'array',
+  });
+  const columns = fields.map((field) => keyOf(field.name));
+  return rows.map((cells) => {
+    const row: Record<string, unknown> = {};
+    for (let i = 0; i < columns.length; i += 1) row[columns[i] as string] = cells[i];
+    return row as Row;
+  });
 }

@@ -1,11 +1,12 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
+import { insertPublishSql } from '../marks/publish-marks.ts';
 import { blockOf, type ConfirmedPrice, checkedAt } from './price-checks.ts';
 
 /**
- * Upserts latest prices guarded by the venue's time, so that a late poll never replaces a newer price. A changed quote adds a history row
- * and a snapshot mark; a changed price also adds an observation and a mark for the alerts. These rows derive from the rows that the
+ * Upserts latest prices guarded by the venue's time, so that a late poll never replaces a newer price. A changed quote adds a history row,
+ * a snapshot mark and a mark of the publisher; a changed price also adds an observation and a mark for the alerts. These rows derive from the rows that the
  * upsert really wrote. The statement reads the clock after it has locked the rows, so history is in write order.
  *
  * A sweep ($8) skips quotes that equal the stored ones before any lock, because a row lock writes the row. It returns them as `equal`, with
@@ -59,6 +60,7 @@ const UPSERT_PRICES = sql(
        bid = excluded.bid, ask = excluded.ask WHERE h.as_of < excluded.as_of),
    snapshots AS (
      ${insertMarksSql('sample-snapshots', `SELECT token_id, ${minuteOf('at')} FROM written, clock WHERE changed`)}),
+   published AS (${insertPublishSql('price', 'SELECT token_id FROM written WHERE changed')}),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
      SELECT token_id, at, as_of, price FROM written, clock WHERE moved AND $6),

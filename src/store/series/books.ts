@@ -1,5 +1,6 @@
 import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { insertPublishSql } from '../marks/publish-marks.ts';
 
 /** Stored levels per side: more than any `depth` that a client may request. */
 export const MAX_STORED_LEVELS = 200;
@@ -9,7 +10,7 @@ export const MAX_STORED_LEVELS = 200;
  * for a row lock stamps after the other writer, so history has the order in which books were applied.
  * An unchanged side is written back as it is, which costs Postgres no new copy.
  * A book adds a history row when its content changed, and at its first sighting of each UTC day: partitions are dropped by day, and a
- * book that stays unchanged beyond their retention must remain in history.
+ * book that stays unchanged beyond their retention must remain in history. A new best level marks the book for the publisher.
  */
 const UPSERT_BOOKS = sql(
   'upsert_books',
@@ -21,7 +22,8 @@ const UPSERT_BOOKS = sql(
      SELECT b.* FROM book_latest b JOIN input USING (token_id) ORDER BY token_id FOR UPDATE OF b),
    sighting AS MATERIALIZED (
      SELECT i.*, b.received_at AS seen_at, b.as_of IS NULL OR i.as_of > b.as_of AS newer,
-            b.as_of IS NULL OR i.as_of > b.as_of AND (b.bids, b.asks) IS DISTINCT FROM (i.bids, i.asks) AS changed
+            b.as_of IS NULL OR i.as_of > b.as_of AND (b.bids, b.asks) IS DISTINCT FROM (i.bids, i.asks) AS changed,
+            b.as_of IS NULL OR i.as_of > b.as_of AND (b.bids -> 0, b.asks -> 0) IS DISTINCT FROM (i.bids -> 0, i.asks -> 0) AS has_new_top
      FROM input i LEFT JOIN before b USING (token_id) WHERE b.as_of IS NULL OR i.as_of >= b.as_of),
    applied AS (
      INSERT INTO book_latest AS b (token_id, as_of, bids, asks, received_at)
@@ -35,7 +37,9 @@ const UPSERT_BOOKS = sql(
    history AS (
      INSERT INTO book_history (token_id, received_at, as_of, bids, asks)
      SELECT a.token_id, a.received_at, a.as_of, a.bids, a.asks FROM applied a JOIN sighting s USING (token_id)
-     WHERE s.changed OR (s.seen_at AT TIME ZONE 'UTC')::date < (a.received_at AT TIME ZONE 'UTC')::date)
+     WHERE s.changed OR (s.seen_at AT TIME ZONE 'UTC')::date < (a.received_at AT TIME ZONE 'UTC')::date),
+   published AS (
+     ${insertPublishSql('book', 'SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE has_new_top')})
    SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE newer`,
 );
 

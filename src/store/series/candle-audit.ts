@@ -4,6 +4,7 @@ import type { TimeRange } from '../../domain/values/time-range.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { isMinuteWithin } from '../marks/detail.ts';
 import { lockShards } from '../marks/marks.ts';
+import { insertPublishSql } from '../marks/publish-marks.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
 /** The values of a candle, as `numeric` text. */
@@ -104,6 +105,15 @@ const PUT_CANDLES = sql(
      ${VALUES.map((name) => `${name} = excluded.${name}`).join(', ')}`,
 );
 
+const PUBLISH_REPAIRED = sql(
+  'audit_publish_candles',
+  insertPublishSql(
+    'late-candles',
+    `SELECT token_id, min(bucket), max(bucket + length) FROM unnest($1::bigint[], $2::int[], $3::bigint[]) AS r (token_id, length, bucket)
+     GROUP BY token_id`,
+  ),
+);
+
 async function repair(tx: Tx, differences: readonly CandleDifference[]): Promise<void> {
   const keys = (of: readonly CandleDifference[]) => [
     of.map(({ tokenId }) => tokenId),
@@ -115,6 +125,7 @@ async function repair(tx: Tx, differences: readonly CandleDifference[]): Promise
   const wrong = differences.filter(({ folded }) => folded !== null);
   const columns = VALUES.map((name) => wrong.map(({ folded }) => folded?.[name]));
   if (wrong.length > 0) await tx.query(PUT_CANDLES, [...keys(wrong), ...columns]);
+  await tx.query(PUBLISH_REPAIRED, keys(differences));
 }
 
 /**

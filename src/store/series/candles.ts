@@ -2,6 +2,7 @@ import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { minuteOf } from '../marks/detail.ts';
 import type { Mark } from '../marks/marks.ts';
+import { insertPublishSql, LATE_TRADE_MS } from '../marks/publish-marks.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
 const COLUMNS = 'token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades';
@@ -13,9 +14,13 @@ const ON_CONFLICT = `ON CONFLICT (token_id, interval_seconds, bucket) DO UPDATE 
   WHERE (k.open, k.high, k.low, k.close, k.volume, k.notional, k.trades) IS DISTINCT FROM
     (excluded.open, excluded.high, excluded.low, excluded.close, excluded.volume, excluded.notional, excluded.trades)`;
 
+/** Whether a minute ended so long ago that its trades are late ones. */
+const IS_LATE = `to_timestamp(bucket + 60) < clock_timestamp() - ${LATE_TRADE_MS} * interval '1 millisecond'`;
+
 const FOLD_MINUTES = sql(
   'fold_minutes',
-  `INSERT INTO candle AS k (${COLUMNS})
+  `WITH folded AS MATERIALIZED (
+   INSERT INTO candle AS k (${COLUMNS})
    SELECT s.token_id, 60, f.*
    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS s (token_id, start, until)
    CROSS JOIN LATERAL (
@@ -25,7 +30,11 @@ const FOLD_MINUTES = sql(
             sum(size) AS volume, sum(price * size) AS notional, count(*)::int AS trades
      FROM trade t WHERE t.token_id = s.token_id AND t.ts >= to_timestamp(s.start) AND t.ts < to_timestamp(s.until)
      GROUP BY 1) f
-   ORDER BY 1, 3 ${ON_CONFLICT}`,
+   ORDER BY 1, 3 ${ON_CONFLICT}
+   RETURNING token_id, bucket, ${IS_LATE} AS is_late),
+   late AS (
+     ${insertPublishSql('late-candles', 'SELECT token_id, min(bucket), max(bucket) + 60 FROM folded WHERE is_late GROUP BY token_id')})
+   ${insertPublishSql('candle', 'SELECT token_id, bucket FROM folded WHERE NOT is_late')}`,
 );
 
 const FOLD_LEVEL = sql(

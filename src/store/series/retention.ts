@@ -7,6 +7,7 @@ import {
   partitionStartMs,
 } from '../db/partitions.ts';
 import { type Database, sql, sqlState, type Tx } from '../db/tx.ts';
+import { insertPublishSql } from '../marks/publish-marks.ts';
 
 /** Point-in-time reads need the last row before their moment, of any age: these columns of it outlive a dropped partition. */
 const CARRIED: Readonly<Partial<Record<PartitionedTable, string>>> = {
@@ -83,8 +84,9 @@ interface Retirement {
 
 const BUSY: Retirement = { outcome: 'busy', carried: 0 };
 
-function retire({ name }: Partition, carryToMs: number, options: RetireOptions): Promise<Retirement> {
+function retire(oldest: Partition, carryToMs: number, options: RetireOptions): Promise<Retirement> {
   const { db, table, beforeMs } = options;
+  const { name, fromMs, untilMs } = oldest;
   return db.transaction(async (tx) => {
     const [lock] = await tx.query<{ isOurs: boolean }>(TRY_LOCK);
     if (!lock?.isOurs) return BUSY;
@@ -93,7 +95,10 @@ function retire({ name }: Partition, carryToMs: number, options: RetireOptions):
     if (!isThere) return { outcome: 'gone', carried: 0 };
     // Rows are carried before the table lock, because it may take seconds. No process writes into the past, so no row is missed.
     const carried = await carry(tx, table, name, carryToMs, beforeMs);
-    return { outcome: (await drop(tx, name, options)) ? 'dropped' : 'busy', carried };
+    const losers = table === 'trade' ? await losersOf(tx, name) : [];
+    if (!(await drop(tx, name, options))) return { outcome: 'busy', carried };
+    await tx.query(PUBLISH_LOSS, [losers, fromMs / 1000, untilMs / 1000]);
+    return { outcome: 'dropped', carried };
   });
 }
 
@@ -121,6 +126,19 @@ async function carry(
   );
   return result?.rows ?? 0;
 }
+
+/** The outcomes that lose trades with a partition. */
+async function losersOf(tx: Tx, partition: string): Promise<string[]> {
+  const rows: { id: string }[] = await tx.em.query(
+    `SELECT t.id FROM token t WHERE EXISTS (SELECT FROM ${partition} p WHERE p.token_id = t.id) ORDER BY t.id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+const PUBLISH_LOSS = sql(
+  'publish_lost_trades',
+  insertPublishSql('late-trades', 'SELECT unnest($1::bigint[]), $2::bigint, $3::bigint'),
+);
 
 /** False when other sessions held the table during all attempts. */
 async function drop(tx: Tx, partition: string, options: RetireOptions): Promise<boolean> {

@@ -3,10 +3,13 @@ import type { TradeRecord } from '../../domain/markets/market.ts';
 import { ensureTokens } from '../catalog/tokens.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
+import { insertPublishSql, LATE_TRADE_MS, microsOf } from '../marks/publish-marks.ts';
+
+const IS_FRESH = `ts >= at - ${LATE_TRADE_MS} * interval '1 millisecond'`;
 
 /**
- * Inserts new trades and, in the same statement, the marks of minutes that gained a trade, an observation per fresh print and the marks of
- * their alerts. A repeated trade has no effect.
+ * Inserts new trades and, in the same statement, the marks of minutes that gained a trade, an observation per fresh print, the marks of
+ * their alerts, and the marks of the publisher. A repeated trade has no effect.
  */
 const INSERT_TRADES = sql(
   'insert_trades',
@@ -17,9 +20,17 @@ const INSERT_TRADES = sql(
      FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[], $7::int[])
        AS t (token_id, ms, trade_id, price, size, side, ordinal)
      ORDER BY token_id, ms, trade_id COLLATE "C"
-     ON CONFLICT DO NOTHING RETURNING token_id, ts, price),
+     ON CONFLICT DO NOTHING RETURNING token_id, ts, trade_id, price),
    folds AS (
      ${insertMarksSql('fold-candles', `SELECT DISTINCT token_id, ${minuteOf('ts')} FROM inserted`)}),
+   published AS (
+     ${insertPublishSql('trade', `SELECT token_id, ${microsOf('ts')}, trade_id FROM inserted, clock WHERE ${IS_FRESH}`)}),
+   late AS (
+     ${insertPublishSql(
+       'late-trades',
+       `SELECT token_id, floor(extract(epoch FROM min(ts)))::bigint, floor(extract(epoch FROM max(ts)))::bigint + 1
+        FROM inserted, clock WHERE NOT (${IS_FRESH}) GROUP BY token_id`,
+     )}),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
      SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $8 * interval '1 millisecond'

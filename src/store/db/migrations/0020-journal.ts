@@ -8,16 +8,17 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 const UP = [
   // Changes that wait for the publisher. `xid` is the transaction that wrote the mark: a claim takes the marks of transactions that ended
-  // since the last claim. `slot` is the hour modulo 4, so that a slot can be emptied when all of its marks are published.
+  // since the last claim. Slots of ten minutes take turns, so that a slot can be emptied when
+  // all of its marks are published.
   `CREATE SEQUENCE publish_mark_id`,
   `CREATE TABLE publish_mark (
      xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
      id bigint NOT NULL DEFAULT nextval('publish_mark_id'),
      key bigint NOT NULL,
-     detail bigint NOT NULL,
+     detail bigint,
      until bigint,
      kind smallint NOT NULL,
-     slot smallint NOT NULL DEFAULT extract(epoch FROM clock_timestamp())::bigint / 3600 % 4,
+     slot smallint NOT NULL DEFAULT extract(epoch FROM clock_timestamp())::bigint / 600 % 4,
      ref text COLLATE "C"
    ) PARTITION BY LIST (slot)`,
   `ALTER SEQUENCE publish_mark_id OWNED BY publish_mark.id`,
@@ -104,7 +105,7 @@ const functions = (schema: string) => [
      part text := 'publish_mark_' || of_slot;
      pending boolean;
    BEGIN
-     IF of_slot NOT BETWEEN 0 AND 3 OR of_slot = extract(epoch FROM clock_timestamp())::bigint / 3600 % 4 THEN
+     IF of_slot NOT BETWEEN 0 AND 3 OR of_slot = extract(epoch FROM clock_timestamp())::bigint / 600 % 4 THEN
        RAISE EXCEPTION 'slot % is in use', of_slot USING ERRCODE = 'invalid_parameter_value';
      END IF;
      EXECUTE format('LOCK TABLE ${schema}.%I IN ACCESS EXCLUSIVE MODE', part);

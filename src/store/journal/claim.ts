@@ -1,0 +1,258 @@
+import { sql } from '../db/tx.ts';
+import { PUBLISH_KINDS } from '../marks/publish-marks.ts';
+import { NEWEST_HEAD } from './read-journal.ts';
+
+/*
+ * The statements of the publisher. Each is one round trip and its own transaction, so a stopped publisher holds no lock.
+ *
+ * A head has the snapshot of its claim, `published`: the marks of every transaction that was visible in it are in the journal. The next claim
+ * takes the marks of the transactions that became visible since: those in progress at that snapshot, and all later ones. It needs no deletes,
+ * skips no late commit, and waits for no long transaction. It reads the facts in the same snapshot: a later change has a mark that is not
+ * visible in it. When there are more marks than one claim takes, the snapshot stays as `target`, and the next claims continue behind
+ * `(after_xid, after_id)`.
+ */
+
+/** Publishing in one process at a time ("publ" in ASCII). Of two claims at once, the second head is a duplicate key. */
+const PUBLISH_LOCK = 0x70_75_62_6c;
+
+/** Changes when a dump is restored, the database is copied, or a standby takes over: see `FOUND`. */
+const ORIGIN = `concat_ws('.', (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
+  (SELECT oid FROM pg_database WHERE datname = current_database()), 'journal_head'::regclass::oid)`;
+
+/** Whether the journal was made by this database. */
+export const IS_FOUNDED = sql(
+  'is_journal_founded',
+  `SELECT h.origin = ${ORIGIN} AS is_founded FROM (${NEWEST_HEAD}) h`,
+);
+
+/**
+ * Begins another epoch in a restored database, whose marks and snapshots have the transaction numbers of another one. The numbers of its
+ * changes begin at the time in 10 microseconds, hence above those of every earlier epoch. A journal without changes keeps its marks.
+ */
+export const FOUND = sql(
+  'found_journal',
+  `WITH head AS MATERIALIZED (SELECT * FROM (${NEWEST_HEAD}) h WHERE origin <> ${ORIGIN}),
+   next AS (
+     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published)
+     SELECT turn + 1, gen_random_uuid(), ${ORIGIN}, base, base, greatest(at, statement_timestamp()),
+       CASE WHEN seq = 0 THEN checked_at ELSE statement_timestamp() END, closed_until,
+       CASE WHEN seq = 0 THEN '1:1:'::pg_snapshot ELSE pg_current_snapshot() END
+     FROM head, LATERAL (
+       SELECT CASE WHEN seq = 0 THEN 0 ELSE greatest(seq, floor(extract(epoch FROM statement_timestamp()) * 100000)::bigint) END AS base) b
+     RETURNING epoch::text AS epoch, seq),
+   forgotten AS (DELETE FROM publish_mark WHERE EXISTS (SELECT FROM head WHERE seq > 0))
+   SELECT epoch, seq::float8 AS seq FROM next`,
+);
+
+/** Marks of transactions that became visible since the head. `m` is the mark, `h` the head. */
+const IN_PROGRESS_THEN = `m.xid = ANY (ARRAY(SELECT pg_snapshot_xip(h.published)))`;
+const LATER = `m.xid >= pg_snapshot_xmax(h.published)`;
+
+/** The beginning of the current minute, epoch seconds. */
+const MINUTE = `floor(extract(epoch FROM statement_timestamp()) / 60)::bigint * 60`;
+
+/** Looks for work without a lock. */
+export const LOOK = sql(
+  'look_for_marks',
+  `SELECT h.turn, (extract(epoch FROM clock_timestamp() - h.checked_at) * 1000)::float8 AS checked_ms_ago,
+     h.target IS NOT NULL
+       OR EXISTS (SELECT FROM publish_mark m WHERE ${LATER})
+       OR EXISTS (SELECT FROM publish_mark m WHERE ${IN_PROGRESS_THEN}) AS has_work
+   FROM (${NEWEST_HEAD}) h`,
+);
+
+export interface Look {
+  turn: bigint;
+  /** The age of `checked_at`, milliseconds. */
+  checkedMsAgo: number;
+  hasWork: boolean;
+}
+
+const MARK = 'm.xid, m.id, m.kind, m.key, m.detail, m.until, m.ref';
+const OF_CLAIM = `m.xid < pg_snapshot_xmax(h.goal) AND pg_visible_in_snapshot(m.xid, h.goal)
+           AND (m.xid, m.id) > (h.from_xid, h.from_id)`;
+
+/** The market and the ids of an outcome, for the token `w.key`. OFFSET 0 keeps single look-ups. */
+const WHOSE = `CROSS JOIN LATERAL (
+     SELECT k.venue, k.venue_market_id AS market_id, t.mint AS outcome_id, o.market_id AS market_pk
+     FROM outcome o JOIN token t ON t.id = o.token_id JOIN market k ON k.id = o.market_id
+     WHERE o.token_id = w.key OFFSET 0) who`;
+const IDS = 'who.venue, who.market_id, who.outcome_id';
+
+/** JSON of an object without its unknown fields. */
+function object(fields: Readonly<Record<string, string>>): string {
+  const parts = Object.entries(fields).map(([name, value]) => `'${name}', ${value}`);
+  return `json_strip_nulls(json_build_object(${parts.join(', ')}))`;
+}
+
+function seconds(moment: string): string {
+  return `floor(extract(epoch FROM ${moment}))::bigint`;
+}
+
+const PRICE_BODY = object({
+  as_of: seconds('l.as_of'),
+  price: 'l.price::text',
+  probability: 'CASE WHEN l.price BETWEEN 0 AND 1 THEN l.price::text END',
+  best_bid: 'l.bid::text',
+  best_ask: 'l.ask::text',
+});
+
+const TRADE_BODY = object({
+  trade_id: 't.trade_id',
+  timestamp: seconds('t.ts'),
+  price: 't.price::text',
+  size: 't.size::text',
+  side: `CASE WHEN t.side > 0 THEN 'buy' WHEN t.side < 0 THEN 'sell' END`,
+});
+
+const topOf = (side: string) =>
+  `CASE WHEN ${side} ->> 0 IS NULL THEN '[]'::json ELSE json_build_array(${object({
+    price: `${side} -> 0 ->> 0`,
+    size: `${side} -> 0 ->> 1`,
+    count: `${side} -> 0 -> 2`,
+  })}) END`;
+
+const BOOK_BODY = object({
+  as_of: seconds('b.as_of'),
+  bids: topOf('b.bids'),
+  asks: topOf('b.asks'),
+  best_bid: 'b.bids -> 0 ->> 0',
+  best_ask: 'b.asks -> 0 ->> 0',
+  spread: '((b.asks -> 0 ->> 0)::numeric - (b.bids -> 0 ->> 0)::numeric)::text',
+});
+
+const CANDLE_BODY = object({
+  interval: `'1m'`,
+  timestamp: 'c.bucket',
+  open: 'c.open::text',
+  high: 'c.high::text',
+  low: 'c.low::text',
+  close: 'c.close::text',
+  volume: 'c.volume::text',
+  notional: 'c.notional::text',
+  trades: 'c.trades',
+  closed: 'c.bucket < h.closing',
+});
+
+const MARKET_BODY = object({
+  venue: 'k.venue',
+  event_id: 'k.event_id',
+  event_title: 'k.event_title',
+  title: 'k.title',
+  sibling_label: 'k.sibling_label',
+  category: 'k.category',
+  tags: 'k.tags',
+  status: 'k.status',
+  outcomes: `coalesce(o.outcomes, '[]'::json)`,
+  created_at: seconds('k.created_at'),
+  open_at: seconds('k.open_at'),
+  close_at: seconds('k.close_at'),
+  resolved_at: seconds('k.resolved_at'),
+  winning_outcome_id: 'k.winning_outcome_id',
+  url: 'k.url',
+  volume: 's.volume::text',
+  volume_24h: 's.volume_24h::text',
+  liquidity: 's.liquidity::text',
+  updated_at: seconds('k.updated_at'),
+});
+
+const { price, trade, book, candle, market, 'late-trades': lateTrades, 'late-candles': lateCandles } = PUBLISH_KINDS;
+
+/** Changes as `(n, kind, venue, market_id, outcome_id, body, open_token, open_bucket)`. `n` is the place of the last mark; 0: a timed change. */
+const CHANGES = [
+  `SELECT w.n, 'price' AS kind, ${IDS}, ${PRICE_BODY} AS body, NULL::bigint AS open_token, NULL::bigint AS open_bucket
+   FROM (SELECT key, max(n) AS n FROM slice WHERE kind = ${price} GROUP BY key) w ${WHOSE}
+   CROSS JOIN LATERAL (SELECT * FROM latest_price l WHERE l.token_id = w.key OFFSET 0) l`,
+  `SELECT w.n, 'trade', ${IDS}, ${TRADE_BODY}, NULL, NULL
+   FROM (SELECT * FROM slice WHERE kind = ${trade}) w ${WHOSE}
+   CROSS JOIN LATERAL (
+     SELECT * FROM trade t WHERE t.token_id = w.key AND t.trade_id = w.ref
+       AND t.ts = timestamptz 'epoch' + w.detail * interval '1 microsecond' OFFSET 0) t`,
+  `SELECT w.n, 'book', ${IDS}, ${BOOK_BODY}, NULL, NULL
+   FROM (SELECT key, max(n) AS n FROM slice WHERE kind = ${book} GROUP BY key) w ${WHOSE}
+   CROSS JOIN LATERAL (SELECT * FROM book_latest b WHERE b.token_id = w.key OFFSET 0) b`,
+  `SELECT w.n, 'candle', ${IDS}, ${CANDLE_BODY}, w.key, c.bucket
+   FROM h, LATERAL (
+     SELECT key, detail, max(n) AS n FROM (
+       SELECT key, detail, n FROM slice WHERE kind = ${candle}
+       UNION ALL SELECT token_id, bucket, 0 FROM open_candle WHERE bucket >= h.closed_until AND bucket < h.closing) d
+     GROUP BY key, detail) w ${WHOSE}
+   CROSS JOIN LATERAL (
+     SELECT * FROM candle c WHERE c.token_id = w.key AND c.interval_seconds = 60 AND c.bucket = w.detail OFFSET 0) c`,
+  `SELECT w.n, 'market', k.venue, k.venue_market_id, NULL, ${MARKET_BODY}, NULL, NULL
+   FROM (SELECT key, max(n) AS n FROM slice WHERE kind = ${market} GROUP BY key) w
+   CROSS JOIN LATERAL (SELECT * FROM market k WHERE k.id = w.key OFFSET 0) k
+   LEFT JOIN LATERAL (SELECT * FROM market_stats s WHERE s.market_id = w.key OFFSET 0) s ON true
+   CROSS JOIN LATERAL (
+     SELECT json_agg(json_build_object('outcome_id', t.mint, 'label', o.label) ORDER BY o.ordinal) AS outcomes
+     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = w.key) o`,
+  `SELECT max(w.n), 'history', who.venue, who.market_id, NULL,
+     json_build_object('series', CASE w.kind WHEN ${lateTrades} THEN 'trades' ELSE 'candles' END, 'start', min(w.detail), 'end', max(w.until)),
+     NULL, NULL
+   FROM (SELECT kind, key, min(detail) AS detail, max(until) AS until, max(n) AS n FROM slice
+         WHERE kind IN (${lateTrades}, ${lateCandles}) GROUP BY kind, key) w ${WHOSE}
+   GROUP BY w.kind, who.venue, who.market_id`,
+];
+
+/**
+ * One claim of at most `$1` marks. Returns no row when another process publishes at this moment.
+ * @throws 23505 when another process published since the statement began; 23514 when the partition of the journal is absent
+ */
+export const CLAIM = sql(
+  'claim_changes',
+  `WITH publishing AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${PUBLISH_LOCK}) AS is_ours),
+   h AS MATERIALIZED (
+     SELECT h.*, coalesce(h.target, pg_current_snapshot()) AS goal, coalesce(h.target_at, statement_timestamp()) AS goal_at,
+       coalesce(h.after_xid, '0') AS from_xid, coalesce(h.after_id, 0) AS from_id,
+       greatest(h.at, date_trunc('milliseconds', statement_timestamp())) AS now, greatest(h.closed_until, ${MINUTE}) AS closing
+     FROM publishing, LATERAL (${NEWEST_HEAD}) h WHERE publishing.is_ours),
+   marks AS MATERIALIZED (
+     SELECT m.* FROM h CROSS JOIN LATERAL (
+       SELECT * FROM (
+         (SELECT ${MARK} FROM publish_mark m WHERE ${IN_PROGRESS_THEN} AND ${OF_CLAIM} ORDER BY m.xid, m.id LIMIT $1)
+         UNION ALL
+         (SELECT ${MARK} FROM publish_mark m WHERE ${LATER} AND ${OF_CLAIM} ORDER BY m.xid, m.id LIMIT $1)) m
+       ORDER BY m.xid, m.id LIMIT $1) m),
+   slice AS MATERIALIZED (SELECT row_number() OVER (ORDER BY xid, id) AS n, * FROM marks),
+   changes AS MATERIALIZED (SELECT row_number() OVER (ORDER BY n, kind, outcome_id, market_id) AS place, c.* FROM (
+     ${CHANGES.join('\n     UNION ALL ')}) c),
+   sums AS MATERIALIZED (SELECT count(*) AS changes, (SELECT count(*) FROM slice) AS marks FROM changes),
+   added AS (
+     INSERT INTO journal (seq, at, kind, venue, market_id, outcome_id, body)
+     SELECT h.seq + c.place, h.now, c.kind, c.venue, c.market_id, c.outcome_id, c.body FROM changes c, h ORDER BY c.place),
+   opened AS (
+     INSERT INTO open_candle (bucket, token_id) SELECT open_bucket, open_token FROM changes, h WHERE open_bucket >= h.closing
+     ORDER BY 1, 2 ON CONFLICT DO NOTHING),
+   next AS (
+     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published, target, target_at,
+       after_xid, after_id)
+     SELECT h.turn + 1, h.epoch, h.origin, h.seq_base, h.seq + sums.changes, h.now,
+       CASE WHEN is_full THEN h.checked_at ELSE h.goal_at END, h.closing,
+       CASE WHEN is_full THEN h.published ELSE h.goal END, CASE WHEN is_full THEN h.goal END, CASE WHEN is_full THEN h.goal_at END,
+       last.xid, last.id
+     FROM h CROSS JOIN sums CROSS JOIN LATERAL (SELECT sums.marks >= $1 AS is_full) f
+     LEFT JOIN LATERAL (SELECT xid, id FROM slice WHERE is_full ORDER BY n DESC LIMIT 1) last ON true
+     RETURNING turn, seq, target IS NOT NULL AS is_full)
+   SELECT next.turn, next.seq::float8 AS seq, next.is_full, sums.changes::int AS changes, sums.marks::int AS marks,
+     (SELECT json_object_agg(kind, n) FROM (SELECT kind, count(*) AS n FROM changes GROUP BY kind) k) AS by_kind, h.now AS at
+   FROM next, sums, h`,
+);
+
+export interface Claimed {
+  turn: bigint;
+  /** The new head. */
+  seq: number;
+  /** Whether more marks wait. */
+  isFull: boolean;
+  changes: number;
+  marks: number;
+  /** The number of changes by kind; null without any. */
+  byKind: Record<string, number> | null;
+  at: Date;
+}
+
+/** Notifications serialize commits, so this one has its own transaction, which does not wait for the disk. */
+export const ANNOUNCE = sql(
+  'announce_changes',
+  `SELECT set_config('synchronous_commit', 'off', true), pg_notify('oddswire_journal', $1)`,
+);

@@ -1,0 +1,161 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { asError } from '../../domain/values/errors.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { keepSession } from '../db/kept-session.ts';
+import { type Queryable, sessionQueryable, sqlState } from '../db/tx.ts';
+import { ANNOUNCE, CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look } from './claim.ts';
+import { keepPartitions, pruneJournal } from './retention.ts';
+
+/** Marks per claim: some milliseconds to a tenth of a second of work. */
+const MARKS_PER_CLAIM = 2_000;
+/** Pauses between claims under load: as long as the claim itself, so that the publisher takes at most half of a core. */
+const SHORTEST_PAUSE_MS = 6;
+const LONGEST_BUSY_PAUSE_MS = 40;
+/** The pause between looks without work grows to this length. */
+const LONGEST_IDLE_PAUSE_MS = 40;
+const IDLE_GROWTH = 1.3;
+/** The head is renewed at this age, so that it is never older than 250 ms while the publisher works. */
+const RENEW_AFTER_MS = 180;
+/** A second publisher looks this often, and takes over when nothing was published in between and the head is this old. */
+const STANDBY_MS = 250;
+const OVERDUE_MS = 500;
+const MAINTAIN_EVERY_MS = 30_000;
+
+const UNIQUE_VIOLATION = '23505';
+const NO_PARTITION = '23514';
+
+export interface PublisherOptions {
+  /** Past any pooler: the publisher has one connection of its own. */
+  databaseUrl: string;
+  log: Logger;
+  retentionMinutes: number;
+  maxBytes: number;
+  /** Called after each claim with its duration, seconds. */
+  onClaimed?(claimed: Claimed, seconds: number): void;
+  /** Called at the end of each round. */
+  onRound?(): void;
+  marksPerClaim?: number;
+}
+
+export interface Publisher {
+  /** Ends after the claim in flight. */
+  stop(): Promise<void>;
+}
+
+/** What a round found. */
+type Round = 'full' | 'published' | 'idle' | 'overtaken';
+
+/**
+ * Publishes marks until it is stopped. Two publishers may run: claims exclude each other, and one that finds the other at work only
+ * watches it. Reports errors to the log and continues with another session.
+ */
+export function startPublisher(options: PublisherOptions): Publisher {
+  const { databaseUrl, log } = options;
+  const closing = new AbortController();
+  const running = keepSession({
+    databaseUrl,
+    applicationName: 'oddswire-publisher',
+    closing: closing.signal,
+    log,
+    lostMessage: 'publisher of the journal interrupted; will retry',
+    firstRetryMs: 50,
+    longestRetryMs: 2_000,
+    async use(client, signal, onReady) {
+      const session = new Session(client, options);
+      await session.found();
+      onReady();
+      await session.publish(signal);
+    },
+  });
+  return {
+    async stop() {
+      closing.abort();
+      await running;
+    },
+  };
+}
+
+class Session {
+  readonly #db: Queryable;
+  readonly #options: PublisherOptions;
+  /** The last head that this session wrote, or saw. */
+  #turn = 0n;
+  #maintainAtMs = 0;
+
+  constructor(client: pg.Client, options: PublisherOptions) {
+    this.#db = sessionQueryable(client);
+    this.#options = options;
+  }
+
+  /** Begins another epoch in a restored database. */
+  async found(): Promise<void> {
+    const [state] = await this.#db.query<{ isFounded: boolean }>(IS_FOUNDED);
+    if (state?.isFounded) return;
+    try {
+      const [head] = await this.#db.query<{ epoch: string; seq: number }>(FOUND);
+      if (head) this.#options.log.info({ epoch: head.epoch, seq: head.seq }, 'epoch of the journal begun');
+    } catch (error) {
+      // Another publisher began it.
+      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    }
+  }
+
+  async publish(signal: AbortSignal): Promise<void> {
+    let idlePauseMs = SHORTEST_PAUSE_MS;
+    while (!signal.aborted) {
+      await this.#maintain();
+      const startedMs = performance.now();
+      const round = await this.#round();
+      this.#options.onRound?.();
+      if (round === 'full') continue;
+      const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
+      idlePauseMs = round === 'idle' ? Math.min(idlePauseMs * IDLE_GROWTH, LONGEST_IDLE_PAUSE_MS) : SHORTEST_PAUSE_MS;
+      const pauseMs = { published: busyMs, idle: idlePauseMs, overtaken: STANDBY_MS }[round];
+      await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  async #round(): Promise<Round> {
+    const [look] = await this.#db.query<Look>(LOOK);
+    if (!look) throw new TypeError('the journal has no head');
+    const isOwn = look.turn === this.#turn;
+    this.#turn = look.turn;
+    if (!isOwn && look.checkedMsAgo < OVERDUE_MS) return 'overtaken';
+    if (!look.hasWork && look.checkedMsAgo < RENEW_AFTER_MS) return 'idle';
+    return this.#claim();
+  }
+
+  async #claim(): Promise<Round> {
+    const startedMs = performance.now();
+    try {
+      const [claimed] = await this.#db.query<Claimed>(CLAIM, [this.#options.marksPerClaim ?? MARKS_PER_CLAIM]);
+      if (!claimed) return 'overtaken';
+      this.#turn = claimed.turn;
+      this.#options.onClaimed?.(claimed, (performance.now() - startedMs) / 1000);
+      if (claimed.changes > 0) await this.#db.query(ANNOUNCE, [String(claimed.seq)]);
+      if (claimed.isFull) return 'full';
+      return claimed.changes > 0 ? 'published' : 'idle';
+    } catch (error) {
+      if (sqlState(error) === UNIQUE_VIOLATION) return 'overtaken';
+      if (sqlState(error) !== NO_PARTITION) throw error;
+      await keepPartitions(this.#db);
+      return 'published';
+    }
+  }
+
+  async #maintain(): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs < this.#maintainAtMs) return;
+    this.#maintainAtMs = nowMs + MAINTAIN_EVERY_MS;
+    await keepPartitions(this.#db);
+    const { retentionMinutes, maxBytes, log } = this.#options;
+    try {
+      const { dropped } = await pruneJournal(this.#db, { retentionMinutes, maxBytes });
+      if (dropped.length > 0) log.info({ table: 'journal', dropped }, 'retention');
+    } catch (error) {
+      // Publishing continues; a lost session fails the next statement.
+      log.warn({ err: asError(error) }, 'retention of the journal failed; will retry');
+    }
+  }
+}

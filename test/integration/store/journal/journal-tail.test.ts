@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
+import { followJournal, type JournalBatch, type JournalTail } from '../../../../src/store/journal/journal-tail.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { appendChanges, type NewChange } from '../../../support/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const log = createLogger({ process: 'test', level: 'silent' });
+const LISTENERS = sql(
+  'test_tails',
+  `SELECT pid FROM pg_stat_activity WHERE application_name = 'oddswire-journal-tail' AND datname = current_database()`,
+);
+const TERMINATE = sql('test_terminate_tail', 'SELECT pg_terminate_backend($1)');
+
+let test: TestDatabase;
+let tail: JournalTail | undefined;
+let batches: JournalBatch[];
+beforeEach(async () => {
+  test = await createTestDatabase();
+  batches = [];
+});
+afterEach(async () => {
+  await tail?.close();
+  await test.drop();
+});
+
+function change(n: number): NewChange {
+  return { kind: 'trade', venue: 'kalshi', marketId: 'm', outcomeId: 'o', body: { trade_id: `t-${n}` } };
+}
+
+async function follow(options: { pool?: Queryable; pollMs?: number; batch?: number } = {}): Promise<JournalTail> {
+  const made = followJournal({ databaseUrl: test.url, pool: test.db, log, ...options });
+  tail = made;
+  made.on((batch) => void batches.push(batch));
+  await eventually(
+    async () => made.head,
+    (head) => head !== undefined,
+    { everyMs: 5 },
+  );
+  return made;
+}
+
+const seen = () => batches.flatMap(({ changes }) => changes.map(({ seq }) => seq));
+const until = (seq: number) =>
+  eventually(
+    async () => seen(),
+    (seqs) => seqs.includes(seq),
+    { everyMs: 5 },
+  );
+
+describe('followJournal', () => {
+  it('delivers every later change once and in order, in batches of the given size', async () => {
+    await appendChanges(test.db, [change(1)]);
+    await follow({ batch: 3 });
+    await appendChanges(test.db, [2, 3, 4, 5, 6, 7, 8].map(change));
+    await appendChanges(test.db, [change(9)]);
+    await until(9);
+    expect(seen()).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(Math.max(...batches.map(({ changes }) => changes.length))).toBeLessThanOrEqual(3);
+    expect(tail?.position).toBe(9);
+  });
+
+  it('reads a change at its notification', async () => {
+    await follow({ pollMs: 600_000 });
+    await eventually(
+      () => test.db.query(LISTENERS),
+      (found) => found.length === 1,
+      { everyMs: 5 },
+    );
+    await eventually(
+      async () => batches.length,
+      (count) => count >= 2,
+      { everyMs: 5 },
+    );
+    await appendChanges(test.db, [change(1)]);
+    await until(1);
+  });
+
+  it('delivers the changes of the time without its connection, each once', async () => {
+    await follow();
+    await appendChanges(test.db, [change(1)]);
+    await until(1);
+    const [listener] = await test.db.query<{ pid: number }>(LISTENERS);
+    await test.db.query(TERMINATE, [listener?.pid]);
+    await appendChanges(test.db, [change(2), change(3)]);
+    await until(3);
+    await eventually(
+      () => test.db.query<{ pid: number }>(LISTENERS),
+      (found) => found.some(({ pid }) => pid !== listener?.pid),
+    );
+    await appendChanges(test.db, [change(4)]);
+    await until(4);
+    expect(seen()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('reports its age while it cannot read, and continues behind its position', async () => {
+    let isCut = false;
+    const pool: Queryable = {
+      query: (statement, values) => (isCut ? Promise.reject(new Error('cut')) : test.db.query(statement, values ?? [])),
+    };
+    const made = await follow({ pool, pollMs: 20 });
+    await appendChanges(test.db, [change(1)]);
+    await until(1);
+    isCut = true;
+    await appendChanges(test.db, [change(2)]);
+    await eventually(
+      async () => made.staleMs(),
+      (ms) => ms > 300,
+      { everyMs: 20 },
+    );
+    expect(seen()).toEqual([1]);
+    isCut = false;
+    await until(2);
+    expect(seen()).toEqual([1, 2]);
+  });
+
+  it('names the changes that were dropped before it could read them', async () => {
+    let isCut = false;
+    const pool: Queryable = {
+      query: (statement, values) => (isCut ? Promise.reject(new Error('cut')) : test.db.query(statement, values ?? [])),
+    };
+    await follow({ pool, pollMs: 20 });
+    isCut = true;
+    await appendChanges(test.db, [1, 2, 3, 4].map(change));
+    await test.db.query(sql('test_drop_changes', 'DELETE FROM journal WHERE seq <= 2'));
+    isCut = false;
+    await until(4);
+    expect(batches.find(({ missed }) => missed)).toMatchObject({ missed: { from: 1, to: 2 } });
+    expect(seen()).toEqual([3, 4]);
+  });
+});

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import type { Claimed } from '../../../../src/store/journal/claim.ts';
+import { type Publisher, type PublisherOptions, startPublisher } from '../../../../src/store/journal/publisher.ts';
+import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
+import { writeTrades } from '../../../../src/store/series/trades.ts';
+import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { gate } from '../../../support/gate.ts';
+import { changesAfter } from '../../../support/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const log = createLogger({ process: 'test', level: 'silent' });
+const BACKENDS = sql(
+  'test_publishers',
+  `SELECT pid, wait_event_type = 'Lock' AS is_blocked FROM pg_stat_activity
+   WHERE application_name = 'oddswire-publisher' AND datname = current_database()`,
+);
+const TERMINATE = sql('test_terminate_publisher', 'SELECT pg_terminate_backend($1)');
+const BLOCK_HEADS = sql('test_block_heads', 'LOCK TABLE journal_head IN SHARE ROW EXCLUSIVE MODE');
+
+let test: TestDatabase;
+let market: TestMarket;
+let publishers: Publisher[];
+beforeEach(async () => {
+  test = await createTestDatabase({ poolSize: 20 });
+  market = await aStoredMarket(test.db);
+  publishers = [];
+  const partitions = new Partitions(test.db);
+  await partitions.ensureAroundNow('observation');
+  await partitions.ensure('trade', [Date.now()]);
+});
+afterEach(async () => {
+  await Promise.all(publishers.map((publisher) => publisher.stop()));
+  await test.drop();
+});
+
+function start(more: Partial<PublisherOptions> = {}): Publisher {
+  const publisher = startPublisher({
+    databaseUrl: test.url,
+    log,
+    retentionMinutes: 120,
+    maxBytes: 1e9,
+    ...more,
+  });
+  publishers.push(publisher);
+  return publisher;
+}
+
+function trades(from: number, count: number) {
+  const outcomeId = market.outcomes[0]?.outcomeId ?? '';
+  return Array.from({ length: count }, (_, i) => ({
+    tradeId: `t-${from + i}`,
+    outcomeId,
+    marketId: market.marketId,
+    tsMs: Date.now(),
+    price: '0.5',
+    size: '1',
+  }));
+}
+
+const store = (from: number, count: number) =>
+  test.db.transaction((tx) => writeTrades(tx, trades(from, count) as never, 'USD'));
+
+/** Waits until this number of trades is in the journal, and returns their ids in order. */
+async function published(count: number): Promise<unknown[]> {
+  const changes = await eventually(
+    () => changesAfter(test.db),
+    (found) => found.length >= count,
+    { everyMs: 20 },
+  );
+  expect(changes.map(({ seq }) => seq)).toEqual(changes.map((_, i) => i + 1));
+  return changes.map(({ body }) => body['trade_id']);
+}
+
+const names = (count: number) => Array.from({ length: count }, (_, i) => `t-${i}`).sort();
+
+describe('startPublisher', () => {
+  it('renews checked_at without any change', async () => {
+    start();
+    const begun = await readJournalHead(test.db);
+    const first = await eventually(
+      () => readJournalHead(test.db),
+      ({ epoch }) => epoch !== begun.epoch,
+      { everyMs: 20 },
+    );
+    const later = await eventually(
+      () => readJournalHead(test.db),
+      ({ checkedAt }) => checkedAt.getTime() - first.checkedAt.getTime() > 1_000,
+      { everyMs: 20 },
+    );
+    expect(later.seq).toBe(0);
+  });
+
+  it('publishes every trade once while two publishers run and twenty writers commit', async () => {
+    const claims: Claimed[][] = [[], []];
+    start({ marksPerClaim: 7, onClaimed: (claimed) => void claims[0]?.push(claimed) });
+    start({ marksPerClaim: 7, onClaimed: (claimed) => void claims[1]?.push(claimed) });
+    const writers = Array.from({ length: 15 }, async (_, writer) => {
+      for (let page = 0; page < 10; page++) await store(writer * 40 + page * 4, 4);
+    });
+    await Promise.all(writers);
+    expect((await published(600)).sort()).toEqual(names(600));
+    expect(await changesAfter(test.db)).toHaveLength(600);
+    const turns = claims.flat().map(({ turn }) => turn);
+    expect(new Set(turns).size).toBe(turns.length);
+  });
+
+  it('publishes the marks of a claim that was killed before its commit', async () => {
+    const first = start();
+    await store(0, 1);
+    await published(1);
+    await first.stop();
+    const mayEnd = gate();
+    const blocked = gate();
+    const blocking = test.db.transaction(async (tx) => {
+      await tx.query(BLOCK_HEADS);
+      blocked.open();
+      await mayEnd.opened;
+    });
+    await blocked.opened;
+    await store(1, 6);
+    start();
+    const [waiting] = await eventually(
+      () => test.db.query<{ pid: number; isBlocked: boolean }>(BACKENDS),
+      (found) => found.some(({ isBlocked }) => isBlocked),
+      { everyMs: 20 },
+    );
+    await test.db.query(TERMINATE, [waiting?.pid]);
+    expect(await changesAfter(test.db)).toHaveLength(1);
+    mayEnd.open();
+    await blocking;
+    expect((await published(7)).sort()).toEqual(names(7));
+  });
+
+  it('continues within the claims of a stopped publisher', async () => {
+    const first = start();
+    await store(0, 2);
+    await published(2);
+    start();
+    await first.stop();
+    await store(2, 2);
+    expect((await published(4)).sort()).toEqual(names(4));
+  });
+});

@@ -1,0 +1,30 @@
+import type { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
+import type { Role } from '../../src/queues/jobs.ts';
+import { startPublisher } from '../../src/store/journal/publisher.ts';
+import type { WorkerDeps } from './deps.ts';
+
+/** The process that hosts the publisher: it writes derived data and maintains storage already, and its own work is mostly SQL. */
+const HOST: Role = 'aggregator';
+/** For liveness: a round takes milliseconds, and a lost session returns within seconds. */
+const ROUND_MS = 5_000;
+
+/** Starts the publisher of the journal in its host; elsewhere it does nothing. */
+export function startPublishing(
+  role: Role,
+  { config, metrics, log }: WorkerDeps,
+  tracker: LivenessTracker,
+): { stop(): Promise<void> } {
+  if (role !== HOST) return { stop: async () => undefined };
+  const beat = tracker.loop('publisher', ROUND_MS);
+  return startPublisher({
+    databaseUrl: config.databaseDirectUrl,
+    log,
+    ...config.journal,
+    onRound: beat,
+    onClaimed({ byKind }, seconds) {
+      if (byKind === null) return;
+      metrics.journalClaim.observe(seconds);
+      for (const [kind, changes] of Object.entries(byKind)) metrics.journalChanges.inc({ kind }, changes);
+    },
+  });
+}
