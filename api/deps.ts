@@ -17,6 +17,7 @@ import type { KeyDirectory } from './access/key-directory.ts';
 import type { OpsPasswords } from './ops/credentials.ts';
 import type { LiveSession } from './ops/operator.ts';
 import type { AnswerCache } from './reads/answer-cache.ts';
+import type { MarketMemory } from './reads/market-memory.ts';
 import type { ReadTracker } from './reads/read-tracker.ts';
 import type { EnabledVenue } from './reads/venue-catalog.ts';
 
@@ -90,6 +91,8 @@ export interface ApiDeps {
   cursors: CursorCodec;
   /** Prepared answers of market routes. */
   answers: AnswerCache;
+  /** Markets and quotes in memory; absent: each read takes an answer that is kept, or the database. */
+  memory?: MarketMemory;
   /** The enabled adapters, in the order of their answers for `all`. */
   venues: readonly EnabledVenue[];
   decimalFormat: DecimalFormat;

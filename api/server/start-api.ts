@@ -16,6 +16,7 @@ import { ensureBootstrapKey } from '../../src/store/accounts/accounts.ts';
 import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { createArrivals } from '../../src/store/catalog/arrivals.ts';
 import type { Database } from '../../src/store/db/tx.ts';
+import { followJournal } from '../../src/store/journal/journal-tail.ts';
 import { recordAction } from '../../src/store/ops/actions.ts';
 import { hasOperators } from '../../src/store/ops/operators.ts';
 import { createAccountLimits } from '../access/account-limits.ts';
@@ -23,12 +24,13 @@ import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
 import type { RequestSample } from '../deps.ts';
 import { startThroughputSampler } from '../ops/throughput-sampler.ts';
-import { createAnswerCache } from '../reads/answer-cache.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
+import { marketVenues } from '../routes/market-scope.ts';
 import { createApi } from './app.ts';
 import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
+import { createLiveReads } from './live-reads.ts';
 
 /** The longest wait of a client for a cold read. */
 const COLD_WAIT_MS = 2_500;
@@ -61,8 +63,26 @@ export async function startApi(
     processContext.onStop(() => keys.close());
     const arrivals = createArrivals(config.databaseDirectUrl, log);
     processContext.onStop(() => arrivals.close());
+    const tail = followJournal({ databaseUrl: config.databaseDirectUrl, pool: db, log });
+    processContext.onStop(() => tail.close());
+    const venues = enabledVenues(
+      config.venues,
+      config.pollMs,
+      config.venueUrls.solana.rpc === undefined ? ['solana'] : [],
+    );
     const reads = createReadTracker(db, log);
     processContext.onStop(() => reads.close());
+    const live = createLiveReads({
+      tail,
+      db,
+      venues: marketVenues({ venues }),
+      maxBytes: config.apiMemoryBytes,
+      decimalFormat: config.decimalFormat,
+      reads,
+      metrics,
+      log,
+    });
+    processContext.onStop(async () => live.close());
     const limits = createAccountLimits({
       addUsage: processContext.backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
       defaults: { requests: config.perMinute.requests, cold_reads: config.perMinute.coldReads },
@@ -84,8 +104,9 @@ export async function startApi(
       corsOrigins: config.http.corsOrigins,
       secretBox,
       cursors: createCursorCodec(deriveKey(config.secretsKeys, 'cursor')),
-      answers: createAnswerCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
-      venues: enabledVenues(config.venues, config.pollMs, config.venueUrls.solana.rpc === undefined ? ['solana'] : []),
+      answers: live.answers,
+      memory: live.memory,
+      venues,
       decimalFormat: config.decimalFormat,
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       addressRules: config.webhooks.addressRules,

@@ -132,7 +132,7 @@ describe('cached answers', () => {
     const etags = [];
     for (const each of paths) etags.push((await client.market(each)).headers.get('etag'));
     expect(statements.filter((name) => name === 'one_market_prices')).toHaveLength(3);
-    expect(statements.filter((name) => name.startsWith('find_market'))).toHaveLength(1);
+    expect(statements.filter((name) => name === 'read_market')).toHaveLength(1);
     // Two searches with five tiers each.
     expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(10);
     expect(etags.every((etag) => etag?.startsWith('W/'))).toBe(true);
