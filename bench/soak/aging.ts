@@ -5,6 +5,7 @@ import {
   Partitions,
 } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { JournalAging } from './journal-aging.ts';
 
 const DAY_MS = 86_400_000;
 /** Rows of each kind; and in each old partition. */
@@ -109,6 +110,7 @@ export interface Retired {
 export class Aging {
   readonly #db: Database;
   readonly #partitions: Partitions;
+  readonly #journal: JournalAging;
   readonly #seconds: number;
   readonly #before = new Set<string>();
   readonly #seeded = new Map<string, PartitionedTable>();
@@ -120,6 +122,7 @@ export class Aging {
   constructor(db: Database, seconds: number) {
     this.#db = db;
     this.#partitions = new Partitions(db);
+    this.#journal = new JournalAging(db);
     this.#seconds = seconds;
   }
 
@@ -146,9 +149,11 @@ export class Aging {
     if (elapsedSeconds < (this.#round * this.#seconds * 0.9) / PARTITION_ROUNDS) return;
     this.#round += 1;
     for (const table of PARTITIONED_TABLES) await this.#seedPartition(table);
+    await this.#journal.seed(this.#round);
   }
 
   async #note(): Promise<void> {
+    await this.#journal.note();
     for (const table of PARTITIONED_TABLES) {
       const names = new Set((await listPartitions(this.#db, table)).map(({ name }) => name));
       for (const name of names) this.#seen.set(name, table);
@@ -180,7 +185,7 @@ export class Aging {
   /** The effects so far. */
   async state(nowMs: number): Promise<Retired[]> {
     await this.#note();
-    const retired: Retired[] = [];
+    const retired: Retired[] = [await this.#journal.state()];
     for (const table of PARTITIONED_TABLES) retired.push(await this.#partitioned(table, nowMs));
     for (const { table, rows } of await this.#db.query<{ table: string; rows: number }>(LEFT)) {
       const rowsSeeded = table === 'delivery_attempt' ? 2 * ROWS : ROWS;

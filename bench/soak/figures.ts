@@ -38,6 +38,8 @@ const KEPT_TABLES = new Set([
   'wallet_transaction',
   'trade_history',
   'ops_throughput',
+  'journal',
+  'publish_mark',
 ]);
 
 export function isKeptTable(table: string): boolean {

@@ -11,6 +11,7 @@ import { type Fleet, ofEach, startFleet } from '../../test/support/processes/fle
 import type { ProcessName } from '../../test/support/processes/system.ts';
 import { freePort } from '../../test/support/redis/redis.ts';
 import { Aging, type Retired } from './aging.ts';
+import { JOURNAL_MINUTES } from './journal-aging.ts';
 import { comparedOnce, createWebhooks, startLoad, watchAlarms } from './load.ts';
 import { LIMITLESS_REQUESTS_PER_SECOND, SOAK_VENUES, soakOptions } from './options.ts';
 import type { Observed } from './process-samples.ts';
@@ -75,6 +76,7 @@ describe('soak', () => {
         // Two requests per wallet at 4 requests a second: the load must fit the rate of the venue.
         POLL_WALLETS_MS: '5000',
         MAINTAIN_STORAGE_MS: String(MAINTAIN_MS),
+        JOURNAL_RETENTION_MINUTES: String(JOURNAL_MINUTES),
         POLL_BOOKS_MARKETS: '2',
         QUOTA_ALERTS: '1000000',
         NODE_OPTIONS: `--import=${COLLECTOR}`,

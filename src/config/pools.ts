@@ -1,7 +1,7 @@
 /**
- * Database connections of each process. A worker process has another one for its presence, and each process has its queue connections
- * (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 84 connections: `max_connections` of 200 is
- * enough for two of each.
+ * Database connections of each process. A worker process has another one for its presence, an aggregator one for the publisher, and each
+ * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 85
+ * connections: `max_connections` of 200 is enough for two of each.
  */
 export const DATABASE_POOL_SIZE = {
   api: 10,

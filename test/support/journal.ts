@@ -14,8 +14,8 @@ const APPEND = sql(
      SELECT head.seq + c.place, clock_timestamp(), c.kind, c.venue, c.market_id, c.outcome_id, c.body
      FROM head, jsonb_to_recordset($1::jsonb) AS c (place int, kind text, venue text, market_id text, outcome_id text, body json)),
    next AS (
-     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published)
-     SELECT turn + 1, epoch, origin, seq_base, seq + $2, clock_timestamp(), clock_timestamp(), closed_until, pg_current_snapshot()
+     INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+     SELECT turn + 1, epoch, origin, seq + $2, oldest_seq, clock_timestamp(), clock_timestamp(), closed_until, pg_current_snapshot()
      FROM head RETURNING seq)
    SELECT seq::float8 AS seq, pg_notify('oddswire_journal', seq::text) FROM next`,
 );

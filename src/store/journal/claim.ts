@@ -5,9 +5,9 @@ import { NEWEST_HEAD } from './read-journal.ts';
 /*
  * The statements of the publisher. Each is one round trip and its own transaction, so a stopped publisher holds no lock.
  *
- * A head has the snapshot of its claim, `published`: the marks of every transaction that was visible in it are in the journal. The next claim
- * takes the marks of the transactions that became visible since: those in progress at that snapshot, and all later ones. It needs no deletes,
- * skips no late commit, and waits for no long transaction. It reads the facts in the same snapshot: a later change has a mark that is not
+ * A head has the snapshot of its claim, `published`: the marks of every transaction that was visible in it are in the journal. The next
+ * claim takes the marks of the transactions that became visible since: those in progress at that snapshot, and all later ones. It needs no
+ * deletes, skips no late commit, and waits for no long transaction. It reads the facts in the same snapshot: a later change has a mark that is not
  * visible in it. When there are more marks than one claim takes, the snapshot stays as `target`, and the next claims continue behind
  * `(after_xid, after_id)`.
  */
@@ -18,6 +18,16 @@ const PUBLISH_LOCK = 0x70_75_62_6c;
 /** Changes when a dump is restored, the database is copied, or a standby takes over: see `FOUND`. */
 const ORIGIN = `concat_ws('.', (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
   (SELECT oid FROM pg_database WHERE datname = current_database()), 'journal_head'::regclass::oid)`;
+
+/**
+ * Settings of the publisher's session. Its statements are planned once, and their tables may be empty then: later they hold many rows, with
+ * many dead ones. So every scan must use an index.
+ */
+export const SETTINGS = sql(
+  'publisher_settings',
+  `SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false),
+     set_config('plan_cache_mode', 'force_generic_plan', false)`,
+);
 
 /** Whether the journal was made by this database. */
 export const IS_FOUNDED = sql(
@@ -33,8 +43,8 @@ export const FOUND = sql(
   'found_journal',
   `WITH head AS MATERIALIZED (SELECT * FROM (${NEWEST_HEAD}) h WHERE origin <> ${ORIGIN}),
    next AS (
-     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published)
-     SELECT turn + 1, gen_random_uuid(), ${ORIGIN}, base, base, greatest(at, statement_timestamp()),
+     INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+     SELECT turn + 1, gen_random_uuid(), ${ORIGIN}, base, base + 1, greatest(at, statement_timestamp()),
        CASE WHEN seq = 0 THEN checked_at ELSE statement_timestamp() END, closed_until,
        CASE WHEN seq = 0 THEN '1:1:'::pg_snapshot ELSE pg_current_snapshot() END
      FROM head, LATERAL (
@@ -171,7 +181,9 @@ const FACT_NAME = `CASE w.detail ${Object.entries(FACT_CODES)
   .map(([about, code]) => `WHEN ${code} THEN '${about}'`)
   .join(' ')} END`;
 
-/** Changes as `(n, kind, venue, market_id, outcome_id, body, open_token, open_bucket)`. `n` is the place of the last mark; 0: a timed change. */
+/**
+ * Changes as `(n, kind, venue, market_id, outcome_id, body, open_token, open_bucket)`. `n` is the place of the last mark; 0: a timed change.
+ */
 const CHANGES = [
   `SELECT w.n, 'price' AS kind, ${IDS}, ${PRICE_BODY} AS body, NULL::bigint AS open_token, NULL::bigint AS open_bucket
    FROM (SELECT key, max(n) AS n FROM slice WHERE kind = ${price} GROUP BY key) w ${WHOSE}
@@ -200,7 +212,8 @@ const CHANGES = [
      SELECT json_agg(json_build_object('outcome_id', t.mint, 'label', o.label) ORDER BY o.ordinal) AS outcomes
      FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = w.key) o`,
   `SELECT max(w.n), 'history', who.venue, who.market_id, NULL,
-     json_build_object('series', CASE w.kind WHEN ${lateTrades} THEN 'trades' ELSE 'candles' END, 'start', min(w.detail), 'end', max(w.until)),
+     json_build_object('series', CASE w.kind WHEN ${lateTrades} THEN 'trades' ELSE 'candles' END,
+       'start', min(w.detail), 'end', max(w.until)),
      NULL, NULL
    FROM (SELECT kind, key, min(detail) AS detail, max(until) AS until, max(n) AS n FROM slice
          WHERE kind IN (${lateTrades}, ${lateCandles}) GROUP BY kind, key) w ${WHOSE}
@@ -241,9 +254,9 @@ export const CLAIM = sql(
      INSERT INTO open_candle (bucket, token_id) SELECT open_bucket, open_token FROM changes, h WHERE open_bucket >= h.closing
      ORDER BY 1, 2 ON CONFLICT DO NOTHING),
    next AS (
-     INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published, target, target_at,
+     INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published, target, target_at,
        after_xid, after_id)
-     SELECT h.turn + 1, h.epoch, h.origin, h.seq_base, h.seq + sums.changes, h.now,
+     SELECT h.turn + 1, h.epoch, h.origin, h.seq + sums.changes, h.oldest_seq, h.now,
        CASE WHEN is_full THEN h.checked_at ELSE h.goal_at END, h.closing,
        CASE WHEN is_full THEN h.published ELSE h.goal END, CASE WHEN is_full THEN h.goal END, CASE WHEN is_full THEN h.goal_at END,
        last.xid, last.id

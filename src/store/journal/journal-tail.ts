@@ -83,8 +83,6 @@ export function followJournal(options: JournalTailOptions): JournalTail {
       position = next.seq;
       lastAt = undefined;
     }
-    const missed = next.oldestSeq > position + 1 ? { from: position + 1, to: next.oldestSeq - 1 } : undefined;
-    if (missed) position = missed.to;
     const changes =
       position < next.seq
         ? await readChanges(pool, {
@@ -94,6 +92,10 @@ export function followJournal(options: JournalTailOptions): JournalTail {
             ...(lastAt !== undefined && { notBefore: lastAt }),
           })
         : [];
+    // Numbers are dense, so a hole is what retention dropped before this read.
+    const firstSeq = changes[0]?.seq ?? next.seq + 1;
+    const missed = firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
+    if (missed) position = missed.to;
     const last = changes.at(-1);
     position = last?.seq ?? position;
     lastAt = last?.at ?? lastAt;

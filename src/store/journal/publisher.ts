@@ -4,7 +4,7 @@ import { asError } from '../../domain/values/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sessionQueryable, sqlState } from '../db/tx.ts';
-import { ANNOUNCE, CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look } from './claim.ts';
+import { ANNOUNCE, CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look, SETTINGS } from './claim.ts';
 import { keepPartitions, pruneJournal } from './retention.ts';
 
 /** Marks per claim: some milliseconds to a tenth of a second of work. */
@@ -43,7 +43,7 @@ export interface Publisher {
   stop(): Promise<void>;
 }
 
-/** What a round found. */
+/** The result of a round. */
 type Round = 'full' | 'published' | 'idle' | 'overtaken';
 
 /**
@@ -81,6 +81,8 @@ class Session {
   readonly #options: PublisherOptions;
   /** The last head that this session wrote, or saw. */
   #turn = 0n;
+  /** Whether the last claim was of this session. */
+  #isActive = false;
   #maintainAtMs = 0;
 
   constructor(client: pg.Client, options: PublisherOptions) {
@@ -88,8 +90,9 @@ class Session {
     this.#options = options;
   }
 
-  /** Begins another epoch in a restored database. */
+  /** Prepares the session, and begins another epoch in a restored database. */
   async found(): Promise<void> {
+    await this.#db.query(SETTINGS);
     const [state] = await this.#db.query<{ isFounded: boolean }>(IS_FOUNDED);
     if (state?.isFounded) return;
     try {
@@ -107,6 +110,7 @@ class Session {
       await this.#maintain();
       const startedMs = performance.now();
       const round = await this.#round();
+      this.#isActive = round !== 'overtaken';
       this.#options.onRound?.();
       if (round === 'full') continue;
       const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
@@ -150,8 +154,10 @@ class Session {
     this.#maintainAtMs = nowMs + MAINTAIN_EVERY_MS;
     await keepPartitions(this.#db);
     const { retentionMinutes, maxBytes, log } = this.#options;
+    if (!this.#isActive) return;
     try {
-      const { dropped } = await pruneJournal(this.#db, { retentionMinutes, maxBytes });
+      const { dropped, turn } = await pruneJournal(this.#db, { retentionMinutes, maxBytes });
+      this.#turn = turn ?? this.#turn;
       if (dropped.length > 0) log.info({ table: 'journal', dropped }, 'retention');
     } catch (error) {
       // Publishing continues; a lost session fails the next statement.

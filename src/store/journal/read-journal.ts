@@ -1,5 +1,5 @@
 import type { Change, ChangeBody, ChangeKind } from '../../domain/live/change.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
 /** How far the journal is. */
 export interface JournalHead {
@@ -20,8 +20,7 @@ export const NEWEST_HEAD = 'SELECT * FROM journal_head ORDER BY turn DESC LIMIT 
 
 const READ_HEAD = sql(
   'read_journal_head',
-  `SELECT h.epoch::text AS epoch, h.seq::float8 AS seq, h.checked_at, clock_timestamp() AS read_at,
-     coalesce((SELECT min(j.seq) FROM journal j WHERE j.seq > h.seq_base), h.seq + 1)::float8 AS oldest_seq
+  `SELECT epoch::text AS epoch, seq::float8 AS seq, checked_at, clock_timestamp() AS read_at, oldest_seq::float8 AS oldest_seq
    FROM (${NEWEST_HEAD}) h`,
 );
 
@@ -45,7 +44,8 @@ export interface ChangeRange {
   notBefore?: Date;
 }
 
-const READ_CHANGES = sql(
+/** Planned per call, because the newest partition grows from nothing to a million rows between two analyses. */
+const READ_CHANGES = sqlPlannedPerCall(
   'read_changes',
   `SELECT seq::float8 AS seq, at, kind, venue, market_id, outcome_id, body FROM journal
    WHERE seq > $1 AND seq <= $2 AND at >= coalesce($6::timestamptz, '-infinity')
@@ -64,7 +64,10 @@ interface ChangeRow {
   body: ChangeBody;
 }
 
-/** The stored changes of a range in the order of `seq`. Compare the range with `oldestSeq` of the head: older ones are absent. */
+/**
+ * The stored changes of a range in the order of `seq`. Changes below `oldestSeq` of a head that is read afterwards may be absent, because
+ * the head advances before they are dropped.
+ */
 export async function readChanges(db: Queryable, range: ChangeRange): Promise<Change[]> {
   const { after, upTo, limit, venue = null, marketIds = null, notBefore = null } = range;
   const rows = await db.query<ChangeRow>(READ_CHANGES, [

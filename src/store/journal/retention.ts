@@ -1,4 +1,4 @@
-import { type Queryable, sql, sqlState } from '../db/tx.ts';
+import { type Queryable, sql, sqlPlannedPerCall, sqlState } from '../db/tx.ts';
 import { NEWEST_HEAD } from './read-journal.ts';
 
 /** The partition of now, and the next one. Runs with the rights of the role that migrates; see migration 0020. */
@@ -15,9 +15,9 @@ export async function keepPartitions(db: Queryable): Promise<void> {
 
 const LIST = sql(
   'list_journal_partitions',
-  `SELECT c.relname::text AS name, pg_total_relation_size(c.oid)::float8 AS bytes,
-     (extract(epoch FROM clock_timestamp() - (regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$TO \\('([^']+)'\\)$re$))[1]::timestamptz) / 60)::float8
-       AS ended_minutes
+  `SELECT quote_ident(c.relname) AS name, pg_total_relation_size(c.oid)::float8 AS bytes,
+     (extract(epoch FROM clock_timestamp()
+       - (regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$TO \\('([^']+)'\\)$re$))[1]::timestamptz) / 60)::float8 AS ended_minutes
    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'journal'::regclass ORDER BY 1`,
 );
 
@@ -33,6 +33,16 @@ export function journalPartitions(db: Queryable): Promise<JournalPartition[]> {
   return db.query(LIST);
 }
 
+/** Advances the head behind a partition before it is dropped, so that no reader takes the hole for the whole. */
+const ADVANCE = (partition: string) =>
+  sqlPlannedPerCall(
+    'advance_oldest_seq',
+    `INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published, target, target_at,
+       after_xid, after_id)
+     SELECT turn + 1, epoch, origin, h.seq, greatest(oldest_seq, least(l.seq, h.seq) + 1), at, checked_at, closed_until, published, target,
+       target_at, after_xid, after_id
+     FROM (${NEWEST_HEAD}) h, (SELECT max(seq) AS seq FROM ${partition}) l WHERE l.seq >= oldest_seq RETURNING turn`,
+  );
 const DROP = sql('drop_journal_partition', 'SELECT drop_journal_partition($1)');
 const PRUNE_HEADS = sql(
   'prune_journal_heads',
@@ -56,18 +66,26 @@ const LOCK_TIMEOUT = sql('journal_lock_timeout', `SELECT set_config('lock_timeou
 const LOCK_TIMEOUT_MS = 50;
 const LOCK_NOT_AVAILABLE = '55P03';
 
+interface Pruned {
+  /** Names of partitions. */
+  dropped: string[];
+  /** The head that advanced the oldest number. */
+  turn?: bigint;
+}
+
 /**
  * Drops partitions that ended more than `retentionMinutes` ago, and the oldest ended ones while the journal is larger than `maxBytes`.
  * Empties published marks and prunes old heads. `db` is one session: its `lock_timeout` changes.
+ * @throws 23505 when another process published at the same moment
  */
 export async function pruneJournal(
   db: Queryable,
   { retentionMinutes, maxBytes }: { retentionMinutes: number; maxBytes: number },
-): Promise<{ dropped: string[] }> {
+): Promise<Pruned> {
   await db.query(PRUNE_HEADS);
   await db.query(PRUNE_CANDLES);
   await db.query(LOCK_TIMEOUT, [`${LOCK_TIMEOUT_MS}ms`]);
-  const dropped: string[] = [];
+  const pruned: Pruned = { dropped: [] };
   try {
     for (const { slot } of await db.query<{ slot: number }>(USED_SLOTS))
       await unlessLocked(db.query(EMPTY_SLOT, [slot]));
@@ -75,14 +93,16 @@ export async function pruneJournal(
     let bytes = partitions.reduce((sum, one) => sum + one.bytes, 0);
     for (const { name, bytes: own, endedMinutes } of partitions) {
       if (endedMinutes <= 0 || (endedMinutes < retentionMinutes && bytes <= maxBytes)) break;
+      const [head] = await db.query<{ turn: bigint }>(ADVANCE(name));
+      if (head) pruned.turn = head.turn;
       if (!(await unlessLocked(db.query(DROP, [name])))) break;
       bytes -= own;
-      dropped.push(name);
+      pruned.dropped.push(name);
     }
   } finally {
     await db.query(LOCK_TIMEOUT, ['0']);
   }
-  return { dropped };
+  return pruned;
 }
 
 /** False when another session held the lock for too long. */

@@ -39,8 +39,8 @@ const UP = [
      turn bigint PRIMARY KEY,
      epoch uuid NOT NULL,
      origin text NOT NULL,
-     seq_base bigint NOT NULL,
      seq bigint NOT NULL,
+     oldest_seq bigint NOT NULL,
      at timestamptz NOT NULL,
      checked_at timestamptz NOT NULL,
      closed_until bigint NOT NULL,
@@ -50,9 +50,11 @@ const UP = [
      after_xid xid8,
      after_id bigint
    )`,
-  `INSERT INTO journal_head (turn, epoch, origin, seq_base, seq, at, checked_at, closed_until, published)
-   VALUES (1, gen_random_uuid(), '', 0, 0, clock_timestamp(), clock_timestamp(),
-     floor(extract(epoch FROM clock_timestamp()) / 60)::bigint * 60, pg_current_snapshot())`,
+  // A thousand rows, as many as are kept, so that the planner never reads the whole table for the newest row.
+  `INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+   SELECT turn, e.epoch, '', 0, 1, clock_timestamp(), clock_timestamp(),
+     floor(extract(epoch FROM clock_timestamp()) / 60)::bigint * 60, pg_current_snapshot()
+   FROM generate_series(1, 1000) turn, (SELECT gen_random_uuid() AS epoch) e`,
   // Outcomes whose published 1m candle is not closed yet.
   `CREATE TABLE open_candle (
      bucket bigint NOT NULL,

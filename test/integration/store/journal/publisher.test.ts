@@ -1,16 +1,22 @@
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../../src/observe/logger.ts';
+import { createDataSource } from '../../../../src/store/db/data-source.ts';
+import { migrate } from '../../../../src/store/db/migrate.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
-import { sql } from '../../../../src/store/db/tx.ts';
+import { Database, sessionQueryable, sql } from '../../../../src/store/db/tx.ts';
 import type { Claimed } from '../../../../src/store/journal/claim.ts';
 import { type Publisher, type PublisherOptions, startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
+import { pruneJournal } from '../../../../src/store/journal/retention.ts';
+import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { gate } from '../../../support/gate.ts';
 import { changesAfter } from '../../../support/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { createRestrictedDatabase } from '../../../support/postgres/roles.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 const BACKENDS = sql(
@@ -143,5 +149,44 @@ describe('startPublisher', () => {
     await first.stop();
     await store(2, 2);
     expect((await published(4)).sort()).toEqual(names(4));
+  });
+
+  it('publishes and drops partitions with the restricted role of the processes', async () => {
+    const database = await createRestrictedDatabase();
+    const dataSource = createDataSource({
+      databaseUrl: database.migrateUrl,
+      poolSize: 2,
+      applicationName: 'test',
+      log,
+    });
+    try {
+      await dataSource.initialize();
+      await migrate(dataSource);
+      const db = new Database(dataSource);
+      const stored = await aStoredMarket(db);
+      const publisher = start({ databaseUrl: database.appUrl });
+      await markMarkets(db, [stored.pk]);
+      await eventually(
+        () => readJournalHead(db),
+        ({ seq }) => seq === 1,
+        { everyMs: 20 },
+      );
+      await publisher.stop();
+      const client = new pg.Client({ connectionString: database.appUrl });
+      await client.connect();
+      const session = sessionQueryable(client);
+      await session.query(
+        sql('test_role_partition', `SELECT create_journal_partition(clock_timestamp() - interval '1 hour')`),
+      );
+      expect((await pruneJournal(session, { retentionMinutes: 10, maxBytes: 1e9 })).dropped).toHaveLength(1);
+      await expect(client.query(`SELECT drop_journal_partition('market')`)).rejects.toMatchObject({ code: '22023' });
+      await expect(
+        client.query(`SELECT create_journal_partition(clock_timestamp() + interval '1 day')`),
+      ).rejects.toMatchObject({ code: '22023' });
+      await client.end();
+    } finally {
+      await dataSource.destroy();
+      await database.drop();
+    }
   });
 });
