@@ -167,7 +167,10 @@ export class MarketMemory {
   #applyQuote(key: string, row: Row, body: ChangeBody): void {
     const quote = row.quotes.find(({ outcomeId }) => outcomeId === body['outcome_id']);
     const asOf = body['as_of'];
-    if (!quote || typeof asOf !== 'number') return this.#drop(key, row);
+    if (!quote || typeof asOf !== 'number') {
+      this.#drop(key, row);
+      return;
+    }
     if (quote.asOfMs !== null && asOf < Math.floor(quote.asOfMs / 1_000)) return;
     quote.price = textOf(body['price']);
     quote.bid = textOf(body['best_bid']);
