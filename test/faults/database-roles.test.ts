@@ -138,6 +138,7 @@ describe.each(BACKENDS)('the processes with the restricted role and queues on %s
       counts: ofEach(1),
       environment: {
         MAINTAIN_STORAGE_MS: '1000',
+        JOURNAL_RETENTION_MINUTES: '30',
         RETENTION_TRADES_DAYS: '60',
         RETENTION_PRICE_HISTORY_DAYS: '60',
         RETENTION_BOOK_HISTORY_DAYS: '60',
@@ -186,6 +187,22 @@ describe.each(BACKENDS)('the processes with the restricted role and queues on %s
       );
       expect(names).toContain(`${table}_${suffix(40)}`);
     }
+  });
+
+  it('publish changes in the journal, and drop its old partitions', { timeout: 600_000 }, async () => {
+    await app.query(`SELECT create_journal_partition(now() - interval '100 minutes')`);
+    await eventually(
+      () => rows('SELECT kind FROM journal GROUP BY kind ORDER BY kind'),
+      (kinds) => ['candle', 'market', 'price'].every((kind) => kinds.some((row) => row['kind'] === kind)),
+      { timeoutMs: 300_000 },
+    );
+    const ended = () => rows(`SELECT to_char(now() - interval '100 minutes', 'YYYYMMDDHH24') AS hour`);
+    const [hour] = await ended();
+    await eventually(
+      () => partitionsOf('journal'),
+      (names) => names.every((name) => !name.startsWith(`journal_${hour?.['hour']}`)),
+      { timeoutMs: 300_000 },
+    );
   });
 
   it('log no error', () => {
