@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AnswerCache } from '../../../../api/reads/answer-cache.ts';
 import { createLiveReads, type LiveReads } from '../../../../api/server/live-reads.ts';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
@@ -6,7 +7,7 @@ import { createLogger } from '../../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
-import { sql } from '../../../../src/store/db/tx.ts';
+import { type Database, sql } from '../../../../src/store/db/tx.ts';
 import { followJournal, type JournalTail } from '../../../../src/store/journal/journal-tail.ts';
 import { type Publisher, startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { claimMarks } from '../../../../src/store/marks/marks.ts';
@@ -144,10 +145,22 @@ export class MemoryWorld {
     const { db, databaseUrl, reads: tracker } = this.reference;
     const tail = followJournal({ databaseUrl, pool: db, log });
     const metrics = createMetrics('api', { ofNode: false });
-    const options = { tail, db, venues: ['polymarket'], maxBytes, decimalFormat: 'number', metrics, log } as const;
+    const slow = this.#slowly(db);
+    const options = {
+      tail,
+      db: slow,
+      venues: ['polymarket'],
+      maxBytes,
+      decimalFormat: 'number',
+      metrics,
+      log,
+    } as const;
     const reads = createLiveReads({ ...options, reads: tracker });
     const answers: AnswerCache = reads.answers;
-    const api = await startTestApi({ answers, memory: reads.memory, now: Date.now }, { beside: { databaseUrl } });
+    const api = await startTestApi(
+      { db: slow, answers, memory: reads.memory, now: Date.now },
+      { beside: { databaseUrl } },
+    );
     return {
       api,
       client: await api.client(),
@@ -160,6 +173,17 @@ export class MemoryWorld {
         await api.close();
       },
     };
+  }
+
+  /** Some answers arrive late, so that changes are named between the snapshot of a read and its end. */
+  #slowly(db: Database): Database {
+    const slow: Database = Object.create(db);
+    slow.query = async <Row>(...given: Parameters<Database['query']>) => {
+      const rows = await db.query<Row>(...given);
+      if (Math.random() < 0.3) await delay(Math.random() * 300);
+      return rows;
+    };
+    return slow;
   }
 
   async close(): Promise<void> {
