@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MAX_STALE_MS } from '../../../../api/reads/journal-view.ts';
+import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
+import { gate } from '../../../support/gate.ts';
 import { contentOf, type LiveApi, MemoryWorld } from './memory-world.ts';
 
 const MARKETS = ['m-a', 'm-b', 'm-c', 'm-d'];
@@ -135,3 +137,43 @@ describe.each([
     }
   }, 120_000);
 });
+
+it('a read that began before a change, and ended after it was named, does not stay', async () => {
+  world = await MemoryWorld.start(seeded(13), ['m-a']);
+  world.publish();
+  live = await world.live(50_000_000);
+  const { client, tail } = live;
+  const paths = world.pathsOf('m-a');
+  const everyPathIsTrue = async () => {
+    for (const path of paths) {
+      const truth = await world.truth(path);
+      await expect.poll(() => contentOf(client, path), { timeout: 5_000 }).toBe(truth);
+    }
+  };
+  const delivered = async () => {
+    const { db } = world.reference;
+    await expect.poll(async () => (await readJournalHead(db)).checkedAt > writtenAt, { timeout: 5_000 }).toBe(true);
+    const { seq } = await readJournalHead(db);
+    await expect.poll(() => tail.position, { timeout: 5_000 }).toBeGreaterThanOrEqual(seq);
+  };
+  let writtenAt = new Date(0);
+  await everyPathIsTrue();
+  for (const write of new Set(world.writes)) {
+    const hold = gate();
+    world.held.until = hold.opened;
+    world.held.count = 0;
+    // Drops the answers, so that the next reads use the database.
+    for (const each of new Set(world.writes)) await each('m-a');
+    writtenAt = new Date();
+    await delivered();
+    const reads = Promise.all(paths.map((path) => contentOf(client, path)));
+    await expect.poll(() => world.held.count, { timeout: 5_000 }).toBeGreaterThan(3);
+    await write('m-a');
+    writtenAt = new Date();
+    await delivered();
+    world.held.until = undefined;
+    hold.open();
+    await reads;
+    await everyPathIsTrue();
+  }
+}, 120_000);

@@ -60,6 +60,8 @@ export class MemoryWorld {
   readonly #random: () => number;
   /** Epoch seconds of the start, at a minute. */
   readonly minute = Math.floor(Date.now() / 60_000) * 60;
+  /** Holds back what the database answered to the APIs with memory. */
+  readonly held: { until: Promise<void> | undefined; count: number } = { until: undefined, count: 0 };
   #publisher: Publisher | undefined;
   #asOfMs = Date.now() - 600_000;
   #serial = 0;
@@ -180,6 +182,8 @@ export class MemoryWorld {
     const slow: Database = Object.create(db);
     slow.query = async <Row>(...given: Parameters<Database['query']>) => {
       const rows = await db.query<Row>(...given);
+      this.held.count += 1;
+      await this.held.until;
       if (Math.random() < 0.3) await delay(Math.random() * 300);
       return rows;
     };
